@@ -1,0 +1,79 @@
+"""What made a file: software versions, and digests of the code that matters."""
+
+import ast
+import hashlib
+import platform
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+PACKAGE = "matcheval"
+_ROOT = Path(__file__).parent
+
+
+def software_versions(*packages: str) -> dict[str, str]:
+    """Versions of Python, this library and the named packages.
+
+    Raises
+    ------
+    importlib.metadata.PackageNotFoundError
+        If a named package is not installed.
+    """
+    from matcheval import __version__
+
+    versions = {"python": platform.python_version(), PACKAGE: __version__}
+    return versions | {name: metadata.version(name) for name in packages}
+
+
+@cache
+def code_digest(*modules: str) -> str:
+    """Digest of the library code that the named modules run, followed through its imports.
+
+    Rules take it as a parameter, so that an edit of the library re-runs just the rules that
+    use what was edited: Snakemake by itself sees a rule's script, not what it imports.
+
+    Parameters
+    ----------
+    *modules : str
+        Modules of this library without the package's name, such as ``"matching"``.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits; comments and layout do not count, docstrings do.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a module does not exist.
+    """
+    seen: dict[str, str] = {}
+    waiting = list(modules)
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        tree = ast.parse(_source(name).read_text(encoding="utf-8"))
+        seen[name] = ast.dump(tree)
+        waiting.extend(_imports(tree))
+    joined = "\n".join(f"{name} {seen[name]}" for name in sorted(seen))
+    return hashlib.sha256(joined.encode()).hexdigest()[:16]
+
+
+def _source(name: str) -> Path:
+    path = _ROOT.joinpath(*name.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def _imports(tree: ast.AST) -> set[str]:
+    """Modules of this library that a syntax tree imports, relative to the package."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            # `from package import name`: the name may be a module or an object of one.
+            found.add(node.module)
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+    own = {name.removeprefix(f"{PACKAGE}.") for name in found if name.startswith(f"{PACKAGE}.")}
+    return {name for name in own if _source(name).is_file()}

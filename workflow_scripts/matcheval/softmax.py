@@ -1,0 +1,51 @@
+"""The softmax and what the protocol takes of it, in float32 whatever the model computed in."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+def softmax(logits: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """Softmax over the last axis, in float32.
+
+    Parameters
+    ----------
+    logits : float array, shape (..., n_classes)
+        Finite scores.
+
+    Returns
+    -------
+    float32 array of the same shape
+    """
+    shifted = logits.astype(np.float32)
+    shifted = shifted - shifted.max(axis=-1, keepdims=True)
+    np.exp(shifted, out=shifted)
+    shifted /= shifted.sum(axis=-1, keepdims=True)
+    return shifted
+
+
+def most_probable(
+    scores: npt.NDArray[Any], *, logits: bool
+) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.float32]]:
+    """Predicted class and its probability, from logits or from probabilities.
+
+    Parameters
+    ----------
+    scores : float array, shape (n, n_classes)
+        Finite logits, or distributions.
+    logits : bool
+        Whether `scores` are logits.
+
+    Returns
+    -------
+    prediction : int16 array, shape (n,)
+        The argmax, the lowest class among ties.
+    probability : float32 array, shape (n,)
+        The maximum, in [0, 1].
+    """
+    probabilities = softmax(scores) if logits else scores.astype(np.float32)
+    # The argmax is taken of the scores: the softmax may round distinct logits to equal values.
+    prediction = scores.argmax(axis=-1).astype(np.int16)
+    probability = probabilities.max(axis=-1)
+    return prediction, np.minimum(probability, np.float32(1))
