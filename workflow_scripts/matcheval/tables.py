@@ -40,11 +40,15 @@ class TableSchema:
     def arrow(self) -> pa.Schema:
         """The Arrow schema, with unit and meaning in each field's metadata."""
         return pa.schema(
-            pa.field(c.name, c.type, nullable=False, metadata={"unit": c.unit, "meaning": c.meaning})
+            pa.field(
+                c.name, c.type, nullable=False, metadata={"unit": c.unit, "meaning": c.meaning}
+            )
             for c in self.columns
         )
 
-    def table(self, columns: Mapping[str, Any], metadata: Mapping[str, str] | None = None) -> pa.Table:
+    def table(
+        self, columns: Mapping[str, Any], metadata: Mapping[str, str] | None = None
+    ) -> pa.Table:
         """Build a table of this schema.
 
         Parameters
@@ -61,9 +65,13 @@ class TableSchema:
         """
         wrong = set(self.names) ^ set(columns)
         if wrong:
-            raise InputError(f"columns {sorted(wrong)} are not both given and declared", file=self.name)
+            raise InputError(
+                f"columns {sorted(wrong)} are not both given and declared", file=self.name
+            )
         try:
-            arrays = [pa.array(columns[c.name], type=c.type, from_pandas=False) for c in self.columns]
+            arrays = [
+                pa.array(columns[c.name], type=c.type, from_pandas=False) for c in self.columns
+            ]
             table = pa.Table.from_arrays(arrays, schema=self.arrow)
             table.validate(full=True)
         except (pa.ArrowException, TypeError) as error:
@@ -73,7 +81,9 @@ class TableSchema:
             raise InputError(f"columns {nulls} hold nulls", file=self.name)
         return table.replace_schema_metadata(dict(metadata)) if metadata else table
 
-    def from_records(self, records: Sequence[Any], metadata: Mapping[str, str] | None = None) -> pa.Table:
+    def from_records(
+        self, records: Sequence[Any], metadata: Mapping[str, str] | None = None
+    ) -> pa.Table:
         """Build a table from objects whose attributes are the columns (see `table`)."""
         columns = {name: [getattr(record, name) for record in records] for name in self.names}
         return self.table(columns, metadata)
@@ -123,7 +133,9 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     writers = {".parquet": _write_parquet, ".csv": pa_csv.write_csv}
     suffix = Path(path).suffix.lower()
     if suffix not in writers:
-        raise InputError(f"cannot write '{suffix}' tables", file=path, remedy="Use .parquet or .csv")
+        raise InputError(
+            f"cannot write '{suffix}' tables", file=path, remedy="Use .parquet or .csv"
+        )
     with whole_file(path) as partial:
         writers[suffix](table, partial)
 

@@ -1,0 +1,208 @@
+"""Runs of the protocol: from two prediction sets to the quantities of every seed.
+
+Anzaku et al. (2022), arXiv 2209.01848, section 4. A run is one model, pair, criterion and seed.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from matcheval.errors import InputError
+from matcheval.matching import UNMATCHED, Criterion, match, plan_matching, run_generator
+from matcheval.predictions import Predictions
+from matcheval.tables import Column, TableSchema
+
+_FRACTION = "fraction"
+
+
+def _quantity(name: str, meaning: str) -> Column:
+    return Column(name, pa.float64(), _FRACTION, meaning)
+
+
+RUN_COLUMNS = (
+    Column("seed", pa.int32(), "1", "seed of the run"),
+    Column("n_source", pa.int32(), "datapoints", "size of the source set"),
+    Column("n_target", pa.int32(), "datapoints", "size of the target set"),
+    Column("n_matched", pa.int32(), "datapoints", "size of either matched subset"),
+    _quantity("accuracy_source", "accuracy on the source"),
+    _quantity("accuracy_target", "accuracy on the target"),
+    _quantity("matched_accuracy_source", "accuracy on the matched subset of the source"),
+    _quantity("matched_accuracy_target", "accuracy on the matched subset of the target"),
+    _quantity("unmatched_accuracy_target", "accuracy on the unmatched target points"),
+    _quantity("fraction_unmatched", "unmatched target points over all target points"),
+    _quantity("confidence_source", "mean probability on the source"),
+    _quantity("confidence_target", "mean probability on the target"),
+    _quantity("matched_confidence_source", "mean probability, matched subset of the source"),
+    _quantity("matched_confidence_target", "mean probability, matched subset of the target"),
+    _quantity("unmatched_confidence_target", "mean probability, unmatched target points"),
+)
+RUNS = TableSchema("runs", RUN_COLUMNS)
+
+PAIRS = TableSchema(
+    "matched pairs",
+    (
+        Column("seed", pa.int32(), "1", "seed of the run"),
+        Column("source_index", pa.int32(), "1", "index of the matched source point"),
+        Column("target_index", pa.int32(), "1", "index of the target point"),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class MatchedRun:
+    """The quantities of one run; the meanings are in `RUN_COLUMNS`, an empty subset's are NaN."""
+
+    seed: int
+    n_source: int
+    n_target: int
+    n_matched: int
+    accuracy_source: float
+    accuracy_target: float
+    matched_accuracy_source: float
+    matched_accuracy_target: float
+    unmatched_accuracy_target: float
+    fraction_unmatched: float
+    confidence_source: float
+    confidence_target: float
+    matched_confidence_source: float
+    matched_confidence_target: float
+    unmatched_confidence_target: float
+
+
+@dataclass(frozen=True)
+class RunName:
+    """What a run is of: its names seed the random picks."""
+
+    model: str
+    pair: str
+    criterion: Criterion
+
+
+def matched_rows(
+    source: Predictions,
+    target: Predictions,
+    name: RunName,
+    *,
+    epsilon: float,
+    seeds: Iterable[int],
+) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+    """Match once per seed, sharing the plan.
+
+    Parameters
+    ----------
+    source, target : Predictions
+        One model's output on the two sets.
+    name : RunName
+        Model, pair and criterion.
+    epsilon : float
+        Largest difference of probabilities, in (0, 1].
+    seeds : iterable of int
+        Distinct, not negative.
+
+    Yields
+    ------
+    seed : int
+    rows : int64 array, shape (n_target,)
+        Source row matched to each target row, or -1.
+
+    Raises
+    ------
+    InputError
+        If epsilon or a seed is out of range, a seed is repeated or there is none.
+    """
+    seeds = list(seeds)
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise InputError(f"seeds {seeds}", remedy="Give at least one seed, each once")
+    plan = plan_matching(source, target, name.criterion, epsilon)
+    for seed in seeds:
+        generator = run_generator(seed, pair=name.pair, criterion=name.criterion, model=name.model)
+        yield seed, match(plan, generator)
+
+
+def run_protocol(
+    source: Predictions,
+    target: Predictions,
+    name: RunName,
+    *,
+    epsilon: float = 0.005,
+    seeds: Iterable[int] = range(10),
+) -> list[MatchedRun]:
+    """Run the protocol for one model, pair and criterion; see `matched_rows` for parameters.
+
+    Returns
+    -------
+    list of MatchedRun
+        One per seed, in the order given.
+    """
+    whole_source, whole_target = _Subset.of(source), _Subset.of(target)
+    runs = []
+    for seed, rows in matched_rows(source, target, name, epsilon=epsilon, seeds=seeds):
+        is_matched = rows != UNMATCHED
+        matched_source = _Subset.of(source, rows[is_matched])
+        matched_target = _Subset.of(target, np.flatnonzero(is_matched))
+        unmatched = _Subset.of(target, np.flatnonzero(~is_matched))
+        run = MatchedRun(
+            seed=seed,
+            n_source=whole_source.n,
+            n_target=whole_target.n,
+            n_matched=matched_source.n,
+            accuracy_source=whole_source.accuracy,
+            accuracy_target=whole_target.accuracy,
+            matched_accuracy_source=matched_source.accuracy,
+            matched_accuracy_target=matched_target.accuracy,
+            unmatched_accuracy_target=unmatched.accuracy,
+            fraction_unmatched=unmatched.n / whole_target.n,
+            confidence_source=whole_source.confidence,
+            confidence_target=whole_target.confidence,
+            matched_confidence_source=matched_source.confidence,
+            matched_confidence_target=matched_target.confidence,
+            unmatched_confidence_target=unmatched.confidence,
+        )
+        runs.append(run)
+    return runs
+
+
+def matched_pairs(
+    source: Predictions,
+    target: Predictions,
+    name: RunName,
+    *,
+    epsilon: float = 0.005,
+    seeds: Iterable[int] = range(10),
+) -> pa.Table:
+    """List the matched pairs of every seed, in target order; the same picks as `run_protocol`.
+
+    Returns
+    -------
+    pyarrow.Table
+        Of schema `PAIRS`.
+    """
+    columns: dict[str, list[npt.NDArray[np.int32]]] = {column: [] for column in PAIRS.names}
+    for seed, rows in matched_rows(source, target, name, epsilon=epsilon, seeds=seeds):
+        is_matched = rows != UNMATCHED
+        columns["seed"].append(np.full(is_matched.sum(), seed, np.int32))
+        columns["source_index"].append(source.index[rows[is_matched]])
+        columns["target_index"].append(target.index[is_matched])
+    return PAIRS.table({column: np.concatenate(parts) for column, parts in columns.items()})
+
+
+@dataclass(frozen=True)
+class _Subset:
+    """Size, accuracy and mean confidence of some datapoints; NaN where there are none."""
+
+    n: int
+    accuracy: float
+    confidence: float
+
+    @classmethod
+    def of(cls, predictions: Predictions, rows: npt.NDArray[np.int64] | None = None) -> "_Subset":
+        correct, probability = predictions.correct, predictions.probability
+        if rows is not None:
+            correct, probability = correct[rows], probability[rows]
+        n = len(correct)
+        if n == 0:
+            return cls(0, float("nan"), float("nan"))
+        return cls(n, int(correct.sum()) / n, float(probability.mean(dtype=np.float64)))

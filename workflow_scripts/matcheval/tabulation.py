@@ -1,0 +1,111 @@
+"""The table of a comparison: its runs averaged over seeds, a row per model.
+
+Accuracies are tabulated by origin, so that every gap is original minus replication whichever set
+is the source of the matching.
+"""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import pyarrow as pa
+
+from matcheval.comparisons import IDENTITY_COLUMNS
+from matcheval.errors import InputError
+from matcheval.tables import Column, TableSchema
+
+
+def _statistics(name: str, meaning: str) -> tuple[Column, ...]:
+    return (
+        Column(f"{name}_mean", pa.float64(), "fraction", f"{meaning}: mean over seeds"),
+        Column(f"{name}_std", pa.float64(), "fraction", "its standard deviation (ddof = 1)"),
+        Column(f"{name}_sem", pa.float64(), "fraction", "its standard error"),
+    )
+
+
+MODEL_TABLE = TableSchema(
+    "results by model",
+    (
+        *IDENTITY_COLUMNS,
+        Column("n_seeds", pa.int32(), "1", "runs averaged; undefined values are left out"),
+        Column("n_original", pa.int32(), "datapoints", "size of the original set"),
+        Column("n_replication", pa.int32(), "datapoints", "size of the replication set"),
+        Column("accuracy_original", pa.float64(), "fraction", "accuracy on the original set"),
+        Column("accuracy_replication", pa.float64(), "fraction", "accuracy on the replication"),
+        Column("gap", pa.float64(), "fraction", "accuracy, original minus replication"),
+        *_statistics("matched_accuracy_original", "accuracy, matched subset of the original"),
+        *_statistics("matched_accuracy_replication", "accuracy, matched subset of the replication"),
+        *_statistics("matched_gap", "matched accuracy, original minus replication"),
+        *_statistics("unmatched_accuracy_target", "accuracy on the unmatched target points"),
+        *_statistics("fraction_unmatched", "unmatched target points over all target points"),
+        Column("confidence_original", pa.float64(), "fraction", "mean probability, original"),
+        Column("confidence_replication", pa.float64(), "fraction", "mean probability, replication"),
+        *_statistics("matched_confidence_original", "mean probability, matched original"),
+        *_statistics("matched_confidence_replication", "mean probability, matched replication"),
+        *_statistics("unmatched_confidence_target", "mean probability, unmatched target points"),
+    ),
+)
+
+
+def tabulate_runs(runs: Sequence[pa.Table]) -> pd.DataFrame:
+    """Average the runs of one pair and criterion over seeds, a row per model.
+
+    Parameters
+    ----------
+    runs : sequence of pyarrow.Table
+        Of schema `COMPARISON_RUNS`, all of one pair, criterion and epsilon.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `MODEL_TABLE`, models by falling accuracy on the original set. Seeds in which
+        a quantity is undefined (an empty subset) are left out of its statistics; with fewer
+        than two seeds left, deviation and error are NaN.
+
+    Raises
+    ------
+    InputError
+        If there are no runs, or they mix pairs, criteria or epsilons, or repeat a model's seed.
+    """
+    if not runs:
+        raise InputError("no runs to tabulate")
+    frame = pa.concat_tables(runs).to_pandas()
+    for column in ("pair", "criterion", "epsilon"):
+        if frame[column].nunique() != 1:
+            raise InputError(f"runs of several: {sorted(frame[column].unique())}", field=column)
+    repeated = frame[frame.duplicated(["model", "seed"])]
+    if len(repeated):
+        raise InputError(f"model '{repeated['model'].iloc[0]}' has a seed twice", field="model")
+
+    frame = _by_origin(frame)
+    groups = frame.groupby("model", sort=False)
+    columns: dict[str, pd.Series] = {"n_seeds": groups.size()}
+    for column in MODEL_TABLE.names:
+        base, _, statistic = column.rpartition("_")
+        if statistic in ("mean", "std", "sem"):
+            columns[column] = groups[base].agg(statistic)
+        elif column in frame and column != "model":
+            columns[column] = groups[column].first()
+    table = pd.DataFrame(columns).rename_axis("model").reset_index()[MODEL_TABLE.names]
+    return table.sort_values(
+        ["accuracy_original", "model"], ascending=[False, True], ignore_index=True
+    )
+
+
+def _by_origin(frame: pd.DataFrame) -> pd.DataFrame:
+    """Add the columns by origin to runs, whose quantities are by role."""
+    original_is_source = frame["source"] == frame["original"]
+    frame = frame.copy()
+    for quantity in ("n", "accuracy", "matched_accuracy", "confidence", "matched_confidence"):
+        source, target = frame[f"{quantity}_source"], frame[f"{quantity}_target"]
+        frame[f"{quantity}_original"] = source.where(original_is_source, target)
+        frame[f"{quantity}_replication"] = target.where(original_is_source, source)
+    frame["gap"] = frame["accuracy_original"] - frame["accuracy_replication"]
+    frame["matched_gap"] = (
+        frame["matched_accuracy_original"] - frame["matched_accuracy_replication"]
+    )
+    return frame
+
+
+def to_arrow(table: pd.DataFrame, schema: TableSchema = MODEL_TABLE) -> pa.Table:
+    """Convert a data frame to an Arrow table of a declared schema, checked."""
+    return schema.table({name: table[name].to_list() for name in table.columns})
