@@ -12,7 +12,6 @@ enough to stay in cache. Cost: O(n_s log n_s + n_t log n_s) once, O((n_s + n_t) 
 
 import hashlib
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -20,15 +19,9 @@ from numba import njit
 
 from matcheval.errors import InputError
 from matcheval.predictions import Predictions
+from matcheval.settings import Criterion, check_epsilon
 
 UNMATCHED = -1
-
-
-class Criterion(StrEnum):
-    """When a source point may be matched to a target point, besides being close."""
-
-    LABEL_PROBABILITY = "label_probability"
-    PROBABILITY = "probability"
 
 
 @dataclass(frozen=True)
@@ -46,21 +39,6 @@ class MatchingPlan:
     source_order: npt.NDArray[np.int64]
     low: npt.NDArray[np.int64]
     high: npt.NDArray[np.int64]
-
-
-def check_epsilon(epsilon: float) -> float:
-    """Return `epsilon` if it is in (0, 1], where it means something.
-
-    Raises
-    ------
-    InputError
-        Otherwise, NaN included.
-    """
-    if not 0 < epsilon <= 1:
-        raise InputError(
-            f"epsilon is {epsilon}", remedy="Give a number above 0 and at most 1; 0.005 is usual"
-        )
-    return float(epsilon)
 
 
 def plan_matching(

@@ -1,24 +1,19 @@
 """The prediction file: what one model says of one dataset, a row per datapoint.
 
-Workflow files are Parquet with `index`, `label`, `prediction`, `probability` and provenance in
-the file's metadata. People's own files may also be CSV, may leave `index` out (rows are then in
-dataset order), or be `.npz` with `labels` and `logits` or `probabilities`.
+Reading one, in whatever format, is `prediction_files`.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.csv as pa_csv
 
 from matcheval.errors import InputError
-from matcheval.softmax import most_probable
-from matcheval.tables import Column, TableSchema, read_parquet, write_table
+from matcheval.tables import Column, TableSchema, write_table
 
 PREDICTIONS = TableSchema(
     "predictions",
@@ -63,7 +58,7 @@ class Predictions:
     @property
     def correct(self) -> npt.NDArray[np.bool_]:
         """Whether each prediction is its label, shape (n,)."""
-        return self.label == self.prediction
+        return np.equal(self.label, self.prediction)
 
 
 def check_predictions(
@@ -137,131 +132,10 @@ def check_predictions(
     )
 
 
-def read_predictions(path: str | os.PathLike[str], n_classes: int | None = None) -> Predictions:
-    """Read and check a prediction file: Parquet, CSV or NPZ, by its suffix.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    n_classes : int, optional
-        As for `check_predictions`.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, it is unreadable, or its contents fail `check_predictions`.
-    """
-    readers: dict[str, Callable[[Path], tuple[dict[str, Any], dict[str, str]]]] = {
-        ".parquet": _from_parquet,
-        ".csv": _from_csv,
-        ".npz": _from_npz,
-    }
-    path = Path(path)
-    if not path.is_file():
-        raise InputError("no such file", file=path)
-    if path.suffix.lower() not in readers:
-        raise InputError(
-            f"unknown kind of prediction file '{path.suffix}'",
-            file=path,
-            remedy="Use .parquet, .csv or .npz",
-        )
-    columns, metadata = readers[path.suffix.lower()](path)
-    return check_predictions(columns, file=path, n_classes=n_classes, metadata=metadata)
-
-
 def write_predictions(predictions: Predictions, path: str | os.PathLike[str]) -> None:
     """Write a prediction file (Parquet, or CSV without metadata), whole or not at all."""
     columns = {name: getattr(predictions, name) for name in PREDICTIONS.names}
     write_table(PREDICTIONS.table(columns, predictions.metadata), path)
-
-
-def _from_parquet(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    table = read_parquet(path)
-    # What pandas and Arrow keep for themselves is not provenance.
-    own = {
-        key.decode(): value.decode()
-        for key, value in (table.schema.metadata or {}).items()
-        if key not in (b"pandas", b"ARROW:schema")
-    }
-    return _columns(table, path), own
-
-
-def _from_csv(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    try:
-        table = pa_csv.read_csv(path, read_options=pa_csv.ReadOptions(use_threads=False))
-    except pa.ArrowException as error:
-        raise InputError(f"not a readable CSV file ({error})", file=path) from error
-    return _columns(table, path), {}
-
-
-def _columns(table: pa.Table, path: Path) -> dict[str, Any]:
-    """Columns of the contract that a table has, as arrays without nulls."""
-    found = {}
-    for name in PREDICTIONS.names:
-        if name not in table.schema.names:
-            continue
-        if table.schema.names.count(name) > 1:
-            raise InputError("occurs twice", file=path, field=name)
-        column = table[name]
-        if column.null_count:
-            row = column.is_null().to_numpy().argmax()
-            raise InputError(f"row {row} is empty", file=path, field=name)
-        found[name] = column.to_numpy()
-    return found or {name: np.empty(0) for name in table.schema.names}
-
-
-def _from_npz(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, KeyError) as error:
-        raise InputError(f"not a readable .npz file ({error})", file=path) from error
-    except Exception as error:  # zipfile raises its own kind, of no public common base
-        raise InputError(f"a damaged .npz file ({error})", file=path) from error
-    scores = [name for name in ("logits", "probabilities") if name in arrays]
-    if "labels" not in arrays or len(scores) != 1:
-        raise InputError(
-            f"holds {', '.join(arrays) or 'nothing'}",
-            file=path,
-            remedy="Give 'labels' and one of 'logits' and 'probabilities'",
-        )
-    kind = scores[0]
-    matrix = arrays[kind]
-    if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.floating) or not matrix.shape[1]:
-        raise InputError(
-            f"has shape {matrix.shape} and dtype {matrix.dtype}",
-            file=path,
-            field=kind,
-            remedy="Give floats, one row per datapoint and one column per class",
-        )
-    if kind == "probabilities":
-        _check_distributions(matrix, path)
-    elif not np.isfinite(matrix).all():
-        row = int((~np.isfinite(matrix)).any(axis=1).argmax())
-        raise InputError(f"row {row} holds NaN or infinite values", file=path, field=kind)
-    if len(matrix):
-        prediction, probability = most_probable(matrix, logits=kind == "logits")
-    else:
-        prediction, probability = np.empty(0, np.int16), np.empty(0, np.float32)
-    columns = {"label": arrays["labels"], "prediction": prediction, "probability": probability}
-    if "index" in arrays:
-        columns["index"] = arrays["index"]
-    return columns, {"n_classes": str(matrix.shape[1])}
-
-
-def _check_distributions(matrix: npt.NDArray[Any], path: Path) -> None:
-    """Refuse rows that are not probability distributions (to rounding of half precision)."""
-    fine = ((matrix >= 0) & (matrix <= 1)).all(axis=1) & (abs(matrix.sum(axis=1) - 1) <= 1e-2)
-    if not fine.all():
-        row = int((~fine).argmax())
-        raise InputError(
-            f"row {row} is not a probability distribution (sum {matrix[row].sum():g}, range "
-            f"{matrix[row].min():g} to {matrix[row].max():g})",
-            file=path,
-            field="probabilities",
-            remedy="If these are scores before the softmax, name the array 'logits'",
-        )
 
 
 def _integers(

@@ -11,8 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from matcheval.errors import InputError
-from matcheval.matching import UNMATCHED, Criterion, match, plan_matching, run_generator
+from matcheval.matching import UNMATCHED, match, plan_matching, run_generator
 from matcheval.predictions import Predictions
+from matcheval.settings import Criterion
 from matcheval.tables import Column, TableSchema
 
 _FRACTION = "fraction"

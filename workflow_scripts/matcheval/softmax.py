@@ -18,8 +18,9 @@ def softmax(logits: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     -------
     float32 array of the same shape
     """
-    shifted = logits.astype(np.float32)
-    shifted = shifted - shifted.max(axis=-1, keepdims=True)
+    # Shift before rounding to float32, which a large float64 logit would overflow.
+    wide = logits.astype(np.promote_types(logits.dtype, np.float32))
+    shifted: npt.NDArray[np.float32] = (wide - wide.max(axis=-1, keepdims=True)).astype(np.float32)
     np.exp(shifted, out=shifted)
     shifted /= shifted.sum(axis=-1, keepdims=True)
     return shifted

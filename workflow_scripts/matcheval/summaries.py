@@ -5,12 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from matcheval.matching import Criterion
-
-ALGORITHMS = {
-    Criterion.LABEL_PROBABILITY.value: "criterion 1 (predicted label and probability)",
-    Criterion.PROBABILITY.value: "criterion 2 (probability)",
-}
+from matcheval.settings import Criterion
 
 
 @dataclass(frozen=True)
@@ -110,7 +105,7 @@ def _statement(s: GapSummary) -> str:
         else ""
     )
     roles = f"(`{s.original}` against `{s.replication}`, source `{s.source}`)"
-    where = f"**{s.pair}**, {ALGORITHMS[s.criterion]} {roles}"
+    where = f"**{s.pair}**, {Criterion(s.criterion).description} {roles}"
     if not compared:
         return f"{where}: nothing matched.{undefined}"
     direction = "narrower" if s.relative_narrowing > 0 else "wider"

@@ -70,7 +70,7 @@ def tabulate_runs(runs: Sequence[pa.Table]) -> pd.DataFrame:
         raise InputError("no runs to tabulate")
     frame = pa.concat_tables(runs).to_pandas()
     for column in ("pair", "criterion", "epsilon"):
-        if frame[column].nunique() != 1:
+        if len(set(frame[column])) != 1:
             raise InputError(f"runs of several: {sorted(frame[column].unique())}", field=column)
     repeated = frame[frame.duplicated(["model", "seed"])]
     if len(repeated):
