@@ -7,16 +7,18 @@ from typing import Any
 
 from matcheval.errors import InputError
 
+LOGGER = logging.getLogger(__name__)
+
 
 def run_door(function: Callable[..., None], *args: Any, **kwargs: Any) -> None:
-    """Run an adapter's function, turning bad input into one line and exit code 1.
+    """Run a command's function, turning bad input into one line and exit code 1.
 
     Any other exception is a programmer's error and keeps its traceback.
 
     Parameters
     ----------
     function : callable
-        The adapter's function; called with the remaining arguments.
+        Called with the remaining arguments.
     *args, **kwargs
         Handed on.
 
@@ -35,8 +37,35 @@ def run_door(function: Callable[..., None], *args: Any, **kwargs: Any) -> None:
         raise SystemExit(1) from error
 
 
+def run_script(function: Callable[..., None], log_file: str, **kwargs: Any) -> None:
+    """Run a `script:` rule's function like `run_door`, with a log file of its own.
+
+    Snakemake gives a script's log as a path and leaves the writing to the script, errors
+    included; messages of level INFO go to the file only.
+
+    Parameters
+    ----------
+    function : callable
+        Called with the keyword arguments.
+    log_file : str
+        Where the rule's log goes.
+    **kwargs
+        Handed on.
+    """
+
+    def logged(**inner: Any) -> None:
+        try:
+            function(**inner)
+        except Exception:
+            LOGGER.exception("%s failed", function.__module__)
+            raise
+
+    logging.basicConfig(level=logging.INFO, format="%(message)s", filename=log_file, filemode="w")
+    run_door(logged, **kwargs)
+
+
 def set_up_logging() -> None:
-    """Send the library's messages of level INFO and above to standard error."""
+    """Send messages of level INFO and above to standard error, if nowhere else."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
 
 

@@ -1,0 +1,37 @@
+# How classifiers behave on similar-but-non-identical test sets: from datasets to tables and figures.
+#
+#   snakemake --cores all                                   the default study, `digits`
+#   snakemake --cores all --configfile studies/mine.yaml    a study of one's own
+#   snakemake --cores all predictions | tables | figures    up to a stage
+#
+# Stages are files in rules/, logic is the library in workflow_scripts/matcheval/.
+from snakemake.utils import min_version
+
+min_version("9.11")
+
+
+report: "rules/captions/study.rst"
+
+
+include: "rules/common.smk"
+include: "rules/datasets.smk"
+include: "rules/training.smk"
+include: "rules/inference.smk"
+include: "rules/matching.smk"
+include: "rules/tables.smk"
+include: "rules/figures.smk"
+
+
+localrules:
+    all,
+    predictions,
+    tables,
+    figures,
+
+
+rule all:
+    default_target: True
+    input:
+        rules.tables.input,
+        rules.figures.input,
+        PAIRS_FILES,

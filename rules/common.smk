@@ -1,0 +1,58 @@
+# What every stage shares: the checked study, its paths and names.
+import os
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+SCRIPTS = Path(workflow.basedir) / "workflow_scripts"
+
+# Jobs run with the Python that runs Snakemake (unless in an environment of their own) and with
+# this tree's library, installed or not.
+sys.path.insert(0, str(SCRIPTS))
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [str(SCRIPTS), os.environ.get("PYTHONPATH")])
+)
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+
+from matcheval.errors import InputError
+from matcheval.provenance import code_digest
+from matcheval.study import load_study
+
+try:
+    STUDY = load_study(
+        config,
+        defaults_file=Path(workflow.basedir) / "config.yaml",
+        schema_file=Path(workflow.basedir) / "rules" / "schemas" / "config.schema.json",
+    )
+except InputError as error:
+    raise WorkflowError(str(error)) from None
+
+# Shared by all studies with this results folder: datasets, checkpoints, predictions, logs.
+SHARED = STUDY.results
+# This study's own: matched runs, tables, figures, summary.
+OWN = f"{STUDY.results}/{STUDY.name}"
+
+
+wildcard_constraints:
+    dataset="|".join(map(re.escape, STUDY.datasets)),
+    model="|".join(map(re.escape, STUDY.models)),
+    pair="|".join(map(re.escape, STUDY.pairs)),
+    criterion="|".join(STUDY.criteria),
+    batch=r"\d{3,}",
+    format="|".join(STUDY.formats),
+
+
+def dataset_files(name):
+    """The files of a prepared dataset."""
+    return multiext(f"{SHARED}/datasets/{name}/", "dataset.json", "images.npy", "labels.npy")
+
+
+def names_of(*wildcards):
+    """This study's values of wildcards, for `expand`."""
+    values = {
+        "pair": list(STUDY.pairs),
+        "criterion": [criterion.value for criterion in STUDY.criteria],
+        "format": list(STUDY.formats),
+    }
+    return {name: values[name] for name in wildcards}

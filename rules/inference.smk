@@ -1,0 +1,52 @@
+# Inference: one forward pass of a model over a dataset, to predictions and what else is asked for.
+from matcheval.inference import INFERENCE_VERSION
+
+
+rule predict_dataset:
+    input:
+        checkpoint=rules.train_model.output.checkpoint,
+        dataset=dataset_files("{dataset}"),
+    output:
+        predictions=f"{SHARED}/predictions/{{dataset}}/{{model}}.parquet",
+        **{
+            name: f"{SHARED}/predictions/{{dataset}}/{{model}}.{name}.parquet"
+            for name in STUDY.inference["outputs"]
+        },
+    params:
+        folder=lambda wildcards, input: Path(input.dataset[0]).parent,
+        device=STUDY.inference["device"],
+        batch_size=STUDY.inference["batch_size"],
+        further=lambda wildcards, output: [
+            word
+            for name in STUDY.inference["outputs"]
+            for word in (f"--{name}", str(output[name]))
+        ],
+        version=INFERENCE_VERSION,
+    log:
+        f"{SHARED}/logs/predict_dataset/{{dataset}}/{{model}}.log",
+    benchmark:
+        f"{SHARED}/benchmarks/predict_dataset/{{dataset}}/{{model}}.tsv"
+    conda:
+        "../envs/models.yaml"
+    threads: 1
+    resources:
+        mem_mb=1500,
+        runtime=30,
+    message:
+        "Predicting {wildcards.dataset} with {wildcards.model}"
+    shell:
+        "python {SCRIPTS}/predict_dataset.py --model {wildcards.model}"
+        " --checkpoint {input.checkpoint:q} --dataset {params.folder:q}"
+        " --dataset-name {wildcards.dataset} --batch-size {params.batch_size}"
+        " --threads {threads} --device {params.device} --output {output.predictions:q}"
+        " {params.further:q} > {log:q} 2>&1"
+
+
+rule predictions:
+    input:
+        [
+            STUDY.predictions_file(dataset, model)
+            for pair in STUDY.pairs.values()
+            for dataset in (pair.original, pair.replication)
+            for model in STUDY.models
+        ],

@@ -1,0 +1,58 @@
+# Matching: the protocol's runs, a batch of models per job, and the matched pairs of chosen models.
+#
+# The scripts import the library, whose edits Snakemake does not see: its digest is a parameter.
+MATCHING_CODE = code_digest("comparisons", "prediction_files")
+
+
+rule match_predictions:
+    input:
+        unpack(lambda wildcards: STUDY.predictions_of_pair(wildcards.pair, STUDY.batches[wildcards.batch])),
+    output:
+        f"{OWN}/matched/{{pair}}/{{criterion}}/{{batch}}.parquet",
+    params:
+        models=lambda wildcards: STUDY.batches[wildcards.batch],
+        pair=lambda wildcards: vars(STUDY.pairs[wildcards.pair]),
+        epsilon=STUDY.epsilon,
+        seeds=list(STUDY.seeds),
+        code=MATCHING_CODE,
+    log:
+        f"{OWN}/logs/match_predictions/{{pair}}/{{criterion}}/{{batch}}.log",
+    benchmark:
+        f"{OWN}/benchmarks/match_predictions/{{pair}}/{{criterion}}/{{batch}}.tsv"
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=30,
+    message:
+        "Matching {wildcards.pair} by {wildcards.criterion}, batch {wildcards.batch}"
+    script:
+        "../workflow_scripts/match_predictions.py"
+
+
+rule save_pairs:
+    input:
+        unpack(lambda wildcards: STUDY.predictions_of_pair(wildcards.pair, [wildcards.model])),
+    output:
+        f"{OWN}/pairs/{{pair}}/{{criterion}}/{{model}}.parquet",
+    params:
+        pair=lambda wildcards: vars(STUDY.pairs[wildcards.pair]),
+        epsilon=STUDY.epsilon,
+        seeds=list(STUDY.seeds),
+        code=MATCHING_CODE,
+    log:
+        f"{OWN}/logs/save_pairs/{{pair}}/{{criterion}}/{{model}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    message:
+        "Matched pairs of {wildcards.model} on {wildcards.pair} by {wildcards.criterion}"
+    script:
+        "../workflow_scripts/save_pairs.py"
+
+
+PAIRS_FILES = expand(
+    rules.save_pairs.output, model=STUDY.save_pairs, **names_of("pair", "criterion")
+)

@@ -1,0 +1,51 @@
+# Tables: runs averaged over seeds, a row per model; and the one-page summary.
+
+
+rule tabulate_runs:
+    input:
+        lambda wildcards: expand(
+            rules.match_predictions.output, batch=list(STUDY.batches), **wildcards
+        ),
+    output:
+        csv=f"{OWN}/tables/{{pair}}/{{criterion}}.csv",
+        parquet=f"{OWN}/tables/{{pair}}/{{criterion}}.parquet",
+    params:
+        code=code_digest("tabulation"),
+    log:
+        f"{OWN}/logs/tabulate_runs/{{pair}}/{{criterion}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    message:
+        "Tabulating {wildcards.pair} by {wildcards.criterion}"
+    script:
+        "../workflow_scripts/tabulate_runs.py"
+
+
+rule write_summary:
+    input:
+        expand(rules.tabulate_runs.output.parquet, **names_of("pair", "criterion")),
+    output:
+        report(f"{OWN}/summary.md", category="Summary", caption="captions/summary.rst"),
+    params:
+        study=STUDY.name,
+        code=code_digest("summaries", "tabulation"),
+    log:
+        f"{OWN}/logs/write_summary.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        mem_mb=500,
+        runtime=10,
+    message:
+        "Summarizing study {params.study}"
+    script:
+        "../workflow_scripts/write_summary.py"
+
+
+rule tables:
+    input:
+        expand(rules.tabulate_runs.output, **names_of("pair", "criterion")),
+        rules.write_summary.output,

@@ -1,0 +1,32 @@
+# Training: from a recipe in the catalogue to a checkpoint.
+from matcheval.training import TRAINING_VERSION
+
+
+rule train_model:
+    input:
+        train=dataset_files(STUDY.training.get("train")),
+        validation=dataset_files(STUDY.training.get("validation")),
+    output:
+        checkpoint=f"{SHARED}/checkpoints/{{model}}.safetensors",
+        history=f"{SHARED}/checkpoints/{{model}}.history.csv",
+    params:
+        recipe=lambda wildcards: STUDY.models[wildcards.model].recipe.to_json(),
+        train=lambda wildcards, input: Path(input.train[0]).parent,
+        validation=lambda wildcards, input: Path(input.validation[0]).parent,
+        version=TRAINING_VERSION,
+    log:
+        f"{SHARED}/logs/train_model/{{model}}.log",
+    benchmark:
+        f"{SHARED}/benchmarks/train_model/{{model}}.tsv"
+    conda:
+        "../envs/models.yaml"
+    threads: 1
+    resources:
+        mem_mb=1500,
+        runtime=30,
+    message:
+        "Training {wildcards.model}"
+    shell:
+        "python {SCRIPTS}/train_model.py --name {wildcards.model} --recipe {params.recipe:q}"
+        " --train {params.train:q} --validation {params.validation:q} --threads {threads}"
+        " --output {output.checkpoint:q} --history {output.history:q} > {log:q} 2>&1"

@@ -1,0 +1,107 @@
+"""Model catalogues: a CSV file that people read and edit, a row per model."""
+
+import csv
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from matcheval.errors import InputError
+from matcheval.inference import OUTPUTS
+from matcheval.training.recipe import Recipe
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True)
+class Model:
+    """A row of a catalogue.
+
+    Attributes
+    ----------
+    name : str
+        Unique in its catalogue.
+    recipe : Recipe or None
+        How it is trained; None for a model of kind `predictions`, known by its predictions only.
+    """
+
+    name: str
+    recipe: Recipe | None
+
+
+def read_catalogue(path: str | os.PathLike[str]) -> dict[str, Model]:
+    """Read and check a model catalogue.
+
+    Parameters
+    ----------
+    path : path-like
+        CSV with a header. Columns `name` and `kind` (`trained` or `predictions`), for trained
+        models the fields of `training.recipe.Recipe`, and a free `note`.
+
+    Returns
+    -------
+    dict
+        Models by name, in file order.
+
+    Raises
+    ------
+    InputError
+        Naming file, line, column and value: a missing file or column, no rows, a name that is
+        twice there or no name, an unknown kind, a bad recipe.
+    """
+    path = Path(path)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.DictReader(stream, strict=True)
+            rows = [(reader.line_num, row) for row in reader]
+    except FileNotFoundError as error:
+        raise InputError("no such model catalogue", file=path) from error
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise InputError(f"not readable as CSV ({error})", file=path) from error
+    if not rows:
+        raise InputError("the catalogue has no models", file=path)
+    models: dict[str, Model] = {}
+    for line, row in rows:
+        place = f"{path}, line {line}"
+        model = _model(row, place)
+        if model.name in models:
+            raise InputError(
+                f"model '{model.name}' is named twice", file=place, remedy="Names are unique"
+            )
+        models[model.name] = model
+    return models
+
+
+def _model(row: Mapping[str | None, str | None], place: str) -> Model:
+    cells = {key: (value or "").strip() for key, value in row.items() if key is not None}
+    if None in row or None in row.values():
+        raise InputError("the row has not as many cells as the header", file=place)
+    missing = [key for key in ("name", "kind") if key not in cells]
+    if missing:
+        raise InputError(f"no column {' and '.join(missing)}", file=place)
+    name, kind = cells.pop("name"), cells.pop("kind")
+    cells.pop("note", None)
+    if not NAME.fullmatch(name) or name.endswith(tuple(f".{output}" for output in OUTPUTS)):
+        raise InputError(
+            f"'{name}' cannot be a name",
+            file=place,
+            field="name",
+            remedy="Use letters, digits, '.', '_' and '-'; an output's name cannot end it",
+        )
+    if kind == "predictions":
+        filled = [key for key, value in cells.items() if value]
+        if filled:
+            raise InputError(
+                f"'{name}' is known by its predictions only, yet {', '.join(filled)} is filled",
+                file=place,
+            )
+        return Model(name, None)
+    if kind != "trained":
+        raise InputError(
+            f"'{kind}' is neither 'trained' nor 'predictions'", file=place, field="kind"
+        )
+    try:
+        return Model(name, Recipe.from_mapping(cells))
+    except InputError as error:
+        raise InputError(str(error), file=f"{place} ('{name}')") from error

@@ -1,0 +1,129 @@
+"""A study's configuration: read, completed with defaults, checked against its schema.
+
+What the keys mean together is checked in `study`.
+"""
+
+import difflib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator, ValidationError
+
+from matcheval.errors import InputError
+
+# What a study of one's own inherits from the default study: how, and not what, to compute.
+SETTINGS = ("results", "matching", "inference", "figures", "save_pairs")
+CONTENTS = ("models", "datasets", "training", "pairs")
+
+
+def complete_config(
+    given: Mapping[str, Any], defaults_file: str | os.PathLike[str]
+) -> dict[str, Any]:
+    """Fill in what a configuration leaves out.
+
+    A configuration that names its `study` is a study of its own, and takes the settings (not
+    the models, datasets and pairs) that it leaves out from the defaults. Any other one, such as
+    a few values from the command line, changes the default study.
+
+    Parameters
+    ----------
+    given : mapping
+        What the user gave; perhaps nothing.
+    defaults_file : path-like
+        YAML file of the default study. Its model catalogue is looked for beside it.
+
+    Returns
+    -------
+    dict
+        The whole configuration, not yet checked.
+
+    Raises
+    ------
+    InputError
+        If the defaults cannot be read, or datasets or pairs come without a name of the study.
+    """
+    defaults = read_yaml(defaults_file)
+    defaults["models"] = str(Path(defaults_file).parent / defaults["models"])
+    if "study" not in given:
+        alone = [key for key in ("datasets", "pairs") if key in given]
+        if alone:
+            raise InputError(
+                f"the configuration brings its own {' and '.join(alone)} but no name",
+                field="study",
+                remedy="Name the study, as in 'study: mine'",
+            )
+        return _merged(defaults, given)
+    settings = {key: defaults[key] for key in SETTINGS if key in defaults}
+    # The default study's chosen models are its own.
+    settings["figures"] = settings["figures"] | {"reliability_models": []}
+    settings["save_pairs"] = []
+    return _merged(settings, given)
+
+
+def check_config(config: Mapping[str, Any], schema_file: str | os.PathLike[str]) -> None:
+    """Check a configuration against its JSON schema.
+
+    Raises
+    ------
+    InputError
+        Listing every violation: where, the value, and what it should be.
+    """
+    schema = json.loads(Path(schema_file).read_text(encoding="utf-8"))
+    errors = sorted(Draft202012Validator(schema).iter_errors(config), key=lambda e: e.json_path)
+    if errors:
+        raise InputError("; ".join(_explain(error) for error in errors), file="configuration")
+
+
+def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a YAML mapping.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, no YAML or no mapping.
+    """
+    try:
+        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError("no such file", file=path) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"not readable as YAML ({error})", file=path) from error
+    if not isinstance(content, dict):
+        raise InputError("is not a mapping of keys to values", file=path)
+    return content
+
+
+def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge mappings, deeply: what `over` says wins, lists are replaced."""
+    merged = dict(base)
+    for key, value in over.items():
+        old = merged.get(key)
+        both = isinstance(value, Mapping) and isinstance(old, Mapping)
+        merged[key] = _merged(old, value) if both else value  # type: ignore[arg-type]
+    return merged
+
+
+def _explain(error: ValidationError) -> str:
+    """One violation in a person's words."""
+    place = error.json_path.removeprefix("$").removeprefix(".")
+    key = f"'{place}'" if place else "top level"
+    if error.validator == "additionalProperties" and error.validator_value is False:
+        known = list(error.schema.get("properties", {}))
+        unknown = [name for name in error.instance if name not in known]
+        return "; ".join(f"{key}: unknown key '{name}'{_suggest(name, known)}" for name in unknown)
+    if error.validator == "enum":
+        wanted = ", ".join(map(str, error.validator_value))
+        return f"{key}: '{error.instance}' is none of {wanted}"
+    if error.validator in ("exclusiveMinimum", "minimum"):
+        least = "above" if error.validator == "exclusiveMinimum" else "at least"
+        return f"{key}: {error.instance} must be {least} {error.validator_value}"
+    return f"{key}: {error.message}"
+
+
+def _suggest(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(str(name), known, n=1)
+    return f", did you mean '{close[0]}'?" if close else f" (known: {', '.join(known)})"

@@ -1,0 +1,21 @@
+"""Rule tabulate_runs: average one pair's runs by one criterion over seeds, a row per model."""
+
+import logging
+from collections.abc import Sequence
+
+from matcheval.comparisons import COMPARISON_RUNS
+from matcheval.doors import run_script
+from matcheval.tables import write_table
+from matcheval.tabulation import tabulate_runs, to_arrow
+
+
+def main(*, runs: Sequence[str], outputs: Sequence[str]) -> None:
+    """Write the table of schema `tabulation.MODEL_TABLE` to every output, by its suffix."""
+    table = tabulate_runs([COMPARISON_RUNS.read(path) for path in runs])
+    for path in outputs:
+        write_table(to_arrow(table), path)
+    logging.info("%d models from %d batches", len(table), len(runs))
+
+
+if __name__ == "__main__":
+    run_script(main, snakemake.log[0], runs=snakemake.input, outputs=snakemake.output)

@@ -1,0 +1,28 @@
+"""Rule write_summary: say on one page how much narrower the matched gaps of a study are."""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from matcheval.doors import run_script
+from matcheval.files import whole_file
+from matcheval.summaries import summarize_gaps, write_summary
+from matcheval.tabulation import MODEL_TABLE
+
+
+def main(*, study: str, tables: Sequence[str], output: str) -> None:
+    """Write the Markdown page of the tables, which are of schema `tabulation.MODEL_TABLE`."""
+    summaries = [summarize_gaps(MODEL_TABLE.read(path).to_pandas()) for path in tables]
+    with whole_file(output) as partial:
+        Path(partial).write_text(write_summary(study, summaries), encoding="utf-8")
+    logging.info("%d tables summarized", len(tables))
+
+
+if __name__ == "__main__":
+    run_script(
+        main,
+        snakemake.log[0],
+        study=snakemake.params.study,
+        tables=snakemake.input,
+        output=snakemake.output[0],
+    )
