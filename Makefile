@@ -1,0 +1,64 @@
+# `make demo` runs the default study, `make test` the tests. Both first install what they need into
+# .venv, once, from the pinned versions of envs/lock.txt.
+#
+#   make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu    # on Linux: a CPU-only torch, 4 GB smaller
+#   make demo PYTHON=python3.12 CORES=8
+
+PYTHON ?= python3
+CORES ?= all
+TORCH_INDEX ?=
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint envs/lock.txt
+SNAKEFILES := Snakefile $(wildcard rules/*.smk)
+
+.PHONY: help demo test lint format clean
+
+help:
+	@sed -n 's/^## //p' $(MAKEFILE_LIST)
+
+## make demo      run the digits study: results/digits/ fills with tables and figures
+demo: $(VENV)/.workflow
+	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES)
+	@echo "Done: start with results/digits/summary.md; figures are in results/digits/figures/."
+
+## make test      run the tests (results of the tests go to temporary folders)
+test: $(VENV)/.test
+	$(BIN)/python -m pytest
+
+## make lint      check style, types and the workflow
+lint: $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/snakefmt --check $(SNAKEFILES)
+	$(BIN)/snakemake --lint
+
+## make format    bring the code into style
+format: $(VENV)/.lint
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/snakefmt $(SNAKEFILES)
+
+## make clean     remove the environment and caches, not the results
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "error: $(PYTHON) is older than Python 3.11; name another: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.workflow: pyproject.toml envs/lock.txt | $(VENV)/bin/python
+	@echo "Installing into $(VENV) (once; a few minutes) ..."
+	$(if $(TORCH_INDEX),$(PIP_INSTALL) --index-url $(TORCH_INDEX) torch)
+	$(PIP_INSTALL) --editable '.[workflow]'
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.workflow
+	$(PIP_INSTALL) --editable '.[workflow,test]'
+	@touch $@
+
+$(VENV)/.lint: $(VENV)/.test
+	$(PIP_INSTALL) --editable '.[workflow,test,lint]'
+	@touch $@

@@ -1,0 +1,61 @@
+"""The protocol transcribed literally from the paper's pseudo-code, as slow as it reads.
+
+The yardstick of the tests and of `benchmarks/matching.py`; it shares nothing with the library
+but the names of the criteria.
+"""
+
+import numpy as np
+
+
+def candidates(source, target, i, free, criterion, epsilon):
+    """Rows of the source that target row `i` may be matched to."""
+    distance = np.abs(
+        source.probability.astype(np.float64) - target.probability[i].astype(np.float64)
+    )
+    close = free & (distance <= epsilon)
+    if criterion == "label_probability":
+        close &= source.prediction == target.prediction[i]
+    return np.flatnonzero(close)
+
+
+def match(source, target, criterion, epsilon, generator):
+    """Algorithm 1 or 2: the source row of every target row, or -1."""
+    free = np.ones(len(source), bool)
+    picks = np.full(len(target), -1)
+    for i in range(len(target)):
+        rows = candidates(source, target, i, free, criterion, epsilon)
+        if len(rows):
+            picks[i] = generator.choice(rows)
+            free[picks[i]] = False
+    return picks
+
+
+def match_with_numbers(source, target, criterion, epsilon, uniform):
+    """The same with given random numbers: candidate floor(u * count) by rising probability."""
+    free = np.ones(len(source), bool)
+    picks = np.full(len(target), -1)
+    for i in range(len(target)):
+        rows = candidates(source, target, i, free, criterion, epsilon)
+        if len(rows):
+            ranked = rows[np.argsort(source.probability[rows], kind="stable")]
+            picks[i] = ranked[int(uniform[i] * len(ranked))]
+            free[picks[i]] = False
+    return picks
+
+
+def outcomes(source, target, criterion, epsilon, free=None, i=0):
+    """Every possible result of the algorithm with its exact probability, for tiny sets."""
+    if free is None:
+        free = np.ones(len(source), bool)
+    if i == len(target):
+        return {(): 1.0}
+    rows = candidates(source, target, i, free, criterion, epsilon)
+    result = {}
+    for row in rows if len(rows) else [-1]:
+        left = free.copy()
+        if row >= 0:
+            left[row] = False
+        rest_of = outcomes(source, target, criterion, epsilon, left, i + 1)
+        for rest, chance in rest_of.items():
+            result[(int(row), *rest)] = chance / max(len(rows), 1)
+    return result

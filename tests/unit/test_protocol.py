@@ -1,0 +1,279 @@
+"""The quantities of a run, worked out by hand, and their table over seeds and models."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from helpers import predictions, simulate
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from matcheval.comparisons import COMPARISON_RUNS, Comparison
+from matcheval.errors import InputError
+from matcheval.protocol import RUNS, MatchedRun, RunName, matched_pairs, run_protocol
+from matcheval.settings import Criterion, Pair
+from matcheval.summaries import summarize_gaps, write_summary
+from matcheval.tabulation import MODEL_TABLE, tabulate_runs, to_arrow
+
+LABEL, PROBABILITY = Criterion
+NAME = RunName("m", "p", LABEL)
+
+
+def test_the_record_and_its_table_agree():
+    assert [f.name for f in dataclasses.fields(MatchedRun)] == RUNS.names
+
+
+def hand_worked():
+    """Forced choices: targets 0, 1, 2 match sources 1, 0, 4; target 3 matches nothing."""
+    source = predictions(
+        [0.90, 0.70, 0.40, 0.20, 0.60], [0, 0, 1, 1, 2], label=[0, 0, 1, 0, 1]
+    )  # correct: 0, 1, 2
+    target = predictions([0.70, 0.90, 0.60, 0.99], [0, 0, 2, 2], label=[1, 0, 2, 0])
+    return source, target  # correct targets: 1, 2
+
+
+def test_quantities_by_hand():
+    source, target = hand_worked()
+    (run,) = run_protocol(source, target, NAME, epsilon=0.005, seeds=[4])
+    assert (run.seed, run.n_source, run.n_target, run.n_matched) == (4, 5, 4, 3)
+    assert run.accuracy_source == 3 / 5
+    assert run.accuracy_target == 2 / 4
+    assert run.matched_accuracy_source == 2 / 3  # sources 1 and 0 are right, 4 is wrong
+    assert run.matched_accuracy_target == 2 / 3  # targets 1 and 2 are right, 0 is wrong
+    assert run.unmatched_accuracy_target == 0
+    assert run.fraction_unmatched == 1 / 4
+    assert run.confidence_source == pytest.approx(2.8 / 5, abs=1e-7)
+    assert run.confidence_target == pytest.approx(3.19 / 4, abs=1e-7)
+    assert run.matched_confidence_source == pytest.approx(2.2 / 3, abs=1e-7)
+    assert run.matched_confidence_target == pytest.approx(2.2 / 3, abs=1e-7)
+    assert run.unmatched_confidence_target == pytest.approx(0.99, abs=1e-7)
+
+
+def test_pairs_name_indices_not_rows():
+    source = predictions([0.9, 0.5], index=np.array([70, 40]))  # sorted: 40 has 0.5, 70 has 0.9
+    target = predictions([0.5, 0.1, 0.9], index=np.array([3, 4, 5]))
+    pairs = matched_pairs(source, target, NAME, seeds=[2, 7])
+    assert pairs.to_pydict() == {
+        "seed": [2, 2, 7, 7],
+        "source_index": [40, 70, 40, 70],
+        "target_index": [3, 5, 3, 5],
+    }
+
+
+def test_pairs_are_those_of_the_runs():
+    source, target = simulate(900, 4, 1), simulate(500, 4, 2)
+    runs = run_protocol(source, target, NAME)
+    pairs = matched_pairs(source, target, NAME).to_pandas()
+    for run in runs:
+        mine = pairs[pairs.seed == run.seed]
+        assert len(mine) == run.n_matched
+        assert source.correct[mine.source_index].mean() == pytest.approx(
+            run.matched_accuracy_source
+        )
+        assert target.correct[mine.target_index].mean() == pytest.approx(
+            run.matched_accuracy_target
+        )
+
+
+def test_nothing_matched_is_undefined_not_a_crash():
+    (run,) = run_protocol(predictions([0.1]), predictions([0.9, 0.8]), NAME, seeds=[0])
+    assert run.n_matched == 0
+    assert run.fraction_unmatched == 1
+    assert run.unmatched_accuracy_target == 1
+    assert math.isnan(run.matched_accuracy_source)
+    assert math.isnan(run.matched_accuracy_target)
+    assert math.isnan(run.matched_confidence_source)
+    assert matched_pairs(predictions([0.1]), predictions([0.9]), NAME).num_rows == 0
+
+
+def test_everything_matched_leaves_the_unmatched_undefined():
+    (run,) = run_protocol(predictions([0.5] * 3), predictions([0.5] * 2), NAME, seeds=[0])
+    assert run.fraction_unmatched == 0
+    assert math.isnan(run.unmatched_accuracy_target)
+    assert math.isnan(run.unmatched_confidence_target)
+
+
+@pytest.mark.parametrize("seeds", [[], [1, 1], [-1]])
+def test_bad_seeds(seeds):
+    with pytest.raises(InputError, match="seed"):
+        run_protocol(predictions([0.5]), predictions([0.5]), NAME, seeds=seeds)
+
+
+def test_a_run_does_not_depend_on_the_other_runs():
+    source, target = simulate(500, 4, 1), simulate(300, 4, 2)
+    together = run_protocol(source, target, NAME, seeds=range(5))
+    assert run_protocol(source, target, NAME, seeds=[3]) == [together[3]]
+
+
+@given(st.integers(1, 60), st.integers(1, 60), st.integers(0, 1000), st.sampled_from([1, 3]))
+@settings(max_examples=60, deadline=None)
+def test_identities(n_source, n_target, seed, n_classes):
+    source, target = simulate(n_source, n_classes, seed), simulate(n_target, n_classes, seed + 1)
+    for run in run_protocol(source, target, NAME, epsilon=0.05, seeds=[0, 1]):
+        n_unmatched = run.n_target - run.n_matched
+        assert run.fraction_unmatched == pytest.approx(n_unmatched / run.n_target)
+        right = 0.0
+        if run.n_matched:
+            right += run.matched_accuracy_target * run.n_matched
+            assert run.matched_confidence_source == pytest.approx(
+                run.matched_confidence_target, abs=0.05
+            )
+        if n_unmatched:
+            right += run.unmatched_accuracy_target * n_unmatched
+        assert right == pytest.approx(run.accuracy_target * run.n_target)
+
+
+class TestRoles:
+    small, large = simulate(50, 3, 1), simulate(80, 3, 2)
+
+    def compare(self, original, replication, source=None):
+        return Comparison("m", Pair("p", "old", "new", source), original, replication)
+
+    def test_the_larger_set_is_the_source(self):
+        assert self.compare(self.large, self.small).source_name == "old"
+        assert self.compare(self.small, self.large).source_name == "new"
+
+    def test_equal_sizes_make_the_original_the_source(self):
+        assert self.compare(self.small, self.small).source_name == "old"
+
+    def test_a_study_may_name_the_source(self):
+        named = self.compare(self.large, self.small, source="new")
+        assert (named.source_name, named.target_name) == ("new", "old")
+        assert named.target is self.large
+
+    def test_an_unknown_source(self):
+        with pytest.raises(InputError, match="'other' of pair 'p' is neither 'old' nor 'new'"):
+            self.compare(self.small, self.large, source="other")
+
+    def test_gaps_are_original_minus_replication_whatever_the_roles(self):
+        runs = self.compare(self.small, self.large).run(PROBABILITY, 0.02, range(3))
+        assert set(runs["source"].to_pylist()) == {"new"}
+        row = tabulate_runs([runs]).iloc[0]
+        assert row.n_original == 50
+        assert row.n_replication == 80
+        assert row.accuracy_original == self.small.correct.mean()
+        assert row.gap == pytest.approx(self.small.correct.mean() - self.large.correct.mean())
+        role = runs.to_pandas()
+        by_role = (role.matched_accuracy_target - role.matched_accuracy_source).mean()
+        assert row.matched_gap_mean == pytest.approx(by_role)
+
+
+def runs_table(model, matched_source, matched_target, **override):
+    """Runs with given matched accuracies per seed and plain ones of 0.9 and 0.7."""
+    n = len(matched_source)
+    columns = {
+        "model": model, "pair": "p", "criterion": "probability", "original": "old",
+        "replication": "new", "source": "old", "epsilon": 0.005, "seed": list(range(n)),
+        "n_source": 100, "n_target": 50, "n_matched": 40, "accuracy_source": 0.9,
+        "accuracy_target": 0.7, "unmatched_accuracy_target": 0.3, "fraction_unmatched": 0.2,
+        "confidence_source": 0.95, "confidence_target": 0.85, "matched_confidence_source": 0.93,
+        "matched_confidence_target": 0.93, "unmatched_confidence_target": 0.6,
+        "matched_accuracy_source": matched_source, "matched_accuracy_target": matched_target,
+    } | override  # fmt: skip
+    filled = {k: v if isinstance(v, list) else [v] * n for k, v in columns.items()}
+    return COMPARISON_RUNS.table(filled)
+
+
+class TestTable:
+    def test_statistics_over_seeds_by_hand(self):
+        row = tabulate_runs([runs_table("m", [0.8, 0.9, 1.0], [0.8, 0.8, 0.8])]).iloc[0]
+        assert row.n_seeds == 3
+        assert row.gap == pytest.approx(0.2)
+        assert row.matched_accuracy_original_mean == pytest.approx(0.9)
+        assert row.matched_accuracy_original_std == pytest.approx(0.1)  # ddof = 1
+        assert row.matched_accuracy_original_sem == pytest.approx(0.1 / math.sqrt(3))
+        assert row.matched_gap_mean == pytest.approx(0.1)
+        assert row.matched_accuracy_replication_std == pytest.approx(0)
+
+    def test_one_seed_has_no_deviation(self):
+        row = tabulate_runs([runs_table("m", [0.8], [0.8])]).iloc[0]
+        assert row.matched_gap_mean == 0
+        assert math.isnan(row.matched_gap_std)
+        assert math.isnan(row.matched_gap_sem)
+
+    def test_undefined_seeds_are_left_out(self):
+        table = runs_table("m", [0.8, 0.6], [0.8, 0.6], unmatched_accuracy_target=[0.5, math.nan])
+        row = tabulate_runs([table]).iloc[0]
+        assert row.unmatched_accuracy_target_mean == 0.5
+        assert row.n_seeds == 2
+
+    def test_models_by_falling_original_accuracy(self):
+        tables = [
+            runs_table("weak", [0.5], [0.5], accuracy_source=0.6),
+            runs_table("strong", [0.5], [0.5], accuracy_source=0.8),
+            runs_table("also-strong", [0.5], [0.5], accuracy_source=0.8),
+        ]
+        assert tabulate_runs(tables)["model"].tolist() == ["also-strong", "strong", "weak"]
+
+    def test_fits_its_declared_schema(self):
+        table = tabulate_runs([runs_table("m", [0.8, math.nan], [0.8, math.nan])])
+        arrow = to_arrow(table)
+        assert arrow.schema.names == MODEL_TABLE.names
+        assert arrow.schema.field("gap").metadata[b"unit"] == b"fraction"
+
+    @pytest.mark.parametrize(
+        ("tables", "message"),
+        [
+            ([], "no runs"),
+            ([runs_table("m", [1.0], [1.0]), runs_table("m", [1.0], [1.0])], "'m' has a seed twice"),
+            ([runs_table("m", [1.0], [1.0]), runs_table("n", [1.0], [1.0], pair="q")], "several"),
+            ([runs_table("m", [1.0], [1.0]), runs_table("n", [1.0], [1.0], epsilon=0.1)], "0.005"),
+        ],
+    )
+    def test_refuses(self, tables, message):
+        with pytest.raises(InputError, match=message):
+            tabulate_runs(tables)
+
+
+class TestSummary:
+    def table(self, *runs):
+        return tabulate_runs(list(runs))
+
+    def test_by_hand(self):
+        summary = summarize_gaps(
+            self.table(
+                runs_table("narrower", [0.85, 0.85], [0.8, 0.8]),  # gap 0.2, matched 0.05
+                runs_table("wider", [0.5, 0.5], [0.75, 0.75]),  # gap 0.2, matched -0.25
+            )
+        )
+        assert (summary.n_models, summary.n_narrower, summary.n_undefined) == (2, 1, 0)
+        assert summary.gap == pytest.approx(0.2)
+        assert summary.matched_gap == pytest.approx(0.15)
+        assert summary.relative_narrowing == pytest.approx(0.25)
+        page = write_summary("s", [summary])
+        assert "over 2 models the matched gap is 25.0 % narrower than the plain gap" in page
+        assert "15.00 against 20.00 points" in page
+        assert "narrower for 1 of the 2 models" in page
+
+    def test_undefined_models_are_counted_and_left_out(self):
+        nan = math.nan
+        summary = summarize_gaps(
+            self.table(
+                runs_table("fine", [0.8], [0.8]),
+                runs_table("none", [nan], [nan], n_matched=0, accuracy_source=0.1),
+            )
+        )
+        assert (summary.n_models, summary.n_undefined) == (2, 1)
+        assert summary.gap == pytest.approx(0.2)
+        assert "For 1 of the 2 models no target was matched" in write_summary("s", [summary])
+
+    def test_nothing_matched_at_all(self):
+        summary = summarize_gaps(self.table(runs_table("none", [math.nan], [math.nan])))
+        page = write_summary("s", [summary])
+        assert "nothing matched" in page
+        assert "| undefined |" in page
+
+    def test_no_gap_at_all(self):
+        table = self.table(runs_table("m", [0.8], [0.8], accuracy_target=0.9))
+        assert math.isnan(summarize_gaps(table).relative_narrowing)
+
+
+def test_reading_a_foreign_table(tmp_path):
+    path = tmp_path / "runs.parquet"
+    pd.DataFrame({"model": ["m"]}).to_parquet(path)
+    with pytest.raises(InputError, match=r"runs\.parquet: columns .* are not those of"):
+        COMPARISON_RUNS.read(path)
+    assert isinstance(RUNS.arrow, pa.Schema)

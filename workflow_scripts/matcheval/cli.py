@@ -1,0 +1,182 @@
+"""`matched-eval`: the protocol for a person's own prediction files, by the workflow's functions."""
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from matcheval import __version__
+from matcheval.comparisons import Comparison
+from matcheval.doors import run_door
+from matcheval.errors import InputError
+from matcheval.prediction_files import read_predictions
+from matcheval.predictions import Predictions
+from matcheval.protocol import RUNS
+from matcheval.settings import Criterion, Pair, check_epsilon
+from matcheval.tables import write_table
+
+LOGGER = logging.getLogger(__name__)
+
+_FILES = """\
+SOURCE and TARGET are one model's predictions on two test sets, a row per datapoint: Parquet or
+CSV with columns label, prediction, probability (and perhaps index, the position in the dataset),
+or .npz with labels and one of logits and probabilities. Probability is the largest softmax value.
+The protocol takes the larger set as source.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run `matched-eval`.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments; the process's own by default.
+
+    Raises
+    ------
+    SystemExit
+        With code 1 on bad input, 2 on a bad command line.
+    """
+    arguments = _parser().parse_args(argv)
+    run_door(arguments.run, arguments)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="matched-eval",
+        description="How a classifier really behaves on similar-but-non-identical test sets.",
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True)
+
+    compare = commands.add_parser(
+        "compare", help="compare two sets: a table, and with --output tables and figures",
+        description="Compare a model's accuracy on two sets before and after matching.",
+        epilog=_FILES, formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    _add_common(compare)
+    compare.add_argument(
+        "--criterion", action="append", choices=[c.value for c in Criterion], default=None,
+        help="repeat for several; both by default",
+    )  # fmt: skip
+    compare.add_argument(
+        "--original", choices=["source", "target"], default="source",
+        help="which is the original set; gaps are original minus replication (default: source)",
+    )  # fmt: skip
+    compare.add_argument(
+        "--output", type=Path, metavar="DIR", help="write tables, figures and a summary here"
+    )
+    compare.set_defaults(run=_compare)
+
+    match = commands.add_parser(
+        "match", help="write the quantities of every seed, and the matched pairs on request",
+        description="Run the matching of a model's two prediction sets.",
+        epilog=_FILES, formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    _add_common(match)
+    match.add_argument(
+        "--criterion", choices=[c.value for c in Criterion],
+        default=Criterion.LABEL_PROBABILITY.value, help="default: %(default)s",
+    )  # fmt: skip
+    match.add_argument(
+        "--output", type=Path, required=True, metavar="FILE", help="runs, as .parquet or .csv"
+    )
+    match.add_argument(
+        "--pairs", type=Path, metavar="FILE", help="matched index pairs, as .parquet or .csv"
+    )
+    match.set_defaults(run=_match)
+    return parser
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", type=Path, metavar="SOURCE")
+    parser.add_argument("target", type=Path, metavar="TARGET")
+    parser.add_argument(
+        "--epsilon", type=float, default=0.005,
+        help="largest difference of matched probabilities, in (0, 1] (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seeds", type=int, default=10, metavar="N", help="runs, seeds 0 to N - 1 (default: 10)"
+    )
+    parser.add_argument("--classes", type=int, metavar="N", help="number of classes, to check")
+    parser.add_argument("--model", help="name of the model (default: as the files say, or 'model')")
+    parser.add_argument(
+        "--pair", default="pair",
+        help="name of the pair; it and the model's name seed the picks (default: %(default)s)",
+    )  # fmt: skip
+
+
+def _match(arguments: argparse.Namespace) -> None:
+    """Write the runs, and the pairs on request."""
+    comparison = _comparison(arguments, original="source")
+    criterion, seeds = Criterion(arguments.criterion), range(arguments.seeds)
+    runs = comparison.run(criterion, arguments.epsilon, seeds)
+    identity = {
+        "model": comparison.model,
+        "pair": comparison.pair.name,
+        "epsilon": str(arguments.epsilon),
+    }
+    columns = {name: runs[name].to_numpy() for name in RUNS.names}
+    write_table(RUNS.table(columns, identity | {"criterion": criterion.value}), arguments.output)
+    if not any(columns["n_matched"]):
+        LOGGER.warning("no target was matched in any run: matched accuracies are NaN (undefined)")
+    if arguments.pairs is not None:
+        write_table(comparison.pairs(criterion, arguments.epsilon, seeds), arguments.pairs)
+
+
+def _compare(arguments: argparse.Namespace) -> None:
+    """Print the comparison, and write tables and figures on request."""
+    from matcheval.console import describe
+    from matcheval.tabulation import tabulate_runs
+
+    comparison = _comparison(arguments, original=arguments.original)
+    criteria = [Criterion(name) for name in dict.fromkeys(arguments.criterion or Criterion)]
+    seeds = range(arguments.seeds)
+    runs = {c: comparison.run(c, arguments.epsilon, seeds) for c in criteria}
+    tables = {criterion: tabulate_runs([table]) for criterion, table in runs.items()}
+    sys.stdout.write(describe(comparison, tables))
+    if arguments.output is not None:
+        from matcheval.reporting import write_comparison
+
+        for path in write_comparison(comparison, runs, tables, list(seeds), arguments.output):
+            LOGGER.info("wrote %s", path)
+
+
+def _comparison(arguments: argparse.Namespace, *, original: str) -> Comparison:
+    """Read and check the two files; the roles are as the command line gives them."""
+    check_epsilon(arguments.epsilon)
+    if arguments.seeds < 1:
+        raise InputError(f"--seeds {arguments.seeds}", remedy="Give at least 1")
+    source = read_predictions(arguments.source, arguments.classes)
+    target = read_predictions(arguments.target, arguments.classes)
+    _check_alike(arguments, source, target)
+    if len(target) > len(source):
+        LOGGER.warning(
+            "note: TARGET (%d datapoints) is larger than SOURCE (%d); the protocol takes the "
+            "larger set as source", len(target), len(source),
+        )  # fmt: skip
+    names = {
+        "source": source.metadata.get("dataset", arguments.source.stem),
+        "target": target.metadata.get("dataset", arguments.target.stem),
+    }
+    if names["source"] == names["target"]:
+        names = {role: f"{name} ({role})" for role, name in names.items()}
+    other = "target" if original == "source" else "source"
+    pair = Pair(arguments.pair, names[original], names[other], source=names["source"])
+    sets = {"source": source, "target": target}
+    model = arguments.model or source.metadata.get("model") or "model"
+    return Comparison(model, pair, sets[original], sets[other])
+
+
+def _check_alike(arguments: argparse.Namespace, source: Predictions, target: Predictions) -> None:
+    """Refuse files that say they are of different models or label spaces."""
+    for key in ("model", "n_classes"):
+        values = [source.metadata.get(key), target.metadata.get(key)]
+        if None not in values and values[0] != values[1]:
+            raise InputError(
+                f"{arguments.source} has {values[0]}, {arguments.target} has {values[1]}",
+                field=key,
+                remedy="Both files must be of one model and one label space",
+            )
