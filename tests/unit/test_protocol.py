@@ -218,7 +218,10 @@ class TestTable:
         ("tables", "message"),
         [
             ([], "no runs"),
-            ([runs_table("m", [1.0], [1.0]), runs_table("m", [1.0], [1.0])], "'m' has a seed twice"),
+            (
+                [runs_table("m", [1.0], [1.0]), runs_table("m", [1.0], [1.0])],
+                "'m' has a seed twice",
+            ),
             ([runs_table("m", [1.0], [1.0]), runs_table("n", [1.0], [1.0], pair="q")], "several"),
             ([runs_table("m", [1.0], [1.0]), runs_table("n", [1.0], [1.0], epsilon=0.1)], "0.005"),
         ],

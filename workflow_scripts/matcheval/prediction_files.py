@@ -83,7 +83,7 @@ def _columns(table: pa.Table, path: Path) -> dict[str, Any]:
         column = table[name]
         if column.null_count:
             row = column.is_null().to_numpy().argmax()
-            raise InputError(f"row {row} is empty", file=path, field=name)
+            raise InputError(f"row {row} is empty or NaN", file=path, field=name)
         found[name] = column.to_numpy()
     return found or {name: np.empty(0) for name in table.schema.names}
 

@@ -20,7 +20,8 @@ def softmax(logits: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     """
     # Shift before rounding to float32, which a large float64 logit would overflow.
     wide = logits.astype(np.promote_types(logits.dtype, np.float32))
-    shifted: npt.NDArray[np.float32] = (wide - wide.max(axis=-1, keepdims=True)).astype(np.float32)
+    with np.errstate(over="ignore"):  # to minus infinity, whose exponential is 0 as it should be
+        shifted: npt.NDArray[np.float32] = (wide - wide.max(-1, keepdims=True)).astype(np.float32)
     np.exp(shifted, out=shifted)
     shifted /= shifted.sum(axis=-1, keepdims=True)
     return shifted

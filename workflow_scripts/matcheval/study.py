@@ -1,5 +1,6 @@
 """A study: what is compared, with which models, and where each artifact lies."""
 
+import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from matcheval.errors import InputError
 from matcheval.settings import Criterion, Pair, check_epsilon
 
 PREDICTIONS_KIND = "predictions"
+# Folders of the results that studies share, and no study can be named after.
+SHARED_FOLDERS = ("benchmarks", "checkpoints", "datasets", "logs", "predictions")
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,11 @@ class DatasetSpec:
     name: str
     kind: str
     options: Mapping[str, Any]
+
+    @property
+    def options_json(self) -> str:
+        """The options as JSON, for a command line."""
+        return json.dumps(self.options, sort_keys=True)
 
     @property
     def has_images(self) -> bool:
@@ -130,6 +138,13 @@ def load_study(
     """
     config = complete_config(config, defaults_file)
     check_config(config, schema_file)
+    if config["study"] in SHARED_FOLDERS:
+        raise InputError(
+            f"'{config['study']}' is a name of the results folder itself",
+            file="configuration",
+            field="study",
+            remedy="Choose another",
+        )
     matching, figures = config["matching"], config["figures"]
     study = Study(
         name=config["study"],

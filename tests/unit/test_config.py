@@ -1,0 +1,223 @@
+"""Configuration: completed from the defaults, and refused with one clear error before any job."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from matcheval.config import check_config, complete_config, read_yaml
+from matcheval.errors import InputError
+from matcheval.settings import Criterion
+from matcheval.study import load_study
+
+ROOT = Path(__file__).parents[2]
+DEFAULTS = ROOT / "config.yaml"
+SCHEMA = ROOT / "rules" / "schemas" / "config.schema.json"
+
+
+def load(**given):
+    return load_study(given, defaults_file=DEFAULTS, schema_file=SCHEMA)
+
+
+def own_study(tmp_path, models="name,kind\nm.v1,predictions\nn,predictions\n", **further):
+    """A study of imported predictions, its files in place."""
+    (tmp_path / "models.csv").write_text(models)
+    for dataset in ("old", "new"):
+        for model in ("m.v1", "n"):
+            (tmp_path / dataset).mkdir(exist_ok=True)
+            (tmp_path / dataset / f"{model}.csv").touch()
+    return {
+        "study": "mine",
+        "models": str(tmp_path / "models.csv"),
+        "datasets": {
+            name: {"kind": "predictions", "files": f"{tmp_path}/{name}/{{model}}.csv"}
+            for name in ("old", "new")
+        },
+        "pairs": {"both": {"original": "old", "replication": "new"}},
+    } | further
+
+
+class TestDefaultStudy:
+    def test_is_digits(self):
+        study = load()
+        assert study.name == "digits"
+        assert len(study.models) >= 16
+        assert study.criteria == (Criterion.LABEL_PROBABILITY, Criterion.PROBABILITY)
+        assert study.epsilon == 0.005
+        assert study.seeds == tuple(range(10))
+
+    def test_values_from_the_command_line_change_it(self):
+        study = load(matching={"epsilon": 0.02}, figures={"formats": ["png"]})
+        assert (study.name, study.epsilon, study.formats) == ("digits", 0.02, ("png",))
+        assert study.seeds == tuple(range(10))
+
+    def test_every_key_is_documented_in_the_file(self):
+        """The defaults are whole: what the schema knows, the default study shows."""
+        import json
+
+        schema = json.loads(SCHEMA.read_text())
+        config = yaml.safe_load(DEFAULTS.read_text())
+        assert set(config) == set(schema["properties"])
+        for section in ("matching", "inference", "figures", "training"):
+            assert set(config[section]) == set(schema["properties"][section]["properties"])
+
+
+class TestOwnStudy:
+    def test_takes_the_settings_but_not_the_contents_of_the_default(self, tmp_path):
+        study = load(**own_study(tmp_path))
+        assert list(study.datasets) == ["old", "new"]
+        assert list(study.pairs) == ["both"]
+        assert study.epsilon == 0.005
+        assert study.reliability_models == ()
+
+    def test_files_of_predictions(self, tmp_path):
+        study = load(**own_study(tmp_path))
+        assert study.predictions_of_pair("both", ["m.v1"]) == {
+            "original": [f"{tmp_path}/old/m.v1.csv"],
+            "replication": [f"{tmp_path}/new/m.v1.csv"],
+        }
+
+    def test_batches_in_catalogue_order(self, tmp_path):
+        config = own_study(tmp_path, matching={"models_per_job": 1})
+        assert load(**config).batches == {"000": ["m.v1"], "001": ["n"]}
+
+    def test_needs_a_name(self, tmp_path):
+        config = own_study(tmp_path)
+        del config["study"]
+        with pytest.raises(InputError, match="'study': .* its own datasets and pairs but no name"):
+            load(**config)
+
+
+BAD = [
+    ({"matching": {"epsilom": 0.1}}, "'matching': unknown key 'epsilom', did you mean 'epsilon'?"),
+    ({"inferense": {}}, "unknown key 'inferense', did you mean 'inference'?"),
+    ({"matching": {"epsilon": 0}}, "'matching.epsilon': 0 must be above 0"),
+    ({"matching": {"epsilon": -0.005}}, "'matching.epsilon': -0.005 must be above 0"),
+    ({"matching": {"epsilon": 1.5}}, "matching.epsilon"),
+    ({"matching": {"epsilon": float("nan")}}, "epsilon is nan"),
+    ({"matching": {"epsilon": "small"}}, "'small' is not of type 'number'"),
+    ({"matching": {"epsilon": True}}, "matching.epsilon"),
+    ({"matching": {"seeds": 0}}, "'matching.seeds': 0 must be at least 1"),
+    ({"matching": {"criteria": ["label"]}}, "'label' is none of label_probability, probability"),
+    ({"figures": {"reliability_models": ["nope"]}}, "unknown model 'nope'. Known: "),
+    ({"save_pairs": ["nope"]}, "'save_pairs': unknown model 'nope'"),
+    ({"models": "missing.csv"}, "missing.csv: no such model catalogue"),
+    ({"inference": {"device": "gpu"}}, "'gpu' is none of cpu, cuda, mps, auto"),
+    ({"training": {"train": "nope"}}, "'training.train': unknown dataset 'nope'"),
+    ({"study": "predictions"}, "'study': 'predictions' is a name of the results folder itself"),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), BAD)
+def test_bad_values_in_the_default_study(given, message):
+    config = yaml.safe_load(DEFAULTS.read_text()) | {
+        "models": str(ROOT / "studies/digits-models.csv")
+    }
+    merged = {
+        k: (v | given[k] if isinstance(v, dict) and k in given else given.get(k, v))
+        for k, v in config.items()
+    }
+    with pytest.raises(InputError) as caught:
+        load(**(merged | {k: v for k, v in given.items() if k not in merged}))
+    assert message in str(caught.value)
+
+
+def test_all_violations_are_told_at_once():
+    with pytest.raises(InputError) as caught:
+        load(matching={"epsilon": 0, "seeds": 0})
+    assert "matching.epsilon" in str(caught.value)
+    assert "matching.seeds" in str(caught.value)
+
+
+class TestBadOwnStudy:
+    def refuse(self, config, message):
+        with pytest.raises(InputError) as caught:
+            load(**config)
+        assert message in str(caught.value)
+
+    def test_missing_prediction_file(self, tmp_path):
+        config = own_study(tmp_path)
+        (tmp_path / "new" / "n.csv").unlink()
+        self.refuse(config, f"no predictions of model 'n' at {tmp_path}/new/n.csv")
+
+    def test_unknown_dataset_in_a_pair(self, tmp_path):
+        pairs = {"both": {"original": "old", "replication": "newer"}}
+        self.refuse(
+            own_study(tmp_path, pairs=pairs), "'pairs.both.replication': unknown dataset 'newer'"
+        )
+
+    def test_a_set_against_itself(self, tmp_path):
+        pairs = {"both": {"original": "old", "replication": "old"}}
+        self.refuse(own_study(tmp_path, pairs=pairs), "'old' is compared with itself")
+
+    def test_a_source_outside_the_pair(self, tmp_path):
+        pairs = {"both": {"original": "old", "replication": "new", "source": "x"}}
+        self.refuse(own_study(tmp_path, pairs=pairs), "source 'x' of pair 'both' is neither")
+
+    def test_unknown_kind_of_dataset(self, tmp_path):
+        datasets = {"old": {"kind": "photos"}, "new": {"kind": "digits", "part": "known"}}
+        self.refuse(
+            own_study(tmp_path, datasets=datasets), "'photos' is none of digits, predictions"
+        )
+
+    def test_unknown_option_of_a_dataset(self, tmp_path):
+        config = own_study(tmp_path)
+        config["datasets"]["old"]["part"] = "known"
+        self.refuse(config, "unknown key 'part'")
+
+    def test_predictions_need_a_place_for_the_model(self, tmp_path):
+        config = own_study(tmp_path)
+        config["datasets"]["old"]["files"] = "old.csv"
+        self.refuse(config, "datasets.old.files")
+
+    def test_a_model_known_by_predictions_only_cannot_be_run(self, tmp_path):
+        config = own_study(tmp_path)
+        config["datasets"]["new"] = {"kind": "digits", "part": "known"}
+        self.refuse(config, "model 'm.v1' is of kind 'predictions' and cannot be run on it")
+
+    def test_names_are_fit_for_files(self, tmp_path):
+        self.refuse(own_study(tmp_path, study="a/b"), "'study'")
+
+
+HEADER = "name,kind\n"
+BAD_CATALOGUES = {
+    HEADER: "the catalogue has no models",
+    HEADER + "m,predictions\nm,predictions\n": "line 3: model 'm' is named twice",
+    HEADER + "m,pretrained\n": "'kind': 'pretrained' is neither 'trained' nor 'predictions'",
+    HEADER + "a b,predictions\n": "'name': 'a b' cannot be a name",
+    HEADER + "m.logits,predictions\n": "'m.logits' cannot be a name",
+    HEADER + ",predictions\n": "'' cannot be a name",
+    HEADER + "m\n": "not as many cells as the header",
+    HEADER + "m,predictions,7\n": "not as many cells as the header",
+    "name\nm\n": "no column kind",
+    "name,kind,loss\nm,predictions,focal\n": "'m' is known by its predictions only, yet loss is",
+    "name,kind,loss\nm,trained,focal\n": "('m')",
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_CATALOGUES.items())
+def test_bad_catalogues(tmp_path, text, message):
+    with pytest.raises(InputError) as caught:
+        load(**own_study(tmp_path, models=text))
+    assert message in str(caught.value)
+    assert "models.csv" in str(caught.value)
+
+
+class TestYaml:
+    def test_broken(self, tmp_path):
+        (tmp_path / "c.yaml").write_text("a: [1\n")
+        with pytest.raises(InputError, match=r"c\.yaml: not readable as YAML"):
+            read_yaml(tmp_path / "c.yaml")
+
+    def test_no_mapping(self, tmp_path):
+        (tmp_path / "c.yaml").write_text("- a\n")
+        with pytest.raises(InputError, match="is not a mapping"):
+            read_yaml(tmp_path / "c.yaml")
+
+    def test_missing(self, tmp_path):
+        with pytest.raises(InputError, match="no such file"):
+            complete_config({}, tmp_path / "c.yaml")
+
+
+def test_the_default_study_fits_the_schema():
+    check_config(yaml.safe_load(DEFAULTS.read_text()), SCHEMA)

@@ -1,0 +1,241 @@
+"""Prediction files: what is accepted, in which form it comes back, and how bad input is refused."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from helpers import predictions, simulate
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from matcheval.errors import InputError
+from matcheval.prediction_files import read_predictions
+from matcheval.predictions import PREDICTIONS, check_predictions, write_predictions
+from matcheval.softmax import most_probable, softmax
+
+FINE = {"label": [0, 2, 1], "prediction": [0, 1, 1], "probability": [0.5, 0.75, 1.0]}
+
+
+def parquet(path, **columns):
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def csv(path, text):
+    path.write_text(text)
+    return path
+
+
+class TestReading:
+    def test_parquet_csv_and_npz_agree(self, tmp_path):
+        rng = np.random.default_rng(0)
+        logits = rng.normal(size=(50, 4)).astype(np.float32) * 3
+        labels = rng.integers(0, 4, 50)
+        np.savez(tmp_path / "a.npz", labels=labels, logits=logits)
+        np.savez(tmp_path / "b.npz", labels=labels, probabilities=softmax(logits))
+        read = read_predictions(tmp_path / "a.npz")
+        write_predictions(read, tmp_path / "c.parquet")
+        write_predictions(read, tmp_path / "d.csv")
+        for name in ("b.npz", "c.parquet", "d.csv"):
+            again = read_predictions(tmp_path / name)
+            for column in PREDICTIONS.names:
+                np.testing.assert_array_equal(getattr(again, column), getattr(read, column))
+        assert read.prediction.tolist() == logits.argmax(1).tolist()
+
+    def test_types_are_the_contracts(self, tmp_path):
+        path = parquet(tmp_path / "p.parquet", **FINE)
+        write_predictions(read_predictions(path), tmp_path / "q.parquet")
+        schema = pq.read_schema(tmp_path / "q.parquet")
+        assert schema.names == ["index", "label", "prediction", "probability"]
+        assert schema.types == [pa.int32(), pa.int16(), pa.int16(), pa.float32()]
+
+    def test_metadata_survives_and_foreign_metadata_does_not(self, tmp_path):
+        table = pa.table(FINE).replace_schema_metadata({"model": "m", "pandas": "{}"})
+        pq.write_table(table, tmp_path / "p.parquet")
+        assert read_predictions(tmp_path / "p.parquet").metadata == {"model": "m"}
+
+    def test_rows_are_in_index_order(self, tmp_path):
+        path = csv(tmp_path / "p.csv", "index,label,prediction,probability\n2,1,1,.3\n0,0,0,.5\n")
+        read = read_predictions(path)
+        assert read.index.tolist() == [0, 2]
+        assert read.label.tolist() == [0, 1]
+        assert read.correct.tolist() == [True, True]
+
+    def test_further_columns_are_ignored(self, tmp_path):
+        path = csv(tmp_path / "p.csv", "file,label,prediction,probability\nx.png,1,0,.3\n")
+        assert read_predictions(path).correct.tolist() == [False]
+
+    def test_whole_floats_are_classes(self, tmp_path):
+        path = csv(tmp_path / "p.csv", "label,prediction,probability\n1.0,2.0,1\n")
+        assert read_predictions(path).prediction.tolist() == [2]
+
+    def test_a_single_class_set(self, tmp_path):
+        path = csv(tmp_path / "p.csv", "label,prediction,probability\n0,0,1\n0,0,1\n")
+        assert read_predictions(path).correct.all()
+
+
+BAD_CSV = {
+    "label,prediction\n0,0\n": "column probability missing; found label, prediction",
+    "a,b\n0,0\n": "columns label, prediction, probability missing; found a, b",
+    "label,prediction,probability\n": "no datapoints",
+    "label,prediction,probability\n0,0,nan\n": "'probability': row 0 is empty or NaN",
+    "label,prediction,probability\n0,0,inf\n": "row 0: inf is not a finite number",
+    "label,prediction,probability\n0,0,.5\n0,0,1.01\n": "row 1: 1.01 is outside [0, 1]",
+    "label,prediction,probability\n0,0,-0.1\n0,0,2\n": "-0.1 is outside [0, 1] (and 1 more)",
+    "label,prediction,probability\n-1,0,.5\n": "'label': row 0: -1 is negative",
+    "label,prediction,probability\n0,40000,.5\n": "40000 is too large, at most 32767 can be",
+    "label,prediction,probability\n0.5,0,.5\n": "'label': row 0: 0.5 is not a whole number",
+    "label,prediction,probability\ncat,0,.5\n": "'label': has dtype object",
+    "label,prediction,probability\n0,0,high\n": "'probability': has dtype object",
+    "label,prediction,probability\n0,0,.5\n0,,.5\n": "'prediction': row 1 is empty or NaN",
+    "label,label,prediction,probability\n0,0,0,.5\n": "'label': occurs twice",
+    "index,label,prediction,probability\n3,0,0,.5\n3,0,0,.5\n": "'index': 3 occurs more than once",
+    "index,label,prediction,probability\n-3,0,0,.5\n": "'index': row 0: -3 is negative",
+    "label,prediction,probability\n0,0\n": "not a readable CSV file",
+    "": "not a readable CSV file",
+}
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(("text", "message"), BAD_CSV.items())
+    def test_csv(self, tmp_path, text, message):
+        path = csv(tmp_path / "bad.csv", text)
+        with pytest.raises(InputError) as caught:
+            read_predictions(path)
+        assert message in str(caught.value)
+        assert "bad.csv" in str(caught.value)
+
+    def test_missing_file(self, tmp_path):
+        with pytest.raises(InputError, match=r"none\.csv: no such file"):
+            read_predictions(tmp_path / "none.csv")
+
+    def test_unknown_suffix(self, tmp_path):
+        with pytest.raises(InputError, match=r"'\.txt'.*Use \.parquet, \.csv or \.npz"):
+            read_predictions(csv(tmp_path / "p.txt", ""))
+
+    @pytest.mark.parametrize("keep", [0, 10, 300, -5])
+    def test_truncated_parquet(self, tmp_path, keep):
+        path = parquet(tmp_path / "p.parquet", **FINE)
+        path.write_bytes(path.read_bytes()[:keep])
+        with pytest.raises(InputError, match=r"p\.parquet: not a readable Parquet.*Delete it"):
+            read_predictions(path)
+
+    def test_corrupt_parquet_data(self, tmp_path):
+        path = tmp_path / "p.parquet"
+        write_predictions(simulate(5000, 10, 0), path)
+        content = bytearray(path.read_bytes())
+        content[200:1200] = bytes(1000)
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=r"p\.parquet"):
+            read_predictions(path)
+
+    def test_nulls_in_parquet(self, tmp_path):
+        columns = FINE | {"probability": [0.5, None, 0.1]}
+        with pytest.raises(InputError, match="'probability': row 1 is empty or NaN"):
+            read_predictions(parquet(tmp_path / "p.parquet", **columns))
+
+    def test_nan_in_parquet(self, tmp_path):
+        columns = FINE | {"probability": [0.5, float("nan"), 0.1]}
+        with pytest.raises(InputError, match="'probability': row 1: nan is not a finite number"):
+            read_predictions(parquet(tmp_path / "p.parquet", **columns))
+
+    def test_booleans_are_no_classes(self, tmp_path):
+        columns = FINE | {"prediction": [True, False, True]}
+        with pytest.raises(InputError, match="'prediction': has dtype bool"):
+            read_predictions(parquet(tmp_path / "p.parquet", **columns))
+
+    def test_label_beyond_the_known_classes(self, tmp_path):
+        path = parquet(tmp_path / "p.parquet", **FINE)
+        with pytest.raises(InputError, match="'label': row 1: 2 is too large, at most 1 can be"):
+            read_predictions(path, n_classes=2)
+        table = pa.table(FINE).replace_schema_metadata({"n_classes": "2"})
+        pq.write_table(table, path)
+        with pytest.raises(InputError, match="at most 1 can be"):
+            read_predictions(path)
+
+    def test_unequal_lengths(self):
+        columns = {name: np.array(values) for name, values in FINE.items()}
+        with pytest.raises(InputError, match="unequal lengths"):
+            check_predictions(columns | {"label": np.array([1])})
+
+    def test_two_dimensions(self):
+        columns = {name: np.array([values]) for name, values in FINE.items()}
+        with pytest.raises(InputError, match="2 dimensions"):
+            check_predictions(columns)
+
+
+BAD_NPZ = [
+    ({"labels": [0]}, "holds labels"),
+    ({"logits": [[0.0, 1.0]]}, "Give 'labels' and one of"),
+    ({"labels": [0], "logits": [[0.0]], "probabilities": [[1.0]]}, "one of 'logits'"),
+    ({"labels": [0], "logits": [0.0, 1.0]}, "has shape (2,)"),
+    ({"labels": [0], "logits": [[0, 1]]}, "dtype int64"),
+    ({"labels": [0, 1], "logits": [[0.0, 1.0]]}, "unequal lengths"),
+    ({"labels": [0, 1], "logits": [[0.0, 1.0], [np.nan, 0.0]]}, "row 1 holds NaN"),
+    ({"labels": [0], "logits": [[np.inf, 1.0]]}, "row 0 holds NaN or infinite"),
+    ({"labels": [2], "logits": [[0.0, 1.0]]}, "2 is too large, at most 1 can be"),
+    ({"labels": [0], "probabilities": [[0.9, 0.9]]}, "not a probability distribution (sum 1.8"),
+    ({"labels": [0], "probabilities": [[-1.0, 2.0]]}, "range -1 to 2"),
+    ({"labels": [0], "probabilities": [[3.0, -1.2]]}, "name the array 'logits'"),
+    ({"labels": np.empty(0, int), "logits": np.empty((0, 3))}, "no datapoints"),
+]
+
+
+class TestNpz:
+    @pytest.mark.parametrize(("arrays", "message"), BAD_NPZ)
+    def test_bad(self, tmp_path, arrays, message):
+        np.savez(tmp_path / "p.npz", **{k: np.array(v) for k, v in arrays.items()})
+        with pytest.raises(InputError) as caught:
+            read_predictions(tmp_path / "p.npz")
+        assert message in str(caught.value)
+        assert "p.npz" in str(caught.value)
+
+    def test_damaged(self, tmp_path):
+        np.savez(tmp_path / "p.npz", labels=np.zeros(100, int), logits=np.ones((100, 3)))
+        content = (tmp_path / "p.npz").read_bytes()
+        for kept in (content[:50], content[:-60], b"", b"PK no zip"):
+            (tmp_path / "p.npz").write_bytes(kept)
+            with pytest.raises(InputError, match=r"p\.npz"):
+                read_predictions(tmp_path / "p.npz")
+
+    def test_pickled_objects_are_not_run(self, tmp_path):
+        np.savez(tmp_path / "p.npz", labels=np.array([object()]), logits=np.ones((1, 2)))
+        with pytest.raises(InputError, match=r"p\.npz: not a readable"):
+            read_predictions(tmp_path / "p.npz")
+
+
+class TestSoftmax:
+    def test_by_hand(self):
+        logits = np.log(np.array([[1.0, 3.0], [2.0, 2.0]]))
+        np.testing.assert_allclose(softmax(logits), [[0.25, 0.75], [0.5, 0.5]], rtol=1e-6)
+        prediction, probability = most_probable(logits, logits=True)
+        assert prediction.tolist() == [1, 0]
+        assert prediction.dtype == np.int16
+        assert probability.dtype == np.float32
+
+    def test_half_precision_logits_are_summed_in_float32(self):
+        logits = np.zeros((1, 3000), np.float16)
+        assert softmax(logits).sum() == pytest.approx(1, rel=1e-6)
+
+    @given(hnp.arrays(np.float64, (3, 5), elements=st.floats(-1e300, 1e300, allow_subnormal=False)))
+    def test_any_finite_logits(self, logits):
+        prediction, probability = most_probable(logits, logits=True)
+        assert prediction.tolist() == logits.argmax(1).tolist()
+        assert ((probability > 0) & (probability <= 1)).all()
+
+
+def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "p.parquet"
+    write_predictions(predictions([0.5]), path)
+    before = path.read_bytes()
+
+    def explode(table, where, **_):
+        where.write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pq, "write_table", explode)
+    with pytest.raises(KeyboardInterrupt):
+        write_predictions(predictions([0.7]), path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["p.parquet"]
