@@ -84,7 +84,7 @@ class TestOwnStudy:
     def test_needs_a_name(self, tmp_path):
         config = own_study(tmp_path)
         del config["study"]
-        with pytest.raises(InputError, match="'study': .* its own datasets and pairs but no name"):
+        with pytest.raises(InputError, match=r"'study': .* its own datasets and pairs but no name"):
             load(**config)
 
 

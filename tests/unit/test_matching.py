@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import reference
-from helpers import predictions, simulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+import reference
+from helpers import predictions, simulate
 from matcheval.errors import InputError
 from matcheval.matching import UNMATCHED, match, plan_matching, run_generator
 from matcheval.settings import Criterion

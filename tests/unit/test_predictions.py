@@ -4,11 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers import predictions, simulate
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from helpers import predictions, simulate
 from matcheval.errors import InputError
 from matcheval.prediction_files import read_predictions
 from matcheval.predictions import PREDICTIONS, check_predictions, write_predictions

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from helpers import predictions, simulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers import predictions, simulate
 from matcheval.comparisons import COMPARISON_RUNS, Comparison
 from matcheval.errors import InputError
 from matcheval.protocol import RUNS, MatchedRun, RunName, matched_pairs, run_protocol

@@ -180,3 +180,7 @@ def _check_alike(arguments: argparse.Namespace, source: Predictions, target: Pre
                 field=key,
                 remedy="Both files must be of one model and one label space",
             )
+
+
+if __name__ == "__main__":
+    main()

@@ -23,58 +23,68 @@ def describe(comparison: Comparison, tables: Mapping[Criterion, pd.DataFrame]) -
     str
         Lines of text, the last one ended.
     """
-    row = next(iter(tables.values())).iloc[0]
-    pair = comparison.pair
-    rows = [
-        ("", pair.original, pair.replication, "gap"),
-        ("role", *_roles(comparison), ""),
-        ("datapoints", f"{row.n_original:,}", f"{row.n_replication:,}", ""),
-        (
-            "accuracy",
-            _percent(row.accuracy_original),
-            _percent(row.accuracy_replication),
-            _points(row.gap),
-        ),
-        (
-            "mean confidence",
-            _percent(row.confidence_original),
-            _percent(row.confidence_replication),
-            _points(row.confidence_original - row.confidence_replication),
-        ),
-    ]
+    records = {criterion: table.iloc[0] for criterion, table in tables.items()}
+    pair, row = comparison.pair, next(iter(records.values()))
+    rows = [*_plain_rows(comparison, row)]
     notes = []
-    for criterion, table in tables.items():
-        row = table.iloc[0]
-        rows += [("", "", "", ""), (criterion.description, "", "", "")]
-        rows.append(
-            (
-                "matched accuracy",
-                _percent(row.matched_accuracy_original_mean, row.matched_accuracy_original_std),
-                _percent(
-                    row.matched_accuracy_replication_mean, row.matched_accuracy_replication_std
-                ),
-                _points(row.matched_gap_mean, row.matched_gap_std),
-            )
-        )
-        at = 1 if not comparison.source_is_original else 0
-        for label, name in (
-            ("unmatched targets", "fraction_unmatched"),
-            ("accuracy on unmatched", "unmatched_accuracy_target"),
-        ):
-            value = _percent(row[f"{name}_mean"], row[f"{name}_std"])
-            rows.append((label, *((value, "") if at else ("", value)), ""))
-        if pd.isna(row.matched_gap_mean):
+    for criterion, record in records.items():
+        rows += _matched_rows(comparison, criterion, record)
+        if pd.isna(record.matched_gap_mean):
             notes.append(
                 f"No target was matched by {criterion.description}: the matched accuracy is "
                 "undefined."
             )
-    seeds = f"{row.n_seeds} seed{'s' * (row.n_seeds > 1)}"
-    spread = ", ± standard deviation over seeds" if row.n_seeds > 1 else ""
+    several = row.n_seeds > 1
     header = (
         f"{comparison.model}: {pair.original} (original) against {pair.replication} (replication)"
     )
-    footer = f"ε = {row.epsilon:g}, {seeds}{spread}; gaps in percentage points"
+    footer = (
+        f"ε = {row.epsilon:g}, {row.n_seeds} seed{'s' if several else ''}"
+        f"{', ± standard deviation over seeds' if several else ''}; gaps in percentage points"
+    )
     return "\n".join([header, "", *_aligned(rows), "", footer, *notes, ""])
+
+
+def _plain_rows(comparison: Comparison, row: pd.Series) -> list[tuple[str, ...]]:
+    """Header and the rows that no matching enters."""
+    accuracies = row.accuracy_original, row.accuracy_replication
+    confidences = row.confidence_original, row.confidence_replication
+    return [
+        ("", comparison.pair.original, comparison.pair.replication, "gap"),
+        ("role", *_roles(comparison), ""),
+        ("datapoints", f"{row.n_original:,}", f"{row.n_replication:,}", ""),
+        ("accuracy", *map(_percent, accuracies), _points(row.gap)),
+        (
+            "mean confidence",
+            *map(_percent, confidences),
+            _points(confidences[0] - confidences[1]),
+        ),
+    ]
+
+
+def _matched_rows(
+    comparison: Comparison, criterion: Criterion, row: pd.Series
+) -> list[tuple[str, ...]]:
+    """A criterion's title and rows."""
+
+    def cell(name: str) -> str:
+        return _percent(row[f"{name}_mean"], row[f"{name}_std"])
+
+    def of_target(name: str) -> tuple[str, str]:
+        return ("", cell(name)) if comparison.source_is_original else (cell(name), "")
+
+    return [
+        ("", "", "", ""),
+        (criterion.description, "", "", ""),
+        (
+            "matched accuracy",
+            cell("matched_accuracy_original"),
+            cell("matched_accuracy_replication"),
+            _points(row.matched_gap_mean, row.matched_gap_std),
+        ),
+        ("unmatched targets", *of_target("fraction_unmatched"), ""),
+        ("accuracy on unmatched", *of_target("unmatched_accuracy_target"), ""),
+    ]
 
 
 def _roles(comparison: Comparison) -> tuple[str, str]:

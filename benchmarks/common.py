@@ -1,0 +1,29 @@
+"""What the benchmarks share: the machine's description, and results as CSV."""
+
+import csv
+import os
+import platform
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "workflow_scripts"), str(ROOT / "tests")]
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def write_results(name: str, rows: Iterable[Mapping[str, object]], *packages: str) -> None:
+    """Print rows and keep them in `results/<name>.csv`, with machine and versions."""
+    from matcheval.provenance import software_versions
+
+    versions = " ".join(f"{k} {v}" for k, v in software_versions(*packages).items())
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}"
+    full = [{**row, "machine": machine, "versions": versions} for row in rows]
+    for row in full:
+        print(", ".join(f"{k} {v}" for k, v in row.items() if k not in ("machine", "versions")))
+    RESULTS.mkdir(exist_ok=True)
+    with (RESULTS / f"{name}.csv").open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, list(full[0]))
+        writer.writeheader()
+        writer.writerows(full)

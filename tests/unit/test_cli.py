@@ -1,0 +1,169 @@
+"""`matched-eval` as a person runs it, on files of their own."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from helpers import predictions, simulate
+from matcheval.cli import main
+from matcheval.predictions import write_predictions
+from matcheval.protocol import RUNS, RunName, run_protocol
+from matcheval.settings import Criterion
+
+COLUMNS = [
+    "seed", "n_source", "n_target", "n_matched", "accuracy_source", "accuracy_target",
+    "matched_accuracy_source", "matched_accuracy_target", "unmatched_accuracy_target",
+    "fraction_unmatched", "confidence_source", "confidence_target",
+]  # fmt: skip
+
+
+@pytest.fixture
+def files(tmp_path):
+    source, target = simulate(800, 5, 1), simulate(300, 5, 2, accuracy=0.7)
+    write_predictions(source, tmp_path / "source.parquet")
+    write_predictions(target, tmp_path / "target.csv")
+    return [str(tmp_path / "source.parquet"), str(tmp_path / "target.csv")]
+
+
+def fails(capsys, *arguments):
+    with pytest.raises(SystemExit) as caught:
+        main([str(a) for a in arguments])
+    return caught.value.code, capsys.readouterr().err
+
+
+class TestMatch:
+    def test_writes_runs_and_pairs(self, files, tmp_path):
+        runs_file, pairs_file = tmp_path / "runs.parquet", tmp_path / "pairs.parquet"
+        main(["match", *files, "--output", str(runs_file), "--pairs", str(pairs_file)])
+        runs, pairs = pd.read_parquet(runs_file), pd.read_parquet(pairs_file)
+        assert list(runs.columns)[: len(COLUMNS)] == COLUMNS
+        assert runs.seed.tolist() == list(range(10))
+        assert list(pairs.columns) == ["seed", "source_index", "target_index"]
+        assert pairs.groupby("seed").size().tolist() == runs.n_matched.tolist()
+
+    @pytest.mark.parametrize("criterion", list(Criterion))
+    def test_same_as_the_library(self, files, tmp_path, criterion):
+        out = tmp_path / "out" / "runs.csv"
+        main(["match", *files, "--criterion", criterion.value, "--epsilon", "0.01", "--seeds", "3",
+              "--model", "m", "--pair", "p", "--output", str(out)])  # fmt: skip
+        expected = run_protocol(
+            simulate(800, 5, 1), simulate(300, 5, 2, accuracy=0.7), RunName("m", "p", criterion),
+            epsilon=0.01, seeds=range(3),
+        )  # fmt: skip
+        frame = pd.read_csv(out)
+        for name in RUNS.names:
+            np.testing.assert_allclose(frame[name], [getattr(run, name) for run in expected])
+
+    def test_nothing_matched_is_said(self, tmp_path, capsys, caplog):
+        write_predictions(predictions([0.1]), tmp_path / "s.csv")
+        write_predictions(predictions([0.9]), tmp_path / "t.csv")
+        main(["match", str(tmp_path / "s.csv"), str(tmp_path / "t.csv"),
+              "--output", str(tmp_path / "r.parquet")])  # fmt: skip
+        assert "no target was matched" in caplog.text
+        frame = pq.read_table(tmp_path / "r.parquet").to_pandas()
+        assert frame.matched_accuracy_source.isna().all()
+        assert (frame.fraction_unmatched == 1).all()
+
+    @pytest.mark.parametrize(
+        ("further", "message"),
+        [
+            (["--epsilon", "0"], "epsilon is 0"),
+            (["--epsilon", "1.5"], "epsilon is 1.5"),
+            (["--seeds", "0"], "--seeds 0"),
+            (["--classes", "2"], "is too large, at most 1 can be"),
+            (["--output", "runs.xlsx"], "cannot write '.xlsx' tables"),
+        ],
+    )
+    def test_bad_settings(self, files, tmp_path, capsys, further, message):
+        code, err = fails(capsys, "match", *files, "--output", tmp_path / "r.parquet", *further)
+        assert code == 1
+        assert err.startswith("error: ")
+        assert message in err
+        assert not (tmp_path / "r.parquet").exists()
+
+    def test_epsilon_1_is_defined(self, files, tmp_path):
+        main(["match", *files, "--epsilon", "1", "--criterion", "probability",
+              "--output", str(tmp_path / "r.csv")])  # fmt: skip
+        assert (pd.read_csv(tmp_path / "r.csv").n_matched == 300).all()
+
+    def test_files_of_different_models(self, tmp_path, capsys):
+        for name in "st":
+            mine = predictions([0.5])
+            table = mine.__class__(**(vars(mine) | {"metadata": {"model": name}}))
+            write_predictions(table, tmp_path / f"{name}.parquet")
+        code, err = fails(capsys, "match", tmp_path / "s.parquet", tmp_path / "t.parquet",
+                          "--output", tmp_path / "r.csv")  # fmt: skip
+        assert code == 1
+        assert "'model'" in err
+        assert "Both files must be of one model" in err
+
+    def test_a_larger_target_is_allowed_and_noted(self, files, tmp_path, caplog):
+        main(["match", *reversed(files), "--output", str(tmp_path / "r.csv")])
+        assert "TARGET (800 datapoints) is larger than SOURCE (300)" in caplog.text
+        assert (pd.read_csv(tmp_path / "r.csv").n_target == 800).all()
+
+
+class TestCompare:
+    def test_prints_the_table_a_person_wants(self, files, capsys):
+        main(["compare", *files])
+        out = capsys.readouterr().out
+        source, target = simulate(800, 5, 1), simulate(300, 5, 2, accuracy=0.7)
+        gap = 100 * (source.correct.mean() - target.correct.mean())
+        (accuracy,) = [line.split() for line in out.splitlines() if line.startswith("accuracy  ")]
+        assert accuracy == [
+            "accuracy", f"{100 * source.correct.mean():.2f}", "%",
+            f"{100 * target.correct.mean():.2f}", "%", f"{gap:.2f}",
+        ]  # fmt: skip
+        assert "criterion 1 (predicted label and probability)" in out
+        assert "criterion 2 (probability)" in out
+        assert "ε = 0.005, 10 seeds" in out
+        assert max(map(len, out.splitlines())) <= 100
+
+    def test_which_is_the_original_sets_the_sign(self, files, capsys):
+        def gap(*further):
+            main(["compare", *files, "--criterion", "probability", *further])
+            lines = capsys.readouterr().out.splitlines()
+            return float(next(line for line in lines if line.startswith("accuracy  ")).split()[-1])
+
+        assert gap("--original", "target") == -gap() != 0
+
+    def test_one_criterion_one_seed(self, files, capsys):
+        main(["compare", *files, "--criterion", "label_probability", "--seeds", "1"])
+        out = capsys.readouterr().out
+        assert "criterion 2" not in out
+        assert "±" not in out
+        assert "1 seed;" in out
+
+    def test_nothing_matched(self, tmp_path, capsys):
+        write_predictions(predictions([0.1]), tmp_path / "s.csv")
+        write_predictions(predictions([0.9]), tmp_path / "t.csv")
+        main(["compare", str(tmp_path / "s.csv"), str(tmp_path / "t.csv")])
+        out = capsys.readouterr().out
+        assert "undefined" in out
+        assert "No target was matched by criterion 1" in out
+
+
+class TestAsAProcess:
+    def run(self, *arguments):
+        command = [sys.executable, "-m", "matcheval.cli", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    def test_a_bad_file_is_one_line_without_traceback(self, files, tmp_path):
+        result = self.run("compare", files[0], tmp_path / "none.csv")
+        assert result.returncode == 1
+        assert result.stderr.splitlines() == [f"error: {tmp_path / 'none.csv'}: no such file"]
+        assert result.stdout == ""
+
+    def test_bad_usage(self):
+        result = self.run("compare", "only-one.csv")
+        assert result.returncode == 2
+        assert "usage: matched-eval compare" in result.stderr
+
+    def test_help_says_what_files_are(self):
+        assert "columns label, prediction, probability" in " ".join(
+            self.run("match", "--help").stdout.split()
+        )
