@@ -117,8 +117,8 @@ def content_digest(images: npt.NDArray[np.uint8], labels: npt.NDArray[np.int16])
     digest = hashlib.sha256(f"images {images.shape} labels {labels.shape}".encode())
     rows = max(1, _CHUNK_BYTES // max(1, int(np.prod(images.shape[1:]))))
     for start in range(0, len(images), rows):
-        digest.update(np.ascontiguousarray(images[start : start + rows]))
-    digest.update(np.ascontiguousarray(labels, dtype="<i2"))
+        digest.update(np.ascontiguousarray(images[start : start + rows]).data)
+    digest.update(np.ascontiguousarray(labels, dtype="<i2").data)
     return digest.hexdigest()
 
 

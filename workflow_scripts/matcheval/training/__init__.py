@@ -1,0 +1,13 @@
+"""Training by recipe: losses, augmentations, schedules and the loop.
+
+This file imports no torch, so that configuration can be checked in no time.
+"""
+
+# Raised by hand when an edit changes what training gives. Training is run by a `shell:` rule,
+# which re-runs when its parameters change and takes no notice of the library; the rule's
+# parameters hold this number. Edits that change no result leave it, and save the training.
+TRAINING_VERSION = 1
+
+LOSSES = ("cross_entropy", "focal", "brier", "label_smoothing", "mmce")
+AUGMENTATIONS = ("none", "shift", "noise", "cutout", "mixup")
+SCHEDULES = ("constant", "cosine", "step", "warmup_cosine")

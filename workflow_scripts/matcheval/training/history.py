@@ -1,0 +1,26 @@
+"""The history file: a CSV table with a row per epoch."""
+
+import os
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from matcheval.tables import Column, TableSchema, write_table
+from matcheval.training.loop import Epoch
+
+HISTORY = TableSchema(
+    "history",
+    (
+        Column("epoch", pa.int32(), "1", "pass over the training data, from 1"),
+        Column("learning_rate", pa.float64(), "1", "learning rate of the pass's last step"),
+        Column("train_loss", pa.float64(), "1", "mean loss over the pass, augmented images"),
+        Column("train_accuracy", pa.float64(), "1", "accuracy over the pass, as a fraction"),
+        Column("validation_loss", pa.float64(), "1", "mean loss after the pass"),
+        Column("validation_accuracy", pa.float64(), "1", "accuracy after the pass, a fraction"),
+    ),
+)
+
+
+def write_history(history: Sequence[Epoch], path: str | os.PathLike[str]) -> None:
+    """Write a history as CSV, whole or not at all."""
+    write_table(HISTORY.from_records(history), path)
