@@ -35,3 +35,6 @@ rule all:
         rules.tables.input,
         rules.figures.input,
         PAIRS_FILES,
+
+
+include: "rules/checks.smk"

@@ -10,7 +10,7 @@ rule train_model:
         checkpoint=f"{SHARED}/checkpoints/{{model}}.safetensors",
         history=f"{SHARED}/checkpoints/{{model}}.history.csv",
     params:
-        recipe=lambda wildcards: STUDY.models[wildcards.model].recipe.to_json(),
+        recipe=lambda wildcards: STUDY.models[wildcards.model].recipe_json,
         train=lambda wildcards, input: Path(input.train[0]).parent,
         validation=lambda wildcards, input: Path(input.validation[0]).parent,
         version=TRAINING_VERSION,

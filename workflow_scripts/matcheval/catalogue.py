@@ -1,6 +1,7 @@
 """Model catalogues: a CSV file that people read and edit, a row per model."""
 
 import csv
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -28,6 +29,11 @@ class Model:
 
     name: str
     recipe: Recipe | None
+
+    @property
+    def recipe_json(self) -> str:
+        """The recipe as JSON, for a command line; `null` where there is none."""
+        return json.dumps(self.recipe and self.recipe.to_mapping(), sort_keys=True)
 
 
 def read_catalogue(path: str | os.PathLike[str]) -> dict[str, Model]:

@@ -1,0 +1,103 @@
+"""Built results are what they claim to be, whatever the study."""
+
+import csv
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from matcheval.comparisons import COMPARISON_RUNS
+from matcheval.protocol import PAIRS
+from matcheval.tabulation import MODEL_TABLE
+
+
+@pytest.fixture(scope="module")
+def runs(study):
+    tables = [COMPARISON_RUNS.read(path) for path in study.glob("matched/*/*/*.parquet")]
+    assert tables
+    return pd.concat(table.to_pandas() for table in tables)
+
+
+@pytest.fixture(scope="module")
+def tables(study):
+    paths = list(study.glob("tables/*/*.parquet"))
+    assert paths
+    return {path: MODEL_TABLE.read(path).to_pandas() for path in paths}
+
+
+def test_counts_and_fractions_fit_together(runs):
+    assert (runs.n_matched <= np.minimum(runs.n_source, runs.n_target)).all()
+    np.testing.assert_allclose(runs.fraction_unmatched, 1 - runs.n_matched / runs.n_target)
+    fractions = runs.filter(regex="accuracy|confidence|fraction")
+    assert ((fractions.isna()) | (fractions.ge(0) & fractions.le(1))).all(axis=None)
+
+
+def test_the_source_is_one_of_the_two_sets(runs):
+    assert ((runs.source == runs.original) | (runs.source == runs.replication)).all()
+
+
+def test_matched_confidences_are_within_epsilon(runs):
+    gap = (runs.matched_confidence_source - runs.matched_confidence_target).abs()
+    assert (gap[gap.notna()] <= runs.epsilon[gap.notna()] + 1e-12).all()
+
+
+def test_target_accuracy_is_made_of_its_parts(runs):
+    parts = runs.matched_accuracy_target.fillna(0) * (1 - runs.fraction_unmatched)
+    parts += runs.unmatched_accuracy_target.fillna(0) * runs.fraction_unmatched
+    np.testing.assert_allclose(parts, runs.accuracy_target)
+
+
+def test_every_model_has_every_seed_once(runs):
+    counts = runs.groupby(["pair", "criterion", "model"]).seed.agg(["size", "nunique"])
+    assert (counts["size"] == counts["nunique"]).all()
+    assert counts["size"].nunique() == 1
+
+
+def test_tables_are_the_runs_averaged(runs, tables):
+    for table in tables.values():
+        first = table.iloc[0]
+        mine = runs[(runs.pair == first.pair) & (runs.criterion == first.criterion)]
+        means = mine.groupby("model").fraction_unmatched.mean()
+        np.testing.assert_allclose(table.fraction_unmatched_mean, means[table.model])
+        np.testing.assert_allclose(
+            table.gap, table.accuracy_original - table.accuracy_replication, atol=1e-12
+        )
+
+
+def test_csv_and_parquet_tables_agree(tables):
+    for path, table in tables.items():
+        pd.testing.assert_frame_equal(
+            pd.read_csv(path.with_suffix(".csv")), table, check_dtype=False
+        )
+        with path.with_suffix(".csv").open() as stream:
+            assert next(csv.reader(stream)) == MODEL_TABLE.names
+
+
+def test_pairs_use_no_point_twice(study):
+    for path in study.glob("pairs/*/*/*.parquet"):
+        pairs = PAIRS.read(path).to_pandas()
+        assert not pairs.duplicated(["seed", "source_index"]).any()
+        assert not pairs.duplicated(["seed", "target_index"]).any()
+
+
+def test_figures_are_whole(study):
+    paths = [path for path in study.glob("figures/**/*.*") if path.is_file()]
+    assert paths
+    for path in paths:
+        content = path.read_bytes()
+        if path.suffix == ".png":
+            assert content.startswith(b"\x89PNG")
+            assert b"IEND" in content[-12:]
+        else:
+            assert content.startswith(b"%PDF")
+            assert b"%%EOF" in content[-10:]
+
+
+def test_the_summary_names_every_pair(study, tables):
+    page = (study / "summary.md").read_text(encoding="utf-8")
+    for table in tables.values():
+        assert f"**{table.pair[0]}**" in page
+
+
+def test_nothing_is_left_half_written(study):
+    assert not list(study.rglob(".partial-*"))

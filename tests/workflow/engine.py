@@ -1,0 +1,134 @@
+"""A copy of the workflow in a folder of its own, and the real Snakemake run on it."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("Snakefile", "config.yaml", "rules", "workflow_scripts", "studies", "envs", "profiles")
+
+# A whole study in seconds: three models, one of them with a reliability diagram.
+SMALL_CATALOGUE = """\
+name,kind,architecture,width,depth,loss,loss_parameter,augmentation,schedule,epochs,batch_size,learning_rate,weight_decay,train_fraction,seed,note
+linear,trained,linear,0,0,cross_entropy,,none,constant,3,64,0.1,0,1,0,
+mlp,trained,mlp,16,1,focal,2,none,cosine,3,64,0.1,0,1,0,
+cnn.v1,trained,cnn,4,1,brier,,shift,step,2,64,0.1,0,0.5,1,
+"""
+SMALL_CONFIG = """\
+models: studies/small.csv
+matching: {seeds: 4, models_per_job: 2}
+figures: {formats: [png], reliability_models: [mlp]}
+"""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a dry run would do: jobs by rule, and the models it would train and predict with."""
+
+    jobs: dict[str, int]
+    trained: list[str]
+    predicted: list[str]
+
+
+class Workflow:
+    """The workflow's files copied to a folder, where tests may change them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def fresh(cls, folder: Path, *, small: bool = True) -> "Workflow":
+        """Copy the sources, with the small study's files on request."""
+        folder.mkdir(parents=True)
+        for part in PARTS:
+            copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy2
+            copy(ROOT / part, folder / part)
+        if small:
+            (folder / "studies" / "small.csv").write_text(SMALL_CATALOGUE)
+            (folder / "small.yaml").write_text(SMALL_CONFIG)
+        return cls(folder)
+
+    def copy_to(self, folder: Path) -> "Workflow":
+        """Copy sources, results and Snakemake's records, times included."""
+        shutil.copytree(self.folder, folder, symlinks=True)
+        return Workflow(folder)
+
+    def command(self, *arguments: str) -> list[str]:
+        """The command line of a run; the small study where its configuration is there."""
+        small = ["--configfile", "small.yaml"] if (self.folder / "small.yaml").exists() else []
+        return [
+            sys.executable, "-m", "snakemake", "--cores", "2", "--rerun-incomplete",
+            "--nocolor", *small, *arguments,
+        ]  # fmt: skip
+
+    def run(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run Snakemake; with `check`, its failure fails the test with its output."""
+        result = subprocess.run(
+            self.command(*arguments), cwd=self.folder, capture_output=True, text=True,
+            env=environment(), check=False, timeout=550,
+        )  # fmt: skip
+        if check and result.returncode:
+            raise AssertionError(f"snakemake failed:\n{result.stdout}\n{result.stderr}")
+        return result
+
+    def plan(self, *arguments: str) -> Planned:
+        """Dry-run, and read what it would do."""
+        result = self.run("--dry-run", *arguments)
+        text = result.stdout + result.stderr
+        blocks = re.findall(r"^(?:local)?rule (\w+):\n((?:    .*\n)+)", text, re.MULTILINE)
+        models: dict[str, list[str]] = {"train_model": [], "predict_dataset": []}
+        for rule, block in blocks:
+            found = re.search(r"^    wildcards:.*\bmodel=([^,\n]+)", block, re.MULTILINE)
+            if rule in models and found:
+                models[rule].append(found[1])
+        return Planned(
+            jobs=dict(Counter(rule for rule, _ in blocks)),
+            trained=sorted(models["train_model"]),
+            predicted=sorted(models["predict_dataset"]),
+        )
+
+    def kill_when(
+        self, condition: Callable[[], bool], *arguments: str, timeout: float = 60
+    ) -> None:
+        """Start a run and SIGKILL it, jobs included, once `condition` holds."""
+        process = subprocess.Popen(
+            self.command(*arguments), cwd=self.folder, env=environment(), start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        deadline = time.monotonic() + timeout
+        while not condition():
+            if process.poll() is not None or time.monotonic() > deadline:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise AssertionError("the run ended before it could be killed")
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        """Replace text in a source file, which must be there."""
+        file = self.folder / path
+        text = file.read_text()
+        assert old in text
+        file.write_text(text.replace(old, new, 1))
+
+    def artifacts(self) -> dict[str, bytes]:
+        """Contents of every result that should repeat byte for byte, by relative path."""
+        results = self.folder / "results"
+        return {
+            str(path.relative_to(results)): path.read_bytes()
+            for path in sorted(results.rglob("*"))
+            if path.is_file() and not {"logs", "benchmarks"} & set(path.relative_to(results).parts)
+        }
+
+
+def environment() -> dict[str, str]:
+    """The environment of runs: this tree's library must not leak in by PYTHONPATH."""
+    return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}

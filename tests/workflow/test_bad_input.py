@@ -1,0 +1,66 @@
+"""A configuration that cannot work is refused with one clear error before any job starts."""
+
+import pytest
+from engine import Workflow
+
+CASES = [
+    (["matching={epsilom: 0.1}"], "unknown key 'epsilom', did you mean 'epsilon'?"),
+    (["matching={epsilon: 0}"], "'matching.epsilon': 0 must be above 0"),
+    (["matching={epsilon: -1}"], "'matching.epsilon': -1 must be above 0"),
+    (["figures={reliability_models: [nope]}"], "unknown model 'nope'"),
+    (["models=studies/nope.csv"], "studies/nope.csv: no such model catalogue"),
+    (["fomats=[pdf]"], "unknown key 'fomats'"),
+]
+
+
+@pytest.fixture(scope="module")
+def workflow(tmp_path_factory):
+    return Workflow.fresh(tmp_path_factory.mktemp("bad") / "tree", small=False)
+
+
+@pytest.mark.parametrize(("config", "message"), CASES)
+def test_refused(workflow, config, message):
+    result = workflow.run("--config", *config, check=False)
+    output = result.stdout + result.stderr
+    assert result.returncode == 1
+    assert message in output
+    assert output.count("rror") <= 2  # `WorkflowError in file ...` and nothing else
+    assert "Traceback" not in output
+    assert not (workflow.folder / "results").exists()
+
+
+def test_bad_predictions_of_ones_own(tmp_path):
+    workflow = own_study(tmp_path / "tree")
+    (workflow.folder / "new" / "b.csv").unlink()
+    result = workflow.run("--configfile", "mine.yaml", check=False)
+    assert "no predictions of model 'b' at new/b.csv" in result.stdout + result.stderr
+    (workflow.folder / "new" / "b.csv").write_text("label,prediction,probability\n0,0,1.5\n")
+    result = workflow.run("--configfile", "mine.yaml", "--show-failed-logs", check=False)
+    assert "new/b.csv: 'probability': row 0: 1.5 is outside [0, 1]" in result.stdout + result.stderr
+
+
+def own_study(folder):
+    """A study of two models known by CSV files of predictions."""
+    workflow = Workflow.fresh(folder, small=False)
+    (folder / "mine.csv").write_text("name,kind\na,predictions\nb,predictions\n")
+    (folder / "mine.yaml").write_text(
+        "study: mine\nmodels: mine.csv\n"
+        "datasets:\n"
+        "  old: {kind: predictions, files: 'old/{model}.csv'}\n"
+        "  new: {kind: predictions, files: 'new/{model}.csv'}\n"
+        "pairs: {both: {original: old, replication: new}}\n"
+    )
+    for dataset in ("old", "new"):
+        (folder / dataset).mkdir()
+        for model in "ab":
+            rows = "".join(f"{i % 3},{i % 3},{0.5 + i / 200}\n" for i in range(60))
+            (folder / dataset / f"{model}.csv").write_text("label,prediction,probability\n" + rows)
+    return workflow
+
+
+def test_a_study_of_ones_own_predictions(tmp_path):
+    workflow = own_study(tmp_path / "tree")
+    workflow.run("--configfile", "mine.yaml")
+    made = {p.name for p in (workflow.folder / "results" / "mine").rglob("*") if p.is_file()}
+    assert {"summary.md", "probability.csv", "matched_accuracy.pdf", "confidence.png"} <= made
+    assert not (workflow.folder / "results" / "predictions").exists()

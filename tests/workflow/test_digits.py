@@ -1,0 +1,69 @@
+"""The default study, run whole by the real Snakemake: its promises and its artifacts."""
+
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from engine import ROOT
+
+from matcheval.cli import main
+
+
+def test_artifacts_pass_their_own_checks(digits):
+    """The same checks that `snakemake check` runs on a user's results."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+               str(ROOT / "tests" / "artefacts"), "--study", str(digits.folder / "results/digits")]  # fmt: skip
+    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert result.returncode == 0, result.stdout
+    assert "skipped" not in result.stdout
+
+
+def test_models_are_many_and_spread(digits):
+    table = pd.read_csv(digits.folder / "results/digits/tables/digits/label_probability.csv")
+    assert len(table) >= 16
+    assert table.accuracy_original.max() - table.accuracy_original.min() > 0.1
+    assert table.accuracy_original.max() > 0.95
+
+
+def test_the_command_line_gives_the_workflows_numbers(digits, tmp_path):
+    """`matched-eval match` with the study's names repeats the workflow's runs."""
+    results = digits.folder / "results"
+    model = "cnn-16-ce"
+    files = [
+        f"{results}/predictions/{d}/{model}.parquet" for d in ("digits-known", "digits-new-writers")
+    ]
+    main(["match", *files, "--pair", "digits", "--output", str(tmp_path / "runs.parquet")])
+    mine = pq.read_table(tmp_path / "runs.parquet").to_pandas()
+    batches = sorted((results / "digits/matched/digits/label_probability").glob("*.parquet"))
+    theirs = pd.concat(pd.read_parquet(path) for path in batches)
+    theirs = theirs[theirs.model == model].reset_index(drop=True)[list(mine.columns)]
+    pd.testing.assert_frame_equal(mine, theirs)
+
+
+def test_second_run_has_nothing_to_do_and_a_dry_run_is_quick(digits):
+    start = time.monotonic()
+    result = digits.run("--dry-run")
+    assert time.monotonic() - start < 20  # 5 s on an idle machine; see benchmarks/dry_run.py
+    assert "Nothing to be done" in result.stdout + result.stderr
+
+
+def test_the_report_holds_figures_and_summary(digits, tmp_path):
+    report = tmp_path / "report.html"
+    digits.run("--report", str(report))
+    page = report.read_text(encoding="utf-8")
+    for word in ("matched_accuracy.png", "confidence.png", "reliability", "summary.md"):
+        assert word in page
+
+
+@pytest.mark.parametrize("name", ["digits-known", "digits-new-writers"])
+def test_prediction_files_keep_the_contract(digits, name):
+    sizes = {"digits-known": 600, "digits-new-writers": 497}
+    for path in (digits.folder / "results/predictions" / name).glob("*.parquet"):
+        table = pq.read_table(path)
+        assert [str(t) for t in table.schema.types] == ["int32", "int16", "int16", "float"]
+        assert table["index"].to_pylist() == list(range(sizes[name]))
+        metadata = {k.decode() for k in table.schema.metadata}
+        assert {"model", "dataset", "n_classes", "weights_sha256"} <= metadata

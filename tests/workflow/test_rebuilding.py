@@ -1,0 +1,180 @@
+"""Only what changed is made again: real runs of Snakemake on a small study."""
+
+import os
+import re
+import subprocess
+import time
+
+import pytest
+from engine import Workflow
+
+# What follows the matching, in the small study: 2 batches × 2 criteria, 1 reliability model.
+AFTER_MATCHING = {
+    "tabulate_runs": 2, "write_summary": 1, "plot_confidence": 1, "plot_matched_accuracy": 2,
+}  # fmt: skip
+MATCHING = {"match_predictions": 4, "save_pairs": 2, "plot_reliability": 2, **AFTER_MATCHING}
+
+
+def jobs(plan):
+    """Jobs by rule, without the targets."""
+    return {rule: n for rule, n in plan.jobs.items() if rule not in ("all", "tables", "figures")}
+
+
+def test_nothing_to_do_the_second_time(small):
+    assert "Nothing to be done" in small.run("--dry-run").stdout + small.run("--dry-run").stderr
+
+
+def test_one_models_recipe(small):
+    before = small.artifacts()
+    small.edit("studies/small.csv", "linear,trained,linear,0,0,cross_entropy,,none,constant,3",
+               "linear,trained,linear,0,0,cross_entropy,,none,constant,1")  # fmt: skip
+    plan = small.plan()
+    assert plan.trained == ["linear"]
+    assert plan.predicted == ["linear", "linear"]
+    # The matching of its batch, and not of the other one; no reliability diagram is of it.
+    assert jobs(plan) == {
+        "train_model": 1, "predict_dataset": 2, "match_predictions": 2, **AFTER_MATCHING,
+    }  # fmt: skip
+    small.run()
+    after = small.artifacts()
+    changed = {name for name in before if before[name] != after[name]}
+    of_others = {name for name in changed if re.search(r"/(mlp|cnn\.v1)\.", name)}
+    assert not of_others
+    assert "checkpoints/linear.safetensors" in changed
+    assert "digits/tables/digits/probability.csv" in changed
+
+
+def test_a_note_in_the_catalogue_is_no_change(small):
+    small.edit("studies/small.csv", ",1,0,\n", ",1,0,the simplest\n")
+    assert jobs(small.plan()) == {}
+
+
+def test_epsilon(small):
+    small.edit("small.yaml", "{seeds: 4", "{epsilon: 0.01, seeds: 4")
+    assert jobs(small.plan()) == MATCHING
+
+
+def test_number_of_seeds(small):
+    small.edit("small.yaml", "seeds: 4", "seeds: 5")
+    assert jobs(small.plan()) == MATCHING
+
+
+def test_a_model_more(small):
+    row = "late,trained,linear,0,0,brier,,none,constant,1,64,0.1,0,1,0,\n"
+    catalogue = small.folder / "studies" / "small.csv"
+    catalogue.write_text(catalogue.read_text() + row)
+    plan = small.plan()
+    assert plan.trained == ["late"]
+    # It joins the second batch; the first one is left alone.
+    assert jobs(plan)["match_predictions"] == 2
+
+
+def test_code_of_the_matching(small):
+    small.edit("workflow_scripts/matcheval/matching.py", "UNMATCHED = -1", "UNMATCHED = -2 + 1")
+    assert jobs(small.plan()) == MATCHING
+
+
+def test_a_comment_in_the_matching_is_no_change(small):
+    small.edit("workflow_scripts/matcheval/matching.py", "UNMATCHED = -1", "UNMATCHED = -1  # !")
+    assert jobs(small.plan()) == {}
+
+
+def test_code_of_a_figure(small):
+    path = small.folder / "workflow_scripts" / "matcheval" / "figures" / "confidence.py"
+    path.write_text(path.read_text() + "\nCHANGED = True\n")
+    assert jobs(small.plan()) == {"plot_confidence": 1}
+
+
+def test_code_of_the_summary(small):
+    small.edit("workflow_scripts/matcheval/summaries.py", "# Study", "# The study")
+    assert jobs(small.plan()) == {"write_summary": 1}
+
+
+def test_a_deleted_prediction_file(small):
+    before = small.artifacts()
+    (small.folder / "results/predictions/digits-known/mlp.parquet").unlink()
+    plan = small.plan()
+    assert plan.trained == []
+    assert plan.predicted == ["mlp"]
+    assert jobs(plan) == {
+        "predict_dataset": 1, "match_predictions": 2, "save_pairs": 2, "plot_reliability": 2,
+        **AFTER_MATCHING,
+    }  # fmt: skip
+    small.run()
+    assert small.artifacts() == before
+
+
+def test_logits_on_request(small):
+    small.run("--config", "inference={outputs: [logits]}", "predictions")
+    path = small.folder / "results/predictions/digits-known/cnn.v1.logits.parquet"
+    assert path.is_file()
+
+
+def test_the_same_bytes_again(built, tmp_path):
+    again = Workflow.fresh(tmp_path / "tree")
+    again.run()
+    first, second = built.artifacts(), again.artifacts()
+    assert set(first) == set(second)
+    assert [name for name in first if first[name] != second[name]] == []
+
+
+class TestKilled:
+    """SIGKILL leaves whole files or none, and the next run completes to the same bytes."""
+
+    def half_written(self, workflow):
+        """Temporary files that the next run would not overwrite, or files that do not open."""
+        for path in (workflow.folder / "results").rglob("*.parquet"):
+            if not path.name.startswith(".partial-"):
+                assert path.read_bytes()[-4:] == b"PAR1", path
+
+    @pytest.mark.parametrize("rule", ["train_model", "predict_dataset", "match_predictions"])
+    def test_the_whole_run(self, built, tmp_path, rule):
+        workflow = Workflow.fresh(tmp_path / "tree")
+
+        def rule_runs() -> bool:
+            script = str(workflow.folder / "workflow_scripts" / rule)
+            listing = subprocess.run(
+                ["ps", "-eo", "args"], capture_output=True, text=True, check=True
+            ).stdout
+            started = workflow.folder / "results"
+            in_scripts = any(
+                ".snakemake/scripts" in line and rule in line
+                for line in listing.splitlines()
+                if str(workflow.folder) in line
+            )
+            return started.exists() and (script in listing or in_scripts)
+
+        workflow.kill_when(rule_runs)
+        time.sleep(0.5)
+        self.half_written(workflow)
+        workflow.run("--unlock")
+        workflow.run()
+        assert workflow.artifacts() == built.artifacts()
+
+    def test_a_job_alone(self, small):
+        """Its failure is told with the log's path; the others finish; the next run mends it."""
+        before = small.artifacts()
+        for path in ("checkpoints/mlp.safetensors", "checkpoints/linear.safetensors"):
+            (small.folder / "results" / path).unlink()
+        small.edit("workflow_scripts/train_model.py", 'if __name__ == "__main__":',
+                   'import os, sys, signal\nif "mlp" in sys.argv and not os.path.exists("spared"):\n'
+                   '    open("spared", "w").close()\n    os.kill(os.getpid(), signal.SIGKILL)\n'
+                   'if __name__ == "__main__":')  # fmt: skip
+        result = small.run("--keep-going", check=False)
+        assert result.returncode == 1
+        output = result.stdout + result.stderr
+        assert "results/logs/train_model/mlp.log" in output
+        assert (small.folder / "results/checkpoints/linear.safetensors").exists()
+        assert not (small.folder / "results/checkpoints/mlp.safetensors").exists()
+        small.run()
+        assert small.artifacts() == before
+
+
+def test_a_corrupt_prediction_file_is_named(small):
+    path = small.folder / "results/predictions/digits-known/mlp.parquet"
+    path.write_bytes(path.read_bytes()[:100])
+    os.utime(path)
+    result = small.run("--show-failed-logs", check=False)
+    assert result.returncode == 1
+    output = result.stdout + result.stderr
+    assert "results/predictions/digits-known/mlp.parquet: not a readable Parquet file" in output
