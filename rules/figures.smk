@@ -16,7 +16,7 @@ rule plot_confidence:
             labels={"pair": "{pair}"},
         ),
     params:
-        code=code_digest("figures.confidence", "figures.saving", "tabulation"),
+        code=code_digest(SCRIPTS / "plot_confidence.py"),
     log:
         f"{OWN}/logs/plot_confidence/{{pair}}.log",
     conda:
@@ -44,7 +44,7 @@ rule plot_matched_accuracy:
             labels={"pair": "{pair}", "criterion": "{criterion}"},
         ),
     params:
-        code=code_digest("figures.matched_accuracy", "figures.saving", "tabulation"),
+        code=code_digest(SCRIPTS / "plot_matched_accuracy.py"),
     log:
         f"{OWN}/logs/plot_matched_accuracy/{{pair}}/{{criterion}}.log",
     conda:
@@ -77,7 +77,7 @@ rule plot_reliability:
         epsilon=STUDY.epsilon,
         seeds=list(STUDY.seeds),
         bins=STUDY.reliability_bins,
-        code=code_digest("figures.reliability", "figures.saving", "prediction_files"),
+        code=code_digest(SCRIPTS / "plot_reliability.py"),
     log:
         f"{OWN}/logs/plot_reliability/{{pair}}/{{criterion}}/{{model}}.log",
     conda:

@@ -1,7 +1,6 @@
 # Matching: the protocol's runs, a batch of models per job, and the matched pairs of chosen models.
 #
-# The scripts import the library, whose edits Snakemake does not see: its digest is a parameter.
-MATCHING_CODE = code_digest("comparisons", "prediction_files")
+# Snakemake sees edits of a script, not of the library it imports: the digest of both is a parameter.
 
 
 rule match_predictions:
@@ -14,7 +13,7 @@ rule match_predictions:
         pair=lambda wildcards: vars(STUDY.pairs[wildcards.pair]),
         epsilon=STUDY.epsilon,
         seeds=list(STUDY.seeds),
-        code=MATCHING_CODE,
+        code=code_digest(SCRIPTS / "match_predictions.py"),
     log:
         f"{OWN}/logs/match_predictions/{{pair}}/{{criterion}}/{{batch}}.log",
     benchmark:
@@ -39,7 +38,7 @@ rule save_pairs:
         pair=lambda wildcards: vars(STUDY.pairs[wildcards.pair]),
         epsilon=STUDY.epsilon,
         seeds=list(STUDY.seeds),
-        code=MATCHING_CODE,
+        code=code_digest(SCRIPTS / "save_pairs.py"),
     log:
         f"{OWN}/logs/save_pairs/{{pair}}/{{criterion}}/{{model}}.log",
     conda:

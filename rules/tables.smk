@@ -10,7 +10,7 @@ rule tabulate_runs:
         csv=f"{OWN}/tables/{{pair}}/{{criterion}}.csv",
         parquet=f"{OWN}/tables/{{pair}}/{{criterion}}.parquet",
     params:
-        code=code_digest("tabulation"),
+        code=code_digest(SCRIPTS / "tabulate_runs.py"),
     log:
         f"{OWN}/logs/tabulate_runs/{{pair}}/{{criterion}}.log",
     conda:
@@ -31,7 +31,7 @@ rule write_summary:
         report(f"{OWN}/summary.md", category="Summary", caption="captions/summary.rst"),
     params:
         study=STUDY.name,
-        code=code_digest("summaries", "tabulation"),
+        code=code_digest(SCRIPTS / "write_summary.py"),
     log:
         f"{OWN}/logs/write_summary.log",
     conda:

@@ -24,7 +24,7 @@ def main(
     seeds: Sequence[int],
     output: str,
 ) -> None:
-    """Write the runs of all models, a table of schema `comparisons.COMPARISON_RUNS`."""
+    """Write the runs of all models, a table of schema `schemas.COMPARISON_RUNS`."""
     tables = []
     for model, original, replication in zip(models, original_files, replication_files, strict=True):
         comparison = Comparison(

@@ -22,7 +22,7 @@ def main(
     seeds: Sequence[int],
     output: str,
 ) -> None:
-    """Write the pairs, a table of schema `protocol.PAIRS`."""
+    """Write the pairs, a table of schema `schemas.PAIRS`."""
     comparison = Comparison(
         model, Pair(**pair), read_predictions(original_file), read_predictions(replication_file)
     )

@@ -3,14 +3,14 @@
 import logging
 from collections.abc import Sequence
 
-from matcheval.comparisons import COMPARISON_RUNS
 from matcheval.doors import run_script
+from matcheval.schemas import COMPARISON_RUNS
 from matcheval.tables import write_table
 from matcheval.tabulation import tabulate_runs, to_arrow
 
 
 def main(*, runs: Sequence[str], outputs: Sequence[str]) -> None:
-    """Write the table of schema `tabulation.MODEL_TABLE` to every output, by its suffix."""
+    """Write the table of schema `schemas.MODEL_TABLE` to every output, by its suffix."""
     table = tabulate_runs([COMPARISON_RUNS.read(path) for path in runs])
     for path in outputs:
         write_table(to_arrow(table), path)

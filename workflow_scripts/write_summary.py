@@ -6,12 +6,12 @@ from pathlib import Path
 
 from matcheval.doors import run_script
 from matcheval.files import whole_file
+from matcheval.schemas import MODEL_TABLE
 from matcheval.summaries import summarize_gaps, write_summary
-from matcheval.tabulation import MODEL_TABLE
 
 
 def main(*, study: str, tables: Sequence[str], output: str) -> None:
-    """Write the Markdown page of the tables, which are of schema `tabulation.MODEL_TABLE`."""
+    """Write the Markdown page of the tables, which are of schema `schemas.MODEL_TABLE`."""
     summaries = [summarize_gaps(MODEL_TABLE.read(path).to_pandas()) for path in tables]
     with whole_file(output) as partial:
         Path(partial).write_text(write_summary(study, summaries), encoding="utf-8")

@@ -6,9 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from matcheval.comparisons import COMPARISON_RUNS
-from matcheval.protocol import PAIRS
-from matcheval.tabulation import MODEL_TABLE
+from matcheval.schemas import COMPARISON_RUNS, MODEL_TABLE, PAIRS
 
 
 @pytest.fixture(scope="module")

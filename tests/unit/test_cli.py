@@ -11,7 +11,8 @@ import pytest
 from helpers import predictions, simulate
 from matcheval.cli import main
 from matcheval.predictions import write_predictions
-from matcheval.protocol import RUNS, RunName, run_protocol
+from matcheval.protocol import RunName, run_protocol
+from matcheval.schemas import RUNS
 from matcheval.settings import Criterion
 
 COLUMNS = [

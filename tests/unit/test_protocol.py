@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import predictions, simulate
-from matcheval.comparisons import COMPARISON_RUNS, Comparison
+from matcheval.comparisons import Comparison
 from matcheval.errors import InputError
-from matcheval.protocol import RUNS, MatchedRun, RunName, matched_pairs, run_protocol
+from matcheval.protocol import MatchedRun, RunName, matched_pairs, run_protocol
+from matcheval.schemas import COMPARISON_RUNS, MODEL_TABLE, RUNS
 from matcheval.settings import Criterion, Pair
 from matcheval.summaries import summarize_gaps, write_summary
-from matcheval.tabulation import MODEL_TABLE, tabulate_runs, to_arrow
+from matcheval.tabulation import tabulate_runs, to_arrow
 
 LABEL, PROBABILITY = Criterion
 NAME = RunName("m", "p", LABEL)

@@ -12,7 +12,7 @@ from matcheval.doors import run_door
 from matcheval.errors import InputError
 from matcheval.prediction_files import read_predictions
 from matcheval.predictions import Predictions
-from matcheval.protocol import RUNS
+from matcheval.schemas import RUNS
 from matcheval.settings import Criterion, Pair, check_epsilon
 from matcheval.tables import write_table
 

@@ -10,21 +10,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from matcheval.predictions import Predictions
-from matcheval.protocol import RUN_COLUMNS, RunName, matched_pairs, run_protocol
+from matcheval.protocol import RunName, matched_pairs, run_protocol
+from matcheval.schemas import COMPARISON_RUNS, RUN_COLUMNS
 from matcheval.settings import Criterion, Pair
-from matcheval.tables import Column, TableSchema
-
-IDENTITY_COLUMNS = (
-    Column("model", pa.string(), "", "name of the model"),
-    Column("pair", pa.string(), "", "name of the pair of sets"),
-    Column("criterion", pa.string(), "", "label_probability (Algorithm 1) or probability (2)"),
-    Column("original", pa.string(), "", "the original set"),
-    Column("replication", pa.string(), "", "the replication set"),
-    Column("source", pa.string(), "", "which of the two is the source of the matching"),
-    Column("epsilon", pa.float64(), "1", "largest difference of matched probabilities"),
-)
-
-COMPARISON_RUNS = TableSchema("runs of a comparison", IDENTITY_COLUMNS + RUN_COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -72,7 +60,7 @@ class Comparison:
         return self.pair.replication if self.source_is_original else self.pair.original
 
     def run(self, criterion: Criterion, epsilon: float, seeds: Iterable[int]) -> pa.Table:
-        """Run the protocol: a table of schema `COMPARISON_RUNS`, one row per seed."""
+        """Run the protocol: a table of schema `schemas.COMPARISON_RUNS`, one row per seed."""
         name = RunName(self.model, self.pair.name, criterion)
         runs = run_protocol(self.source, self.target, name, epsilon=epsilon, seeds=seeds)
         identity = {
@@ -89,6 +77,6 @@ class Comparison:
         return COMPARISON_RUNS.table(columns)
 
     def pairs(self, criterion: Criterion, epsilon: float, seeds: Iterable[int]) -> pa.Table:
-        """List the matched index pairs: a table of schema `protocol.PAIRS`."""
+        """List the matched index pairs: a table of schema `schemas.PAIRS`."""
         name = RunName(self.model, self.pair.name, criterion)
         return matched_pairs(self.source, self.target, name, epsilon=epsilon, seeds=seeds)

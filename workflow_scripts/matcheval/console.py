@@ -16,7 +16,7 @@ def describe(comparison: Comparison, tables: Mapping[Criterion, pd.DataFrame]) -
     comparison : Comparison
         The model and its two sets.
     tables : mapping
-        By criterion, the one-row table of schema `tabulation.MODEL_TABLE`.
+        By criterion, the one-row table of schema `schemas.MODEL_TABLE`.
 
     Returns
     -------

@@ -13,48 +13,13 @@ import pyarrow as pa
 from matcheval.errors import InputError
 from matcheval.matching import UNMATCHED, match, plan_matching, run_generator
 from matcheval.predictions import Predictions
+from matcheval.schemas import PAIRS
 from matcheval.settings import Criterion
-from matcheval.tables import Column, TableSchema
-
-_FRACTION = "fraction"
-
-
-def _quantity(name: str, meaning: str) -> Column:
-    return Column(name, pa.float64(), _FRACTION, meaning)
-
-
-RUN_COLUMNS = (
-    Column("seed", pa.int32(), "1", "seed of the run"),
-    Column("n_source", pa.int32(), "datapoints", "size of the source set"),
-    Column("n_target", pa.int32(), "datapoints", "size of the target set"),
-    Column("n_matched", pa.int32(), "datapoints", "size of either matched subset"),
-    _quantity("accuracy_source", "accuracy on the source"),
-    _quantity("accuracy_target", "accuracy on the target"),
-    _quantity("matched_accuracy_source", "accuracy on the matched subset of the source"),
-    _quantity("matched_accuracy_target", "accuracy on the matched subset of the target"),
-    _quantity("unmatched_accuracy_target", "accuracy on the unmatched target points"),
-    _quantity("fraction_unmatched", "unmatched target points over all target points"),
-    _quantity("confidence_source", "mean probability on the source"),
-    _quantity("confidence_target", "mean probability on the target"),
-    _quantity("matched_confidence_source", "mean probability, matched subset of the source"),
-    _quantity("matched_confidence_target", "mean probability, matched subset of the target"),
-    _quantity("unmatched_confidence_target", "mean probability, unmatched target points"),
-)
-RUNS = TableSchema("runs", RUN_COLUMNS)
-
-PAIRS = TableSchema(
-    "matched pairs",
-    (
-        Column("seed", pa.int32(), "1", "seed of the run"),
-        Column("source_index", pa.int32(), "1", "index of the matched source point"),
-        Column("target_index", pa.int32(), "1", "index of the target point"),
-    ),
-)
 
 
 @dataclass(frozen=True)
 class MatchedRun:
-    """The quantities of one run; the meanings are in `RUN_COLUMNS`, an empty subset's are NaN."""
+    """The quantities of one run; the meanings are in `schemas.RUN_COLUMNS`, an empty subset's are NaN."""
 
     seed: int
     n_source: int
@@ -179,7 +144,7 @@ def matched_pairs(
     Returns
     -------
     pyarrow.Table
-        Of schema `PAIRS`.
+        Of schema `schemas.PAIRS`.
     """
     columns: dict[str, list[npt.NDArray[np.int32]]] = {column: [] for column in PAIRS.names}
     for seed, rows in matched_rows(source, target, name, epsilon=epsilon, seeds=seeds):

@@ -26,16 +26,16 @@ def software_versions(*packages: str) -> dict[str, str]:
 
 
 @cache
-def code_digest(*modules: str) -> str:
-    """Digest of the library code that the named modules run, followed through its imports.
+def code_digest(script: Path) -> str:
+    """Digest of a script and of the library code that it imports, directly or indirectly.
 
     Rules take it as a parameter, so that an edit of the library re-runs just the rules that
     use what was edited: Snakemake by itself sees a rule's script, not what it imports.
 
     Parameters
     ----------
-    *modules : str
-        Modules of this library without the package's name, such as ``"matching"``.
+    script : Path
+        A Python file.
 
     Returns
     -------
@@ -45,18 +45,16 @@ def code_digest(*modules: str) -> str:
     Raises
     ------
     FileNotFoundError
-        If a module does not exist.
+        If the script does not exist.
     """
-    seen: dict[str, str] = {}
-    waiting = list(modules)
+    trees = {"": ast.parse(script.read_text(encoding="utf-8"))}
+    waiting = list(_imports(trees[""]))
     while waiting:
         name = waiting.pop()
-        if name in seen:
-            continue
-        tree = ast.parse(_source(name).read_text(encoding="utf-8"))
-        seen[name] = ast.dump(tree)
-        waiting.extend(_imports(tree))
-    joined = "\n".join(f"{name} {seen[name]}" for name in sorted(seen))
+        if name not in trees:
+            trees[name] = ast.parse(_source(name).read_text(encoding="utf-8"))
+            waiting.extend(_imports(trees[name]))
+    joined = "\n".join(f"{name} {ast.dump(trees[name])}" for name in sorted(trees))
     return hashlib.sha256(joined.encode()).hexdigest()[:16]
 
 

@@ -15,7 +15,7 @@ class GapSummary:
     Attributes
     ----------
     pair, criterion, original, replication, source : str
-        As in `tabulation.MODEL_TABLE`.
+        As in `schemas.MODEL_TABLE`.
     epsilon : float
         Largest difference of matched probabilities.
     n_models, n_seeds : int
@@ -55,7 +55,7 @@ class GapSummary:
 
 
 def summarize_gaps(table: pd.DataFrame) -> GapSummary:
-    """Summarize a table of schema `tabulation.MODEL_TABLE`: one pair and criterion."""
+    """Summarize a table of schema `schemas.MODEL_TABLE`: one pair and criterion."""
     first = table.iloc[0]
     defined = table[table["matched_gap_mean"].notna()]
     gap, matched_gap = defined["gap"].abs(), defined["matched_gap_mean"].abs()

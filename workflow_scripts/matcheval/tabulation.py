@@ -9,41 +9,9 @@ from collections.abc import Sequence
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.comparisons import IDENTITY_COLUMNS
 from matcheval.errors import InputError
-from matcheval.tables import Column, TableSchema
-
-
-def _statistics(name: str, meaning: str) -> tuple[Column, ...]:
-    return (
-        Column(f"{name}_mean", pa.float64(), "fraction", f"{meaning}: mean over seeds"),
-        Column(f"{name}_std", pa.float64(), "fraction", "its standard deviation (ddof = 1)"),
-        Column(f"{name}_sem", pa.float64(), "fraction", "its standard error"),
-    )
-
-
-MODEL_TABLE = TableSchema(
-    "results by model",
-    (
-        *IDENTITY_COLUMNS,
-        Column("n_seeds", pa.int32(), "1", "runs averaged; undefined values are left out"),
-        Column("n_original", pa.int32(), "datapoints", "size of the original set"),
-        Column("n_replication", pa.int32(), "datapoints", "size of the replication set"),
-        Column("accuracy_original", pa.float64(), "fraction", "accuracy on the original set"),
-        Column("accuracy_replication", pa.float64(), "fraction", "accuracy on the replication"),
-        Column("gap", pa.float64(), "fraction", "accuracy, original minus replication"),
-        *_statistics("matched_accuracy_original", "accuracy, matched subset of the original"),
-        *_statistics("matched_accuracy_replication", "accuracy, matched subset of the replication"),
-        *_statistics("matched_gap", "matched accuracy, original minus replication"),
-        *_statistics("unmatched_accuracy_target", "accuracy on the unmatched target points"),
-        *_statistics("fraction_unmatched", "unmatched target points over all target points"),
-        Column("confidence_original", pa.float64(), "fraction", "mean probability, original"),
-        Column("confidence_replication", pa.float64(), "fraction", "mean probability, replication"),
-        *_statistics("matched_confidence_original", "mean probability, matched original"),
-        *_statistics("matched_confidence_replication", "mean probability, matched replication"),
-        *_statistics("unmatched_confidence_target", "mean probability, unmatched target points"),
-    ),
-)
+from matcheval.schemas import MODEL_TABLE
+from matcheval.tables import TableSchema
 
 
 def tabulate_runs(runs: Sequence[pa.Table]) -> pd.DataFrame:
@@ -52,12 +20,12 @@ def tabulate_runs(runs: Sequence[pa.Table]) -> pd.DataFrame:
     Parameters
     ----------
     runs : sequence of pyarrow.Table
-        Of schema `COMPARISON_RUNS`, all of one pair, criterion and epsilon.
+        Of schema `schemas.COMPARISON_RUNS`, all of one pair, criterion and epsilon.
 
     Returns
     -------
     pandas.DataFrame
-        Columns of `MODEL_TABLE`, models by falling accuracy on the original set. Seeds in which
+        Columns of `schemas.MODEL_TABLE`, models by falling accuracy on the original set. Seeds in which
         a quantity is undefined (an empty subset) are left out of its statistics; with fewer
         than two seeds left, deviation and error are NaN.
 

@@ -1,0 +1,119 @@
+"""The whole paper's matching load through the workflow's own rules.
+
+    python benchmarks/paper_load.py
+
+278 models × 3 CIFAR-10 pairs + 286 models × 1 ImageNet pair, 2 criteria, 10 seeds: 22,400 runs, on
+simulated predictions of the true sizes (made first, not timed). Times `snakemake tables` of both
+studies, start-ups included, on 2 cores, and samples the memory of all their processes.
+"""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+from common import ROOT, write_results
+
+from helpers import simulate
+from matcheval.predictions import write_predictions
+
+CIFAR_SETS = {"cifar10": 10_000, "cifar10.1": 2_000, "cifar10.2": 10_000, "cinic10": 90_000}
+IMAGENET_SETS = {"imagenet": 50_000, "imagenetv2": 10_000}
+STUDIES = {
+    # name: models, classes, sets, replications of the first set
+    "cifar": (278, 10, CIFAR_SETS, ("cifar10.1", "cifar10.2", "cinic10")),
+    "imagenet": (286, 1_000, IMAGENET_SETS, ("imagenetv2",)),
+}
+PARTS = ("Snakefile", "config.yaml", "rules", "workflow_scripts", "studies", "envs")
+
+
+def make_study(folder: Path, name: str) -> None:
+    """Simulated predictions, catalogue and configuration of one study."""
+    n_models, n_classes, sets, replications = STUDIES[name]
+    models = [f"model-{i:03d}" for i in range(n_models)]
+    for number, (dataset, n) in enumerate(sets.items()):
+        for i, model in enumerate(models):
+            accuracy = 0.6 + 0.39 * i / n_models - 0.08 * (number > 0)
+            predictions = simulate(n, n_classes, 1000 * number + i, accuracy=accuracy)
+            write_predictions(predictions, folder / "simulated" / dataset / f"{model}.parquet")
+    rows = "".join(f"{model},predictions\n" for model in models)
+    (folder / f"{name}.csv").write_text(f"name,kind\n{rows}")
+    original = next(iter(sets))
+    lines = [f"study: {name}", f"models: {name}.csv", "datasets:"]
+    lines += [
+        f"  {d}: {{kind: predictions, files: 'simulated/{d}/{{model}}.parquet'}}" for d in sets
+    ]
+    lines += ["pairs:"]
+    lines += [f"  {r}: {{original: {original}, replication: {r}}}" for r in replications]
+    (folder / f"{name}.yaml").write_text("\n".join(lines) + "\n")
+
+
+def run(folder: Path, name: str) -> tuple[float, float]:
+    """Seconds and peak MiB of `snakemake tables`, all processes together."""
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", "--configfile", f"{name}.yaml",
+               "--quiet", "all", "--", "tables"]  # fmt: skip
+    start, peak = time.perf_counter(), 0
+    with (folder / f"{name}.log").open("w") as log:
+        process = psutil.Popen(command, cwd=folder, stdout=log, stderr=log)
+        while process.poll() is None:
+            peak = max(peak, memory(process))
+            time.sleep(0.1)
+    if process.returncode:
+        raise RuntimeError((folder / f"{name}.log").read_text())
+    return time.perf_counter() - start, peak / 2**20
+
+
+def memory(process: psutil.Process) -> int:
+    """Resident bytes of a process and its children, shared pages counted in each."""
+    total = 0
+    for each in [process, *process.children(recursive=True)]:
+        try:
+            total += each.memory_info().rss
+        except psutil.NoSuchProcess:
+            continue  # ended between the listing and the look
+    return total
+
+
+def main() -> None:
+    """Make the studies, run them, and check that every run is there."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        for part in PARTS:
+            copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy2
+            copy(ROOT / part, folder / part)
+        rows = []
+        for name, (n_models, _, _, replications) in STUDIES.items():
+            make_study(folder, name)
+            seconds, mib = run(folder, name)
+            runs = n_models * len(replications) * 2 * 10
+            row = {"study": name, "runs": runs, "seconds": round(seconds, 1)}
+            rows.append(row | {"peak_mib": round(mib)})
+            assert_complete(folder, name, runs)
+        total = {
+            "study": "both",
+            "runs": sum(row["runs"] for row in rows),
+            "seconds": round(sum(row["seconds"] for row in rows), 1),
+            "peak_mib": max(row["peak_mib"] for row in rows),
+        }
+        write_results("paper_load", [*rows, total], "snakemake", "numpy", "numba", "pyarrow")
+
+
+def assert_complete(folder: Path, name: str, runs: int) -> None:
+    """Count the runs in the files, so that no time is quoted for work not done."""
+    code = (
+        "import sys, glob, pyarrow.parquet as pq;"
+        "print(sum(pq.read_metadata(p).num_rows for p in glob.glob(sys.argv[1], recursive=True)))"
+    )
+    pattern = str(folder / "results" / name / "matched" / "**" / "*.parquet")
+    found = subprocess.run(
+        [sys.executable, "-c", code, pattern], capture_output=True, text=True, check=True
+    )
+    if int(found.stdout) != runs:
+        raise RuntimeError(f"{name}: {found.stdout.strip()} runs on file, not {runs}")
+
+
+if __name__ == "__main__":
+    main()
