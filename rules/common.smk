@@ -39,7 +39,7 @@ wildcard_constraints:
     model="|".join(map(re.escape, STUDY.models)),
     pair="|".join(map(re.escape, STUDY.pairs)),
     criterion="|".join(STUDY.criteria),
-    batch=r"\d{3,}",
+    batch="[0-9]+",
     format="|".join(STUDY.formats),
 
 

@@ -1,4 +1,5 @@
 # Datasets: from where they come to arrays of images and labels.
+from matcheval.datasets import KIND_VERSIONS
 
 
 rule prepare_dataset:

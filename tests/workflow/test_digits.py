@@ -14,8 +14,9 @@ from matcheval.cli import main
 
 def test_artifacts_pass_their_own_checks(digits):
     """The same checks that `snakemake check` runs on a user's results."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-               str(ROOT / "tests" / "artefacts"), "--study", str(digits.folder / "results/digits")]  # fmt: skip
+    checks, study = ROOT / "tests" / "artefacts", digits.folder / "results" / "digits"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(checks)]
+    command += ["--study", str(study)]
     result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert result.returncode == 0, result.stdout
     assert "skipped" not in result.stdout

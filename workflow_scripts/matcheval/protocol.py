@@ -19,7 +19,7 @@ from matcheval.settings import Criterion
 
 @dataclass(frozen=True)
 class MatchedRun:
-    """The quantities of one run; the meanings are in `schemas.RUN_COLUMNS`, an empty subset's are NaN."""
+    """The quantities of one run, as `schemas.RUN_COLUMNS` has them; an empty subset's are NaN."""
 
     seed: int
     n_source: int

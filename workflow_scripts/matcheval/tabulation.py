@@ -25,9 +25,9 @@ def tabulate_runs(runs: Sequence[pa.Table]) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns of `schemas.MODEL_TABLE`, models by falling accuracy on the original set. Seeds in which
-        a quantity is undefined (an empty subset) are left out of its statistics; with fewer
-        than two seeds left, deviation and error are NaN.
+        Columns of `schemas.MODEL_TABLE`, models by falling accuracy on the original set. Seeds
+        in which a quantity is undefined (an empty subset) are left out of its statistics; with
+        fewer than two seeds left, deviation and error are NaN.
 
     Raises
     ------
