@@ -168,3 +168,22 @@ class TestAsAProcess:
         assert "columns label, prediction, probability" in " ".join(
             self.run("match", "--help").stdout.split()
         )
+
+
+def test_compare_writes_what_the_workflow_writes(files, tmp_path):
+    out = tmp_path / "out"
+    main(
+        ["compare", *files, "--output", str(out), "--model", "hub/m", "--pair", "p", "--seeds", "2"]
+    )
+    made = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
+    expected = ["summary.md"]
+    expected += [f"figures/p/confidence.{f}" for f in ("pdf", "png")]
+    for c in Criterion:
+        expected += [f"matched/p/{c.value}.parquet", f"pairs/p/{c.value}/hub_m.parquet"]
+        expected += [f"tables/p/{c.value}.{f}" for f in ("csv", "parquet")]
+        for name in ("matched_accuracy", "reliability/hub_m"):
+            expected += [f"figures/p/{c.value}/{name}.{f}" for f in ("pdf", "png")]
+    assert made == sorted(expected)
+    table = pd.read_csv(out / "tables" / "p" / "probability.csv")
+    assert table.model.tolist() == ["hub/m"]
+    assert table.n_seeds.tolist() == [2]

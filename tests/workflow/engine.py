@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,16 +82,12 @@ class Workflow:
         """Dry-run, and read what it would do."""
         result = self.run("--dry-run", *arguments)
         text = result.stdout + result.stderr
-        blocks = re.findall(r"^(?:local)?rule (\w+):\n((?:    .*\n)+)", text, re.MULTILINE)
-        models: dict[str, list[str]] = {"train_model": [], "predict_dataset": []}
-        for rule, block in blocks:
-            found = re.search(r"^    wildcards:.*\bmodel=([^,\n]+)", block, re.MULTILINE)
-            if rule in models and found:
-                models[rule].append(found[1])
+        table = re.search(r"^Job stats:\njob +count\n[- ]+\n((?:\w+ +\d+\n)+)", text, re.MULTILINE)
+        counts = re.findall(r"(\w+) +(\d+)", table[1]) if table else []
         return Planned(
-            jobs=dict(Counter(rule for rule, _ in blocks)),
-            trained=sorted(models["train_model"]),
-            predicted=sorted(models["predict_dataset"]),
+            jobs={rule: int(n) for rule, n in counts if rule != "total"},
+            trained=sorted(re.findall(r"^Job \d+: Training (.+)$", text, re.MULTILINE)),
+            predicted=sorted(re.findall(r"^Job \d+: Predicting .+ with (.+)$", text, re.MULTILINE)),
         )
 
     def kill_when(

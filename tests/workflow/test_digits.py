@@ -23,7 +23,7 @@ def test_artifacts_pass_their_own_checks(digits):
 
 
 def test_models_are_many_and_spread(digits):
-    table = pd.read_csv(digits.folder / "results/digits/tables/digits/label_probability.csv")
+    table = pd.read_csv(digits.folder / "results/digits/tables/new-writers/label_probability.csv")
     assert len(table) >= 16
     assert table.accuracy_original.max() - table.accuracy_original.min() > 0.1
     assert table.accuracy_original.max() > 0.95
@@ -36,9 +36,9 @@ def test_the_command_line_gives_the_workflows_numbers(digits, tmp_path):
     files = [
         f"{results}/predictions/{d}/{model}.parquet" for d in ("digits-known", "digits-new-writers")
     ]
-    main(["match", *files, "--pair", "digits", "--output", str(tmp_path / "runs.parquet")])
+    main(["match", *files, "--pair", "new-writers", "--output", str(tmp_path / "runs.parquet")])
     mine = pq.read_table(tmp_path / "runs.parquet").to_pandas()
-    batches = sorted((results / "digits/matched/digits/label_probability").glob("*.parquet"))
+    batches = sorted((results / "digits/matched/new-writers/label_probability").glob("*.parquet"))
     theirs = pd.concat(pd.read_parquet(path) for path in batches)
     theirs = theirs[theirs.model == model].reset_index(drop=True)[list(mine.columns)]
     pd.testing.assert_frame_equal(mine, theirs)
