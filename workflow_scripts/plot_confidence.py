@@ -1,0 +1,22 @@
+"""Rule plot_confidence: accuracy against mean confidence of one pair's models, as Fig. 1."""
+
+import logging
+from collections.abc import Sequence
+
+from matcheval.doors import run_script
+from matcheval.figures.confidence import plot_confidence
+from matcheval.figures.saving import save_figure
+from matcheval.schemas import MODEL_TABLE
+
+
+def main(*, table: str, outputs: Sequence[str]) -> None:
+    """Draw a table of schema `schemas.MODEL_TABLE` to every output, by its suffix."""
+    models = MODEL_TABLE.read(table).to_pandas()
+    figure = plot_confidence(models)
+    for path in outputs:
+        save_figure(figure, path)
+    logging.info("%d models", len(models))
+
+
+if __name__ == "__main__":
+    run_script(main, snakemake.log[0], table=snakemake.input.table, outputs=list(snakemake.output))

@@ -1,0 +1,22 @@
+"""Rule plot_matched_accuracy: accuracies and gaps before and after matching, as Fig. 3 to 7."""
+
+import logging
+from collections.abc import Sequence
+
+from matcheval.doors import run_script
+from matcheval.figures.matched_accuracy import plot_matched_accuracy
+from matcheval.figures.saving import save_figure
+from matcheval.schemas import MODEL_TABLE
+
+
+def main(*, table: str, outputs: Sequence[str]) -> None:
+    """Draw a table of schema `schemas.MODEL_TABLE` to every output, by its suffix."""
+    models = MODEL_TABLE.read(table).to_pandas()
+    figure = plot_matched_accuracy(models)
+    for path in outputs:
+        save_figure(figure, path)
+    logging.info("%d models", len(models))
+
+
+if __name__ == "__main__":
+    run_script(main, snakemake.log[0], table=snakemake.input.table, outputs=list(snakemake.output))
