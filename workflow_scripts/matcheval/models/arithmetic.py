@@ -9,6 +9,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from matcheval.errors import InputError
+
 
 def to_input(images: npt.NDArray[np.uint8], max_value: int) -> Tensor:
     """Bring pixels to what models take.
@@ -45,8 +47,15 @@ def repeatable_arithmetic(n_threads: int = 1) -> Iterator[None]:
     Parameters
     ----------
     n_threads : int
-        CPU threads of one operation.
+        CPU threads of one operation, at least 1.
+
+    Raises
+    ------
+    InputError
+        If `n_threads` is below 1.
     """
+    if n_threads < 1:
+        raise InputError(f"is {n_threads}", field="threads", remedy="Give at least 1")
     # What CUDA's matrix products need for determinism; read when the first of them runs.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     threads, mode = torch.get_num_threads(), torch.get_deterministic_debug_mode()

@@ -176,10 +176,8 @@ def _parse(value: Any, kind: Any, field: str, name: str | None) -> Any:
         if kind == float | None and not text:
             return None
         if kind is int:
-            number = float(text)
-            if number != int(number):
-                raise ValueError("not whole")
-            return int(number)
+            # A spreadsheet writes 3 as 3.0; by way of float, long seeds would lose digits.
+            return int(text.removesuffix(".0"))
         return float(text)
     except (ValueError, OverflowError) as error:
         wanted = "text" if kind is str else "a whole number" if kind is int else "a number"

@@ -1,0 +1,180 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from matcheval.datasets import KINDS, build_dataset, read_dataset, write_dataset
+from matcheval.datasets.digits import N_ROWS, PARTS, rows_of
+from matcheval.datasets.folders import content_digest, make_dataset
+from matcheval.errors import InputError
+
+SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return {part: build_dataset(f"digits-{part}", "digits", {"part": part}) for part in PARTS}
+
+
+@pytest.fixture
+def small():
+    images = np.arange(24, dtype=np.uint8).reshape(3, 2, 2, 2)
+    return make_dataset(
+        "small", images, np.array([0, 1, 1]), classes=("a", "b"), max_value=255, source="made up"
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "size"), [("train", 600), ("validation", 100), ("known", 600), ("new-writers", 497)]
+)
+def test_parts_have_their_sizes_and_shapes(digits, part, size):
+    dataset = digits[part]
+    assert len(dataset) == size
+    assert dataset.images.shape == (size, 8, 8, 1)
+    assert (dataset.images.dtype, dataset.labels.dtype) == (np.uint8, np.int16)
+    assert (dataset.n_classes, dataset.max_value, dataset.images.max()) == (10, 16, 16)
+
+
+def test_parts_are_a_partition_in_row_order():
+    rows = np.concatenate([rows_of(part) for part in PARTS])
+    assert sorted(rows) == list(range(N_ROWS))
+    assert all((np.diff(rows_of(part)) > 0).all() for part in PARTS)
+
+
+def test_new_writers_are_the_last_497_rows(digits):
+    from sklearn.datasets import load_digits
+
+    original = load_digits()
+    assert np.array_equal(digits["new-writers"].images[..., 0], original.images[1300:])
+    assert np.array_equal(digits["new-writers"].labels, original.target[1300:])
+    rows = rows_of("known")
+    assert np.array_equal(digits["known"].images[..., 0], original.images[rows])
+    assert rows.max() < 1300
+
+
+def test_the_split_is_the_published_one(digits):
+    # A change of NumPy's random streams, or of the seed, would change every published number.
+    assert {part: digits[part].sha256[:16] for part in PARTS} == {
+        "train": "c52676a80a296424",
+        "validation": "255640b64e3038d7",
+        "known": "3bc83d7f7b846e93",
+        "new-writers": "e80d4399446407e1",
+    }
+
+
+@pytest.mark.parametrize("mmap", [True, False])
+def test_written_datasets_are_read_back(small, tmp_path, mmap):
+    write_dataset(small, tmp_path / "small")
+    again = read_dataset(tmp_path / "small", mmap=mmap)
+    assert np.array_equal(again.images, small.images)
+    assert np.array_equal(again.labels, small.labels)
+    assert isinstance(again.images, np.memmap) == mmap
+    for field in ("name", "classes", "max_value", "source", "sha256", "image_shape"):
+        assert getattr(again, field) == getattr(small, field)
+
+
+def test_writing_twice_gives_the_same_bytes(small, tmp_path):
+    for folder in ("one", "two"):
+        write_dataset(small, tmp_path / folder)
+    for file in ("images.npy", "labels.npy", "dataset.json"):
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+    assert sorted(p.name for p in (tmp_path / "one").iterdir()) == [
+        "dataset.json", "images.npy", "labels.npy",
+    ]  # fmt: skip
+
+
+def test_digest_is_of_contents_and_of_shapes(small):
+    assert content_digest(small.images, small.labels) == small.sha256
+    other = small.images.copy()
+    other[-1, -1, -1, -1] ^= 1
+    assert content_digest(other, small.labels) != small.sha256
+    assert content_digest(small.images.reshape(3, 4, 1, 2), small.labels) != small.sha256
+
+
+@pytest.mark.parametrize("file", ["images.npy", "labels.npy", "dataset.json"])
+@pytest.mark.parametrize("damage", ["remove", "truncate"])
+def test_missing_and_truncated_files_are_named(small, tmp_path, file, damage):
+    write_dataset(small, tmp_path)
+    path = tmp_path / file
+    if damage == "remove":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(InputError, match=file):
+        read_dataset(tmp_path)
+
+
+def test_changed_contents_are_noticed(small, tmp_path):
+    write_dataset(small, tmp_path)
+    np.save(tmp_path / "images.npy", small.images[::-1])
+    with pytest.raises(InputError, match="sha256"):
+        read_dataset(tmp_path)
+    assert len(read_dataset(tmp_path, verify=False)) == 3
+
+
+def test_unequal_counts_and_labels_out_of_range_are_refused(small, tmp_path):
+    write_dataset(small, tmp_path)
+    np.save(tmp_path / "labels.npy", np.array([0, 1], np.int16))
+    with pytest.raises(InputError, match="3 images, 2 labels"):
+        read_dataset(tmp_path)
+    np.save(tmp_path / "labels.npy", np.array([0, 2, 1], np.int16))
+    with pytest.raises(InputError, match="row 1: 2 is not one of 2 classes"):
+        read_dataset(tmp_path)
+
+
+def test_a_description_without_a_field_is_refused(small, tmp_path):
+    write_dataset(small, tmp_path)
+    path = tmp_path / "dataset.json"
+    description = json.loads(path.read_text())
+    del description["max_value"]
+    path.write_text(json.dumps(description))
+    with pytest.raises(InputError, match=r"dataset\.json.*max_value"):
+        read_dataset(tmp_path)
+
+
+def test_pixels_above_the_maximum_are_refused():
+    with pytest.raises(InputError, match="pixels reach 17"):
+        make_dataset(
+            "bad", np.full((1, 2, 2, 1), 17, np.uint8), np.array([0]),
+            classes=("a",), max_value=16, source="",
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [{}, {"part": "knwn"}, {"part": "known", "seed": 1}])
+def test_wrong_options_are_refused(options):
+    with pytest.raises(InputError, match="known: train, validation, known, new-writers"):
+        build_dataset("d", "digits", options)
+
+
+def test_unknown_kinds_are_refused_with_the_known_ones():
+    assert KINDS == ("digits",)
+    with pytest.raises(InputError, match=r"'digit'.*Known: digits"):
+        build_dataset("d", "digit", {})
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    code = (
+        "import sys, matcheval.datasets; print({'torch', 'sklearn', 'pyarrow'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        cwd=SCRIPTS,
+    )  # fmt: skip
+    assert done.stdout.strip() == "set()"
+
+
+def test_the_command_line_prepares_and_refuses_in_one_line(tmp_path):
+    line = [sys.executable, str(SCRIPTS / "prepare_dataset.py"), "--name", "d", "--kind", "digits"]
+    options = ["--options", '{"part": "validation"}', "--output", str(tmp_path / "d")]
+    done = subprocess.run(line + options, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("d: 100 images of 8×8×1")
+    assert read_dataset(tmp_path / "d").name == "d"
+    options = ["--options", "part", "--output", str(tmp_path / "e")]
+    done = subprocess.run(line + options, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("error: d: 'options': not JSON")
+    assert not (tmp_path / "e").exists()

@@ -1,0 +1,108 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from matcheval.training import LOSSES
+from matcheval.training.losses import _LOSSES, make_loss, mmce
+from matcheval.training.recipe import LOSS_PARAMETERS
+
+# Two datapoints of two classes with probabilities (0.75, 0.25) and (0.5, 0.5), both of class 0.
+LOGITS = torch.tensor([[math.log(3.0), 0.0], [0.0, 0.0]], dtype=torch.float64)
+HARD = torch.tensor([[1.0, 0.0], [1.0, 0.0]], dtype=torch.float64)
+SOFT = torch.tensor([[0.6, 0.4], [0.0, 1.0]], dtype=torch.float64)
+
+
+def test_the_registry_is_complete():
+    assert tuple(_LOSSES) == LOSSES
+    assert LOSS_PARAMETERS.keys() <= set(LOSSES)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "hard", "soft"),
+    [
+        # -(log 0.75 + log 0.5) / 2; -(0.6 log 0.75 + 0.4 log 0.25 + log 0.5) / 2
+        ("cross_entropy", None, 0.4904146, 0.7101374),
+        # -(0.25² log 0.75 + 0.5² log 0.5) / 2;
+        # -(0.6 · 0.25² log 0.75 + 0.4 · 0.75² log 0.25 + 0.5² log 0.5) / 2
+        ("focal", None, 0.0956335, 0.2479956),
+        ("focal", 0.0, 0.4904146, 0.7101374),
+        # (2 · 0.25² + 2 · 0.5²) / 2; (2 · 0.15² + 2 · 0.5²) / 2
+        ("brier", None, 0.3125, 0.2725),
+        # targets 0.95 and 0.05: -(0.95 log 0.75 + 0.05 log 0.25 + log 0.5) / 2;
+        # soft 0.59 and 0.41, 0.05 and 0.95: -(0.59 log 0.75 + 0.41 log 0.25 + log 0.5) / 2
+        ("label_smoothing", None, 0.5178799, 0.7156302),
+        ("label_smoothing", 0.0, 0.4904146, 0.7101374),
+        # excess c - r: 0.25, 0.5, kernel exp(-0.25 / 0.4) = 0.5352614;
+        # squared (0.0625 + 0.25 + 2 · 0.125 · 0.5352614) / 4, and cross entropy + 4 · root.
+        # Soft: excess 0.6 - 0.75 and 0 - 0.5 (class 0 is predicted of the tie).
+        ("mmce", None, 1.8265514, 1.8980586),
+        ("mmce", 0.0, 0.4904146, 0.7101374),
+    ],
+)
+def test_hand_computed_values(name, parameter, hard, soft):
+    loss = make_loss(name, parameter)
+    assert loss(LOGITS, HARD).item() == pytest.approx(hard, abs=1e-6)
+    assert loss(LOGITS, SOFT).item() == pytest.approx(soft, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("parameter", ["default", 0.5])
+def test_gradients_are_those_of_the_values(name, parameter):
+    generator = torch.Generator().manual_seed(1)
+    logits = torch.randn(6, 4, generator=generator, dtype=torch.float64, requires_grad=True)
+    targets = torch.rand(6, 4, generator=generator, dtype=torch.float64)
+    targets /= targets.sum(dim=1, keepdim=True)
+    loss = make_loss(name, None if parameter == "default" else parameter)
+    assert torch.autograd.gradcheck(lambda x: loss(x, targets), logits)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("parameter", [None, 0.0, 0.5])
+def test_extreme_logits_have_finite_losses_and_gradients(name, parameter):
+    logits = torch.tensor([[200.0, -200.0], [-200.0, 200.0], [0.0, 0.0]], requires_grad=True)
+    loss = make_loss(name, parameter)(logits, torch.tensor([[1.0, 0.0]] * 3))
+    loss.backward()
+    assert loss.isfinite()
+    assert logits.grad.isfinite().all()
+
+
+def test_perfect_calibration_has_no_mmce_and_a_finite_gradient():
+    logits = torch.zeros(2, 2, dtype=torch.float64, requires_grad=True)
+    # Confidence 0.5 in class 0, right half of the time: the error is exactly 0.
+    targets = torch.tensor([[1.0, 0.0], [0.0, 1.0]], dtype=torch.float64)
+    loss = mmce(logits, targets, 4.0)
+    loss.backward()
+    assert loss.item() == pytest.approx(math.log(2), abs=1e-4)
+    assert logits.grad.isfinite().all()
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 20), st.integers(2, 6))
+def test_mmce_is_the_papers_double_sum(seed, n, n_classes):
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n, n_classes)) * 2
+    labels = rng.integers(n_classes, size=n)
+    targets = np.eye(n_classes)[labels]
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    r, c = p.max(axis=1), p.argmax(axis=1) == labels
+    total = sum(
+        (c[i] - r[i]) * (c[j] - r[j]) * math.exp(-abs(r[i] - r[j]) / 0.4)
+        for i in range(n) for j in range(n)
+    )  # fmt: skip
+    expected = -np.log(p[np.arange(n), labels]).mean() + 4 * math.sqrt(max(total / n**2, 1e-10))
+    found = mmce(torch.from_numpy(logits), torch.from_numpy(targets), 4.0).item()
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_loss_does_not_depend_on_the_order(name):
+    generator = torch.Generator().manual_seed(2)
+    logits = torch.randn(8, 3, generator=generator, dtype=torch.float64)
+    targets = torch.eye(3, dtype=torch.float64)[torch.randint(3, (8,), generator=generator)]
+    order = torch.randperm(8, generator=generator)
+    loss = make_loss(name)
+    assert loss(logits[order], targets[order]).item() == pytest.approx(loss(logits, targets).item())

@@ -1,0 +1,176 @@
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from matcheval.errors import InputError
+from matcheval.models import ARCHITECTURES
+from matcheval.models.arithmetic import repeatable_arithmetic, to_input
+from matcheval.models.building import _BUILDERS, build_model
+from matcheval.models.checkpoints import (
+    Checkpoint,
+    CheckpointInfo,
+    load_checkpoint,
+    save_checkpoint,
+    weights_digest,
+)
+
+SIZES = {"linear": (0, 0), "mlp": (5, 2), "cnn": (4, 2), "resnet": (4, 2)}
+
+
+def make(architecture, input_shape=(8, 8, 1), n_classes=10, size=None):
+    width, depth = size or SIZES[architecture]
+    return build_model(
+        architecture, width=width, depth=depth, input_shape=input_shape, n_classes=n_classes
+    )
+
+
+def checkpoint(architecture="cnn", **changes):
+    torch.manual_seed(3)
+    width, depth = SIZES[architecture]
+    values = {
+        "model": "m", "architecture": architecture, "width": width, "depth": depth,
+        "input_shape": (8, 8, 1), "n_classes": 10, "max_value": 16, "recipe": {"seed": 0},
+        "data": {"train": "d"}, "versions": {"torch": "x"},
+    }  # fmt: skip
+    return Checkpoint(CheckpointInfo(**(values | changes)), make(architecture).state_dict())
+
+
+def test_the_registry_is_complete():
+    assert tuple(_BUILDERS) == ARCHITECTURES == tuple(SIZES)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "parameters"),
+    [
+        ("linear", 64 * 10 + 10),
+        ("mlp", (64 * 5 + 5) + (5 * 5 + 5) + (5 * 10 + 10)),
+        # Two convolutions, two halvings of 8 × 8 to 2 × 2, and the last layer.
+        ("cnn", (9 * 1 * 4 + 4) + (9 * 4 * 4 + 4) + (4 * 2 * 2 * 10 + 10)),
+        # Stem; block of 4 channels; block of 8 with projection; every batch norm has two a channel.
+        (
+            "resnet",
+            (9 * 4 + 8)
+            + (2 * (9 * 16 + 8))
+            + (9 * 4 * 8 + 16 + 9 * 8 * 8 + 16 + 4 * 8 + 16)
+            + (8 * 10 + 10),
+        ),
+    ],
+)
+def test_parameter_counts(architecture, parameters):
+    assert sum(p.numel() for p in make(architecture).parameters()) == parameters
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("shape", [(8, 8, 1), (32, 32, 3), (5, 7, 3), (1, 1, 2)])
+def test_any_image_shape_and_number_of_classes(architecture, shape):
+    height, width, channels = shape
+    model = make(architecture, shape, n_classes=7).eval()
+    logits = model(torch.rand(3, channels, height, width))
+    assert (logits.shape, logits.dtype) == ((3, 7), torch.float32)
+
+
+def test_linear_is_a_matrix_product():
+    model = make("linear")
+    images = torch.rand(2, 1, 8, 8)
+    weight, bias = model.parameters()
+    assert torch.allclose(model(images), images.reshape(2, 64) @ weight.T + bias)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "size", "message"),
+    [
+        ("vgg", (1, 1), "unknown architecture 'vgg'. Known: linear, mlp, cnn, resnet"),
+        ("linear", (1, 0), "Give 0 and 0"),
+        ("mlp", (0, 1), "Give at least 1"),
+        ("resnet", (4, 0), "Give at least 1"),
+    ],
+)
+def test_wrong_architectures_are_refused(architecture, size, message):
+    with pytest.raises(InputError, match=message):
+        make(architecture, size=size)
+
+
+def test_one_class_is_refused():
+    with pytest.raises(InputError, match="1 classes"):
+        make("linear", n_classes=1)
+
+
+def test_to_input_scales_and_puts_channels_first():
+    images = np.array([[[[0, 16], [8, 4]]]], np.uint8)  # one row of two pixels, two channels
+    tensor = to_input(images, 16)
+    assert tensor.dtype == torch.float32
+    assert tensor.tolist() == [[[[0.0, 0.5]], [[1.0, 0.25]]]]
+
+
+def test_repeatable_arithmetic_restores_the_settings():
+    threads, mode = torch.get_num_threads(), torch.get_deterministic_debug_mode()
+    inside = []
+
+    def failing():
+        with repeatable_arithmetic(1):
+            inside.append((torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()))
+            raise ZeroDivisionError
+
+    with pytest.raises(InputError, match="'threads': is 0"), repeatable_arithmetic(0):
+        pass
+    with pytest.raises(ZeroDivisionError):
+        failing()
+    assert inside == [(1, True)]
+    assert (torch.get_num_threads(), torch.get_deterministic_debug_mode()) == (threads, mode)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_checkpoints_are_read_back_and_repeat_to_the_byte(architecture, tmp_path):
+    saved = checkpoint(architecture)
+    for name in ("one", "two"):
+        save_checkpoint(saved, tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    loaded = load_checkpoint(tmp_path / "one")
+    assert loaded.info == saved.info
+    images = torch.rand(2, 1, 8, 8)
+    model = make(architecture).eval()
+    model.load_state_dict(saved.state)
+    assert torch.equal(loaded.build()(images), model(images))
+    assert not loaded.build().training
+
+
+def test_the_digest_is_of_the_weights_alone():
+    digest = weights_digest(checkpoint())
+    assert digest == weights_digest(checkpoint(model="other", recipe={}))
+    changed = checkpoint()
+    next(iter(changed.state.values())).view(-1)[0] += 1
+    assert weights_digest(changed) != digest
+    assert len(digest) == 64
+
+
+@pytest.mark.parametrize("keep", [0, 4, 100, -1])
+def test_truncated_checkpoints_are_refused(tmp_path, keep):
+    path = tmp_path / "m.safetensors"
+    save_checkpoint(checkpoint(), path)
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(InputError, match=r"m\.safetensors.*not a readable checkpoint"):
+        load_checkpoint(path)
+
+
+def test_missing_and_foreign_checkpoints_are_refused(tmp_path):
+    path = tmp_path / "m.safetensors"
+    with pytest.raises(InputError, match="no such file"):
+        load_checkpoint(path)
+    path.write_bytes(b"PK\x03\x04 a zip file, as torch.save makes them" * 10)
+    with pytest.raises(InputError, match="not a readable checkpoint"):
+        load_checkpoint(path)
+    save_file({"w": torch.zeros(2)}, path)
+    with pytest.raises(InputError, match="not one that this workflow trained"):
+        load_checkpoint(path)
+    save_file({"w": torch.zeros(2)}, path, metadata={"matcheval": '{"model": "m"}'})
+    with pytest.raises(InputError, match="another version or damaged"):
+        load_checkpoint(path)
+
+
+@pytest.mark.parametrize("changes", [{"n_classes": 9}, {"width": 5}, {"depth": 1}])
+def test_weights_that_do_not_fit_their_description_are_refused(tmp_path, changes):
+    path = tmp_path / "m.safetensors"
+    save_checkpoint(checkpoint(**changes), path)
+    with pytest.raises(InputError, match=r"m\.safetensors.*the weights are not those"):
+        load_checkpoint(path)

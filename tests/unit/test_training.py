@@ -1,0 +1,179 @@
+import csv
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from matcheval.datasets import build_dataset, write_dataset
+from matcheval.datasets.folders import make_dataset
+from matcheval.errors import InputError
+from matcheval.models.checkpoints import load_checkpoint, weights_digest
+from matcheval.training.history import HISTORY
+from matcheval.training.loop import _Run, train
+from matcheval.training.recipe import Recipe
+from matcheval.training.running import train_to_checkpoint
+from matcheval.training.schedules import learning_rate_factor
+from matcheval.training.seeds import derived_seed
+from matcheval.training.sgd import NesterovSGD
+
+SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
+RECIPE = Recipe(
+    architecture="cnn", width=4, depth=1, loss="cross_entropy", loss_parameter=None,
+    augmentation="shift", schedule="cosine", epochs=3, batch_size=32, learning_rate=0.05,
+    weight_decay=0.0005, train_fraction=0.5, seed=0,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def sets():
+    return tuple(
+        build_dataset(f"digits-{part}", "digits", {"part": part})
+        for part in ("train", "validation")
+    )
+
+
+@pytest.fixture(scope="module")
+def folders(sets, tmp_path_factory):
+    root = tmp_path_factory.mktemp("datasets")
+    for dataset in sets:
+        write_dataset(dataset, root / dataset.name)
+    return [root / dataset.name for dataset in sets]
+
+
+def test_steps_are_those_of_torch():
+    ours, theirs = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
+    theirs.load_state_dict(ours.state_dict())
+    reference = torch.optim.SGD(
+        theirs.parameters(), lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01
+    )
+    optimizer = NesterovSGD(ours.parameters(), weight_decay=0.01)
+    x = torch.rand(5, 3, generator=torch.Generator().manual_seed(0))
+    for step in range(6):
+        rate = 0.1 / (step + 1)
+        reference.param_groups[0]["lr"] = rate
+        for model in (ours, theirs):
+            model(x).square().sum().backward()
+        optimizer.step(rate)
+        reference.step()
+        reference.zero_grad()
+    for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert torch.allclose(a, b, rtol=1e-6, atol=1e-7)
+        assert a.grad is None
+
+
+def test_derived_seeds_are_fixed_and_told_apart():
+    assert derived_seed("a", 1) == derived_seed("a", 1)
+    assert derived_seed("a", 1, "order") == 5880750759600307673
+    assert len({derived_seed(*p) for p in [("a", 1), ("a1",), ("a", 11), ("a1", 1)]}) == 4
+
+
+def test_training_repeats_to_the_byte_and_ignores_global_state(folders, tmp_path):
+    for name in ("one", "two"):
+        torch.manual_seed(len(name) + ord(name[0]))
+        np.random.seed(ord(name[0]))  # noqa: NPY002 - what must not matter
+        state = torch.random.get_rng_state()
+        train_to_checkpoint(
+            "m", json.dumps(RECIPE.to_mapping()), *folders,
+            tmp_path / f"{name}.safetensors", tmp_path / f"{name}.csv",
+        )  # fmt: skip
+        assert torch.equal(torch.random.get_rng_state(), state)
+    for suffix in ("safetensors", "csv"):
+        one, two = (tmp_path / f"{name}.{suffix}" for name in ("one", "two"))
+        assert one.read_bytes() == two.read_bytes()
+
+
+def test_name_and_seed_change_everything_random(sets):
+    runs = [train("m", RECIPE, *sets), train("n", RECIPE, *sets)]
+    runs.append(train("m", replace(RECIPE, seed=1), *sets))
+    weights = [run.state["0.weight"] for run in runs]
+    assert not any(torch.equal(weights[i], weights[j]) for i, j in [(0, 1), (0, 2), (1, 2)])
+
+
+def test_the_model_learns(sets):
+    run = train(
+        "m", replace(RECIPE, width=8, epochs=8, train_fraction=1.0, augmentation="none"), *sets
+    )
+    losses = [epoch.train_loss for epoch in run.history]
+    assert losses[-1] < losses[0] / 2
+    assert run.history[-1].validation_accuracy > 0.8
+    assert [epoch.epoch for epoch in run.history] == list(range(1, 9))
+    assert run.history[-1].learning_rate == pytest.approx(
+        0.05 * learning_rate_factor("cosine", 151, 152)
+    )
+
+
+def test_the_fraction_is_what_is_learnt_from(sets):
+    recipe = replace(RECIPE, train_fraction=0.1, epochs=1, augmentation="none")
+    run = _Run("m", recipe, sets[0])
+    assert len(run.rows) == 60
+    others = np.setdiff1d(np.arange(600), run.rows)
+    images = sets[0].images.copy()
+    images[others] = 16 - images[others]
+    changed = replace(sets[0], images=images)
+    before, after = (train("m", recipe, data, sets[1]).state for data in (sets[0], changed))
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_divergence_names_model_epoch_and_remedy(sets):
+    recipe = replace(RECIPE, learning_rate=1e30, augmentation="none")
+    with pytest.raises(InputError, match=r"m: 'learning_rate': training diverged in epoch 1"):
+        train("m", recipe, *sets)
+
+
+def test_sets_of_different_kinds_are_refused(sets):
+    other = make_dataset(
+        "other", np.zeros((4, 8, 8, 1), np.uint8), np.zeros(4, int),
+        classes=sets[0].classes, max_value=255, source="",
+    )  # fmt: skip
+    with pytest.raises(InputError, match="'max_value': is 255 in other, but 16 in digits-train"):
+        train("m", RECIPE, sets[0], other)
+
+
+def test_batch_norm_survives_a_batch_size_that_leaves_one_over(sets):
+    small = make_dataset(
+        "small", sets[0].images[:33], sets[0].labels[:33],
+        classes=sets[0].classes, max_value=16, source="",
+    )  # fmt: skip
+    recipe = replace(RECIPE, architecture="resnet", train_fraction=1.0, epochs=1)
+    assert len(train("m", recipe, small, sets[1]).history) == 1
+
+
+def command(folders, tmp_path, recipe):
+    return [
+        sys.executable, str(SCRIPTS / "train_model.py"), "--name", "cli", "--recipe", recipe,
+        "--train", str(folders[0]), "--validation", str(folders[1]), "--threads", "1",
+        "--output", str(tmp_path / "cli.safetensors"), "--history", str(tmp_path / "cli.csv"),
+    ]  # fmt: skip
+
+
+def test_the_command_line_trains(folders, sets, tmp_path):
+    recipe = json.dumps(RECIPE.to_mapping())
+    done = subprocess.run(command(folders, tmp_path, recipe), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert done.stderr.startswith("cli: accuracy ")
+    assert done.stderr.count("\n") == 1  # no progress bar: not a terminal
+    checkpoint = load_checkpoint(tmp_path / "cli.safetensors")
+    assert Recipe.from_mapping(checkpoint.info.recipe) == RECIPE
+    assert checkpoint.info.data["train"] == f"digits-train {sets[0].sha256}"
+    assert weights_digest(checkpoint) == weights_digest(
+        replace(checkpoint, state=train("cli", RECIPE, *sets).state)
+    )
+    with (tmp_path / "cli.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert list(rows[0]) == HISTORY.names
+    assert [row["epoch"] for row in rows] == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("recipe", ['{"architecture": "cnn"}', "{", "[]"])
+def test_the_command_line_refuses_in_one_line(folders, tmp_path, recipe):
+    done = subprocess.run(command(folders, tmp_path, recipe), capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: cli: ")
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
