@@ -1,12 +1,15 @@
 """Configuration: completed from the defaults, and refused with one clear error before any job."""
 
+import json
 from pathlib import Path
 
 import pytest
 import yaml
 
 from matcheval.config import check_config, complete_config, read_yaml
+from matcheval.datasets import KIND_VERSIONS, KINDS
 from matcheval.errors import InputError
+from matcheval.inference import OUTPUTS
 from matcheval.settings import Criterion
 from matcheval.study import load_study
 
@@ -51,10 +54,12 @@ class TestDefaultStudy:
         assert (study.name, study.epsilon, study.formats) == ("digits", 0.02, ("png",))
         assert study.seeds == tuple(range(10))
 
+    def test_numbers_from_the_command_line_come_as_text(self):
+        study = load(matching={"epsilon": "0.02", "seeds": "3"})
+        assert (study.epsilon, study.seeds) == (0.02, (0, 1, 2))
+
     def test_every_key_is_documented_in_the_file(self):
         """The defaults are whole: what the schema knows, the default study shows."""
-        import json
-
         schema = json.loads(SCHEMA.read_text())
         config = yaml.safe_load(DEFAULTS.read_text())
         assert set(config) == set(schema["properties"])
@@ -221,3 +226,12 @@ class TestYaml:
 
 def test_the_default_study_fits_the_schema():
     check_config(yaml.safe_load(DEFAULTS.read_text()), SCHEMA)
+
+
+def test_the_schema_knows_the_librarys_kinds_and_outputs():
+    properties = json.loads(SCHEMA.read_text())["properties"]
+    kinds = properties["datasets"]["additionalProperties"]["properties"]["kind"]["enum"]
+    assert set(kinds) == {*KINDS, "predictions"}
+    assert set(KIND_VERSIONS) == set(KINDS)
+    outputs = properties["inference"]["properties"]["outputs"]["items"]["enum"]
+    assert {"predictions", *outputs} == set(OUTPUTS)

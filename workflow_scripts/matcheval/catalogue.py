@@ -3,16 +3,14 @@
 import csv
 import json
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
+from matcheval.settings import NAME
 from matcheval.training.recipe import Recipe
-
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from matcheval.errors import InputError
 from matcheval.prediction_files import read_predictions
 from matcheval.predictions import Predictions
 from matcheval.schemas import RUNS
-from matcheval.settings import Criterion, Pair, check_epsilon
+from matcheval.settings import NAME, Criterion, Pair, check_epsilon
 from matcheval.tables import write_table
 
 LOGGER = logging.getLogger(__name__)
@@ -149,6 +149,10 @@ def _comparison(arguments: argparse.Namespace, *, original: str) -> Comparison:
     check_epsilon(arguments.epsilon)
     if arguments.seeds < 1:
         raise InputError(f"--seeds {arguments.seeds}", remedy="Give at least 1")
+    if not NAME.fullmatch(arguments.pair):
+        raise InputError(
+            f"--pair '{arguments.pair}'", remedy="Use letters, digits, '.', '_' and '-'"
+        )
     source = read_predictions(arguments.source, arguments.classes)
     target = read_predictions(arguments.target, arguments.classes)
     _check_alike(arguments, source, target)

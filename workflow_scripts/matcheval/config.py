@@ -98,10 +98,16 @@ def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge mappings, deeply: what `over` says wins, lists are replaced."""
+    """Merge mappings, deeply: what `over` says wins, lists are replaced.
+
+    Text that replaces a number is read as YAML: Snakemake hands on `--config 'a={b: 1}'` with
+    the inner values unread.
+    """
     merged = dict(base)
     for key, value in over.items():
         old = merged.get(key)
+        if isinstance(value, str) and isinstance(old, int | float):
+            value = yaml.safe_load(value)
         both = isinstance(value, Mapping) and isinstance(old, Mapping)
         merged[key] = _merged(old, value) if both else value  # type: ignore[arg-type]
     return merged

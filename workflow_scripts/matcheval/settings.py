@@ -3,10 +3,14 @@
 Light to import, so that a dry run and the figures need not load the compiled matching.
 """
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
 from matcheval.errors import InputError
+
+# Names of models, datasets, pairs and studies become parts of file names.
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class Criterion(StrEnum):
