@@ -33,7 +33,7 @@ def plot_confidence(table: pd.DataFrame) -> "Figure":
     Parameters
     ----------
     table : pandas.DataFrame
-        Columns of `tabulation.MODEL_TABLE`, one pair; the matched quantities are not used.
+        Columns of `schemas.MODEL_TABLE`, one pair; the matched quantities are not used.
 
     Returns
     -------

@@ -48,7 +48,7 @@ def plot_matched_accuracy(table: pd.DataFrame) -> "Figure":
     Parameters
     ----------
     table : pandas.DataFrame
-        Columns of `tabulation.MODEL_TABLE`, one pair and criterion; rows in any order.
+        Columns of `schemas.MODEL_TABLE`, one pair and criterion; rows in any order.
 
     Returns
     -------

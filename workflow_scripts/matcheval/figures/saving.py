@@ -23,7 +23,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> None:
     """Save a figure as PDF or PNG, by the suffix of `path`, whole or not at all.
 
-    The same figure gives the same bytes under one version of matplotlib.
+    The same figure gives the same bytes under one version of matplotlib, and the same layout in
+    every format. Its layout is fixed by the first saving.
 
     Parameters
     ----------
@@ -41,4 +42,14 @@ def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> None:
     if suffix not in _OPTIONS:
         raise InputError(f"cannot save '{suffix}' figures", file=path, remedy="Use .pdf or .png")
     with style(), whole_file(path) as partial:
+        _settle(figure)
         figure.savefig(partial, **_OPTIONS[suffix])
+
+
+def _settle(figure: "Figure") -> None:
+    """Lay out once and for all: constrained layout moves things a little with every drawing."""
+    if figure.get_layout_engine() is None:
+        return
+    for _ in range(2):  # the second time corrects for what the first one resized
+        figure.draw_without_rendering()
+    figure.set_layout_engine(None)

@@ -68,7 +68,7 @@ class ReliabilityData:
     Attributes
     ----------
     model, pair, criterion, original, replication : str
-        As in `tabulation.MODEL_TABLE`.
+        As in `schemas.MODEL_TABLE`.
     epsilon : float
         Largest difference of matched probabilities.
     subsets : tuple of Subset
@@ -124,7 +124,7 @@ def split_subsets(
     source, target : Predictions
         The model's output on the two sets.
     pairs : pyarrow.Table
-        Matched pairs, of schema `protocol.PAIRS`.
+        Matched pairs, of schema `schemas.PAIRS`.
     seeds : sequence of int
         Seeds that were run. One in which nothing matched has no row in `pairs`; its targets are
         all unmatched.

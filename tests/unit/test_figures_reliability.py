@@ -1,0 +1,131 @@
+"""What the reliability figure shows: its subsets, sizes, units and values."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import plot_reliability as reliability_door
+from drawings import PAIR, draw, lines_of, texts_of
+from helpers import predictions, simulate
+from matcheval.comparisons import Comparison
+from matcheval.figures.reliability import plot_reliability
+from matcheval.figures.subsets import Role, reliability_data
+from matcheval.predictions import write_predictions
+from matcheval.settings import Criterion
+from matcheval.tables import write_table
+
+
+def comparison_of(original, replication):
+    return Comparison("net.a1", PAIR, original, replication)
+
+
+def data_of(comparison, seeds=(0, 1, 2), criterion=Criterion.PROBABILITY):
+    pairs = comparison.pairs(criterion, 0.005, seeds)
+    return reliability_data(comparison, pairs, criterion, 0.005, seeds)
+
+
+def test_reliability_names_subsets_sizes_and_units():
+    data = data_of(comparison_of(simulate(900, 10, 1), simulate(300, 10, 2, accuracy=0.6)))
+    figure = plot_reliability(data, bins=5)
+    draw(figure)
+    reliability, density = figure.axes
+    assert reliability.get_xlabel() == density.get_xlabel() == "Confidence (predicted probability)"
+    assert reliability.get_ylabel() == "Accuracy (fraction)"
+    assert "integrates to 1" in density.get_ylabel()
+    assert density.get_yscale() == "log"
+    (legend,) = figure.legends
+    texts = set(texts_of(legend))
+    matched = len(data.subsets[2].probability) / 3
+    assert {
+        "source: Known (n = 900)",
+        "target: New-Writers (n = 300)",
+        f"matched source: Known (n = {matched:,.0f} per seed)",
+        f"matched target: New-Writers (n = {matched:,.0f} per seed)",
+        f"unmatched target: New-Writers (n = {300 - matched:,.0f} per seed)",
+        "confidence = accuracy",
+    } <= texts
+    for told in ("net.a1", "shift", "criterion 2", "ε = 0.005", "3 seeds pooled"):
+        assert told in figure.get_suptitle()
+
+
+def test_reliability_curves_by_hand_with_hollow_bins_of_few_points():
+    probability = [0.9] * 20 + [0.7] * 12 + [0.2] * 9
+    prediction = [0] * len(probability)
+    label = [0] * 15 + [1] * 5 + [0] * 6 + [1] * 6 + [0] * 3 + [1] * 6
+    source = predictions(probability, prediction, label)
+    target = predictions([0.45], [0])
+    figure = plot_reliability(data_of(comparison_of(source, target)), bins=2)
+    reliability, density = figure.axes
+    line = lines_of(reliability)["source: Known (n = 41)"]
+    assert line.get_xdata()[1] == pytest.approx((0.9 * 20 + 0.7 * 12) / 32)
+    assert line.get_ydata()[1] == pytest.approx(21 / 32)
+    assert np.isnan(line.get_ydata()[0])  # 9 points: hollow, by themselves
+    hollow = reliability.lines[1]
+    assert hollow.get_markerfacecolor() == "white"
+    assert hollow.get_linestyle() == "None"
+    assert hollow.get_ydata().tolist() == pytest.approx([1 / 3])
+    assert "fewer than 10 points in the bin" in texts_of(figure.legends[0])
+    heights, edges, _ = density.patches[0].get_data()
+    assert np.sum(heights * np.diff(edges)) == pytest.approx(1)
+    assert heights[-3] == pytest.approx(20 / 41 / 0.04)  # 0.88 < 0.9 <= 0.92
+
+
+def test_few_points_are_counted_per_seed():
+    probability = [0.9] * 20 + [0.3] * 9
+    same = comparison_of(predictions(probability), predictions(probability))
+    reliability, _ = plot_reliability(data_of(same), bins=2).axes
+    matched = lines_of(reliability)["matched source: Known (n = 29 per seed)"]
+    assert np.isnan(matched.get_ydata()).tolist() == [True, False]  # 27 in all, 9 per seed
+
+
+def test_reliability_without_unmatched_or_without_matched_points():
+    everything = data_of(comparison_of(predictions([0.9] * 60), predictions([0.9] * 40)))
+    figure = plot_reliability(everything)  # and of a single class
+    draw(figure)
+    assert "unmatched target: New-Writers (n = 0: none)" in texts_of(figure.legends[0])
+    assert len(figure.axes[1].patches) == 4
+    nothing = data_of(comparison_of(predictions([0.9] * 60), predictions([0.2] * 40)))
+    figure = plot_reliability(nothing)
+    draw(figure)
+    assert "matched source: Known (n = 0: none)" in texts_of(figure.legends[0])
+    assert "unmatched target: New-Writers (n = 40 per seed)" in texts_of(figure.legends[0])
+
+
+def test_a_set_has_one_colour_whatever_its_role():
+    small, large = simulate(200, 3, 1), simulate(500, 3, 2)
+    for original, replication, role in ((large, small, "source"), (small, large, "target")):
+        figure = plot_reliability(data_of(comparison_of(original, replication)))
+        (line,) = (
+            line
+            for label, line in lines_of(figure.axes[0]).items()
+            if label.startswith(f"{role}: Known")
+        )
+        assert line.get_color() == "#0072B2"
+
+
+def test_subsets_are_drawn_in_order_of_their_roles():
+    data = data_of(comparison_of(simulate(500, 3, 1), simulate(200, 3, 2)))
+    labels = list(lines_of(plot_reliability(data).axes[0]))
+    assert [label.split(":")[0] for label in labels[:5]] == [role.value for role in Role]
+
+
+def test_adapter_of_reliability(tmp_path):
+    comparison = comparison_of(simulate(200, 3, 1), simulate(100, 3, 2))
+    files = tuple(str(tmp_path / f"{name}.parquet") for name in ("original", "replication"))
+    for origin, path in zip((comparison.original, comparison.replication), files, strict=True):
+        write_predictions(origin, path)
+    seeds = [0, 1]
+    write_table(comparison.pairs(Criterion.PROBABILITY, 0.005, seeds), tmp_path / "pairs.parquet")
+    reliability_door.main(
+        model="net.a1",
+        pair=dataclasses.asdict(PAIR),
+        prediction_files=files,
+        pairs_file=str(tmp_path / "pairs.parquet"),
+        criterion="probability",
+        epsilon=0.005,
+        seeds=seeds,
+        bins=10,
+        outputs=[str(tmp_path / "figure.png")],
+    )
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")

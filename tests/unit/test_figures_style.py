@@ -1,0 +1,132 @@
+"""Colours that readers can tell apart, and figure files that depend on the figure only."""
+
+import itertools
+import os
+import struct
+import subprocess
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from matcheval.errors import InputError
+from matcheval.figures import style as look
+from matcheval.figures.saving import save_figure
+
+SETS = (look.ORIGINAL, look.MATCHED_ORIGINAL, look.REPLICATION, look.MATCHED_REPLICATION)
+PANELS = {
+    "accuracies, subsets": (*SETS, look.UNMATCHED),
+    "differences": (look.GAP, look.MATCHED_GAP),
+}
+# Of linear RGB, as a deuteranope and a protanope see it; severity 1 of Machado et al. (2009).
+SIGHT = {
+    "normal": np.eye(3),
+    "deuteranopia": np.array(
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ]
+    ),
+    "protanopia": np.array(
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ]
+    ),
+}
+
+
+def cielab(color, sight="normal"):
+    """CIE L*a*b* (D65) of an sRGB colour as seen."""
+    rgb = np.array(mpl.colors.to_rgb(color))
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    linear = np.clip(SIGHT[sight] @ linear, 0, 1)
+    to_xyz = np.array(
+        [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    )
+    x, y, z = to_xyz @ linear / [0.9505, 1.0, 1.089]
+    f = [np.cbrt(v) if v > (6 / 29) ** 3 else v / (3 * (6 / 29) ** 2) + 4 / 29 for v in (x, y, z)]
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+@pytest.mark.parametrize("panel", PANELS)
+def test_colours_of_a_panel_are_far_apart(panel, sight):
+    for a, b in itertools.combinations(PANELS[panel], 2):
+        distance = np.linalg.norm(cielab(a.color, sight) - cielab(b.color, sight))
+        assert distance > 15, (a, b, distance)  # 2.3 is just noticeable
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_lines_of_a_panel_differ_without_colour(panel):
+    for a, b in itertools.combinations(PANELS[panel], 2):
+        assert a.marker != b.marker
+        lightness = abs(cielab(a.color)[0] - cielab(b.color)[0])
+        assert a.line != b.line or lightness > 12, (a, b, lightness)
+
+
+def test_style_leaves_no_trace():
+    before = dict(mpl.rcParams)
+    with look.style():
+        assert mpl.rcParams["pdf.fonttype"] == 42
+    assert dict(mpl.rcParams) == before
+
+
+def small_figure():
+    with look.style():
+        figure = look.new_figure(2.0, 1.5)
+        axes = figure.add_subplot()
+        axes.plot([0, 1], [0, 1], label="ε − é")
+        axes.set(xlabel="x (%)", ylabel="y (%)")
+        look.legend_above(axes)
+    return figure
+
+
+@pytest.mark.parametrize("suffix", [".pdf", ".png"])
+def test_files_are_valid_and_the_same_every_time(tmp_path, suffix):
+    figure = small_figure()
+    first, again, other = (tmp_path / "new" / f"{name}{suffix}" for name in ("a", "b", "c"))
+    save_figure(figure, first)
+    save_figure(figure, again)  # saving has no effect on the figure
+    save_figure(small_figure(), other)
+    assert first.read_bytes() == again.read_bytes() == other.read_bytes()
+    assert {path.name for path in first.parent.iterdir()} == {f"{name}{suffix}" for name in "abc"}
+    data = first.read_bytes()
+    if suffix == ".png":
+        assert data.startswith(b"\x89PNG\r\n\x1a\n")
+        assert struct.unpack(">II", data[16:24]) == (600, 450)  # 300 dpi
+    else:
+        assert data.startswith(b"%PDF-")
+        assert data.rstrip().endswith(b"%%EOF")
+        assert b"CreationDate" not in data
+        assert b"/Type3" not in data
+        assert b"/FontFile2" in data  # TrueType, embedded
+
+
+def test_a_person_s_own_settings_change_nothing(tmp_path):
+    save_figure(small_figure(), tmp_path / "a.png")
+    with mpl.rc_context({"font.size": 20, "axes.facecolor": "red", "savefig.dpi": 10}):
+        save_figure(small_figure(), tmp_path / "b.png")
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+def test_other_formats_are_refused(tmp_path):
+    with pytest.raises(InputError, match=r"\.jpg.*Use \.pdf or \.png"):
+        save_figure(small_figure(), tmp_path / "a.jpg")
+    assert not list(tmp_path.iterdir())
+
+
+def test_importing_the_figures_loads_nothing_heavy():
+    modules = ", ".join(
+        f"matcheval.figures.{name}"
+        for name in ("confidence", "matched_accuracy", "reliability", "saving")
+    )
+    heavy = {"matplotlib", "numba", "torch"}
+    code = f"import sys, {modules}; sys.exit(len({heavy} & set(sys.modules)))"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    assert (
+        subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
+    )
