@@ -1,5 +1,8 @@
 """Reading figures back, for tests of what they show."""
 
+import itertools
+
+from matcheval.figures.saving import fix_layout
 from matcheval.figures.style import style
 from matcheval.settings import Pair
 
@@ -17,12 +20,28 @@ def texts_of(legend):
 
 
 def draw(figure):
-    """Draw, and check that nothing crosses the figure's edge."""
+    """Lay out; check that nothing crosses the figure's edge and its own texts do not overlap."""
     with style():
-        figure.draw_without_rendering()
-        box = figure.get_tightbbox()
-    width, height = figure.get_size_inches()
-    assert box.x0 >= 0
-    assert box.y0 >= 0
-    assert box.x1 <= width
-    assert box.y1 <= height
+        fix_layout(figure)
+        for dpi in (300, 72):  # as PNG and PDF are drawn
+            figure.set_dpi(dpi)
+            figure.draw_without_rendering()
+            box = figure.get_tightbbox()
+            width, height = figure.get_size_inches()
+            assert box.x0 >= 0
+            assert box.y0 >= 0
+            assert box.x1 <= width
+            assert box.y1 <= height
+            axes = [axes.get_tightbbox() for axes in figure.axes]
+            others = [text for text in figure.texts if text.get_text()] + figure.legends
+            for one, other in itertools.combinations(
+                [*axes, *(artist.get_window_extent() for artist in others)], 2
+            ):
+                assert not overlap(one, other)
+
+
+def overlap(one, other):
+    """Whether two boxes share more than an edge (2 points)."""
+    width = min(one.x1, other.x1) - max(one.x0, other.x0)
+    height = min(one.y1, other.y1) - max(one.y0, other.y0)
+    return width > 2 and height > 2

@@ -36,7 +36,7 @@ def model_table(n_models, *, unmatched=(), n_seeds=10, seed=0):
         "n_original": 12000,
         "n_replication": 3000,
     }
-    names = [f"model_{i}.in1k" for i in range(n_models)]
+    names = [f"deit_tiny_distilled_{i}.in1k" for i in range(n_models)]
     table = pd.DataFrame(values | {"model": names}).assign(**constant)[MODEL_TABLE.names]
     to_arrow(table)  # is of the schema
     return table

@@ -42,14 +42,15 @@ def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> None:
     if suffix not in _OPTIONS:
         raise InputError(f"cannot save '{suffix}' figures", file=path, remedy="Use .pdf or .png")
     with style(), whole_file(path) as partial:
-        _settle(figure)
+        fix_layout(figure)
         figure.savefig(partial, **_OPTIONS[suffix])
 
 
-def _settle(figure: "Figure") -> None:
+def fix_layout(figure: "Figure") -> None:
     """Lay out once and for all: constrained layout moves things a little with every drawing."""
     if figure.get_layout_engine() is None:
         return
+    figure.set_dpi(DPI)  # at a lower resolution letters are rounded to fewer, other pixels
     for _ in range(2):  # the second time corrects for what the first one resized
         figure.draw_without_rendering()
     figure.set_layout_engine(None)

@@ -19,6 +19,7 @@ NOTE_SIZE = 6.0  # points
 _RC: Any = {  # matplotlib's own type for keys differs between its versions
     "font.family": "DejaVu Sans",  # comes with matplotlib, so is the same on every machine
     "font.size": 7.0,
+    "text.hinting": "none",  # letters as wide in PNG as in PDF
     "axes.labelsize": 7.5,
     "axes.titlesize": 7.5,
     "axes.linewidth": 0.5,
