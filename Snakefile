@@ -2,7 +2,7 @@
 #
 #   snakemake --cores all                                   the default study, `digits`
 #   snakemake --cores all --configfile studies/mine.yaml    a study of one's own
-#   snakemake --cores all predictions | tables | figures    up to a stage
+#   snakemake --cores all predictions | matched | tables | figures    up to a stage
 #
 # Stages are files in rules/, logic is the library in workflow_scripts/matcheval/.
 from snakemake.utils import min_version
@@ -25,16 +25,19 @@ include: "rules/figures.smk"
 localrules:
     all,
     predictions,
+    matched,
     tables,
     figures,
 
 
+# Predictions and matched runs are asked for by name, so that one that was deleted is made again.
 rule all:
     default_target: True
     input:
+        rules.predictions.input,
+        rules.matched.input,
         rules.tables.input,
         rules.figures.input,
-        PAIRS_FILES,
 
 
 include: "rules/checks.smk"

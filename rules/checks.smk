@@ -6,9 +6,6 @@ rule check:
         rules.all.input,
     output:
         touch(f"{OWN}/checked"),
-    params:
-        tests=Path(workflow.basedir) / "tests" / "artefacts",
-        study=OWN,
     log:
         f"{OWN}/logs/check.log",
     conda:
@@ -16,6 +13,9 @@ rule check:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        tests=Path(workflow.basedir) / "tests" / "artefacts",
+        study=lambda wildcards, output: Path(output[0]).parent,
     message:
         "Checking the results in {params.study}"
     shell:

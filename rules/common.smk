@@ -1,5 +1,5 @@
 # What every stage shares: the checked study, its paths and names.
-import os
+import re
 import sys
 from pathlib import Path
 
@@ -7,17 +7,14 @@ from snakemake.exceptions import WorkflowError
 
 SCRIPTS = Path(workflow.basedir) / "workflow_scripts"
 
-# Jobs run with the Python that runs Snakemake (unless in an environment of their own) and with
-# this tree's library, installed or not.
 sys.path.insert(0, str(SCRIPTS))
-os.environ["PYTHONPATH"] = os.pathsep.join(
-    filter(None, [str(SCRIPTS), os.environ.get("PYTHONPATH")])
-)
-os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 from matcheval.errors import InputError
+from matcheval.jobs import set_job_environment
 from matcheval.provenance import code_digest
 from matcheval.study import load_study
+
+set_job_environment(SCRIPTS)
 
 try:
     STUDY = load_study(
@@ -45,7 +42,9 @@ wildcard_constraints:
 
 def dataset_files(name):
     """The files of a prepared dataset."""
-    return multiext(f"{SHARED}/datasets/{name}/", "dataset.json", "images.npy", "labels.npy")
+    return multiext(
+        f"{SHARED}/datasets/{name}/", "dataset.json", "images.npy", "labels.npy"
+    )
 
 
 def names_of(*wildcards):

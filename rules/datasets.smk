@@ -5,11 +5,6 @@ from matcheval.datasets import KIND_VERSIONS
 rule prepare_dataset:
     output:
         dataset_files("{dataset}"),
-    params:
-        kind=lambda wildcards: STUDY.datasets[wildcards.dataset].kind,
-        options=lambda wildcards: STUDY.datasets[wildcards.dataset].options_json,
-        version=lambda wildcards: KIND_VERSIONS[STUDY.datasets[wildcards.dataset].kind],
-        folder=lambda wildcards, output: Path(output[0]).parent,
     log:
         f"{SHARED}/logs/prepare_dataset/{{dataset}}.log",
     conda:
@@ -17,8 +12,13 @@ rule prepare_dataset:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        kind=lambda wildcards: STUDY.datasets[wildcards.dataset].kind,
+        options=lambda wildcards: STUDY.datasets[wildcards.dataset].options_json,
+        version=lambda wildcards: KIND_VERSIONS[STUDY.datasets[wildcards.dataset].kind],
+        folder=lambda wildcards, output: Path(output[0]).parent,
     message:
         "Preparing dataset {wildcards.dataset}"
     shell:
-        "python {SCRIPTS}/prepare_dataset.py --name {wildcards.dataset} --kind {params.kind}"
+        "python -m prepare_dataset --name {wildcards.dataset} --kind {params.kind}"
         " --options {params.options:q} --output {params.folder:q} > {log:q} 2>&1"

@@ -10,13 +10,14 @@ rule plot_confidence:
         )[0],
     output:
         report(
-            expand(f"{OWN}/figures/{{{{pair}}}}/confidence.{{format}}", **names_of("format")),
+            expand(
+                f"{OWN}/figures/{{{{pair}}}}/confidence.{{format}}",
+                **names_of("format"),
+            ),
             category="Accuracy and confidence",
             caption="captions/confidence.rst",
             labels={"pair": "{pair}"},
         ),
-    params:
-        code=code_digest(SCRIPTS / "plot_confidence.py"),
     log:
         f"{OWN}/logs/plot_confidence/{{pair}}.log",
     conda:
@@ -24,6 +25,8 @@ rule plot_confidence:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        code=code_digest(SCRIPTS / "plot_confidence.py"),
     message:
         "Drawing accuracy against confidence of {wildcards.pair}"
     script:
@@ -43,8 +46,6 @@ rule plot_matched_accuracy:
             caption="captions/matched_accuracy.rst",
             labels={"pair": "{pair}", "criterion": "{criterion}"},
         ),
-    params:
-        code=code_digest(SCRIPTS / "plot_matched_accuracy.py"),
     log:
         f"{OWN}/logs/plot_matched_accuracy/{{pair}}/{{criterion}}.log",
     conda:
@@ -52,6 +53,8 @@ rule plot_matched_accuracy:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        code=code_digest(SCRIPTS / "plot_matched_accuracy.py"),
     message:
         "Drawing matched accuracy of {wildcards.pair} by {wildcards.criterion}"
     script:
@@ -60,7 +63,11 @@ rule plot_matched_accuracy:
 
 rule plot_reliability:
     input:
-        unpack(lambda wildcards: STUDY.predictions_of_pair(wildcards.pair, [wildcards.model])),
+        unpack(
+            lambda wildcards: STUDY.predictions_of_pair(
+                wildcards.pair, [wildcards.model]
+            )
+        ),
         pairs=rules.save_pairs.output[0],
     output:
         report(
@@ -72,12 +79,6 @@ rule plot_reliability:
             caption="captions/reliability.rst",
             labels={"pair": "{pair}", "criterion": "{criterion}", "model": "{model}"},
         ),
-    params:
-        pair=lambda wildcards: vars(STUDY.pairs[wildcards.pair]),
-        epsilon=STUDY.epsilon,
-        seeds=list(STUDY.seeds),
-        bins=STUDY.reliability_bins,
-        code=code_digest(SCRIPTS / "plot_reliability.py"),
     log:
         f"{OWN}/logs/plot_reliability/{{pair}}/{{criterion}}/{{model}}.log",
     conda:
@@ -85,6 +86,12 @@ rule plot_reliability:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        pair=lambda wildcards: vars(STUDY.pairs[wildcards.pair]),
+        epsilon=STUDY.epsilon,
+        seeds=list(STUDY.seeds),
+        bins=STUDY.reliability_bins,
+        code=code_digest(SCRIPTS / "plot_reliability.py"),
     message:
         "Drawing reliability of {wildcards.model} on {wildcards.pair} by {wildcards.criterion}"
     script:

@@ -7,21 +7,11 @@ rule predict_dataset:
         checkpoint=rules.train_model.output.checkpoint,
         dataset=dataset_files("{dataset}"),
     output:
-        predictions=f"{SHARED}/predictions/{{dataset}}/{{model}}.parquet",
         **{
             name: f"{SHARED}/predictions/{{dataset}}/{{model}}.{name}.parquet"
             for name in STUDY.inference["outputs"]
         },
-    params:
-        folder=lambda wildcards, input: Path(input.dataset[0]).parent,
-        device=STUDY.inference["device"],
-        batch_size=STUDY.inference["batch_size"],
-        further=lambda wildcards, output: [
-            word
-            for name in STUDY.inference["outputs"]
-            for word in (f"--{name}", str(output[name]))
-        ],
-        version=INFERENCE_VERSION,
+        predictions=f"{SHARED}/predictions/{{dataset}}/{{model}}.parquet",
     log:
         f"{SHARED}/logs/predict_dataset/{{dataset}}/{{model}}.log",
     benchmark:
@@ -32,10 +22,20 @@ rule predict_dataset:
     resources:
         mem_mb=1500,
         runtime=30,
+    params:
+        folder=lambda wildcards, input: Path(input.dataset[0]).parent,
+        device=STUDY.inference["device"],
+        batch_size=STUDY.inference["batch_size"],
+        further=lambda wildcards, output: [
+            word
+            for name in STUDY.inference["outputs"]
+            for word in (f"--{name}", str(output[name]))
+        ],
+        version=INFERENCE_VERSION,
     message:
         "Predicting {wildcards.dataset} with {wildcards.model}"
     shell:
-        "python {SCRIPTS}/predict_dataset.py --model {wildcards.model}"
+        "python -m predict_dataset --model {wildcards.model}"
         " --checkpoint {input.checkpoint:q} --dataset {params.folder:q}"
         " --dataset-name {wildcards.dataset} --batch-size {params.batch_size}"
         " --threads {threads} --device {params.device} --output {output.predictions:q}"

@@ -5,15 +5,13 @@
 
 rule match_predictions:
     input:
-        unpack(lambda wildcards: STUDY.predictions_of_pair(wildcards.pair, STUDY.batches[wildcards.batch])),
+        unpack(
+            lambda wildcards: STUDY.predictions_of_pair(
+                wildcards.pair, STUDY.batches[wildcards.batch]
+            )
+        ),
     output:
         f"{OWN}/matched/{{pair}}/{{criterion}}/{{batch}}.parquet",
-    params:
-        models=lambda wildcards: STUDY.batches[wildcards.batch],
-        pair=lambda wildcards: vars(STUDY.pairs[wildcards.pair]),
-        epsilon=STUDY.epsilon,
-        seeds=list(STUDY.seeds),
-        code=code_digest(SCRIPTS / "match_predictions.py"),
     log:
         f"{OWN}/logs/match_predictions/{{pair}}/{{criterion}}/{{batch}}.log",
     benchmark:
@@ -23,6 +21,12 @@ rule match_predictions:
     resources:
         mem_mb=1000,
         runtime=30,
+    params:
+        models=lambda wildcards: STUDY.batches[wildcards.batch],
+        pair=lambda wildcards: vars(STUDY.pairs[wildcards.pair]),
+        epsilon=STUDY.epsilon,
+        seeds=list(STUDY.seeds),
+        code=code_digest(SCRIPTS / "match_predictions.py"),
     message:
         "Matching {wildcards.pair} by {wildcards.criterion}, batch {wildcards.batch}"
     script:
@@ -31,14 +35,13 @@ rule match_predictions:
 
 rule save_pairs:
     input:
-        unpack(lambda wildcards: STUDY.predictions_of_pair(wildcards.pair, [wildcards.model])),
+        unpack(
+            lambda wildcards: STUDY.predictions_of_pair(
+                wildcards.pair, [wildcards.model]
+            )
+        ),
     output:
         f"{OWN}/pairs/{{pair}}/{{criterion}}/{{model}}.parquet",
-    params:
-        pair=lambda wildcards: vars(STUDY.pairs[wildcards.pair]),
-        epsilon=STUDY.epsilon,
-        seeds=list(STUDY.seeds),
-        code=code_digest(SCRIPTS / "save_pairs.py"),
     log:
         f"{OWN}/logs/save_pairs/{{pair}}/{{criterion}}/{{model}}.log",
     conda:
@@ -46,12 +49,26 @@ rule save_pairs:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        pair=lambda wildcards: vars(STUDY.pairs[wildcards.pair]),
+        epsilon=STUDY.epsilon,
+        seeds=list(STUDY.seeds),
+        code=code_digest(SCRIPTS / "save_pairs.py"),
     message:
         "Matched pairs of {wildcards.model} on {wildcards.pair} by {wildcards.criterion}"
     script:
         "../workflow_scripts/save_pairs.py"
 
 
-PAIRS_FILES = expand(
-    rules.save_pairs.output, model=STUDY.save_pairs, **names_of("pair", "criterion")
-)
+rule matched:
+    input:
+        expand(
+            rules.match_predictions.output,
+            batch=list(STUDY.batches),
+            **names_of("pair", "criterion"),
+        ),
+        expand(
+            rules.save_pairs.output,
+            model=STUDY.save_pairs,
+            **names_of("pair", "criterion"),
+        ),

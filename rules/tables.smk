@@ -9,8 +9,6 @@ rule tabulate_runs:
     output:
         csv=f"{OWN}/tables/{{pair}}/{{criterion}}.csv",
         parquet=f"{OWN}/tables/{{pair}}/{{criterion}}.parquet",
-    params:
-        code=code_digest(SCRIPTS / "tabulate_runs.py"),
     log:
         f"{OWN}/logs/tabulate_runs/{{pair}}/{{criterion}}.log",
     conda:
@@ -18,6 +16,8 @@ rule tabulate_runs:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        code=code_digest(SCRIPTS / "tabulate_runs.py"),
     message:
         "Tabulating {wildcards.pair} by {wildcards.criterion}"
     script:
@@ -29,9 +29,6 @@ rule write_summary:
         expand(rules.tabulate_runs.output.parquet, **names_of("pair", "criterion")),
     output:
         report(f"{OWN}/summary.md", category="Summary", caption="captions/summary.rst"),
-    params:
-        study=STUDY.name,
-        code=code_digest(SCRIPTS / "write_summary.py"),
     log:
         f"{OWN}/logs/write_summary.log",
     conda:
@@ -39,6 +36,9 @@ rule write_summary:
     resources:
         mem_mb=500,
         runtime=10,
+    params:
+        study=STUDY.name,
+        code=code_digest(SCRIPTS / "write_summary.py"),
     message:
         "Summarizing study {params.study}"
     script:

@@ -9,11 +9,6 @@ rule train_model:
     output:
         checkpoint=f"{SHARED}/checkpoints/{{model}}.safetensors",
         history=f"{SHARED}/checkpoints/{{model}}.history.csv",
-    params:
-        recipe=lambda wildcards: STUDY.models[wildcards.model].recipe_json,
-        train=lambda wildcards, input: Path(input.train[0]).parent,
-        validation=lambda wildcards, input: Path(input.validation[0]).parent,
-        version=TRAINING_VERSION,
     log:
         f"{SHARED}/logs/train_model/{{model}}.log",
     benchmark:
@@ -24,9 +19,14 @@ rule train_model:
     resources:
         mem_mb=1500,
         runtime=30,
+    params:
+        recipe=lambda wildcards: STUDY.models[wildcards.model].recipe_json,
+        train=lambda wildcards, input: Path(input.train[0]).parent,
+        validation=lambda wildcards, input: Path(input.validation[0]).parent,
+        version=TRAINING_VERSION,
     message:
         "Training {wildcards.model}"
     shell:
-        "python {SCRIPTS}/train_model.py --name {wildcards.model} --recipe {params.recipe:q}"
+        "python -m train_model --name {wildcards.model} --recipe {params.recipe:q}"
         " --train {params.train:q} --validation {params.validation:q} --threads {threads}"
         " --output {output.checkpoint:q} --history {output.history:q} > {log:q} 2>&1"

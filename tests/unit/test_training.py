@@ -19,7 +19,6 @@ from matcheval.training.recipe import Recipe
 from matcheval.training.running import train_to_checkpoint
 from matcheval.training.schedules import learning_rate_factor
 from matcheval.training.seeds import derived_seed
-from matcheval.training.sgd import NesterovSGD
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 RECIPE = Recipe(
@@ -43,27 +42,6 @@ def folders(sets, tmp_path_factory):
     for dataset in sets:
         write_dataset(dataset, root / dataset.name)
     return [root / dataset.name for dataset in sets]
-
-
-def test_steps_are_those_of_torch():
-    ours, theirs = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
-    theirs.load_state_dict(ours.state_dict())
-    reference = torch.optim.SGD(
-        theirs.parameters(), lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01
-    )
-    optimizer = NesterovSGD(ours.parameters(), weight_decay=0.01)
-    x = torch.rand(5, 3, generator=torch.Generator().manual_seed(0))
-    for step in range(6):
-        rate = 0.1 / (step + 1)
-        reference.param_groups[0]["lr"] = rate
-        for model in (ours, theirs):
-            model(x).square().sum().backward()
-        optimizer.step(rate)
-        reference.step()
-        reference.zero_grad()
-    for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
-        assert torch.allclose(a, b, rtol=1e-6, atol=1e-7)
-        assert a.grad is None
 
 
 def test_derived_seeds_are_fixed_and_told_apart():

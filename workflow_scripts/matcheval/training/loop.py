@@ -20,8 +20,8 @@ from matcheval.training.losses import Loss, make_loss
 from matcheval.training.recipe import Recipe
 from matcheval.training.schedules import learning_rate_factor
 from matcheval.training.seeds import derived_seed
-from matcheval.training.sgd import NesterovSGD
 
+MOMENTUM = 0.9
 _EVALUATION_BATCH = 1024
 
 
@@ -126,7 +126,13 @@ class _Run:
         self.name, self.recipe, self.train_set = name, recipe, train_set
         self.model = _initial_model(name, recipe, train_set)
         self.loss = make_loss(recipe.loss, recipe.loss_parameter)
-        self.optimizer = NesterovSGD(self.model.parameters(), recipe.weight_decay)
+        self.optimizer = torch.optim.SGD(
+            self.model.parameters(),
+            lr=recipe.learning_rate,
+            momentum=MOMENTUM,
+            nesterov=True,
+            weight_decay=recipe.weight_decay,
+        )
         self.order = np.random.default_rng(derived_seed(name, recipe.seed, "order"))
         augmentation_seed = derived_seed(name, recipe.seed, "augmentation")
         self.generator = torch.Generator().manual_seed(augmentation_seed)
@@ -147,8 +153,10 @@ class _Run:
             images, targets = augment(recipe.augmentation, images, targets, self.generator)
             logits = self.model(images)
             loss = self.loss(logits, targets)
+            self.optimizer.param_groups[0]["lr"] = rate
+            self.optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
-            self.optimizer.step(rate)
+            self.optimizer.step()
             tally.add(loss.item(), logits.detach(), targets)
             _check_finite(tally, self.name, epoch, recipe)
         return rate, tally
