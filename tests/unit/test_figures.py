@@ -159,7 +159,7 @@ def test_models_without_a_match_leave_gaps_and_a_note(n_models):
             assert line.get_marker() != "None"
             assert 2 in line.get_markevery()
     assert not np.isnan(lines_of(unmatched)["fraction unmatched"].get_ydata()).any()
-    note = figure.get_supxlabel()
+    note = figure.get_supxlabel().replace("\n", " ")
     assert f"2 of the {n_models} models" in note
     assert table["model"][1] in note
     assert plot_matched_accuracy(model_table(6)).get_supxlabel() == ""

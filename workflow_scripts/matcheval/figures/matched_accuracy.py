@@ -1,5 +1,6 @@
 """Figures 3, 4, 6 and 7: accuracy and matched accuracy over models, and the gaps between sets."""
 
+import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 MOST_NAMED_MODELS = 30
 _LONGEST_NAME = 34
+_NOTE_CHARACTERS = 120  # in a line
 _PANEL_HEIGHT = 2.75  # inches, without the models' names
 _INCHES_PER_CHARACTER = 0.052
 _ORIGINS = {
@@ -89,7 +91,7 @@ def plot_matched_accuracy(table: pd.DataFrame) -> "Figure":
             _label_models(axes, table, names if is_named else None)
         figure.align_ylabels([gaps, unmatched])
         figure.suptitle(_title(table))
-        set_note(figure, _notes(table))
+        set_note(figure, _note(table))
     return figure
 
 
@@ -210,12 +212,13 @@ def _title(table: pd.DataFrame) -> str:
     )
 
 
-def _notes(table: pd.DataFrame) -> list[str]:
+def _note(table: pd.DataFrame) -> str:
     undefined = table.loc[table["matched_gap_mean"].isna(), "model"].tolist()
     if not undefined:
-        return []
+        return ""
     named = ", ".join(map(_shortened, undefined[:3])) + (", …" if len(undefined) > 3 else "")
-    return [
+    note = (
         f"No target was matched for {len(undefined)} of the {len(table)} models ({named}): "
         "their matched accuracies are undefined and left out."
-    ]
+    )
+    return textwrap.fill(note, _NOTE_CHARACTERS)

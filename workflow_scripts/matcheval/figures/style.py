@@ -114,10 +114,10 @@ def set_round_ticks(axes: "Axes", most: int) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
 
 
-def set_note(figure: "Figure", notes: list[str]) -> None:
-    """Write notes in small print under the figure, if there are any."""
-    if notes:
-        figure.supxlabel("\n".join(notes), x=0.01, ha="left", fontsize=NOTE_SIZE, color="#444444")
+def set_note(figure: "Figure", note: str) -> None:
+    """Write a note, unless it is empty, in small print under the figure."""
+    if note:
+        figure.supxlabel(note, x=0.01, ha="left", fontsize=NOTE_SIZE, color="#444444")
 
 
 def count(n: float) -> str:
