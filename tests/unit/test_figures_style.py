@@ -113,6 +113,12 @@ def test_a_person_s_own_settings_change_nothing(tmp_path):
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
 
 
+def test_saving_leaves_the_log_alone(tmp_path, caplog):
+    caplog.set_level("INFO")
+    save_figure(small_figure(), tmp_path / "a.pdf")
+    assert not caplog.records
+
+
 def test_other_formats_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"\.jpg.*Use \.pdf or \.png"):
         save_figure(small_figure(), tmp_path / "a.jpg")

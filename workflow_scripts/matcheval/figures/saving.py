@@ -1,6 +1,9 @@
 """The one place where figures become files."""
 
+import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,9 +44,21 @@ def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> None:
     suffix = Path(path).suffix.lower()
     if suffix not in _OPTIONS:
         raise InputError(f"cannot save '{suffix}' figures", file=path, remedy="Use .pdf or .png")
-    with style(), whole_file(path) as partial:
+    with style(), _quiet("fontTools"), whole_file(path) as partial:
         fix_layout(figure)
         figure.savefig(partial, **_OPTIONS[suffix])
+
+
+@contextmanager
+def _quiet(name: str) -> Iterator[None]:
+    """Keep a package's chatter of level INFO out of the log: every letter that it embeds."""
+    logger = logging.getLogger(name)
+    before = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def fix_layout(figure: "Figure") -> None:
