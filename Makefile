@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint envs/lock.txt
 SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 
-.PHONY: help demo test lint format clean
+.PHONY: help demo test lint format docs clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -39,6 +39,15 @@ format: $(VENV)/.lint
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/snakefmt $(SNAKEFILES)
+
+## make docs      take the digits results over into docs/digits/, which the README shows
+docs: demo
+	cp results/digits/summary.md docs/digits/summary.md
+	cp results/digits/tables/new-writers/*.csv docs/digits/
+	cp results/digits/figures/new-writers/confidence.png docs/digits/
+	for c in label_probability probability; do \
+		cp results/digits/figures/new-writers/$$c/matched_accuracy.png docs/digits/matched_accuracy_$$c.png; \
+	done
 
 ## make clean     remove the environment and caches, not the results
 clean:

@@ -3,6 +3,7 @@
 import csv
 import os
 import platform
+import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "workflow_scripts"), str(ROOT / "tests")]
 
+WORKFLOW = ("Snakefile", "config.yaml", "rules", "workflow_scripts", "studies", "envs")
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -27,3 +29,10 @@ def write_results(name: str, rows: Iterable[Mapping[str, object]], *packages: st
         writer = csv.DictWriter(stream, list(full[0]))
         writer.writeheader()
         writer.writerows(full)
+
+
+def copy_workflow(folder: Path) -> None:
+    """Copy the workflow's sources into a folder of their own."""
+    for part in WORKFLOW:
+        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy2
+        copy(ROOT / part, folder / part)

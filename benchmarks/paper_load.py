@@ -7,7 +7,6 @@ simulated predictions of the true sizes (made first, not timed). Times `snakemak
 studies, start-ups included, on 2 cores, and samples the memory of all their processes.
 """
 
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,7 +14,7 @@ import time
 from pathlib import Path
 
 import psutil
-from common import ROOT, write_results
+from common import copy_workflow, write_results
 
 from helpers import simulate
 from matcheval.predictions import write_predictions
@@ -27,7 +26,6 @@ STUDIES = {
     "cifar": (278, 10, CIFAR_SETS, ("cifar10.1", "cifar10.2", "cinic10")),
     "imagenet": (286, 1_000, IMAGENET_SETS, ("imagenetv2",)),
 }
-PARTS = ("Snakefile", "config.yaml", "rules", "workflow_scripts", "studies", "envs")
 
 
 def make_study(folder: Path, name: str) -> None:
@@ -81,9 +79,7 @@ def main() -> None:
     """Make the studies, run them, and check that every run is there."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        for part in PARTS:
-            copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy2
-            copy(ROOT / part, folder / part)
+        copy_workflow(folder)
         rows = []
         for name, (n_models, _, _, replications) in STUDIES.items():
             make_study(folder, name)

@@ -19,9 +19,9 @@ from matcheval.training import TRAINING_VERSION
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 
 DECIDED = {
-    "prepare_dataset.py": (KIND_VERSIONS, {"digits": 1}, ""),
-    "train_model.py": (TRAINING_VERSION, 1, ""),
-    "predict_dataset.py": (INFERENCE_VERSION, 1, ""),
+    "prepare_dataset.py": (KIND_VERSIONS, {"digits": 1}, "c462fb2ca7a6d4dd"),
+    "train_model.py": (TRAINING_VERSION, 1, "4e455721d340ab89"),
+    "predict_dataset.py": (INFERENCE_VERSION, 1, "7824698c94ac9471"),
 }
 
 
