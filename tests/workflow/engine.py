@@ -65,7 +65,7 @@ class Workflow:
         small = ["--configfile", "small.yaml"] if (self.folder / "small.yaml").exists() else []
         return [
             sys.executable, "-m", "snakemake", "--cores", "2", "--rerun-incomplete",
-            "--nocolor", *small, *arguments,
+            "--nocolor", *arguments, *small,
         ]  # fmt: skip
 
     def run(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
