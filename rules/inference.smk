@@ -45,7 +45,7 @@ rule predict_dataset:
 rule predictions:
     input:
         [
-            STUDY.predictions_file(dataset, model)
+            STUDY.inference_files(dataset, model)
             for pair in STUDY.pairs.values()
             for dataset in (pair.original, pair.replication)
             for model in STUDY.models

@@ -105,6 +105,14 @@ class Study:
             return f"{self.results}/predictions/{dataset}/{model}.parquet"
         return str(spec.options["files"]).replace("{model}", model)
 
+    def inference_files(self, dataset: str, model: str) -> list[str]:
+        """All that is wanted of a model's inference on a dataset: predictions, and what else."""
+        predictions = self.predictions_file(dataset, model)
+        if not self.datasets[dataset].has_images:
+            return [predictions]
+        stem = predictions.removesuffix(".parquet")
+        return [predictions, *(f"{stem}.{output}.parquet" for output in self.inference["outputs"])]
+
     def predictions_of_pair(self, pair: str, models: Iterable[str]) -> dict[str, list[str]]:
         """Prediction files of some models on both sets of a pair, by origin."""
         models = list(models)
