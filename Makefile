@@ -42,6 +42,7 @@ format: $(VENV)/.lint
 
 ## make docs      take the digits results over into docs/digits/, which the README shows
 docs: demo
+	mkdir -p docs/digits
 	cp results/digits/summary.md docs/digits/summary.md
 	cp results/digits/tables/new-writers/*.csv docs/digits/
 	cp results/digits/figures/new-writers/confidence.png docs/digits/
@@ -56,11 +57,12 @@ clean:
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "error: $(PYTHON) is older than Python 3.11; name another: make PYTHON=python3.12 ..." >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+		echo "error: $(PYTHON) makes no environments; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 
 $(VENV)/.workflow: pyproject.toml envs/lock.txt | $(VENV)/bin/python
 	@echo "Installing into $(VENV) (once; a few minutes) ..."
-	$(if $(TORCH_INDEX),$(PIP_INSTALL) --index-url $(TORCH_INDEX) torch)
+	$(if $(TORCH_INDEX),$(PIP_INSTALL) --index-url $(TORCH_INDEX) --no-deps torch)
 	$(PIP_INSTALL) --editable '.[workflow]'
 	@touch $@
 

@@ -37,7 +37,6 @@ wildcard_constraints:
     pair="|".join(map(re.escape, STUDY.pairs)),
     criterion="|".join(STUDY.criteria),
     batch="[0-9]+",
-    format="|".join(STUDY.formats),
 
 
 def dataset_files(name):

@@ -23,6 +23,9 @@ rule match_predictions:
         runtime=30,
     params:
         models=lambda wildcards: STUDY.batches[wildcards.batch],
+        own_files=lambda wildcards: STUDY.own_files_state(
+            wildcards.pair, STUDY.batches[wildcards.batch]
+        ),
         pair=lambda wildcards: vars(STUDY.pairs[wildcards.pair]),
         epsilon=STUDY.epsilon,
         seeds=list(STUDY.seeds),
@@ -50,6 +53,9 @@ rule save_pairs:
         mem_mb=1000,
         runtime=10,
     params:
+        own_files=lambda wildcards: STUDY.own_files_state(
+            wildcards.pair, [wildcards.model]
+        ),
         pair=lambda wildcards: vars(STUDY.pairs[wildcards.pair]),
         epsilon=STUDY.epsilon,
         seeds=list(STUDY.seeds),

@@ -4,8 +4,8 @@ from matcheval.training import TRAINING_VERSION
 
 rule train_model:
     input:
-        train=dataset_files(STUDY.training.get("train")),
-        validation=dataset_files(STUDY.training.get("validation")),
+        train=lambda wildcards: dataset_files(STUDY.training["train"]),
+        validation=lambda wildcards: dataset_files(STUDY.training["validation"]),
     output:
         checkpoint=f"{SHARED}/checkpoints/{{model}}.safetensors",
         history=f"{SHARED}/checkpoints/{{model}}.history.csv",

@@ -4,11 +4,12 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from matcheval.comparisons import Comparison
 from matcheval.doors import run_script
+from matcheval.errors import InputError
 from matcheval.prediction_files import read_predictions
+from matcheval.protocol import comparison_runs
+from matcheval.schemas import join_runs
 from matcheval.settings import Criterion, Pair
 from matcheval.tables import write_table
 
@@ -25,13 +26,18 @@ def main(
     output: str,
 ) -> None:
     """Write the runs of all models, a table of schema `schemas.COMPARISON_RUNS`."""
-    tables = []
+    tables, problems = [], []
     for model, original, replication in zip(models, original_files, replication_files, strict=True):
-        comparison = Comparison(
-            model, Pair(**pair), read_predictions(original), read_predictions(replication)
-        )
-        tables.append(comparison.run(Criterion(criterion), epsilon, seeds))
-    write_table(pa.concat_tables(tables), output)
+        try:
+            sets = read_predictions(original), read_predictions(replication)
+            comparison = Comparison(model, Pair(**pair), *sets)
+        except InputError as error:  # all bad files are named, not just the first
+            problems.append(str(error))
+            continue
+        tables.append(comparison_runs(comparison, Criterion(criterion), epsilon, seeds))
+    if problems:
+        raise InputError("; ".join(problems))
+    write_table(join_runs(tables), output)
     logging.info("%d models, %d seeds each, epsilon %g", len(models), len(seeds), epsilon)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from matcheval.comparisons import Comparison
 from matcheval.doors import run_script
 from matcheval.prediction_files import read_predictions
+from matcheval.protocol import comparison_pairs
 from matcheval.settings import Criterion, Pair
 from matcheval.tables import write_table
 
@@ -26,7 +27,7 @@ def main(
     comparison = Comparison(
         model, Pair(**pair), read_predictions(original_file), read_predictions(replication_file)
     )
-    pairs = comparison.pairs(Criterion(criterion), epsilon, seeds)
+    pairs = comparison_pairs(comparison, Criterion(criterion), epsilon, seeds)
     write_table(pairs, output)
     logging.info("%d pairs over %d seeds, epsilon %g", pairs.num_rows, len(seeds), epsilon)
 

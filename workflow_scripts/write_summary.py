@@ -14,7 +14,7 @@ def main(*, study: str, tables: Sequence[str], output: str) -> None:
     """Write the Markdown page of the tables, which are of schema `schemas.MODEL_TABLE`."""
     summaries = [summarize_gaps(MODEL_TABLE.read(path).to_pandas()) for path in tables]
     with whole_file(output) as partial:
-        Path(partial).write_text(write_summary(study, summaries), encoding="utf-8")
+        Path(partial).write_text(write_summary(f"Study `{study}`", summaries), encoding="utf-8")
     logging.info("%d tables summarized", len(tables))
 
 

@@ -1,4 +1,4 @@
-"""Checks of built results: `pytest tests/artefacts --study results/digits`."""
+"""Checks of built results, which `snakemake check` names: `--results FILE ...`."""
 
 from pathlib import Path
 
@@ -6,10 +6,10 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--study", type=Path, required=True, help="folder of a study's results")
+    parser.addoption("--results", type=Path, nargs="+", required=True, help="files of a study")
 
 
 @pytest.fixture(scope="session")
-def study(pytestconfig: pytest.Config) -> Path:
-    """The results folder of the study."""
-    return pytestconfig.getoption("--study")
+def results(pytestconfig: pytest.Config) -> list[Path]:
+    """The files of the study: matched runs and pairs, tables, figures, summary."""
+    return pytestconfig.getoption("--results")

@@ -9,16 +9,21 @@ import pytest
 from matcheval.schemas import COMPARISON_RUNS, MODEL_TABLE, PAIRS
 
 
+def of_stage(results, stage, suffix=""):
+    """The files of a stage: those below a folder of its name."""
+    return [path for path in results if stage in path.parts and path.name.endswith(suffix)]
+
+
 @pytest.fixture(scope="module")
-def runs(study):
-    tables = [COMPARISON_RUNS.read(path) for path in study.glob("matched/*/*/*.parquet")]
+def runs(results):
+    tables = [COMPARISON_RUNS.read(path) for path in of_stage(results, "matched")]
     assert tables
     return pd.concat(table.to_pandas() for table in tables)
 
 
 @pytest.fixture(scope="module")
-def tables(study):
-    paths = list(study.glob("tables/*/*.parquet"))
+def tables(results):
+    paths = of_stage(results, "tables", ".parquet")
     assert paths
     return {path: MODEL_TABLE.read(path).to_pandas() for path in paths}
 
@@ -71,15 +76,15 @@ def test_csv_and_parquet_tables_agree(tables):
             assert next(csv.reader(stream)) == MODEL_TABLE.names
 
 
-def test_pairs_use_no_point_twice(study):
-    for path in study.glob("pairs/*/*/*.parquet"):
+def test_pairs_use_no_point_twice(results):
+    for path in of_stage(results, "pairs"):
         pairs = PAIRS.read(path).to_pandas()
         assert not pairs.duplicated(["seed", "source_index"]).any()
         assert not pairs.duplicated(["seed", "target_index"]).any()
 
 
-def test_figures_are_whole(study):
-    paths = [path for path in study.glob("figures/**/*.*") if path.is_file()]
+def test_figures_are_whole(results):
+    paths = of_stage(results, "figures")
     assert paths
     for path in paths:
         content = path.read_bytes()
@@ -91,11 +96,8 @@ def test_figures_are_whole(study):
             assert b"%%EOF" in content[-10:]
 
 
-def test_the_summary_names_every_pair(study, tables):
-    page = (study / "summary.md").read_text(encoding="utf-8")
+def test_the_summary_names_every_pair(results, tables):
+    (summary,) = [path for path in results if path.name == "summary.md"]
+    page = summary.read_text(encoding="utf-8")
     for table in tables.values():
         assert f"**{table.pair[0]}**" in page
-
-
-def test_nothing_is_left_half_written(study):
-    assert not list(study.rglob(".partial-*"))

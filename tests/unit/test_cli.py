@@ -77,6 +77,9 @@ class TestMatch:
             (["--seeds", "0"], "--seeds 0"),
             (["--classes", "2"], "is too large, at most 1 can be"),
             (["--output", "runs.xlsx"], "cannot write '.xlsx' tables"),
+            (["--pairs", "pairs.txt"], "cannot write '.txt' tables"),
+            (["--classes", "40000"], "40000 classes. There can be 1 to 32768"),
+            (["--pair", "a/b"], "--pair 'a/b'"),
         ],
     )
     def test_bad_settings(self, files, tmp_path, capsys, further, message):
@@ -85,6 +88,23 @@ class TestMatch:
         assert err.startswith("error: ")
         assert message in err
         assert not (tmp_path / "r.parquet").exists()
+
+    def test_inputs_and_outputs_are_not_overwritten(self, files, tmp_path, capsys):
+        before = (tmp_path / "target.csv").read_text()
+        code, err = fails(capsys, "match", *files, "--output", files[1])
+        assert code == 1
+        assert "target.csv: is named twice, and would be overwritten" in err
+        assert (tmp_path / "target.csv").read_text() == before
+        same = tmp_path / "same.csv"
+        code, err = fails(capsys, "match", *files, "--output", same, "--pairs", same)
+        assert code == 1
+        assert not same.exists()
+
+    def test_a_place_that_cannot_be_written_to(self, files, tmp_path, capsys):
+        (tmp_path / "file").touch()
+        code, err = fails(capsys, "match", *files, "--output", tmp_path / "file" / "r.csv")
+        assert code == 1
+        assert "r.csv: cannot be written" in err
 
     def test_epsilon_1_is_defined(self, files, tmp_path):
         main(["match", *files, "--epsilon", "1", "--criterion", "probability",
@@ -100,7 +120,7 @@ class TestMatch:
                           "--output", tmp_path / "r.csv")  # fmt: skip
         assert code == 1
         assert "'model'" in err
-        assert "Both files must be of one model" in err
+        assert "Both must be of one model" in err
 
     def test_a_larger_target_is_allowed_and_noted(self, files, tmp_path, caplog):
         main(["match", *reversed(files), "--output", str(tmp_path / "r.csv")])
@@ -158,6 +178,12 @@ class TestAsAProcess:
         assert result.returncode == 1
         assert result.stderr.splitlines() == [f"error: {tmp_path / 'none.csv'}: no such file"]
         assert result.stdout == ""
+
+    def test_a_terminal_without_greek(self, files, monkeypatch):
+        monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+        result = self.run("compare", *files)
+        assert result.returncode == 0
+        assert "? = 0.005, 10 seeds" in result.stdout
 
     def test_bad_usage(self):
         result = self.run("compare", "only-one.csv")

@@ -1,6 +1,7 @@
 """Configuration: completed from the defaults, and refused with one clear error before any job."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from matcheval.config import check_config, complete_config, read_yaml
 from matcheval.datasets import KIND_VERSIONS, KINDS
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
-from matcheval.settings import Criterion
+from matcheval.settings import EPSILON, N_SEEDS, Criterion
 from matcheval.study import load_study
 
 ROOT = Path(__file__).parents[2]
@@ -54,9 +55,14 @@ class TestDefaultStudy:
         assert (study.name, study.epsilon, study.formats) == ("digits", 0.02, ("png",))
         assert study.seeds == tuple(range(10))
 
-    def test_numbers_from_the_command_line_come_as_text(self):
-        study = load(matching={"epsilon": "0.02", "seeds": "3"})
-        assert (study.epsilon, study.seeds) == (0.02, (0, 1, 2))
+    def test_numbers_that_come_as_text(self):
+        """From the command line, or from YAML, which takes 1e-3 for text."""
+        study = load(matching={"epsilon": "1e-3", "seeds": "3"})
+        assert (study.epsilon, study.seeds) == (0.001, (0, 1, 2))
+
+    def test_the_library_and_the_command_line_have_the_same_defaults(self):
+        matching = yaml.safe_load(DEFAULTS.read_text())["matching"]
+        assert (matching["epsilon"], matching["seeds"]) == (EPSILON, N_SEEDS)
 
     def test_every_key_is_documented_in_the_file(self):
         """The defaults are whole: what the schema knows, the default study shows."""
@@ -85,6 +91,25 @@ class TestOwnStudy:
     def test_batches_in_catalogue_order(self, tmp_path):
         config = own_study(tmp_path, matching={"models_per_job": 1})
         assert load(**config).batches == {"000": ["m.v1"], "001": ["n"]}
+
+    def test_own_files_are_told_apart_by_size_and_time(self, tmp_path):
+        study = load(**own_study(tmp_path))
+        before = study.own_files_state("both", ["n"])
+        os.utime(tmp_path / "new" / "n.csv", (1, 1))
+        assert study.own_files_state("both", ["n"]) != before
+        assert load().own_files_state("new-writers", ["linear-ce"]) == []
+
+    def test_training_is_needed_for_images_only(self, tmp_path):
+        catalogue = (ROOT / "studies" / "digits-models.csv").read_text()
+        config = own_study(tmp_path, models=catalogue)
+        for dataset in ("old", "new"):
+            for row in catalogue.splitlines()[1:]:
+                (tmp_path / dataset / f"{row.split(',')[0]}.csv").touch()
+        assert load(**config).training == {}
+
+    def test_needs_what_a_study_is_of(self):
+        with pytest.raises(InputError, match="models and datasets and pairs missing"):
+            load(study="other")
 
     def test_needs_a_name(self, tmp_path):
         config = own_study(tmp_path)
@@ -157,7 +182,9 @@ class TestBadOwnStudy:
 
     def test_a_source_outside_the_pair(self, tmp_path):
         pairs = {"both": {"original": "old", "replication": "new", "source": "x"}}
-        self.refuse(own_study(tmp_path, pairs=pairs), "source 'x' of pair 'both' is neither")
+        self.refuse(
+            own_study(tmp_path, pairs=pairs), "'pairs.both.source': unknown set of the pair 'x'"
+        )
 
     def test_unknown_kind_of_dataset(self, tmp_path):
         datasets = {"old": {"kind": "photos"}, "new": {"kind": "digits", "part": "known"}}
@@ -169,6 +196,11 @@ class TestBadOwnStudy:
         config = own_study(tmp_path)
         config["datasets"]["old"]["part"] = "known"
         self.refuse(config, "unknown key 'part'")
+
+    def test_unknown_suffix_of_prediction_files(self, tmp_path):
+        config = own_study(tmp_path)
+        config["datasets"]["old"]["files"] = "old/{model}.tsv"
+        self.refuse(config, "'datasets.old.files': '.tsv' is no kind of prediction file")
 
     def test_predictions_need_a_place_for_the_model(self, tmp_path):
         config = own_study(tmp_path)
@@ -188,13 +220,15 @@ HEADER = "name,kind\n"
 BAD_CATALOGUES = {
     HEADER: "the catalogue has no models",
     HEADER + "m,predictions\nm,predictions\n": "line 3: model 'm' is named twice",
+    HEADER + "m,predictions\nM,predictions\n": "line 3: model 'M' is named twice",
+    "name;kind\nm;predictions\n": "no column name and kind in the header ['name;kind']",
     HEADER + "m,pretrained\n": "'kind': 'pretrained' is neither 'trained' nor 'predictions'",
     HEADER + "a b,predictions\n": "'name': 'a b' cannot be a name",
     HEADER + "m.logits,predictions\n": "'m.logits' cannot be a name",
     HEADER + ",predictions\n": "'' cannot be a name",
     HEADER + "m\n": "not as many cells as the header",
     HEADER + "m,predictions,7\n": "not as many cells as the header",
-    "name\nm\n": "no column kind",
+    "name\nm\n": "no column kind in the header ['name']",
     "name,kind,loss\nm,predictions,focal\n": "'m' is known by its predictions only, yet loss is",
     "name,kind,loss\nm,trained,focal\n": "('m')",
 }

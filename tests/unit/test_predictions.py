@@ -94,6 +94,7 @@ BAD_CSV = {
     "index,label,prediction,probability\n-3,0,0,.5\n": "'index': row 0: -3 is negative",
     "label,prediction,probability\n0,0\n": "not a readable CSV file",
     "": "not a readable CSV file",
+    "label;prediction;probability\n0;0;.5\n": "Separate the columns by commas",
 }
 
 
@@ -118,7 +119,7 @@ class TestBadInput:
     def test_truncated_parquet(self, tmp_path, keep):
         path = parquet(tmp_path / "p.parquet", **FINE)
         path.write_bytes(path.read_bytes()[:keep])
-        with pytest.raises(InputError, match=r"p\.parquet: not a readable Parquet.*Delete it"):
+        with pytest.raises(InputError, match=r"p\.parquet: not a readable Parquet.*delete it"):
             read_predictions(path)
 
     def test_corrupt_parquet_data(self, tmp_path):
@@ -154,6 +155,34 @@ class TestBadInput:
         with pytest.raises(InputError, match="at most 1 can be"):
             read_predictions(path)
 
+    @pytest.mark.parametrize("n_classes", ["0", "ten", "40000", "-3"])
+    def test_impossible_numbers_of_classes(self, tmp_path, n_classes):
+        table = pa.table(FINE).replace_schema_metadata({"n_classes": n_classes})
+        pq.write_table(table, tmp_path / "p.parquet")
+        with pytest.raises(
+            InputError, match=f"'n_classes': {n_classes} classes. There can be 1 to"
+        ):
+            read_predictions(tmp_path / "p.parquet")
+
+    def test_classes_that_int16_cannot_hold_never_wrap(self):
+        columns = {"label": np.array([35000]), "prediction": np.array([35000])}
+        with pytest.raises(InputError, match="40000 classes"):
+            check_predictions(columns | {"probability": np.array([0.5])}, n_classes=40000)
+
+    def test_foreign_bytes_in_metadata(self, tmp_path):
+        table = pa.table(FINE).replace_schema_metadata({b"camera": b"\xff\xfe"})
+        pq.write_table(table, tmp_path / "p.parquet")
+        assert len(read_predictions(tmp_path / "p.parquet")) == 3
+
+    def test_rounding_above_1_is_taken_as_1(self):
+        columns = {name: np.array(values) for name, values in FINE.items()}
+        read = check_predictions(columns | {"probability": np.array([0.5, 1.0000001, 1.0])})
+        assert read.probability.tolist() == [0.5, 1, 1]
+
+    def test_a_folder(self, tmp_path):
+        with pytest.raises(InputError, match="is a folder"):
+            read_predictions(tmp_path)
+
     def test_unequal_lengths(self):
         columns = {name: np.array(values) for name, values in FINE.items()}
         with pytest.raises(InputError, match="unequal lengths"):
@@ -178,6 +207,7 @@ BAD_NPZ = [
     ({"labels": [0], "probabilities": [[0.9, 0.9]]}, "not a probability distribution (sum 1.8"),
     ({"labels": [0], "probabilities": [[-1.0, 2.0]]}, "range -1 to 2"),
     ({"labels": [0], "probabilities": [[3.0, -1.2]]}, "name the array 'logits'"),
+    ({"labels": [0], "logits": np.zeros((1, 32769))}, "32769 columns, at most 32768 classes"),
     ({"labels": np.empty(0, int), "logits": np.empty((0, 3))}, "no datapoints"),
 ]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from helpers import predictions, simulate
 from matcheval.comparisons import Comparison
 from matcheval.errors import InputError
-from matcheval.protocol import MatchedRun, RunName, matched_pairs, run_protocol
+from matcheval.protocol import MatchedRun, RunName, comparison_runs, matched_pairs, run_protocol
 from matcheval.schemas import COMPARISON_RUNS, MODEL_TABLE, RUNS
 from matcheval.settings import Criterion, Pair
 from matcheval.summaries import summarize_gaps, write_summary
@@ -150,7 +150,7 @@ class TestRoles:
             self.compare(self.small, self.large, source="other")
 
     def test_gaps_are_original_minus_replication_whatever_the_roles(self):
-        runs = self.compare(self.small, self.large).run(PROBABILITY, 0.02, range(3))
+        runs = comparison_runs(self.compare(self.small, self.large), PROBABILITY, 0.02, range(3))
         assert set(runs["source"].to_pylist()) == {"new"}
         row = tabulate_runs([runs]).iloc[0]
         assert row.n_original == 50
@@ -160,6 +160,42 @@ class TestRoles:
         role = runs.to_pandas()
         by_role = (role.matched_accuracy_target - role.matched_accuracy_source).mean()
         assert row.matched_gap_mean == pytest.approx(by_role)
+
+
+class TestSameDatapoints:
+    """All models of a study must have seen the same datapoints, and one label space."""
+
+    def runs(self, model, original, replication):
+        comparison = Comparison(model, Pair("p", "old", "new"), original, replication)
+        return comparison_runs(comparison, PROBABILITY, 0.005, range(2))
+
+    def test_other_labels_are_refused(self):
+        fine = self.runs("m", predictions([0.5] * 3), predictions([0.5] * 2))
+        odd = self.runs("n", predictions([0.5] * 3), predictions([0.5] * 2, label=[0, 1]))
+        assert (
+            len(
+                tabulate_runs(
+                    [fine, self.runs("k", predictions([0.7] * 3), predictions([0.5] * 2))]
+                )
+            )
+            == 2
+        )
+        with pytest.raises(
+            InputError, match="'n' has other indices or labels on 'new' than .* 'm'"
+        ):
+            tabulate_runs([fine, odd])
+
+    def test_other_sizes_are_refused(self):
+        fine = self.runs("m", predictions([0.5] * 3), predictions([0.5] * 2))
+        odd = self.runs("n", predictions([0.5] * 4), predictions([0.5] * 2))
+        with pytest.raises(InputError, match="'n' has other indices or labels on 'old'"):
+            tabulate_runs([fine, odd])
+
+    @pytest.mark.parametrize("key", ["model", "n_classes"])
+    def test_files_of_different_models_or_classes(self, key):
+        sets = [dataclasses.replace(predictions([0.5]), metadata={key: v}) for v in "12"]
+        with pytest.raises(InputError, match=f"'{key}': predictions on old are of 1, on new of 2"):
+            Comparison("m", Pair("p", "old", "new"), *sets)
 
 
 def runs_table(model, matched_source, matched_target, **override):
@@ -225,6 +261,7 @@ class TestTable:
             ),
             ([runs_table("m", [1.0], [1.0]), runs_table("n", [1.0], [1.0], pair="q")], "several"),
             ([runs_table("m", [1.0], [1.0]), runs_table("n", [1.0], [1.0], epsilon=0.1)], "0.005"),
+            ([runs_table("m", [1.0], [1.0]), runs_table("n", [1.0], [1.0], source="new")], "old"),
         ],
     )
     def test_refuses(self, tables, message):
@@ -250,7 +287,7 @@ class TestSummary:
         page = write_summary("s", [summary])
         assert "over 2 models the matched gap is 25.0 % narrower than the plain gap" in page
         assert "15.00 against 20.00 points" in page
-        assert "narrower for 1 of the 2 models" in page
+        assert "narrower for 1 of 2." in page
 
     def test_undefined_models_are_counted_and_left_out(self):
         nan = math.nan
@@ -267,12 +304,22 @@ class TestSummary:
     def test_nothing_matched_at_all(self):
         summary = summarize_gaps(self.table(runs_table("none", [math.nan], [math.nan])))
         page = write_summary("s", [summary])
-        assert "nothing matched" in page
+        assert "nothing matched; the plain gap is 20.00 points" in page
         assert "| undefined |" in page
 
-    def test_no_gap_at_all(self):
-        table = self.table(runs_table("m", [0.8], [0.8], accuracy_target=0.9))
-        assert math.isnan(summarize_gaps(table).relative_narrowing)
+    @pytest.mark.parametrize(
+        ("target", "matched_target", "statement"),
+        [
+            (0.9, 0.8, "is as wide as the plain gap, 0.00 against 0.00 points"),
+            (0.9, 0.7, "is wider than the plain gap, 10.00 against 0.00 points"),
+            (0.8, 0.6, "is 100.0 % wider than the plain gap, 20.00 against 10.00 points"),
+            (0.7, 0.8, "over 1 model the matched gap is 100.0 % narrower than the plain gap, 0.00"),
+        ],
+    )
+    def test_how_the_change_is_said(self, target, matched_target, statement):
+        runs = runs_table("m", [0.8], [matched_target], accuracy_target=target)
+        page = write_summary("s", [summarize_gaps(self.table(runs))])
+        assert statement in page
 
 
 def test_reading_a_foreign_table(tmp_path):

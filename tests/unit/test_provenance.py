@@ -1,13 +1,16 @@
 """Digests of code follow imports; files are whole; versions are those installed."""
 
+import os
 import shutil
+import subprocess
+import sys
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 from matcheval import provenance
-from matcheval.files import sha256_of_file, whole_file
+from matcheval.files import whole_file
 from matcheval.provenance import software_versions
 
 ROOT = Path(__file__).parents[2]
@@ -36,6 +39,8 @@ class TestCodeDigest:
                                      "write_summary"}),
             ("tabulate_runs.py", {"tabulate_runs"}),
             ("matcheval/training/losses.py", set()),
+            ("matcheval/__init__.py", {"match_predictions", "save_pairs", "tabulate_runs",
+                                       "write_summary"}),
         ],
     )  # fmt: skip
     def test_an_edit_changes_who_uses_it(self, tree, edited, changes):
@@ -84,13 +89,34 @@ class TestWholeFile:
             fail()
         assert [p.read_text() for p in tmp_path.iterdir()] == ["old"]
 
-    def test_what_a_killed_process_left_is_overwritten(self, tmp_path):
-        (tmp_path / ".partial-b").write_text("from a killed process")
+    def test_what_a_killed_process_left_is_removed(self, tmp_path):
+        kill = "import os, signal, sys; from matcheval.files import whole_file\n"
+        kill += "with whole_file(sys.argv[1]) as p: p.touch(); os.kill(os.getpid(), signal.SIGKILL)"
+        subprocess.run([sys.executable, "-c", kill, tmp_path / "b"], env=environment(), check=False)
+        assert [p.name.startswith(".partial-") for p in tmp_path.iterdir()] == [True]
         with whole_file(tmp_path / "b") as partial:
             partial.write_text("new")
         assert [p.name for p in tmp_path.iterdir()] == ["b"]
 
-    def test_digest(self, tmp_path):
-        (tmp_path / "e").write_bytes(b"")
-        empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-        assert sha256_of_file(tmp_path / "e") == empty
+    def test_two_writers_do_not_meet(self, tmp_path):
+        """The slower one, in another process, is left alone; the last to finish wins."""
+        slow = "import sys; from matcheval.files import whole_file\n"
+        slow += (
+            "with whole_file(sys.argv[1]) as p:\n p.write_text('slow'); print(flush=True); input()"
+        )
+        with subprocess.Popen(
+            [sys.executable, "-c", slow, tmp_path / "b"], env=environment(), text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        ) as process:  # fmt: skip
+            process.stdout.readline()
+            with whole_file(tmp_path / "b") as partial:
+                partial.write_text("fast")
+            assert (tmp_path / "b").read_text() == "fast"
+            process.communicate("go")
+        assert process.returncode == 0
+        assert (tmp_path / "b").read_text() == "slow"
+
+
+def environment():
+    """This process's environment, with the library to be found."""
+    return os.environ | {"PYTHONPATH": str(ROOT / "workflow_scripts")}

@@ -19,9 +19,9 @@ from matcheval.training import TRAINING_VERSION
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 
 DECIDED = {
-    "prepare_dataset.py": (KIND_VERSIONS, {"digits": 1}, "c462fb2ca7a6d4dd"),
-    "train_model.py": (TRAINING_VERSION, 1, "4e455721d340ab89"),
-    "predict_dataset.py": (INFERENCE_VERSION, 1, "7824698c94ac9471"),
+    "prepare_dataset.py": (KIND_VERSIONS, {"digits": 1}, "3ab00eb57c2ea169"),
+    "train_model.py": (TRAINING_VERSION, 1, "5642b7cb6153599c"),
+    "predict_dataset.py": (INFERENCE_VERSION, 1, "c6c6dea93aafeb2c"),
 }
 
 

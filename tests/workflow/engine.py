@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("Snakefile", "config.yaml", "rules", "workflow_scripts", "studies", "envs", "profiles")
+PARTS = (
+    "Snakefile",
+    "config.yaml",
+    "rules",
+    "workflow_scripts",
+    "studies",
+    "envs",
+    "profiles",
+    "tests/artefacts",
+)
 
 # A whole study in seconds: three models, one of them with a reliability diagram.
 SMALL_CATALOGUE = """\
@@ -64,8 +73,7 @@ class Workflow:
         """The command line of a run; the small study where its configuration is there."""
         small = ["--configfile", "small.yaml"] if (self.folder / "small.yaml").exists() else []
         return [
-            sys.executable, "-m", "snakemake", "--cores", "2", "--rerun-incomplete",
-            "--nocolor", *arguments, *small,
+            sys.executable, "-m", "snakemake", "--cores", "2", "--nocolor", *arguments, *small,
         ]  # fmt: skip
 
     def run(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -127,3 +135,22 @@ class Workflow:
 def environment() -> dict[str, str]:
     """The environment of runs: this tree's library must not leak in by PYTHONPATH."""
     return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+
+
+def own_study(folder: Path) -> Workflow:
+    """A study of two models known by CSV files of predictions."""
+    workflow = Workflow.fresh(folder, small=False)
+    (folder / "mine.csv").write_text("name,kind\na,predictions\nb,predictions\n")
+    (folder / "mine.yaml").write_text(
+        "study: mine\nmodels: mine.csv\n"
+        "datasets:\n"
+        "  old: {kind: predictions, files: 'old/{model}.csv'}\n"
+        "  new: {kind: predictions, files: 'new/{model}.csv'}\n"
+        "pairs: {both: {original: old, replication: new}}\n"
+    )
+    for dataset in ("old", "new"):
+        (folder / dataset).mkdir()
+        for model in "ab":
+            rows = "".join(f"{i % 3},{i % 3},{0.5 + i / 200}\n" for i in range(60))
+            (folder / dataset / f"{model}.csv").write_text("label,prediction,probability\n" + rows)
+    return workflow

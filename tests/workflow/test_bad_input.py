@@ -1,7 +1,7 @@
 """A configuration that cannot work is refused with one clear error before any job starts."""
 
 import pytest
-from engine import Workflow
+from engine import Workflow, own_study
 
 CASES = [
     (["matching={epsilom: 0.1}"], "unknown key 'epsilom', did you mean 'epsilon'?"),
@@ -39,28 +39,27 @@ def test_bad_predictions_of_ones_own(tmp_path):
     assert "new/b.csv: 'probability': row 0: 1.5 is outside [0, 1]" in result.stdout + result.stderr
 
 
-def own_study(folder):
-    """A study of two models known by CSV files of predictions."""
-    workflow = Workflow.fresh(folder, small=False)
-    (folder / "mine.csv").write_text("name,kind\na,predictions\nb,predictions\n")
-    (folder / "mine.yaml").write_text(
-        "study: mine\nmodels: mine.csv\n"
-        "datasets:\n"
-        "  old: {kind: predictions, files: 'old/{model}.csv'}\n"
-        "  new: {kind: predictions, files: 'new/{model}.csv'}\n"
-        "pairs: {both: {original: old, replication: new}}\n"
-    )
-    for dataset in ("old", "new"):
-        (folder / dataset).mkdir()
-        for model in "ab":
-            rows = "".join(f"{i % 3},{i % 3},{0.5 + i / 200}\n" for i in range(60))
-            (folder / dataset / f"{model}.csv").write_text("label,prediction,probability\n" + rows)
-    return workflow
-
-
 def test_a_study_of_ones_own_predictions(tmp_path):
     workflow = own_study(tmp_path / "tree")
     workflow.run("--configfile", "mine.yaml")
     made = {p.name for p in (workflow.folder / "results" / "mine").rglob("*") if p.is_file()}
     assert {"summary.md", "probability.csv", "matched_accuracy.pdf", "confidence.png"} <= made
     assert not (workflow.folder / "results" / "predictions").exists()
+
+
+def test_all_bad_prediction_files_are_named(tmp_path):
+    workflow = own_study(tmp_path / "tree")
+    for model in "ab":
+        (workflow.folder / "new" / f"{model}.csv").write_text("label,prediction,probability\n")
+    result = workflow.run("--configfile", "mine.yaml", check=False)
+    for model in "ab":
+        assert f"new/{model}.csv: no datapoints" in result.stdout + result.stderr
+
+
+def test_models_of_other_datapoints_are_refused(tmp_path):
+    workflow = own_study(tmp_path / "tree")
+    path = workflow.folder / "new" / "b.csv"
+    path.write_text(path.read_text() + "0,0,0.9\n")
+    result = workflow.run("--configfile", "mine.yaml", check=False)
+    message = "model 'b' has other indices or labels on 'new' than model 'a'"
+    assert message in result.stdout + result.stderr

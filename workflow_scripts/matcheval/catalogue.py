@@ -61,17 +61,29 @@ def read_catalogue(path: str | os.PathLike[str]) -> dict[str, Model]:
             rows = [(reader.line_num, row) for row in reader]
     except FileNotFoundError as error:
         raise InputError("no such model catalogue", file=path) from error
-    except (csv.Error, UnicodeDecodeError) as error:
+    except (csv.Error, UnicodeDecodeError, OSError) as error:
         raise InputError(f"not readable as CSV ({error})", file=path) from error
+    missing = [column for column in ("name", "kind") if column not in (reader.fieldnames or ())]
+    if missing:
+        raise InputError(
+            f"no column {' and '.join(missing)} in the header {reader.fieldnames}",
+            file=path,
+            remedy="The first line names the columns, separated by commas",
+        )
     if not rows:
         raise InputError("the catalogue has no models", file=path)
     models: dict[str, Model] = {}
+    names: dict[str, str] = {}
     for line, row in rows:
         place = f"{path}, line {line}"
         model = _model(row, place)
-        if model.name in models:
+        # Some file systems do not tell upper from lower case.
+        twin = names.setdefault(model.name.casefold(), model.name)
+        if model.name in models or twin != model.name:
             raise InputError(
-                f"model '{model.name}' is named twice", file=place, remedy="Names are unique"
+                f"model '{model.name}' is named twice",
+                file=place,
+                remedy="Names are unique, upper and lower case taken as one",
             )
         models[model.name] = model
     return models
@@ -81,9 +93,6 @@ def _model(row: Mapping[str | None, str | None], place: str) -> Model:
     cells = {key: (value or "").strip() for key, value in row.items() if key is not None}
     if None in row or None in row.values():
         raise InputError("the row has not as many cells as the header", file=place)
-    missing = [key for key in ("name", "kind") if key not in cells]
-    if missing:
-        raise InputError(f"no column {' and '.join(missing)}", file=place)
     name, kind = cells.pop("name"), cells.pop("kind")
     cells.pop("note", None)
     if not NAME.fullmatch(name) or name.endswith(tuple(f".{output}" for output in OUTPUTS)):

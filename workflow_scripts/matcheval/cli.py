@@ -4,6 +4,7 @@ import argparse
 import logging
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from pathlib import Path
 
 from matcheval import __version__
@@ -11,10 +12,10 @@ from matcheval.comparisons import Comparison
 from matcheval.doors import run_door
 from matcheval.errors import InputError
 from matcheval.prediction_files import read_predictions
-from matcheval.predictions import Predictions
+from matcheval.protocol import comparison_pairs, comparison_runs
 from matcheval.schemas import RUNS
-from matcheval.settings import NAME, Criterion, Pair, check_epsilon
-from matcheval.tables import write_table
+from matcheval.settings import EPSILON, N_SEEDS, NAME, Criterion, Pair, check_epsilon
+from matcheval.tables import check_suffix, write_table
 
 LOGGER = logging.getLogger(__name__)
 
@@ -39,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     SystemExit
         With code 1 on bad input, 2 on a bad command line.
     """
+    if isinstance(sys.stdout, TextIOWrapper):  # where ε or ± cannot be shown, '?' will do
+        sys.stdout.reconfigure(errors="replace")
     arguments = _parser().parse_args(argv)
     run_door(arguments.run, arguments)
 
@@ -94,11 +97,15 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", type=Path, metavar="SOURCE")
     parser.add_argument("target", type=Path, metavar="TARGET")
     parser.add_argument(
-        "--epsilon", type=float, default=0.005,
+        "--epsilon", type=float, default=EPSILON,
         help="largest difference of matched probabilities, in (0, 1] (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--seeds", type=int, default=10, metavar="N", help="runs, seeds 0 to N - 1 (default: 10)"
+        "--seeds",
+        type=int,
+        default=N_SEEDS,
+        metavar="N",
+        help="runs, seeds 0 to N - 1 (default: %(default)s)",
     )
     parser.add_argument("--classes", type=int, metavar="N", help="number of classes, to check")
     parser.add_argument("--model", help="name of the model (default: as the files say, or 'model')")
@@ -110,9 +117,10 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 def _match(arguments: argparse.Namespace) -> None:
     """Write the runs, and the pairs on request."""
+    _check_outputs(arguments)
     comparison = _comparison(arguments, original="source")
     criterion, seeds = Criterion(arguments.criterion), range(arguments.seeds)
-    runs = comparison.run(criterion, arguments.epsilon, seeds)
+    runs = comparison_runs(comparison, criterion, arguments.epsilon, seeds)
     identity = {
         "model": comparison.model,
         "pair": comparison.pair.name,
@@ -123,7 +131,19 @@ def _match(arguments: argparse.Namespace) -> None:
     if not any(columns["n_matched"]):
         LOGGER.warning("no target was matched in any run: matched accuracies are NaN (undefined)")
     if arguments.pairs is not None:
-        write_table(comparison.pairs(criterion, arguments.epsilon, seeds), arguments.pairs)
+        write_table(
+            comparison_pairs(comparison, criterion, arguments.epsilon, seeds), arguments.pairs
+        )
+
+
+def _check_outputs(arguments: argparse.Namespace) -> None:
+    """Refuse, before any work, outputs that overwrite an input or each other, or have no format."""
+    taken = {arguments.source.resolve(), arguments.target.resolve()}
+    for path in filter(None, (arguments.output, arguments.pairs)):
+        check_suffix(path)
+        if path.resolve() in taken:
+            raise InputError("is named twice, and would be overwritten", file=path)
+        taken.add(path.resolve())
 
 
 def _compare(arguments: argparse.Namespace) -> None:
@@ -134,7 +154,7 @@ def _compare(arguments: argparse.Namespace) -> None:
     comparison = _comparison(arguments, original=arguments.original)
     criteria = [Criterion(name) for name in dict.fromkeys(arguments.criterion or Criterion)]
     seeds = range(arguments.seeds)
-    runs = {c: comparison.run(c, arguments.epsilon, seeds) for c in criteria}
+    runs = {c: comparison_runs(comparison, c, arguments.epsilon, seeds) for c in criteria}
     tables = {criterion: tabulate_runs([table]) for criterion, table in runs.items()}
     sys.stdout.write(describe(comparison, tables))
     if arguments.output is not None:
@@ -155,11 +175,11 @@ def _comparison(arguments: argparse.Namespace, *, original: str) -> Comparison:
         )
     source = read_predictions(arguments.source, arguments.classes)
     target = read_predictions(arguments.target, arguments.classes)
-    _check_alike(arguments, source, target)
     if len(target) > len(source):
         LOGGER.warning(
-            "note: TARGET (%d datapoints) is larger than SOURCE (%d); the protocol takes the "
-            "larger set as source", len(target), len(source),
+            "note: TARGET (%d datapoints) is larger than SOURCE (%d), so that many targets cannot "
+            "be matched. The protocol takes the larger set as source: swap the files (and tell "
+            "'compare' which is the original: --original target)", len(target), len(source),
         )  # fmt: skip
     names = {
         "source": source.metadata.get("dataset", arguments.source.stem),
@@ -172,18 +192,6 @@ def _comparison(arguments: argparse.Namespace, *, original: str) -> Comparison:
     sets = {"source": source, "target": target}
     model = arguments.model or source.metadata.get("model") or "model"
     return Comparison(model, pair, sets[original], sets[other])
-
-
-def _check_alike(arguments: argparse.Namespace, source: Predictions, target: Predictions) -> None:
-    """Refuse files that say they are of different models or label spaces."""
-    for key in ("model", "n_classes"):
-        values = [source.metadata.get(key), target.metadata.get(key)]
-        if None not in values and values[0] != values[1]:
-            raise InputError(
-                f"{arguments.source} has {values[0]}, {arguments.target} has {values[1]}",
-                field=key,
-                remedy="Both files must be of one model and one label space",
-            )
 
 
 if __name__ == "__main__":

@@ -1,18 +1,14 @@
-"""A comparison: one model on a pair of sets, with roles and origins, and its runs.
+"""A comparison: one model on a pair of sets, with roles and origins.
 
 *Origin* (original or replication) is what a set is; *role* (source or target) is what it plays in
 the matching.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-import pyarrow as pa
-
+from matcheval.errors import InputError
 from matcheval.predictions import Predictions
-from matcheval.protocol import RunName, matched_pairs, run_protocol
-from matcheval.schemas import COMPARISON_RUNS, RUN_COLUMNS
-from matcheval.settings import Criterion, Pair
+from matcheval.settings import Pair
 
 
 @dataclass(frozen=True)
@@ -22,7 +18,8 @@ class Comparison:
     Raises
     ------
     InputError
-        On creation, if the pair names a source that is neither of its sets.
+        On creation, if the pair names a source that is neither of its sets, or the predictions
+        say that they are of different models or label spaces.
     """
 
     model: str
@@ -31,8 +28,18 @@ class Comparison:
     replication: Predictions
 
     def __post_init__(self) -> None:
-        """Refuse a source that is neither set."""
+        """Refuse what cannot be compared."""
         _ = self.source_is_original
+        for key in ("model", "n_classes"):
+            ours, theirs = (p.metadata.get(key) for p in (self.original, self.replication))
+            if None not in (ours, theirs) and ours != theirs:
+                raise InputError(
+                    f"predictions on {self.pair.original} are of {ours}, on "
+                    f"{self.pair.replication} of {theirs}",
+                    file=self.model,
+                    field=key,
+                    remedy="Both must be of one model and one label space",
+                )
 
     @property
     def source_is_original(self) -> bool:
@@ -58,25 +65,3 @@ class Comparison:
     def target_name(self) -> str:
         """Name of the target set."""
         return self.pair.replication if self.source_is_original else self.pair.original
-
-    def run(self, criterion: Criterion, epsilon: float, seeds: Iterable[int]) -> pa.Table:
-        """Run the protocol: a table of schema `schemas.COMPARISON_RUNS`, one row per seed."""
-        name = RunName(self.model, self.pair.name, criterion)
-        runs = run_protocol(self.source, self.target, name, epsilon=epsilon, seeds=seeds)
-        identity = {
-            "model": self.model,
-            "pair": self.pair.name,
-            "criterion": criterion.value,
-            "original": self.pair.original,
-            "replication": self.pair.replication,
-            "source": self.source_name,
-            "epsilon": epsilon,
-        }
-        columns = {key: [value] * len(runs) for key, value in identity.items()}
-        columns |= {c.name: [getattr(run, c.name) for run in runs] for c in RUN_COLUMNS}
-        return COMPARISON_RUNS.table(columns)
-
-    def pairs(self, criterion: Criterion, epsilon: float, seeds: Iterable[int]) -> pa.Table:
-        """List the matched index pairs: a table of schema `schemas.PAIRS`."""
-        name = RunName(self.model, self.pair.name, criterion)
-        return matched_pairs(self.source, self.target, name, epsilon=epsilon, seeds=seeds)

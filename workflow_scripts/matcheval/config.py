@@ -17,7 +17,6 @@ from matcheval.errors import InputError
 
 # What a study of one's own inherits from the default study: how, and not what, to compute.
 SETTINGS = ("results", "matching", "inference", "figures", "save_pairs")
-CONTENTS = ("models", "datasets", "training", "pairs")
 
 
 def complete_config(
@@ -100,17 +99,27 @@ def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """Merge mappings, deeply: what `over` says wins, lists are replaced.
 
-    Text that replaces a number is read as YAML: Snakemake hands on `--config 'a={b: 1}'` with
-    the inner values unread.
+    Text that replaces a number is read as one: Snakemake hands on `--config 'a={b: 1}'` with the
+    inner values unread, and YAML takes 1e-3 for text.
     """
     merged = dict(base)
     for key, value in over.items():
         old = merged.get(key)
         if isinstance(value, str) and isinstance(old, int | float):
-            value = yaml.safe_load(value)
+            value = _as_number(value)
         both = isinstance(value, Mapping) and isinstance(old, Mapping)
         merged[key] = _merged(old, value) if both else value  # type: ignore[arg-type]
     return merged
+
+
+def _as_number(text: str) -> int | float | str:
+    """Read a number; other text is given back, for the schema to refuse."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def _explain(error: ValidationError) -> str:
@@ -121,12 +130,23 @@ def _explain(error: ValidationError) -> str:
         known = list(error.schema.get("properties", {}))
         unknown = [name for name in error.instance if name not in known]
         return "; ".join(f"{key}: unknown key '{name}'{_suggest(name, known)}" for name in unknown)
+    if error.validator == "required":
+        missing = [name for name in error.validator_value if name not in error.instance]
+        why = " (a study of its own brings them)" if not place else ""
+        return f"{key}: {' and '.join(missing)} missing{why}"
+    if error.validator == "pattern":
+        what = {r"\{model\}": "hold {model}, the model's name"}.get(
+            error.validator_value, "be letters, digits, '.', '_' and '-'"
+        )
+        return f"{key}: '{error.instance}' must {what}"
     if error.validator == "enum":
         wanted = ", ".join(map(str, error.validator_value))
         return f"{key}: '{error.instance}' is none of {wanted}"
     if error.validator in ("exclusiveMinimum", "minimum"):
         least = "above" if error.validator == "exclusiveMinimum" else "at least"
         return f"{key}: {error.instance} must be {least} {error.validator_value}"
+    if error.validator == "type" and error.instance is None:
+        return f"{key}: is empty"
     return f"{key}: {error.message}"
 
 

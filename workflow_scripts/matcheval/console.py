@@ -40,7 +40,8 @@ def describe(comparison: Comparison, tables: Mapping[Criterion, pd.DataFrame]) -
     )
     footer = (
         f"ε = {row.epsilon:g}, {row.n_seeds} seed{'s' if several else ''}"
-        f"{', ± standard deviation over seeds' if several else ''}; gaps in percentage points"
+        f"{', ± standard deviation over them' if several else ''}; gaps in percentage points\n"
+        "The sampling error of the sets comes on top."
     )
     return "\n".join([header, "", *_aligned(rows), "", footer, *notes, ""])
 
@@ -70,6 +71,9 @@ def _matched_rows(
     def cell(name: str) -> str:
         return _percent(row[f"{name}_mean"], row[f"{name}_std"])
 
+    n_target = row.n_replication if comparison.source_is_original else row.n_original
+    n_matched = n_target * (1 - row.fraction_unmatched_mean)
+
     def of_target(name: str) -> tuple[str, str]:
         return ("", cell(name)) if comparison.source_is_original else (cell(name), "")
 
@@ -82,6 +86,7 @@ def _matched_rows(
             cell("matched_accuracy_replication"),
             _points(row.matched_gap_mean, row.matched_gap_std),
         ),
+        ("matched pairs", "", f"{n_matched:,.0f}", ""),
         ("unmatched targets", *of_target("fraction_unmatched"), ""),
         ("accuracy on unmatched", *of_target("unmatched_accuracy_target"), ""),
     ]

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from matcheval.errors import InputError
-from matcheval.predictions import PREDICTIONS, Predictions, check_predictions
+from matcheval.predictions import MAX_CLASSES, PREDICTIONS, Predictions, check_predictions
 from matcheval.softmax import most_probable
 from matcheval.tables import read_parquet
 
@@ -42,7 +42,7 @@ def read_predictions(path: str | os.PathLike[str], n_classes: int | None = None)
     }
     path = Path(path)
     if not path.is_file():
-        raise InputError("no such file", file=path)
+        raise InputError("is a folder" if path.is_dir() else "no such file", file=path)
     if path.suffix.lower() not in readers:
         raise InputError(
             f"unknown kind of prediction file '{path.suffix}'",
@@ -57,7 +57,7 @@ def _from_parquet(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     table = read_parquet(path)
     # What pandas and Arrow keep for themselves is not provenance.
     own = {
-        key.decode(): value.decode()
+        key.decode(errors="replace"): value.decode(errors="replace")
         for key, value in (table.schema.metadata or {}).items()
         if key not in (b"pandas", b"ARROW:schema")
     }
@@ -67,8 +67,15 @@ def _from_parquet(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
 def _from_csv(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     try:
         table = pa_csv.read_csv(path, read_options=pa_csv.ReadOptions(use_threads=False))
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OSError) as error:
         raise InputError(f"not a readable CSV file ({error})", file=path) from error
+    table = table.rename_columns([name.strip() for name in table.schema.names])
+    if table.num_columns == 1 and any(mark in table.schema.names[0] for mark in ";\t"):
+        raise InputError(
+            f"its header is '{table.schema.names[0]}'",
+            file=path,
+            remedy="Separate the columns by commas",
+        )
     return _columns(table, path), {}
 
 
@@ -112,6 +119,12 @@ def _from_npz(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
             field=kind,
             remedy="Give floats, one row per datapoint and one column per class",
         )
+    if matrix.shape[1] > MAX_CLASSES:
+        raise InputError(
+            f"has {matrix.shape[1]} columns, at most {MAX_CLASSES} classes can be",
+            file=path,
+            field=kind,
+        )
     if kind == "probabilities":
         _check_distributions(matrix, path)
     elif not np.isfinite(matrix).all():
@@ -131,7 +144,7 @@ def _check_distributions(matrix: npt.NDArray[Any], path: Path) -> None:
     """Refuse rows that are not probability distributions (to rounding of half precision)."""
     rounding = 1e-2
     totals = matrix.sum(axis=1, dtype=np.float64)
-    fine = ((matrix >= 0) & (matrix <= 1 + rounding)).all(axis=1) & (abs(totals - 1) <= rounding)
+    fine = ((matrix >= 0) & (matrix <= 1 + 1e-6)).all(axis=1) & (abs(totals - 1) <= rounding)
     if not fine.all():
         row = int((~fine).argmax())
         raise InputError(

@@ -3,9 +3,11 @@
 Reading one, in whatever format, is `prediction_files`.
 """
 
+import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,7 @@ PREDICTIONS = TableSchema(
     ),
 )
 
-_MAX_CLASS = int(np.iinfo(np.int16).max)
+MAX_CLASSES = int(np.iinfo(np.int16).max) + 1
 _MAX_INDEX = int(np.iinfo(np.int32).max)
 
 
@@ -56,6 +58,11 @@ class Predictions:
         return len(self.index)
 
     @property
+    def datapoints_digest(self) -> str:
+        """SHA-256 of indices and labels: equal for all models that saw the same datapoints."""
+        return hashlib.sha256(self.index.tobytes() + self.label.tobytes()).hexdigest()
+
+    @cached_property
     def correct(self) -> npt.NDArray[np.bool_]:
         """Whether each prediction is its label, shape (n,)."""
         return np.equal(self.label, self.prediction)
@@ -109,8 +116,7 @@ def check_predictions(
     if lengths["label"] == 0:
         raise InputError("no datapoints", file=file, remedy="An empty set cannot be compared")
 
-    if n_classes is None:
-        n_classes = int((metadata or {}).get("n_classes", _MAX_CLASS + 1))
+    largest = _count_classes(n_classes, metadata or {}, file) - 1
     index = columns.get("index", np.arange(lengths["label"]))
     index = _integers(index, "index", _MAX_INDEX, file)
     order = np.argsort(index, kind="stable")
@@ -123,13 +129,26 @@ def check_predictions(
         )  # fmt: skip
     return Predictions(
         index=index.astype(np.int32),
-        label=_integers(columns["label"], "label", n_classes - 1, file)[order].astype(np.int16),
-        prediction=_integers(columns["prediction"], "prediction", n_classes - 1, file)[
-            order
-        ].astype(np.int16),
+        label=_integers(columns["label"], "label", largest, file)[order].astype(np.int16),
+        prediction=_integers(columns["prediction"], "prediction", largest, file)[order].astype(
+            np.int16
+        ),
         probability=_fractions(columns["probability"], "probability", file)[order],
         metadata=dict(metadata or {}),
     )
+
+
+def _count_classes(n_classes: int | None, metadata: Mapping[str, str], file: object) -> int:
+    """Number of classes: as given, as the metadata have it, or as many as int16 holds."""
+    given = metadata.get("n_classes", MAX_CLASSES) if n_classes is None else n_classes
+    if not str(given).isdecimal() or not 1 <= int(given) <= MAX_CLASSES:
+        raise InputError(
+            f"{given} classes",
+            file=file,
+            field="n_classes",
+            remedy=f"There can be 1 to {MAX_CLASSES}",
+        )
+    return int(given)
 
 
 def write_predictions(predictions: Predictions, path: str | os.PathLike[str]) -> None:
@@ -150,7 +169,10 @@ def _integers(
         _refuse(~whole, values, "is not a whole number", name, file)
     elif values.dtype.kind not in "iu":
         raise InputError(
-            f"has dtype {values.dtype}", file=file, field=name, remedy="Give whole numbers"
+            f"has dtype {values.dtype}",
+            file=file,
+            field=name,
+            remedy="Give classes as whole numbers, 0, 1, ...",
         )
     _refuse(values < 0, values, "is negative", name, file)
     _refuse(values > largest, values, f"is too large, at most {largest} can be", name, file)
@@ -164,8 +186,9 @@ def _fractions(values: npt.NDArray[Any], name: str, file: object) -> npt.NDArray
     if values.dtype.kind not in "iuf":  # a CSV column of nothing but 0 and 1 reads as integers
         raise InputError(f"has dtype {values.dtype}", file=file, field=name, remedy="Give floats")
     _refuse(~np.isfinite(values), values, "is not a finite number", name, file)
-    _refuse((values < 0) | (values > 1), values, "is outside [0, 1]", name, file)
-    return values.astype(np.float32)
+    # Sums of a softmax's terms, or of an ensemble's members, round to a little above 1.
+    _refuse((values < 0) | (values > 1 + 1e-6), values, "is outside [0, 1]", name, file)
+    return np.minimum(values.astype(np.float32), np.float32(1))
 
 
 def _refuse(

@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from matcheval.comparisons import Comparison
 from matcheval.errors import InputError
 from matcheval.matching import UNMATCHED, match, plan_matching, run_generator
 from matcheval.predictions import Predictions
-from matcheval.schemas import PAIRS
-from matcheval.settings import Criterion
+from matcheval.schemas import COMPARISON_RUNS, PAIRS, RUN_COLUMNS
+from matcheval.settings import EPSILON, N_SEEDS, Criterion
 
 
 @dataclass(frozen=True)
@@ -93,8 +94,8 @@ def run_protocol(
     target: Predictions,
     name: RunName,
     *,
-    epsilon: float = 0.005,
-    seeds: Iterable[int] = range(10),
+    epsilon: float = EPSILON,
+    seeds: Iterable[int] = range(N_SEEDS),
 ) -> list[MatchedRun]:
     """Run the protocol for one model, pair and criterion; see `matched_rows` for parameters.
 
@@ -136,8 +137,8 @@ def matched_pairs(
     target: Predictions,
     name: RunName,
     *,
-    epsilon: float = 0.005,
-    seeds: Iterable[int] = range(10),
+    epsilon: float = EPSILON,
+    seeds: Iterable[int] = range(N_SEEDS),
 ) -> pa.Table:
     """List the matched pairs of every seed, in target order; the same picks as `run_protocol`.
 
@@ -153,6 +154,46 @@ def matched_pairs(
         columns["source_index"].append(source.index[rows[is_matched]])
         columns["target_index"].append(target.index[is_matched])
     return PAIRS.table({column: np.concatenate(parts) for column, parts in columns.items()})
+
+
+def comparison_runs(
+    comparison: Comparison, criterion: Criterion, epsilon: float, seeds: Iterable[int]
+) -> pa.Table:
+    """Run the protocol on a comparison, with names, roles and origins in every row.
+
+    Returns
+    -------
+    pyarrow.Table
+        Of schema `schemas.COMPARISON_RUNS`, one row per seed. Its metadata identify the
+        datapoints of both sets, see `join_runs`.
+    """
+    pair = comparison.pair
+    name = RunName(comparison.model, pair.name, criterion)
+    runs = run_protocol(comparison.source, comparison.target, name, epsilon=epsilon, seeds=seeds)
+    identity = {
+        "model": comparison.model,
+        "pair": pair.name,
+        "criterion": criterion.value,
+        "original": pair.original,
+        "replication": pair.replication,
+        "source": comparison.source_name,
+        "epsilon": epsilon,
+    }
+    columns = {key: [value] * len(runs) for key, value in identity.items()}
+    columns |= {c.name: [getattr(run, c.name) for run in runs] for c in RUN_COLUMNS}
+    datapoints = {
+        "original datapoints": comparison.original.datapoints_digest,
+        "replication datapoints": comparison.replication.datapoints_digest,
+    }
+    return COMPARISON_RUNS.table(columns, datapoints)
+
+
+def comparison_pairs(
+    comparison: Comparison, criterion: Criterion, epsilon: float, seeds: Iterable[int]
+) -> pa.Table:
+    """List a comparison's matched index pairs, of schema `schemas.PAIRS`."""
+    name = RunName(comparison.model, comparison.pair.name, criterion)
+    return matched_pairs(comparison.source, comparison.target, name, epsilon=epsilon, seeds=seeds)
 
 
 @dataclass(frozen=True)

@@ -40,15 +40,16 @@ def code_digest(script: Path) -> str:
     Returns
     -------
     str
-        16 hexadecimal digits; comments and layout do not count, docstrings do.
+        16 hexadecimal digits; comments and layout do not count, docstrings do. Other minor
+        versions of Python may give another digest.
 
     Raises
     ------
     FileNotFoundError
         If the script does not exist.
     """
-    trees = {"": ast.parse(script.read_text(encoding="utf-8"))}
-    waiting = list(_imports(trees[""]))
+    trees = {"script": ast.parse(script.read_text(encoding="utf-8"))}
+    waiting = list(_imports(trees["script"]))
     while waiting:
         name = waiting.pop()
         if name not in trees:
@@ -59,7 +60,7 @@ def code_digest(script: Path) -> str:
 
 
 def _source(name: str) -> Path:
-    path = _ROOT.joinpath(*name.split("."))
+    path = _ROOT.joinpath(*filter(None, name.split(".")))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
@@ -67,11 +68,16 @@ def _imports(tree: ast.AST) -> set[str]:
     """Modules of this library that a syntax tree imports, relative to the package."""
     found: set[str] = set()
     for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            raise ValueError("relative imports are not followed: import by full name")
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+        elif isinstance(node, ast.ImportFrom) and node.module:
             # `from package import name`: the name may be a module or an object of one.
             found.add(node.module)
             found.update(f"{node.module}.{alias.name}" for alias in node.names)
-    own = {name.removeprefix(f"{PACKAGE}.") for name in found if name.startswith(f"{PACKAGE}.")}
-    return {name for name in own if _source(name).is_file()}
+    own = {name for name in found if f"{name}.".startswith(f"{PACKAGE}.")}
+    # Importing a module runs its parent packages too.
+    parts = [name.split(".")[1:] for name in own]
+    parents = {".".join(part[:n]) for part in parts for n in range(len(part) + 1)}
+    return {name for name in parents if _source(name).is_file()}

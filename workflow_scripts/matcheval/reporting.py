@@ -14,6 +14,7 @@ from matcheval.figures.reliability import plot_reliability
 from matcheval.figures.saving import save_figure
 from matcheval.figures.subsets import reliability_data
 from matcheval.files import whole_file
+from matcheval.protocol import comparison_pairs
 from matcheval.settings import Criterion
 from matcheval.summaries import summarize_gaps, write_summary
 from matcheval.tables import write_table
@@ -56,7 +57,7 @@ def write_comparison(
     for criterion, table in tables.items():
         epsilon = float(table["epsilon"].iloc[0])
         place = Path(pair, criterion.value)
-        pairs = comparison.pairs(criterion, epsilon, seeds)
+        pairs = comparison_pairs(comparison, criterion, epsilon, seeds)
         for path, content in (
             (folder / "matched" / f"{place}.parquet", runs[criterion]),
             (folder / "pairs" / place / f"{model}.parquet", pairs),
@@ -70,7 +71,9 @@ def write_comparison(
         data = reliability_data(comparison, pairs, criterion, epsilon, seeds)
         yield from _save(plot_reliability(data), figures / "reliability" / model)
     summary = folder / "summary.md"
-    page = write_summary(comparison.model, [summarize_gaps(table) for table in tables.values()])
+    page = write_summary(
+        f"Model `{comparison.model}`", [summarize_gaps(table) for table in tables.values()]
+    )
     with whole_file(summary) as partial:
         partial.write_text(page, encoding="utf-8")
     yield summary

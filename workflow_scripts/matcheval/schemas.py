@@ -3,8 +3,11 @@
 (The prediction file, with which everything starts, is declared in `predictions`.)
 """
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
+from matcheval.errors import InputError
 from matcheval.tables import Column, TableSchema
 
 _FRACTION = "fraction"
@@ -53,6 +56,35 @@ IDENTITY_COLUMNS = (
 )
 
 COMPARISON_RUNS = TableSchema("runs of a comparison", IDENTITY_COLUMNS + RUN_COLUMNS)
+
+
+def join_runs(tables: Sequence[pa.Table]) -> pa.Table:
+    """Join runs of one pair and criterion, of several models, in the order given.
+
+    Parameters
+    ----------
+    tables : sequence of pyarrow.Table
+        Of schema `COMPARISON_RUNS`, with the metadata that `protocol.comparison_runs` gives.
+
+    Raises
+    ------
+    InputError
+        If there are none, or models were run on different datapoints of a set.
+    """
+    if not tables:
+        raise InputError("no runs to join")
+    first = tables[0]
+    for table in tables[1:]:
+        for origin in ("original", "replication"):
+            key = f"{origin} datapoints".encode()
+            here, there = (t.schema.metadata or {} for t in (table, first))
+            if here.get(key) != there.get(key):
+                raise InputError(
+                    f"model '{table['model'][0]}' has other indices or labels on "
+                    f"'{table[origin][0]}' than model '{first['model'][0]}'",
+                    remedy="All models of a study are compared on the same datapoints",
+                )
+    return pa.concat_tables(tables)
 
 
 def _statistics(name: str, meaning: str) -> tuple[Column, ...]:

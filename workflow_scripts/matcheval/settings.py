@@ -9,6 +9,10 @@ from enum import StrEnum
 
 from matcheval.errors import InputError
 
+# The paper's settings; config.yaml has the same, a test sees to it.
+EPSILON = 0.005
+N_SEEDS = 10
+
 # Names of models, datasets, pairs and studies become parts of file names.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 

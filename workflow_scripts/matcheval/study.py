@@ -13,6 +13,7 @@ from matcheval.errors import InputError
 from matcheval.settings import Criterion, Pair, check_epsilon
 
 PREDICTIONS_KIND = "predictions"
+PREDICTION_SUFFIXES = (".parquet", ".csv", ".npz")
 # Folders of the results that studies share, and no study can be named after.
 SHARED_FOLDERS = ("benchmarks", "checkpoints", "datasets", "logs", "predictions")
 
@@ -105,6 +106,23 @@ class Study:
             return f"{self.results}/predictions/{dataset}/{model}.parquet"
         return str(spec.options["files"]).replace("{model}", model)
 
+    @property
+    def compared(self) -> list[str]:
+        """Names of the sets that are in a pair."""
+        pairs = self.pairs.values()
+        return sorted({name for pair in pairs for name in (pair.original, pair.replication)})
+
+    def own_files_state(self, pair: str, models: Iterable[str]) -> list[tuple[int, int]]:
+        """Size and time of the user's own prediction files of a pair.
+
+        A parameter of the rules that read them: a file that is replaced by an older one is
+        another file, which its time alone does not tell Snakemake.
+        """
+        both = (self.pairs[pair].original, self.pairs[pair].replication)
+        own = [name for name in both if not self.datasets[name].has_images]
+        files = [Path(self.predictions_file(name, model)) for model in models for name in own]
+        return [(file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+
     def inference_files(self, dataset: str, model: str) -> list[str]:
         """All that is wanted of a model's inference on a dataset: predictions, and what else."""
         predictions = self.predictions_file(dataset, model)
@@ -166,13 +184,13 @@ def load_study(
         training=config.get("training", {}),
         criteria=tuple(map(Criterion, matching["criteria"])),
         epsilon=check_epsilon(matching["epsilon"]),
-        seeds=tuple(range(matching["seeds"])),
-        models_per_job=matching["models_per_job"],
+        seeds=tuple(range(int(matching["seeds"]))),
+        models_per_job=int(matching["models_per_job"]),
         inference=config["inference"],
         formats=tuple(figures["formats"]),
         reliability_models=tuple(figures["reliability_models"]),
         save_pairs=tuple(config["save_pairs"]),
-        reliability_bins=figures["reliability_bins"],
+        reliability_bins=int(figures["reliability_bins"]),
     )
     _check_pairs(study)
     _check_chosen_models(study)
@@ -191,7 +209,9 @@ def _check_pairs(study: Study) -> None:
                 file="configuration",
                 field=f"pairs.{pair.name}",
             )
-        pair.source_is_original(1, 1)
+        if pair.source is not None:
+            both = dict.fromkeys((pair.original, pair.replication))
+            _known(pair.source, both, f"pairs.{pair.name}.source", "set of the pair")
 
 
 def _check_chosen_models(study: Study) -> None:
@@ -204,8 +224,9 @@ def _check_chosen_models(study: Study) -> None:
 
 
 def _check_training(study: Study) -> None:
+    has_images = any(study.datasets[name].has_images for name in study.compared)
     trained = [model.name for model in study.models.values() if model.recipe is not None]
-    if trained and not study.training:
+    if trained and has_images and not study.training:
         raise InputError(
             f"models are to be trained ({trained[0]}, ...), and on what is not said",
             file="configuration",
@@ -223,9 +244,16 @@ def _check_training(study: Study) -> None:
 
 def _check_predictions(study: Study) -> None:
     """Every model must come to its predictions: by inference, or from a file that is there."""
-    compared = {name for pair in study.pairs.values() for name in (pair.original, pair.replication)}
-    for dataset in sorted(compared):
+    for dataset in study.compared:
         field = f"datasets.{dataset}"
+        file = Path(study.predictions_file(dataset, "model"))
+        if file.suffix not in PREDICTION_SUFFIXES:
+            raise InputError(
+                f"'{file.suffix}' is no kind of prediction file",
+                file="configuration",
+                field=f"{field}.files",
+                remedy=f"Use {', '.join(PREDICTION_SUFFIXES)}",
+            )
         for model in study.models.values():
             if study.datasets[dataset].has_images:
                 if model.recipe is None:

@@ -25,7 +25,8 @@ class GapSummary:
     n_narrower : int
         Models whose matched gap is narrower: |mean matched gap| < |gap|.
     gap, matched_gap : float
-        Mean over the models of |gap| and of |mean matched gap|, the latter's models only.
+        Mean over the models of |gap| and of |mean matched gap|, both of the models that have a
+        matched gap; if none has, `gap` is of all models.
     fraction_unmatched, unmatched_accuracy_target : float
         Means over models.
     largest_sem : float
@@ -67,7 +68,7 @@ def summarize_gaps(table: pd.DataFrame) -> GapSummary:
         n_seeds=int(table["n_seeds"].min()),
         n_undefined=len(table) - len(defined),
         n_narrower=int((matched_gap < gap).sum()),
-        gap=float(gap.mean()),
+        gap=float((gap if len(gap) else table["gap"].abs()).mean()),
         matched_gap=float(matched_gap.mean()),
         fraction_unmatched=float(table["fraction_unmatched_mean"].mean()),
         unmatched_accuracy_target=float(table["unmatched_accuracy_target_mean"].mean()),
@@ -75,15 +76,17 @@ def summarize_gaps(table: pd.DataFrame) -> GapSummary:
     )
 
 
-def write_summary(study: str, summaries: Sequence[GapSummary]) -> str:
+def write_summary(title: str, summaries: Sequence[GapSummary]) -> str:
     """Write the page as Markdown: a statement and a table row per pair and criterion."""
     lines = [
-        f"# Study `{study}`: accuracy gaps before and after matching",
+        f"# {title}: accuracy gaps before and after matching",
         "",
         "Matched evaluation protocol (Anzaku et al. 2022, arXiv 2209.01848). A gap is accuracy on "
         "the original set minus accuracy on its replication, in percentage points; figures are "
         "means over models of the gap's size. A matched gap compares subsets on which the model "
-        "reports the same confidence (under criterion 1, for the same predicted label).",
+        "reports the same confidence (under criterion 1, for the same predicted label). Standard "
+        "errors (SEM) are over the seeds of the matching; the sampling error of the test sets "
+        "comes on top.",
         "",
         *(f"- {_statement(summary)}" for summary in summaries),
         "",
@@ -107,20 +110,28 @@ def _statement(s: GapSummary) -> str:
     roles = f"(`{s.original}` against `{s.replication}`, source `{s.source}`)"
     where = f"**{s.pair}**, {Criterion(s.criterion).description} {roles}"
     if not compared:
-        return f"{where}: nothing matched.{undefined}"
-    direction = "narrower" if s.relative_narrowing > 0 else "wider"
+        return f"{where}: nothing matched; the plain gap is {_points(s.gap)} points.{undefined}"
     return (
-        f"{where}: over {compared} models the matched gap is {_percent(abs(s.relative_narrowing))} "
-        f"{direction} than the plain gap, {_points(s.matched_gap)} against {_points(s.gap)} "
-        f"points, and narrower for {s.n_narrower} of the {compared} models.{undefined}"
+        f"{where}: over {compared} model{'s' * (compared > 1)} the matched gap is {_change(s)} "
+        f"the plain gap, {_points(s.matched_gap)} against {_points(s.gap)} points, and narrower "
+        f"for {s.n_narrower} of {compared}.{undefined}"
     )
+
+
+def _change(s: GapSummary) -> str:
+    if s.matched_gap == s.gap:
+        return "as wide as"
+    if not s.gap:
+        return "wider than"
+    direction = "narrower" if s.matched_gap < s.gap else "wider"
+    return f"{_percent(abs(s.relative_narrowing))} {direction} than"
 
 
 def _row(s: GapSummary) -> str:
     cells = [
         s.pair,
         s.criterion,
-        f"{s.n_models}",
+        f"{s.n_models - s.n_undefined} of {s.n_models}" if s.n_undefined else f"{s.n_models}",
         f"{s.n_seeds}",
         f"{s.epsilon:g}",
         _points(s.gap),

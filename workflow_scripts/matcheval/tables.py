@@ -1,7 +1,7 @@
 """Tables with a declared schema: what each column is, in which unit, checked before writing."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,13 +113,31 @@ def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
         return pq.read_table(path, use_threads=False)
     except FileNotFoundError as error:
         raise InputError("no such file", file=path) from error
+    except PermissionError as error:
+        raise InputError("no permission to read it", file=path) from error
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(
             f"not a readable Parquet file, truncated perhaps ({reason})",
             file=path,
-            remedy="Delete it and make it again",
+            remedy="If the workflow made it, delete it and run again",
         ) from error
+
+
+def check_suffix(path: str | os.PathLike[str]) -> str:
+    """Return the suffix of a table that can be written, `.parquet` or `.csv`.
+
+    Raises
+    ------
+    InputError
+        If it is another.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in _WRITERS:
+        raise InputError(
+            f"cannot write '{suffix}' tables", file=path, remedy=f"Use {' or '.join(_WRITERS)}"
+        )
+    return suffix
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
@@ -128,17 +146,18 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     InputError
-        If the suffix is neither `.parquet` nor `.csv`.
+        If the suffix is neither `.parquet` nor `.csv`, or the place cannot be written to.
     """
-    writers = {".parquet": _write_parquet, ".csv": pa_csv.write_csv}
-    suffix = Path(path).suffix.lower()
-    if suffix not in writers:
-        raise InputError(
-            f"cannot write '{suffix}' tables", file=path, remedy="Use .parquet or .csv"
-        )
+    write = _WRITERS[check_suffix(path)]
     with whole_file(path) as partial:
-        writers[suffix](table, partial)
+        write(table, partial)
 
 
 def _write_parquet(table: pa.Table, path: Path) -> None:
     pq.write_table(table, path, compression="zstd")
+
+
+_WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {
+    ".parquet": _write_parquet,
+    ".csv": pa_csv.write_csv,
+}

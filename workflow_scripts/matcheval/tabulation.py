@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.errors import InputError
-from matcheval.schemas import MODEL_TABLE
+from matcheval.schemas import MODEL_TABLE, join_runs
 from matcheval.tables import TableSchema
 
 
@@ -32,12 +32,11 @@ def tabulate_runs(runs: Sequence[pa.Table]) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If there are no runs, or they mix pairs, criteria or epsilons, or repeat a model's seed.
+        If there are no runs, or they mix pairs, criteria, epsilons, sources or datapoints, or
+        repeat a model's seed.
     """
-    if not runs:
-        raise InputError("no runs to tabulate")
-    frame = pa.concat_tables(runs).to_pandas()
-    for column in ("pair", "criterion", "epsilon"):
+    frame = join_runs(runs).to_pandas()
+    for column in ("pair", "criterion", "epsilon", "source"):
         if len(set(frame[column])) != 1:
             raise InputError(f"runs of several: {sorted(frame[column].unique())}", field=column)
     repeated = frame[frame.duplicated(["model", "seed"])]
