@@ -11,6 +11,7 @@ from scipy import stats
 
 import reference
 from helpers import predictions, simulate
+from matcheval import matching
 from matcheval.errors import InputError
 from matcheval.matching import UNMATCHED, match, plan_matching, run_generator
 from matcheval.settings import Criterion
@@ -235,6 +236,21 @@ def test_ties_are_broken_by_dataset_order_before_the_dice():
     """Equal probabilities keep dataset order, so a result is the same on every machine."""
     plan = plan_matching(predictions([1.0] * 5 + [0.5]), predictions([1.0]), PROBABILITY)
     assert plan.source_order.tolist() == [5, 0, 1, 2, 3, 4]
+
+
+def test_without_a_place_for_the_compilers_cache(monkeypatch):
+    """A read-only installation compiles anew in each process, and works."""
+    calls = []
+
+    def njit(*, cache=False, **options):
+        calls.append(cache)
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return lambda function: function
+
+    monkeypatch.setattr(matching, "njit", njit)
+    assert matching._compiled()(len) is len
+    assert calls == [True, False]
 
 
 def test_a_run_draws_one_number_per_target():
