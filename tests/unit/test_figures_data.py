@@ -10,6 +10,7 @@ from matcheval.comparisons import Comparison
 from matcheval.errors import InputError
 from matcheval.figures.binning import reliability_curve
 from matcheval.figures.subsets import Role, reliability_data, split_subsets
+from matcheval.protocol import comparison_pairs, comparison_runs
 from matcheval.schemas import PAIRS
 from matcheval.settings import Criterion, Pair
 
@@ -135,9 +136,9 @@ def test_subsets_agree_with_the_runs(replication_is_larger):
     comparison = Comparison("m", Pair("p", "o", "r"), original, replication)
     seeds = [0, 3]
     arguments = (Criterion.LABEL_PROBABILITY, 0.005, seeds)
-    data = reliability_data(comparison, comparison.pairs(*arguments), *arguments)
+    data = reliability_data(comparison, comparison_pairs(comparison, *arguments), *arguments)
     assert data.subsets[0].dataset == ("r" if replication_is_larger else "o")
-    runs = comparison.run(*arguments).to_pandas()
+    runs = comparison_runs(comparison, *arguments).to_pandas()
     for role in Role:
         subset = data.subsets[list(Role).index(role)]
         name = role.value.replace(" ", "_")

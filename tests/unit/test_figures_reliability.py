@@ -12,6 +12,7 @@ from matcheval.comparisons import Comparison
 from matcheval.figures.reliability import plot_reliability
 from matcheval.figures.subsets import Role, reliability_data
 from matcheval.predictions import write_predictions
+from matcheval.protocol import comparison_pairs
 from matcheval.settings import Criterion
 from matcheval.tables import write_table
 
@@ -21,7 +22,7 @@ def comparison_of(original, replication):
 
 
 def data_of(comparison, seeds=(0, 1, 2), criterion=Criterion.PROBABILITY):
-    pairs = comparison.pairs(criterion, 0.005, seeds)
+    pairs = comparison_pairs(comparison, criterion, 0.005, seeds)
     return reliability_data(comparison, pairs, criterion, 0.005, seeds)
 
 
@@ -116,7 +117,8 @@ def test_adapter_of_reliability(tmp_path):
     for origin, path in zip((comparison.original, comparison.replication), files, strict=True):
         write_predictions(origin, path)
     seeds = [0, 1]
-    write_table(comparison.pairs(Criterion.PROBABILITY, 0.005, seeds), tmp_path / "pairs.parquet")
+    pairs = comparison_pairs(comparison, Criterion.PROBABILITY, 0.005, seeds)
+    write_table(pairs, tmp_path / "pairs.parquet")
     reliability_door.main(
         model="net.a1",
         pair=dataclasses.asdict(PAIR),

@@ -85,7 +85,7 @@ def test_code_of_a_figure(small):
 
 
 def test_code_of_the_summary(small):
-    small.edit("workflow_scripts/matcheval/summaries.py", "# Study", "# The study")
+    small.edit("workflow_scripts/matcheval/summaries.py", "gaps before", "gaps, before")
     assert jobs(small.plan()) == {"write_summary": 1}
 
 
