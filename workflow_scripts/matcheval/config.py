@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from matcheval.errors import InputError
 
 # What a study of one's own inherits from the default study: how, and not what, to compute.
-SETTINGS = ("results", "matching", "inference", "figures", "save_pairs")
+SETTINGS = ("results", "matching", "inference", "figures", "save_pairs", "replication")
 
 
 def complete_config(
@@ -60,6 +60,7 @@ def complete_config(
     # The default study's chosen models are its own.
     settings["figures"] = settings["figures"] | {"reliability_models": []}
     settings["save_pairs"] = []
+    settings["replication"] = settings["replication"] | {"fit_without": []}
     return _merged(settings, given)
 
 
