@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MARGIN = 0.04  # of the range shown, on the scale, around points and intervals
-_NOTE_CHARACTERS = 62  # in a line
+_NOTE_CHARACTERS = 66  # in a line
 _MOST_NAMED = 6
 _MOST_TICKS = 8
 # Ticks of probit axes, in percent; of these, what lies within the limits and not too close.
@@ -73,7 +73,7 @@ def plot_replication(
         raise InputError(f"the fit is on the {fit['scale']} scale, not {scale.value}")
     drawn = _drawable(results, scale)
     with style():
-        figure = new_figure(COLUMN_WIDTH, COLUMN_WIDTH + 0.95)  # room for legend and note
+        figure = new_figure(COLUMN_WIDTH, COLUMN_WIDTH + 0.75)  # room for title, legend and note
         axes = figure.add_subplot()
         if scale is Scale.PROBIT:
             _set_probit(axes)
@@ -87,6 +87,8 @@ def plot_replication(
         axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
         _set_ticks(axes, scale, low, high)
         _label(axes, results)
+        models = "1 model" if len(results) == 1 else f"{len(results)} models"
+        figure.suptitle(f"{results['pair'].iloc[0]}: {models}, a point each")
         legend_above(axes, ncols=2)
         set_note(figure, _note(results, fit, len(results) - len(drawn)))
     return figure
@@ -209,7 +211,7 @@ def _label(axes: "Axes", results: pd.DataFrame) -> None:
 
 def _note(results: pd.DataFrame, fit: pd.Series, n_hidden: int) -> str:
     """What the figure does not show by itself: the models fitted, and those that are not."""
-    parts = [f"{fit['n_models']} models fitted on the {fit['scale']} scale"]
+    parts = [f"Fitted: {fit['n_models']} models"]
     left_out = fit["left_out"].split()
     if left_out:
         parts[0] += f", without {_named(left_out)}"
@@ -219,8 +221,7 @@ def _note(results: pd.DataFrame, fit: pd.Series, n_hidden: int) -> str:
         parts.append(f"{_named(extreme)}, at 0 or 100 %, {did}" + (", not shown" * bool(n_hidden)))
     if (results["n_original"] > 0).all() and (results["n_replication"] > 0).all():
         parts.append(f"bars: {100 * fit['confidence']:g} % Clopper-Pearson intervals")
-    note = f"{results['pair'].iloc[0]}: {'; '.join(parts)}."
-    return textwrap.fill(note, _NOTE_CHARACTERS)
+    return textwrap.fill(f"{'; '.join(parts)}.", _NOTE_CHARACTERS)
 
 
 def _named(models: list[str]) -> str:

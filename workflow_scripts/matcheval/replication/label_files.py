@@ -51,15 +51,15 @@ def count_hits(
         If rows and labels differ in number, a class is out of range or twice in a row, or the
         columns seem to come least probable first.
     """
-    rows = classes[:, None] if classes.ndim == 1 else classes
-    if labels.ndim != 1 or len(rows) != len(labels) or not len(labels) or classes.ndim > 2:
+    if labels.ndim != 1 or not len(labels) or classes.shape[:1] != labels.shape or classes.ndim > 2:
         raise InputError(
             f"classes of shape {classes.shape} for labels of shape {labels.shape}",
             file=file,
             remedy="Give a row per datapoint, in the order of the labels",
         )
-    _check_range(rows, file, "class", n_classes)
+    rows = classes[:, None] if classes.ndim == 1 else classes
     _check_range(labels[:, None], file, "label", n_classes)
+    _check_range(rows, file, "class", n_classes)
     _check_repeats(rows, file)
     if is_reversed:
         rows = rows[:, ::-1]
