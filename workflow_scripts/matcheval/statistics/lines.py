@@ -15,9 +15,6 @@ from matcheval.statistics.intervals import FloatArray, Interval, check_level
 MIN_MODELS = 3
 RESAMPLES = 100_000
 SEED = 720257663  # of the authors' code
-_BLOCK = 1 << 18  # values resampled at a time: a few MiB, which the processor's cache holds
-# Below this part of the models' own spread, a resample is looked at for being a single x.
-_SUSPICIOUS = 1e-6
 
 
 @dataclass(frozen=True)
@@ -99,20 +96,18 @@ def bootstrap_lines(
 
     Notes
     -----
-    Work is O(resamples · n_models), memory O(resamples): models are drawn in blocks.
+    Work is O(resamples · n_models), memory O(resamples + n_models).
     """
     x, y = _checked(x, y)
     if resamples < 1:
         raise InputError(f"{resamples} resamples", field="resamples", remedy="Give at least 1")
-    generator = np.random.RandomState(seed)
+    # Imported when needed, for it brings the compiler.
+    from matcheval.statistics.resampling import fit_resamples
+
+    state = np.random.RandomState(seed).get_state(legacy=False)["state"]["key"]
     centre_x, centre_y = x.mean(), y.mean()
-    dx, dy = x - centre_x, y - centre_y  # small numbers lose fewer digits
-    rows = max(1, _BLOCK // len(x))
     slope, offset = np.empty(resamples), np.empty(resamples)
-    for start in range(0, resamples, rows):
-        block = slice(start, min(start + rows, resamples))
-        drawn = generator.randint(0, len(x), (block.stop - block.start, len(x)))
-        slope[block], offset[block] = _fit_rows(dx, dy, drawn)
+    fit_resamples(state, x - centre_x, y - centre_y, slope, offset)
     kept = ~np.isnan(slope)
     if not kept.any():
         raise InputError("no resample of the models determines a line", field="resamples")
@@ -147,22 +142,6 @@ def confidence_region(lines: BootstrapLines, grid: FloatArray, level: float = 0.
     bounds = [percentile_interval(lines.offset + lines.slope * x, level) for x in grid]
     low, high = np.array(bounds, dtype=np.float64).reshape(-1, 2).T
     return Interval(low, high)
-
-
-def _fit_rows(
-    x: FloatArray, y: FloatArray, drawn: npt.NDArray[np.int_]
-) -> tuple[FloatArray, FloatArray]:
-    """Slopes and offsets of the rows of models drawn; NaN where all x of a row are equal."""
-    xs, ys = x[drawn], y[drawn]
-    mean_x, mean_y = xs.mean(axis=1), ys.mean(axis=1)
-    xs -= mean_x[:, None]
-    square = np.einsum("ij,ij->i", xs, xs)
-    product = np.einsum("ij,ij->i", xs, ys)  # sums of xs are 0, so that ys need no centring
-    suspicious = np.flatnonzero(square <= _SUSPICIOUS * (x @ x))
-    single = suspicious[np.ptp(x[drawn[suspicious]], axis=1) == 0]
-    square[single] = np.nan
-    slope = product / square
-    return slope, mean_y - slope * mean_x
 
 
 def _checked(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
