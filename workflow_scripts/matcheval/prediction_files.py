@@ -59,8 +59,10 @@ def read_predictions(path: str | os.PathLike[str], n_classes: int | None = None)
     columns, metadata = readers[path.suffix.lower()](path)
     if {"label", "prediction"} <= set(columns) and "probability" not in columns:
         raise InputError(
-            "column probability missing: labels only", file=path, remedy=_LABELS_ONLY
-        )  # fmt: skip
+            f"column probability missing; found {', '.join(columns)}",
+            file=path,
+            remedy=_LABELS_ONLY,
+        )
     return check_predictions(columns, file=path, n_classes=n_classes, metadata=metadata)
 
 
