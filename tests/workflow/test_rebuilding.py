@@ -96,7 +96,7 @@ def test_settings_of_the_fits(small):
 
 
 def test_code_of_the_bootstrap(small):
-    small.edit("workflow_scripts/matcheval/statistics/lines.py", "1 << 18", "1 << 17")
+    small.edit("workflow_scripts/matcheval/statistics/resampling.py", "= 1e-6", "= 1e-7")
     assert jobs(small.plan()) == {"fit_replication": 1, "plot_replication": 2}
 
 
