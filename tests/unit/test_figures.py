@@ -180,21 +180,22 @@ def test_matched_accuracy_names_what_it_shows():
     assert texts_of(unmatched.get_legend()) == ["unmatched of Known (n = 12,000)"]
 
 
-def test_models_are_named_once_up_to_sixty_and_numbered_beyond():
-    table = model_table(60)
+def test_models_are_named_up_to_thirty_and_numbered_beyond():
+    table = model_table(30)
     ranked = table.sort_values("accuracy_original", ascending=False)["model"].tolist()
     figure = plot_matched_accuracy(table)
     draw(figure)
-    *above, lowest = figure.axes
-    labels = lowest.get_xticklabels()
-    assert [label.get_text() for label in labels] == ranked
-    boxes = [label.get_window_extent() for label in labels]
-    assert all(one.x1 <= other.x0 for one, other in itertools.pairwise(boxes))
-    for axes in above:
-        assert not any(label.get_visible() for label in axes.get_xticklabels())
-        assert axes.get_xlabel() == ""
-    lowest = plot_matched_accuracy(model_table(61)).axes[-1]
-    assert lowest.get_xticks().tolist() == [1, 10, 20, 30, 40, 50, 60]
+    left, upper_right, lower_right = figure.axes
+    for axes in (left, lower_right):
+        labels = axes.get_xticklabels()
+        assert [label.get_text() for label in labels] == ranked
+        boxes = [label.get_window_extent() for label in labels]
+        assert all(one.x1 <= other.x0 for one, other in itertools.pairwise(boxes))
+    assert not any(label.get_visible() for label in upper_right.get_xticklabels())
+    assert upper_right.get_xlabel() == ""
+    assert upper_right.get_xlim() == lower_right.get_xlim()
+    lowest = plot_matched_accuracy(model_table(31)).axes[-1]
+    assert lowest.get_xticks().tolist() == [1, 10, 20, 30]
     assert lowest.get_xlabel() == "Model, by rank in accuracy on Known"
     lowest = plot_matched_accuracy(model_table(278)).axes[-1]
     assert lowest.get_xticks().tolist() == [1, *range(25, 276, 25)]
@@ -222,7 +223,7 @@ def test_many_models_are_points_about_a_running_median():
         assert series.get_linestyle() == "None"
         assert series.get_markersize() < 2
     assert "Lines: running medians of 15 models" in figure.get_supxlabel()
-    assert "medians" not in plot_matched_accuracy(model_table(60)).get_supxlabel()
+    assert "medians" not in plot_matched_accuracy(model_table(30)).get_supxlabel()
 
 
 def test_running_median_by_hand():
@@ -311,7 +312,7 @@ def test_models_without_a_match_leave_gaps_and_a_note(n_models):
 
 def test_nothing_matched_at_all_and_one_seed():
     draw(plot_matched_accuracy(model_table(3, unmatched=(0, 1, 2))))
-    figure = plot_matched_accuracy(model_table(40, n_seeds=1))
+    figure = plot_matched_accuracy(model_table(30, n_seeds=1))
     draw(figure)
     assert figure.get_suptitle().endswith("1 seed")
     assert figure.get_supxlabel() == ""

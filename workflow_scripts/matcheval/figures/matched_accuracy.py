@@ -32,17 +32,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_NAMED_MODELS = 60
+MOST_NAMED_MODELS = 30
 RUNNING_MEDIAN = 15  # models
-_LONGEST_NAME = 34
-_LONGEST_ENTRY_OF_TWO = 54  # characters of a legend's entry that leave room for one beside it
+_LONGEST_NAME = 34  # of a model
+_LONGEST_SET = 20
 _NOTE_CHARACTERS = 125  # in a line
-_PANEL_HEIGHTS = (1.75, 1.2, 0.7)  # inches
+_RIGHT_HEIGHTS = (1.7, 0.75)  # inches: differences, unmatched; on the left one panel as high
 _AROUND_PANELS = 1.75  # inches of titles, legends and labels, without the models' names
 _INCHES_PER_CHARACTER = 0.052
 _INCHES_PER_LINE = 0.13
-_NAME_SIZE, _SMALL_NAME_SIZE = 6.0, 5.2  # points
-_MOST_MODELS_IN_FULL_SIZE = 45
+_NAME_SIZE = 6.0  # points
 _FAINT = 0.3
 _ORIGINS = {
     "original": (ORIGINAL, MATCHED_ORIGINAL),
@@ -71,13 +70,13 @@ def plot_matched_accuracy(table: pd.DataFrame) -> "Figure":
     Returns
     -------
     matplotlib.figure.Figure
-        Three panels over the same models: accuracies in percent; accuracy differences, original
-        minus replication, in percentage points; the fraction of targets left unmatched in
-        percent. Models are ordered from most to least accurate on the original set. Up to 60
-        have their name and a marker; more are small points by rank, and lines are running medians
-        of 15 neighbours. About what depends on seeds, ±1 standard deviation over them; about a
-        difference of zero, the `sampling_range`. Where nothing matched, series have gaps and a
-        note names the models.
+        On the left accuracies in percent; on the right accuracy differences, original minus
+        replication, in percentage points, and below them the fraction of targets left unmatched
+        in percent; all over the same models. Models are ordered from most to least accurate on
+        the original set. Up to 30 have their name and a marker; more are small points by rank,
+        and lines are running medians of 15 neighbours. About what depends on seeds, ±1 standard
+        deviation over them; about a difference of zero, the `sampling_range`. Where nothing
+        matched, series have gaps and a note names the models.
 
     Raises
     ------
@@ -99,13 +98,18 @@ def plot_matched_accuracy(table: pd.DataFrame) -> "Figure":
     if names is not None:
         room += _INCHES_PER_CHARACTER * max(map(len, names))
     with style():
-        figure = new_figure(2 * COLUMN_WIDTH, sum(_PANEL_HEIGHTS) + room)
-        accuracies, gaps, unmatched = figure.subplots(3, sharex=True, height_ratios=_PANEL_HEIGHTS)
-        _draw_accuracies(accuracies, table)
-        _draw_gaps(gaps, table)
-        _draw_unmatched(unmatched, table)
-        _label_models(unmatched, table, names)
-        figure.align_ylabels()
+        figure = new_figure(2 * COLUMN_WIDTH, sum(_RIGHT_HEIGHTS) + room)
+        panels = figure.subplot_mosaic(
+            [["accuracies", "gaps"], ["accuracies", "unmatched"]], height_ratios=_RIGHT_HEIGHTS
+        )
+        _draw_accuracies(panels["accuracies"], table)
+        _draw_gaps(panels["gaps"], table)
+        _draw_unmatched(panels["unmatched"], table)
+        for panel in panels.values():
+            _label_models(panel, table, names)
+        panels["gaps"].tick_params(labelbottom=False)
+        panels["gaps"].set_xlabel("")
+        figure.align_ylabels([panels["gaps"], panels["unmatched"]])
         figure.suptitle(_title(table))
         set_note(figure, note)
     return figure
@@ -114,7 +118,7 @@ def plot_matched_accuracy(table: pd.DataFrame) -> "Figure":
 def _draw_accuracies(axes: "Axes", table: pd.DataFrame) -> None:
     matched = _matched_counts(table)
     for origin, (series, matched_series) in _ORIGINS.items():
-        name = f"{table[origin].iloc[0]} ({_role(table, origin)})"
+        name = f"{_set(table, origin)} ({_role(table, origin)})"
         n = count(table[f"n_{origin}"].iloc[0])
         _draw(axes, table, f"accuracy_{origin}", series, f"{name}, all (n = {n})")
         _draw(
@@ -126,8 +130,7 @@ def _draw_accuracies(axes: "Axes", table: pd.DataFrame) -> None:
             has_seeds=True,
         )
     axes.set_ylabel("Accuracy (%)")
-    longest = max(map(len, axes.get_legend_handles_labels()[1]))
-    legend_above(axes, ncols=2 if longest <= _LONGEST_ENTRY_OF_TWO else 1)
+    legend_above(axes)
     set_round_ticks(axes, 6)
 
 
@@ -152,8 +155,7 @@ def _draw_gaps(axes: "Axes", table: pd.DataFrame) -> None:
     axes.set_ylabel("Difference\n(percentage points)")
     legend_above(
         axes,
-        ncols=3,
-        title=f"Accuracy on {table['original'].iloc[0]} − on {table['replication'].iloc[0]}",
+        title=f"Accuracy on {_set(table, 'original')} − on {_set(table, 'replication')}",
         alignment="left",
         title_fontsize=6.5,
     )
@@ -164,7 +166,7 @@ def _draw_unmatched(axes: "Axes", table: pd.DataFrame) -> None:
     alone = replace(UNMATCHED, line="-")  # in a panel of its own
     target = _target(table)
     n = count(table[f"n_{target}"].iloc[0])
-    label = f"unmatched of {table[target].iloc[0]} (n = {n})"
+    label = f"unmatched of {_set(table, target)} (n = {n})"
     _draw(axes, table, "fraction_unmatched", alone, label, has_seeds=True)
     axes.set_ylabel("Unmatched\ntargets (%)")
     highest = table["fraction_unmatched_mean"] + table["fraction_unmatched_std"].fillna(0)
@@ -202,10 +204,9 @@ def _draw(
 
 def _label_models(axes: "Axes", table: pd.DataFrame, names: list[str] | None) -> None:
     """Label the x axis with the models' names, or if those are not given with their ranks."""
-    original, n = table["original"].iloc[0], len(table)
+    original, n = _set(table, "original"), len(table)
     if names is not None:
-        size = _NAME_SIZE if n <= _MOST_MODELS_IN_FULL_SIZE else _SMALL_NAME_SIZE
-        axes.set_xticks(range(1, n + 1), names, rotation=90, fontsize=size)
+        axes.set_xticks(range(1, n + 1), names, rotation=90, fontsize=_NAME_SIZE)
         axes.set_xlabel(f"Model, most accurate on {original} first")
     else:
         step = 10 if n <= 120 else 25 * -(-n // 300)
@@ -228,11 +229,15 @@ def _role(table: pd.DataFrame, origin: str) -> str:
     return "target" if origin == _target(table) else "source"
 
 
-def _shortened(name: str) -> str:
-    """Cut the middle out of a very long name; both ends tell models apart."""
-    if len(name) <= _LONGEST_NAME:
+def _set(table: pd.DataFrame, origin: str) -> str:
+    return _shortened(str(table[origin].iloc[0]), _LONGEST_SET)
+
+
+def _shortened(name: str, longest: int = _LONGEST_NAME) -> str:
+    """Cut the middle out of a very long name; both ends tell names apart."""
+    if len(name) <= longest:
         return name
-    half = _LONGEST_NAME // 2
+    half = longest // 2
     return f"{name[: half - 1]}…{name[-half:]}"
 
 
