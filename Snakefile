@@ -3,6 +3,7 @@
 #   snakemake --cores all                                   the default study, `digits`
 #   snakemake --cores all --configfile studies/mine.yaml    a study of one's own
 #   snakemake --cores all predictions | matched | tables | figures    up to a stage
+#   snakemake --cores all replication                       intervals, ranks and fits over the models
 #
 # Stages are files in rules/, logic is the library in workflow_scripts/matcheval/.
 from snakemake.utils import min_version
@@ -20,6 +21,7 @@ include: "rules/inference.smk"
 include: "rules/matching.smk"
 include: "rules/tables.smk"
 include: "rules/figures.smk"
+include: "rules/replication.smk"
 
 
 localrules:
@@ -28,6 +30,7 @@ localrules:
     matched,
     tables,
     figures,
+    replication,
 
 
 # Predictions and matched runs are asked for by name, so that one that was deleted is made again.
@@ -38,6 +41,7 @@ rule all:
         rules.matched.input,
         rules.tables.input,
         rules.figures.input,
+        rules.replication.input,
 
 
 include: "rules/checks.smk"

@@ -10,6 +10,7 @@ rule check:
         matched=rules.matched.input,
         tables=rules.tables.input,
         figures=rules.figures.input,
+        replication=rules.replication.input,
     output:
         touch(f"{OWN}/checked"),
     log:
@@ -23,4 +24,5 @@ rule check:
         "Checking the results of the study"
     shell:
         "python -m pytest -p no:cacheprovider {input.checks[0]:q}"
-        " --results {input.matched:q} {input.tables:q} {input.figures:q} > {log:q} 2>&1"
+        " --results {input.matched:q} {input.tables:q} {input.figures:q}"
+        " {input.replication:q} > {log:q} 2>&1"

@@ -37,6 +37,8 @@ wildcard_constraints:
     pair="|".join(map(re.escape, STUDY.pairs)),
     criterion="|".join(STUDY.criteria),
     batch="[0-9]+",
+    top="[0-9]+",
+    scale="linear|probit",
 
 
 def dataset_files(name):
@@ -47,9 +49,9 @@ def dataset_files(name):
 
 
 def names_of(*wildcards):
-    """This study's values of wildcards, for `expand`."""
+    """This study's values of wildcards, for `expand`; pairs are those that can be matched."""
     values = {
-        "pair": list(STUDY.pairs),
+        "pair": STUDY.matched_pairs,
         "criterion": [criterion.value for criterion in STUDY.criteria],
         "format": list(STUDY.formats),
     }

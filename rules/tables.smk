@@ -48,4 +48,4 @@ rule write_summary:
 rule tables:
     input:
         expand(rules.tabulate_runs.output, **names_of("pair", "criterion")),
-        rules.write_summary.output,
+        rules.write_summary.output if STUDY.matched_pairs else [],

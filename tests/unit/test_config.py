@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from matcheval.config import check_config, complete_config, read_yaml
+from matcheval.dataset_specs import SUFFIXES
 from matcheval.datasets import KIND_VERSIONS, KINDS
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
@@ -59,6 +60,7 @@ class TestDefaultStudy:
         """From the command line, or from YAML, which takes 1e-3 for text."""
         study = load(matching={"epsilon": "1e-3", "seeds": "3"})
         assert (study.epsilon, study.seeds) == (0.001, (0, 1, 2))
+        assert load(replication={"top": ["1", "5"]}).replication.top == (1, 5)
 
     def test_the_library_and_the_command_line_have_the_same_defaults(self):
         matching = yaml.safe_load(DEFAULTS.read_text())["matching"]
@@ -69,7 +71,7 @@ class TestDefaultStudy:
         schema = json.loads(SCHEMA.read_text())
         config = yaml.safe_load(DEFAULTS.read_text())
         assert set(config) == set(schema["properties"])
-        for section in ("matching", "inference", "figures", "training"):
+        for section in ("matching", "inference", "figures", "training", "replication"):
             assert set(config[section]) == set(schema["properties"][section]["properties"])
 
 
@@ -134,6 +136,10 @@ BAD = [
     ({"models": "missing.csv"}, "missing.csv: no such model catalogue"),
     ({"inference": {"device": "gpu"}}, "'gpu' is none of cpu, cuda, mps, auto"),
     ({"training": {"train": "nope"}}, "'training.train': unknown dataset 'nope'"),
+    ({"replication": {"confidence": 1}}, "replication.confidence"),
+    ({"replication": {"scales": ["logit"]}}, "'logit' is none of linear, probit"),
+    ({"replication": {"extremes": "drop"}}, "'drop' is none of leave_out, clip"),
+    ({"replication": {"fit_without": ["nope"]}}, "'replication.fit_without': unknown model 'nope'"),
     ({"study": "predictions"}, "'study': 'predictions' is a name of the results folder itself"),
 ]
 
@@ -212,6 +218,50 @@ class TestBadOwnStudy:
         config["datasets"]["new"] = {"kind": "digits", "part": "known"}
         self.refuse(config, "model 'm.v1' is of kind 'predictions' and cannot be run on it")
 
+    def test_labels_of_published_results(self, tmp_path):
+        config = own_study(tmp_path)
+        labels = {"kind": "labels", "files": f"{tmp_path}/new/{{model}}.json", "classes": 10}
+        config["datasets"]["new"] = labels | {"labels": "nope.npy"}
+        self.refuse(config, "'datasets.new.labels': no labels at nope.npy")
+        (tmp_path / "labels.npy").touch()
+        config["datasets"]["new"] = labels | {"labels": f"{tmp_path}/labels.npy"}
+        self.refuse(config, f"no predictions of model 'm.v1' at {tmp_path}/new/m.v1.json")
+        config["datasets"]["new"] = labels | {"files": "{model}.txt", "labels": "l.npy"}
+        self.refuse(config, "'.txt' is no kind of prediction file. Use .json, .npy")
+
+    def test_published_results_of_other_label_spaces(self, tmp_path):
+        config = own_study(tmp_path)
+        (tmp_path / "all.npz").touch()
+        archive = {"kind": "label_archive", "file": f"{tmp_path}/all.npz", "predictions": "p",
+                   "labels": "y"}  # fmt: skip
+        for name, classes in (("old", 10), ("new", 1000)):
+            config["datasets"][name] = archive | {"classes": classes}
+        self.refuse(config, "'pairs.both': 'old' has 10 classes, 'new' 1000")
+
+    def test_published_counts_need_the_number_of_datapoints(self, tmp_path):
+        config = own_study(tmp_path)
+        config["datasets"]["new"] = {
+            "kind": "accuracies", "file": "t.csv", "unit": "correct",
+            "columns": {"model": "name", "top1": "k"},
+        }  # fmt: skip
+        self.refuse(config, "'datasets.new': n missing")
+
+    def test_labels_alone_cannot_be_asked_for_pairs(self, tmp_path):
+        config = own_study(tmp_path, save_pairs=["n"])
+        (tmp_path / "all.npz").touch()
+        for name in ("old", "new"):
+            config["datasets"][name] = {
+                "kind": "label_archive", "file": f"{tmp_path}/all.npz", "predictions": "p",
+                "labels": "y",
+            }  # fmt: skip
+        self.refuse(config, "'save_pairs': no pair can be matched")
+        study = load(**(config | {"save_pairs": []}))
+        assert study.matched_pairs == []
+        assert study.fitted_scales == []  # two models determine no line
+        assert study.accuracy_files("old") == [f"{tmp_path}/all.npz"]
+        with pytest.raises(InputError, match="pair 'both' cannot be matched"):
+            study.predictions_of_pair("both", ["n"])
+
     def test_names_are_fit_for_files(self, tmp_path):
         self.refuse(own_study(tmp_path, study="a/b"), "'study'")
 
@@ -265,7 +315,7 @@ def test_the_default_study_fits_the_schema():
 def test_the_schema_knows_the_librarys_kinds_and_outputs():
     properties = json.loads(SCHEMA.read_text())["properties"]
     kinds = properties["datasets"]["additionalProperties"]["properties"]["kind"]["enum"]
-    assert set(kinds) == {*KINDS, "predictions"}
+    assert set(kinds) == {*KINDS, *SUFFIXES}
     assert set(KIND_VERSIONS) == set(KINDS)
     outputs = properties["inference"]["properties"]["outputs"]["items"]["enum"]
     assert {"predictions", *outputs} == set(OUTPUTS)

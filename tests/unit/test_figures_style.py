@@ -18,6 +18,7 @@ SETS = (look.ORIGINAL, look.MATCHED_ORIGINAL, look.REPLICATION, look.MATCHED_REP
 PANELS = {
     "accuracies, subsets": (*SETS, look.UNMATCHED),
     "differences": (look.GAP, look.MATCHED_GAP),
+    "replication": (look.MODELS, look.FITTED),
 }
 # Of linear RGB, as a deuteranope and a protanope see it; severity 1 of Machado et al. (2009).
 SIGHT = {
@@ -128,7 +129,7 @@ def test_other_formats_are_refused(tmp_path):
 def test_importing_the_figures_loads_nothing_heavy():
     modules = ", ".join(
         f"matcheval.figures.{name}"
-        for name in ("confidence", "matched_accuracy", "reliability", "saving")
+        for name in ("confidence", "matched_accuracy", "reliability", "replication", "saving")
     )
     heavy = {"matplotlib", "numba", "torch"}
     code = f"import sys, {modules}; sys.exit(len({heavy} & set(sys.modules)))"

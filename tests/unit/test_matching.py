@@ -11,7 +11,7 @@ from scipy import stats
 
 import reference
 from helpers import predictions, simulate
-from matcheval import matching
+from matcheval import compiling
 from matcheval.errors import InputError
 from matcheval.matching import UNMATCHED, match, plan_matching, run_generator
 from matcheval.settings import Criterion
@@ -248,8 +248,8 @@ def test_without_a_place_for_the_compilers_cache(monkeypatch):
             raise RuntimeError("cannot cache function: no locator available")
         return lambda function: function
 
-    monkeypatch.setattr(matching, "njit", njit)
-    assert matching._compiled()(len) is len
+    monkeypatch.setattr(compiling, "njit", njit)
+    assert compiling.compiled()(len) is len
     assert calls == [True, False]
 
 

@@ -11,6 +11,11 @@ from engine import Workflow, own_study
 AFTER_MATCHING = {
     "tabulate_runs": 2, "write_summary": 1, "plot_confidence": 1, "plot_matched_accuracy": 2,
 }  # fmt: skip
+# What follows the counting of what is right, for its one pair.
+AFTER_COUNTING = {
+    "tabulate_replication": 1, "fit_replication": 1, "plot_replication": 2,
+    "summarize_replication": 1,
+}  # fmt: skip
 MATCHING = {"match_predictions": 4, "save_pairs": 2, "plot_reliability": 2, **AFTER_MATCHING}
 
 
@@ -33,6 +38,7 @@ def test_one_models_recipe(small):
     # The matching of its batch, and not of the other one; no reliability diagram is of it.
     assert jobs(plan) == {
         "train_model": 1, "predict_dataset": 2, "match_predictions": 2, **AFTER_MATCHING,
+        "count_correct": 2, **AFTER_COUNTING,
     }  # fmt: skip
     small.run()
     after = small.artifacts()
@@ -84,6 +90,16 @@ def test_code_of_a_figure(small):
     assert jobs(small.plan()) == {"plot_confidence": 1}
 
 
+def test_settings_of_the_fits(small):
+    small.edit("small.yaml", "figures:", "replication: {resamples: 500}\nfigures:")
+    assert jobs(small.plan()) == {"fit_replication": 1, "plot_replication": 2}
+
+
+def test_code_of_the_bootstrap(small):
+    small.edit("workflow_scripts/matcheval/statistics/lines.py", "1 << 18", "1 << 17")
+    assert jobs(small.plan()) == {"fit_replication": 1, "plot_replication": 2}
+
+
 def test_code_of_the_summary(small):
     small.edit("workflow_scripts/matcheval/summaries.py", "gaps before", "gaps, before")
     assert jobs(small.plan()) == {"write_summary": 1}
@@ -97,7 +113,7 @@ def test_a_deleted_prediction_file(small):
     assert plan.predicted == ["mlp"]
     assert jobs(plan) == {
         "predict_dataset": 1, "match_predictions": 2, "save_pairs": 2, "plot_reliability": 2,
-        **AFTER_MATCHING,
+        **AFTER_MATCHING, "count_correct": 1, **AFTER_COUNTING,
     }  # fmt: skip
     small.run()
     assert small.artifacts() == before

@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from matcheval.errors import InputError
 
 # What a study of one's own inherits from the default study: how, and not what, to compute.
-SETTINGS = ("results", "matching", "inference", "figures", "save_pairs")
+SETTINGS = ("results", "matching", "inference", "figures", "save_pairs", "replication")
 
 
 def complete_config(
@@ -60,6 +60,7 @@ def complete_config(
     # The default study's chosen models are its own.
     settings["figures"] = settings["figures"] | {"reliability_models": []}
     settings["save_pairs"] = []
+    settings["replication"] = settings["replication"] | {"fit_without": []}
     return _merged(settings, given)
 
 
@@ -107,9 +108,15 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         old = merged.get(key)
         if isinstance(value, str) and isinstance(old, int | float):
             value = _as_number(value)
+        if isinstance(value, list) and isinstance(old, list) and _are_numbers(old):
+            value = [_as_number(item) if isinstance(item, str) else item for item in value]
         both = isinstance(value, Mapping) and isinstance(old, Mapping)
         merged[key] = _merged(old, value) if both else value  # type: ignore[arg-type]
     return merged
+
+
+def _are_numbers(values: list[Any]) -> bool:
+    return bool(values) and all(isinstance(value, int | float) for value in values)
 
 
 def _as_number(text: str) -> int | float | str:

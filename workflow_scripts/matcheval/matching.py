@@ -11,22 +11,15 @@ enough to stay in cache. Cost: O(n_s log n_s + n_t log n_s) once, O((n_s + n_t) 
 """
 
 import hashlib
-import logging
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from matcheval.compiling import compiled
 from matcheval.errors import InputError
 from matcheval.predictions import Predictions
 from matcheval.settings import EPSILON, Criterion, check_epsilon
-
-LOGGER = logging.getLogger(__name__)
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 UNMATCHED = -1
 
@@ -130,20 +123,7 @@ def run_generator(seed: int, *, pair: str, criterion: Criterion, model: str) -> 
     return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(seed,)))
 
 
-def _compiled(**options: Any) -> Callable[[F], F]:
-    """Compile by numba, once for all processes where a cache can be written."""
-
-    def compile_(function: F) -> F:
-        try:
-            return cast(F, njit(cache=True, nogil=True, **options)(function))
-        except RuntimeError:  # neither the package's folder nor the home can be written
-            LOGGER.info("no place for numba's cache: %s is compiled anew", function.__name__)
-            return cast(F, njit(nogil=True, **options)(function))
-
-    return compile_
-
-
-@_compiled()
+@compiled()
 def _intervals(
     probability: npt.NDArray[np.float64],
     starts: npt.NDArray[np.int64],
@@ -181,7 +161,7 @@ def _intervals(
     return low, high
 
 
-@_compiled(inline="always")
+@compiled(inline="always")
 def _count_ones(word: np.uint64) -> np.int64:
     """Population count of 64 bits, by adding neighbours (no portable intrinsic in numba)."""
     word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
@@ -192,7 +172,7 @@ def _count_ones(word: np.uint64) -> np.int64:
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@_compiled(inline="always")
+@compiled(inline="always")
 def _free_before(
     words: npt.NDArray[np.uint64], tree: npt.NDArray[np.int32], position: np.int64
 ) -> np.int64:
@@ -206,7 +186,7 @@ def _free_before(
     return total
 
 
-@_compiled(inline="always")
+@compiled(inline="always")
 def _bit_of_rank(word: np.uint64, rank: np.int64) -> np.int64:
     """Position of the set bit that has `rank` set bits below it."""
     position = np.int64(0)
@@ -224,7 +204,7 @@ def _bit_of_rank(word: np.uint64, rank: np.int64) -> np.int64:
     return position
 
 
-@_compiled()
+@compiled()
 def _walk(
     low: npt.NDArray[np.int64],
     high: npt.NDArray[np.int64],

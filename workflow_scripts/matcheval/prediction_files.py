@@ -19,6 +19,11 @@ from matcheval.predictions import MAX_CLASSES, PREDICTIONS, Predictions, check_p
 from matcheval.softmax import most_probable
 from matcheval.tables import read_parquet
 
+_LABELS_ONLY = (
+    "Matching needs probabilities; for the replication tables, give classes as datasets of kind "
+    "'labels' (docs/replication.md)"
+)
+
 
 def read_predictions(path: str | os.PathLike[str], n_classes: int | None = None) -> Predictions:
     """Read and check a prediction file: Parquet, CSV or NPZ, by its suffix.
@@ -43,6 +48,8 @@ def read_predictions(path: str | os.PathLike[str], n_classes: int | None = None)
     path = Path(path)
     if not path.is_file():
         raise InputError("is a folder" if path.is_dir() else "no such file", file=path)
+    if path.suffix.lower() in (".json", ".npy"):
+        raise InputError("labels only, no probabilities", file=path, remedy=_LABELS_ONLY)
     if path.suffix.lower() not in readers:
         raise InputError(
             f"unknown kind of prediction file '{path.suffix}'",
@@ -50,6 +57,12 @@ def read_predictions(path: str | os.PathLike[str], n_classes: int | None = None)
             remedy="Use .parquet, .csv or .npz",
         )
     columns, metadata = readers[path.suffix.lower()](path)
+    if {"label", "prediction"} <= set(columns) and "probability" not in columns:
+        raise InputError(
+            f"column probability missing; found {', '.join(columns)}",
+            file=path,
+            remedy=_LABELS_ONLY,
+        )
     return check_predictions(columns, file=path, n_classes=n_classes, metadata=metadata)
 
 

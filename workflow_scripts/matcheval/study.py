@@ -1,6 +1,5 @@
 """A study: what is compared, with which models, and where each artifact lies."""
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,40 +8,15 @@ from typing import Any
 
 from matcheval.catalogue import Model, read_catalogue
 from matcheval.config import check_config, complete_config
+from matcheval.dataset_specs import DatasetSpec
 from matcheval.errors import InputError
+from matcheval.replication.settings import ReplicationSettings
 from matcheval.settings import Criterion, Pair, check_epsilon
+from matcheval.statistics.lines import MIN_MODELS
+from matcheval.study_checks import check_study
 
-PREDICTIONS_KIND = "predictions"
-PREDICTION_SUFFIXES = (".parquet", ".csv", ".npz")
 # Folders of the results that studies share, and no study can be named after.
 SHARED_FOLDERS = ("benchmarks", "checkpoints", "datasets", "logs", "predictions")
-
-
-@dataclass(frozen=True)
-class DatasetSpec:
-    """A dataset as the configuration has it.
-
-    Attributes
-    ----------
-    name, kind : str
-        Its name, and where it comes from.
-    options : mapping
-        What else its kind needs.
-    """
-
-    name: str
-    kind: str
-    options: Mapping[str, Any]
-
-    @property
-    def options_json(self) -> str:
-        """The options as JSON, for a command line."""
-        return json.dumps(self.options, sort_keys=True)
-
-    @property
-    def has_images(self) -> bool:
-        """Whether there are images, or just predictions on file."""
-        return self.kind != PREDICTIONS_KIND
 
 
 @dataclass(frozen=True)
@@ -71,6 +45,8 @@ class Study:
     reliability_models, save_pairs : tuple of str
         Models with a reliability diagram; models whose matched pairs are asked for.
     reliability_bins : int
+    replication : ReplicationSettings
+        Of the replication tables.
     """
 
     name: str
@@ -88,6 +64,22 @@ class Study:
     reliability_models: tuple[str, ...]
     save_pairs: tuple[str, ...]
     reliability_bins: int
+    replication: ReplicationSettings
+
+    @property
+    def matched_pairs(self) -> list[str]:
+        """Names of the pairs that can be matched: both sets have probabilities."""
+        return [
+            name
+            for name, pair in self.pairs.items()
+            if all(self.datasets[d].has_probabilities for d in (pair.original, pair.replication))
+        ]
+
+    @property
+    def fitted_scales(self) -> list[str]:
+        """Scales of the fits that can be made; none with too few models for a line."""
+        enough = len(set(self.models) - set(self.replication.fit_without)) >= MIN_MODELS
+        return [scale.value for scale in self.replication.scales] if enough else []
 
     @property
     def batches(self) -> dict[str, list[str]]:
@@ -104,7 +96,14 @@ class Study:
         spec = self.datasets[dataset]
         if spec.has_images:
             return f"{self.results}/predictions/{dataset}/{model}.parquet"
-        return str(spec.options["files"]).replace("{model}", model)
+        return spec.own_file(model)
+
+    def accuracy_files(self, dataset: str) -> list[str]:
+        """All files that the models' accuracies on a dataset are counted from, each once."""
+        spec = self.datasets[dataset]
+        if spec.has_images:
+            return [self.predictions_file(dataset, model) for model in self.models]
+        return spec.own_files(self.models)
 
     @property
     def compared(self) -> list[str]:
@@ -120,8 +119,11 @@ class Study:
         """
         both = (self.pairs[pair].original, self.pairs[pair].replication)
         own = [name for name in both if not self.datasets[name].has_images]
-        files = [Path(self.predictions_file(name, model)) for model in models for name in own]
-        return [(file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+        return _states(self.predictions_file(name, model) for model in models for name in own)
+
+    def own_accuracy_files_state(self, dataset: str) -> list[tuple[int, int]]:
+        """Size and time of the user's own files that a dataset's accuracies are counted from."""
+        return [] if self.datasets[dataset].has_images else _states(self.accuracy_files(dataset))
 
     def inference_files(self, dataset: str, model: str) -> list[str]:
         """All that is wanted of a model's inference on a dataset: predictions, and what else."""
@@ -133,6 +135,13 @@ class Study:
 
     def predictions_of_pair(self, pair: str, models: Iterable[str]) -> dict[str, list[str]]:
         """Prediction files of some models on both sets of a pair, by origin."""
+        if pair not in self.matched_pairs:
+            raise InputError(
+                f"pair '{pair}' cannot be matched: one of its sets has no probabilities",
+                file="configuration",
+                field=f"pairs.{pair}",
+                remedy="It takes part in the replication tables only",
+            )
         models = list(models)
         both = self.pairs[pair]
         return {
@@ -191,92 +200,12 @@ def load_study(
         reliability_models=tuple(figures["reliability_models"]),
         save_pairs=tuple(config["save_pairs"]),
         reliability_bins=int(figures["reliability_bins"]),
+        replication=ReplicationSettings.from_mapping(config["replication"]),
     )
-    _check_pairs(study)
-    _check_chosen_models(study)
-    _check_training(study)
-    _check_predictions(study)
+    check_study(study)
     return study
 
 
-def _check_pairs(study: Study) -> None:
-    for pair in study.pairs.values():
-        for origin in ("original", "replication"):
-            _known(getattr(pair, origin), study.datasets, f"pairs.{pair.name}.{origin}", "dataset")
-        if pair.original == pair.replication:
-            raise InputError(
-                f"'{pair.original}' is compared with itself",
-                file="configuration",
-                field=f"pairs.{pair.name}",
-            )
-        if pair.source is not None:
-            both = dict.fromkeys((pair.original, pair.replication))
-            _known(pair.source, both, f"pairs.{pair.name}.source", "set of the pair")
-
-
-def _check_chosen_models(study: Study) -> None:
-    for field, names in (
-        ("figures.reliability_models", study.reliability_models),
-        ("save_pairs", study.save_pairs),
-    ):
-        for name in names:
-            _known(name, study.models, field, "model")
-
-
-def _check_training(study: Study) -> None:
-    has_images = any(study.datasets[name].has_images for name in study.compared)
-    trained = [model.name for model in study.models.values() if model.recipe is not None]
-    if trained and has_images and not study.training:
-        raise InputError(
-            f"models are to be trained ({trained[0]}, ...), and on what is not said",
-            file="configuration",
-            field="training",
-        )
-    for part, name in study.training.items():
-        _known(name, study.datasets, f"training.{part}", "dataset")
-        if not study.datasets[name].has_images:
-            raise InputError(
-                f"'{name}' has predictions only, no images to learn from",
-                file="configuration",
-                field=f"training.{part}",
-            )
-
-
-def _check_predictions(study: Study) -> None:
-    """Every model must come to its predictions: by inference, or from a file that is there."""
-    for dataset in study.compared:
-        field = f"datasets.{dataset}"
-        file = Path(study.predictions_file(dataset, "model"))
-        if file.suffix not in PREDICTION_SUFFIXES:
-            raise InputError(
-                f"'{file.suffix}' is no kind of prediction file",
-                file="configuration",
-                field=f"{field}.files",
-                remedy=f"Use {', '.join(PREDICTION_SUFFIXES)}",
-            )
-        for model in study.models.values():
-            if study.datasets[dataset].has_images:
-                if model.recipe is None:
-                    raise InputError(
-                        f"model '{model.name}' is of kind 'predictions' and cannot be run on it",
-                        file="configuration",
-                        field=field,
-                        remedy="Give the set as kind 'predictions', with 'files'",
-                    )
-            elif not Path(study.predictions_file(dataset, model.name)).is_file():
-                raise InputError(
-                    f"no predictions of model '{model.name}' at "
-                    f"{study.predictions_file(dataset, model.name)}",
-                    file="configuration",
-                    field=f"{field}.files",
-                )
-
-
-def _known(name: str, known: Mapping[str, object], field: str, what: str) -> None:
-    if name not in known:
-        raise InputError(
-            f"unknown {what} '{name}'",
-            file="configuration",
-            field=field,
-            remedy=f"Known: {', '.join(known)}",
-        )
+def _states(files: Iterable[str]) -> list[tuple[int, int]]:
+    stats = [Path(file).stat() for file in files]
+    return [(stat.st_size, stat.st_mtime_ns) for stat in stats]

@@ -81,6 +81,9 @@ MATCHED_REPLICATION = SeriesStyle("#D55E00", _DOTTED, "^")
 UNMATCHED = SeriesStyle("#009E73", (0, (4, 1.2, 1, 1.2)), "X")
 GAP = SeriesStyle("#000000", "-", "o")
 MATCHED_GAP = SeriesStyle("#CC79A7", _DOTTED, "D")
+# Models as points, and the line through them.
+MODELS = SeriesStyle("#0072B2", "none", "o")
+FITTED = SeriesStyle("#D55E00", "-", "None")
 REFERENCE: dict[str, Any] = {"color": "#767676", "linewidth": 0.7, "linestyle": (0, (5, 2))}
 
 

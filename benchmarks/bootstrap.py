@@ -1,0 +1,75 @@
+"""The bootstrap of a fit over models against a loop of `numpy.polyfit`, in one run.
+
+    python benchmarks/bootstrap.py
+
+100,000 resamples of 67 models (the paper's ImageNet models) and of 1,556 (timm's results), on one
+core: seconds, also of the confidence region, and peak memory of the process. The loop runs fewer
+resamples; both sides are compared per resample, medians of alternating repeats.
+"""
+
+import os
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when NumPy is imported
+
+import multiprocessing
+import resource
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+from common import write_results
+
+from matcheval.statistics.lines import RESAMPLES, bootstrap_lines, confidence_region
+
+LOOP = 1_000  # resamples of the loop
+
+
+def seconds(function: Callable[[], object]) -> float:
+    """Wall time of one call."""
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def loop(x: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
+    """The procedure written down: draw, fit, repeat."""
+    generator = np.random.RandomState(0)
+    fits = []
+    for _ in range(LOOP):
+        drawn = generator.choice(len(x), len(x))
+        fits.append(np.polyfit(x[drawn], y[drawn], 1))
+    return fits
+
+
+def measure(n_models: int) -> dict[str, object]:
+    """One row, measured in a process of its own for its peak of memory."""
+    generator = np.random.default_rng(0)
+    x = generator.uniform(50, 85, n_models)
+    y = 1.1 * x - 20 + generator.normal(0, 1, n_models)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    ours, theirs = [], []
+    bootstrap_lines(x, y, 10)  # compiled by now
+    for _ in range(5 if n_models < 1000 else 3):
+        ours.append(seconds(lambda: bootstrap_lines(x, y, seed=0)))
+        theirs.append(seconds(lambda: loop(x, y)))
+    lines = bootstrap_lines(x, y, seed=0)
+    region = seconds(lambda: confidence_region(lines, np.linspace(50, 85, 200)))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    ratio = (statistics.median(theirs) / LOOP) / (statistics.median(ours) / RESAMPLES)
+    return {
+        "models": n_models,
+        "resamples": RESAMPLES,
+        "seconds": round(statistics.median(ours), 3),
+        "region_seconds": round(region, 3),
+        "polyfit_loop_seconds": round(statistics.median(theirs) * RESAMPLES / LOOP, 1),
+        "ratio": round(ratio),
+        "peak_mib": round(peak / 1024),
+        "of_it_before_mib": round(before / 1024),
+    }
+
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+        results = pool.map(measure, (67, 1556), chunksize=1)
+    write_results("bootstrap", results, "numpy")

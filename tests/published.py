@@ -1,0 +1,51 @@
+"""The published predictions and accuracies, for tests that skip where they are not at hand."""
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+from matcheval.dataset_specs import DatasetSpec
+from matcheval.replication.accuracies import dataset_accuracies
+from matcheval.replication.results import tabulate_replication
+from matcheval.study import load_study
+
+ROOT = Path(__file__).parents[1]
+DATA = Path(os.environ.get("MATCHEVAL_SHARED", ROOT.parent / "shared")) / "data" / "recht"
+
+needs_data = pytest.mark.skipif(
+    not DATA.is_dir(),
+    reason=f"no published predictions at {DATA}; MATCHEVAL_SHARED names the folder above data/",
+)
+
+
+def study(name):
+    """A study of the published predictions, as its file has it, with the files where they are."""
+    config = yaml.safe_load((ROOT / "studies" / f"{name}.yaml").read_text())
+    for spec in config["datasets"].values():
+        spec["file"] = str(DATA / Path(spec["file"]).name)
+    config["models"] = str(ROOT / config["models"])
+    return load_study(
+        config,
+        defaults_file=ROOT / "config.yaml",
+        schema_file=ROOT / "rules" / "schemas" / "config.schema.json",
+    )
+
+
+def results(study, pair, top=1, models=None):
+    """The replication table of a pair of a study, perhaps of some of its models."""
+    models = list(study.models) if models is None else models
+    pair = study.pairs[pair]
+    sets = (
+        dataset_accuracies(study.datasets[name], models)
+        for name in (pair.original, pair.replication)
+    )
+    return tabulate_replication(*sets, pair, top)
+
+
+def timm(column, n):
+    """Accuracies from timm's table of results."""
+    columns = {"model": ["model", "img_size"], "top1": f"{column}_top1", "top5": f"{column}_top5"}
+    options = {"file": f"{DATA}/timm_results.csv", "columns": columns, "n": n}
+    return DatasetSpec(column, "accuracies", options)

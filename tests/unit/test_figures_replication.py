@@ -1,0 +1,158 @@
+"""What the scatter of replication against original accuracy shows, on both scales."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_replication import SETTINGS, results
+
+import plot_replication as door
+from drawings import draw, texts_of
+from matcheval.errors import InputError
+from matcheval.figures.replication import plot_replication
+from matcheval.replication.fits import fit_replication
+from matcheval.replication.schemas import FITS, REGION, RESULTS
+from matcheval.replication.settings import Extremes
+from matcheval.statistics.scales import Scale
+from matcheval.tables import write_table
+from matcheval.tabulation import to_arrow
+
+
+def table(n_models, *, n=2000, best=False):
+    rng = np.random.default_rng(0)
+    old = {f"m{i:03}": int(c) for i, c in enumerate(rng.integers(n // 2, n - 20, n_models))}
+    new = {model: int(0.9 * c - rng.integers(0, n // 50)) for model, c in old.items()}
+    if best:
+        old["best"], new["best"] = n, n - 5
+    return results(old, new, n, n)
+
+
+def figure(models, scale, settings=SETTINGS):
+    fit = fit_replication(models, scale, settings)
+    return plot_replication(models, pd.Series(fit.row), fit.region, scale), fit
+
+
+def points(axes):
+    """Data of the error bars by label: x, y, and the ends of the bars."""
+    found = {}
+    for container in axes.containers:
+        line, _, (horizontal, vertical) = container.lines
+        found[container.get_label()] = (
+            np.column_stack(line.get_data()),
+            np.array([segment[:, 0] for segment in horizontal.get_segments()]),
+            np.array([segment[:, 1] for segment in vertical.get_segments()]),
+        )
+    return found
+
+
+@pytest.mark.parametrize("scale", Scale)
+@pytest.mark.parametrize("n_models", [3, 30, 300])
+def test_shows_models_with_intervals_line_region_and_identity(n_models, scale):
+    models = table(n_models)
+    drawn, fit = figure(models, scale)
+    draw(drawn)
+    (axes,) = drawn.axes
+    assert axes.get_xlabel() == "Accuracy on old (%, n = 2,000)"
+    assert axes.get_ylabel() == "Accuracy on new (%, n = 2,000)"
+    assert axes.get_aspect() == 1
+    assert axes.get_xlim() == axes.get_ylim()
+    (label, (center, horizontal, vertical)), = points(axes).items()  # fmt: skip
+    assert label == "models"
+    accuracies = models[["accuracy_original", "accuracy_replication"]]
+    np.testing.assert_allclose(center, 100 * accuracies)
+    for bars, origin in ((horizontal, "original"), (vertical, "replication")):
+        ends = 100 * models[[f"accuracy_{origin}_low", f"accuracy_{origin}_high"]]
+        np.testing.assert_allclose(bars, ends)
+    lines = {line.get_label(): line for line in axes.lines}
+    identity = lines["equal accuracy"]
+    assert list(identity.get_xdata()) == list(identity.get_ydata()) == list(axes.get_xlim())
+    line = lines[f"{scale.value} fit, slope {fit.row['slope']:.2f}"]
+    np.testing.assert_allclose(line.get_xdata(), 100 * fit.region.accuracy_original)
+    np.testing.assert_allclose(line.get_ydata(), 100 * fit.region.fit)
+    (region,) = [c for c in axes.collections if c.get_label() == "95 % region of the line"]
+    shaded = region.get_paths()[0].vertices[:, 1]
+    assert shaded.min() == pytest.approx(100 * fit.region.low.min())
+    assert shaded.max() == pytest.approx(100 * fit.region.high.max())
+
+
+def test_a_probit_line_is_straight_on_probit_axes():
+    drawn, _ = figure(table(20), Scale.PROBIT)
+    (axes,) = drawn.axes
+    (line,) = [line for line in axes.lines if "probit fit" in line.get_label()]
+    x, y = axes.transData.transform(np.column_stack(line.get_data())).T
+    np.testing.assert_allclose(np.diff(y) / np.diff(x), (y[-1] - y[0]) / (x[-1] - x[0]), rtol=1e-6)
+    ticks = axes.get_xticks()
+    assert 3 <= len(ticks) <= 9
+    assert [axes.xaxis.get_major_formatter()(tick, 0) for tick in (50, 99.5)] == ["50", "99.5"]
+
+
+def test_models_left_out_are_hollow_and_named():
+    settings = dataclasses.replace(SETTINGS, fit_without=("m001", "m004"))
+    models = table(10)
+    drawn, _ = figure(models, Scale.LINEAR, settings)
+    draw(drawn)
+    (axes,) = drawn.axes
+    shown = points(axes)
+    assert {label: len(of[0]) for label, of in shown.items()} == {"models": 8, "not in the fit": 2}
+    hollow = next(c for c in axes.containers if c.get_label() == "not in the fit").lines[0]
+    assert hollow.get_markerfacecolor() == "white"
+    note = drawn.get_supxlabel().replace("\n", " ")
+    assert "Fitted: 8 models, without m001, m004" in note
+    assert "95 % Clopper-Pearson intervals" in note
+    assert "both: 10 models" in drawn.get_suptitle()
+    assert "not in the fit" in texts_of(axes.get_legend())
+
+
+@pytest.mark.parametrize("extremes", Extremes)
+def test_a_perfect_model_has_no_place_on_probit_axes(extremes):
+    settings = dataclasses.replace(SETTINGS, extremes=extremes)
+    models = table(10, best=True)
+    drawn, _ = figure(models, Scale.PROBIT, settings)
+    draw(drawn)
+    assert sum(len(of[0]) for of in points(drawn.axes[0]).values()) == 10
+    note = drawn.get_supxlabel().replace("\n", " ")
+    did = "clipped to (k + ½)/(n + 1)" if extremes is Extremes.CLIP else "left out of the fit"
+    assert f"best, at 0 or 100 %, {did}, not shown" in note
+    linear, _ = figure(models, Scale.LINEAR, settings)
+    assert sum(len(of[0]) for of in points(linear.axes[0]).values()) == 11
+    assert "best" not in linear.get_supxlabel()
+
+
+def test_without_known_sizes_there_are_no_bars():
+    models = table(5).assign(
+        n_original=0, **{f"accuracy_original_{end}": np.nan for end in ("low", "high")}
+    )
+    drawn, _ = figure(models, Scale.LINEAR)
+    draw(drawn)
+    assert drawn.axes[0].get_xlabel() == "Accuracy on old (%)"
+    assert "intervals" not in drawn.get_supxlabel()
+
+
+def test_top_5_is_said():
+    drawn, _ = figure(table(5).assign(top=5), Scale.LINEAR)
+    assert drawn.axes[0].get_ylabel() == "Top-5 accuracy on new (%, n = 2,000)"
+
+
+def test_refused():
+    models = table(5)
+    fit = fit_replication(models, Scale.LINEAR, SETTINGS)
+    with pytest.raises(InputError, match="no models"):
+        plot_replication(models.iloc[:0], pd.Series(fit.row), fit.region, Scale.LINEAR)
+    with pytest.raises(InputError, match="on the linear scale, not probit"):
+        plot_replication(models, pd.Series(fit.row), fit.region, Scale.PROBIT)
+
+
+def test_door(tmp_path):
+    models = table(5)
+    fit = fit_replication(models, Scale.PROBIT, SETTINGS)
+    write_table(to_arrow(models, RESULTS), tmp_path / "r.parquet")
+    write_table(to_arrow(pd.DataFrame([fit.row]), FITS), tmp_path / "f.parquet")
+    write_table(to_arrow(fit.region, REGION), tmp_path / "g.parquet")
+    files = {name: str(tmp_path / f"{name[0]}.parquet") for name in ("results", "fits")}
+    door.main(
+        **files, region=str(tmp_path / "g.parquet"), scale="probit",
+        outputs=[str(tmp_path / "figure.pdf"), str(tmp_path / "figure.png")],
+    )  # fmt: skip
+    assert (tmp_path / "figure.pdf").exists()
+    assert (tmp_path / "figure.png").exists()

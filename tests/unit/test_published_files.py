@@ -1,0 +1,213 @@
+"""Published results without probabilities: labels per model, archives, tables of accuracies."""
+
+import json
+
+import numpy as np
+import pytest
+
+from helpers import predictions
+from matcheval.dataset_specs import DatasetSpec
+from matcheval.errors import InputError
+from matcheval.prediction_files import read_predictions
+from matcheval.predictions import write_predictions
+from matcheval.replication.accuracies import dataset_accuracies
+from matcheval.replication.label_files import count_hits
+
+LABELS = np.array([0, 1, 2, 1], dtype=np.int16)
+FIRST = np.array([0, 1, 1, 2], dtype=np.int16)  # two right
+THREE = np.array([[0, 1, 2], [1, 0, 2], [1, 2, 0], [0, 2, 1]])  # 2, 3, 4 right
+
+
+def rows(spec, models, files=()):
+    """(model, top, n_correct, n) of every accuracy."""
+    table = dataset_accuracies(spec, models, files).to_pylist()
+    for row in table:
+        assert row["n"] == 0 or row["accuracy"] == row["n_correct"] / row["n"]
+    return [(r["model"], r["top"], r["n_correct"], r["n"]) for r in table]
+
+
+def refuse(spec, told, models=("a",)):
+    with pytest.raises(InputError) as caught:
+        dataset_accuracies(spec, models)
+    assert told in str(caught.value)
+
+
+@pytest.fixture
+def labels(tmp_path):
+    """A dataset of kind `labels`: model a by JSON."""
+    np.save(tmp_path / "labels.npy", LABELS)
+    (tmp_path / "a.json").write_text(json.dumps(FIRST.tolist(), indent=1))
+    np.save(tmp_path / "x_model.npy", THREE)
+
+    def spec(suffix=".json", **options):
+        files = {"files": f"{tmp_path}/{{model}}{suffix}", "labels": f"{tmp_path}/labels.npy"}
+        return DatasetSpec("set", "labels", files | options)
+
+    return spec
+
+
+class TestLabels:
+    def test_one_class_per_datapoint(self, labels):
+        assert rows(labels(), ["a"]) == [("a", 1, 2, 4)]
+
+    def test_several_and_an_alias(self, labels):
+        spec = labels(".npy", aliases={"x": "x_model"})
+        assert rows(spec, ["x"]) == [("x", 1, 2, 4), ("x", 2, 3, 4), ("x", 3, 4, 4)]
+
+    def test_all_bad_files_are_named(self, labels, tmp_path):
+        (tmp_path / "b.json").write_text("[1, 2")
+        (tmp_path / "c.json").write_text("[0.5, 1, 1, 1]")
+        refuse(labels(), "b.json: not readable as .json", "bc")
+        refuse(labels(), "c.json: values of type float64", "bc")
+        refuse(labels(), "d.json: no such file", "d")
+
+    @pytest.mark.parametrize(
+        ("content", "told"),
+        [
+            ([0, 1, 2], "classes of shape (3,) for labels of shape (4,)"),
+            ([0, 1, 2, -1], "row 3: class -1 is not in 0..2"),
+            ([0, 3, 2, 1], "row 1: class 3 is not in 0..2"),
+            ([[0, 1], [1, 1], [0, 1], [0, 1]], "row 1 names a class twice: [1, 1]"),
+            ([[0, 1], [1], [0, 1], [0, 1]], "not readable as .json"),
+            (["cat", "dog", "cat", "dog"], "values of type <U3"),
+            (7, "classes of shape () for"),
+        ],
+    )
+    def test_bad_classes(self, labels, tmp_path, content, told):
+        (tmp_path / "a.json").write_text(json.dumps(content))
+        refuse(labels(classes=3), told)
+
+    def test_a_label_that_is_no_class(self, labels):
+        refuse(labels(classes=2), "row 2: label 2 is not in 0..1")
+
+    def test_reversed_columns_are_noticed_and_turned_on_request(self):
+        rng = np.random.default_rng(0)
+        labels = rng.integers(0, 5, 200)
+        first = np.where(rng.random(200) < 0.8, labels, (labels + 1) % 5)
+        classes = (first[:, None] + np.arange(5)) % 5
+        right = count_hits(classes, labels, file="f")
+        assert right[-1] == 200
+        with pytest.raises(InputError, match="as if the least probable class came first"):
+            count_hits(classes[:, ::-1], labels, file="f")
+        assert count_hits(classes[:, ::-1], labels, file="f", is_reversed=True) == right
+
+    def test_a_model_at_chance_is_not_taken_for_reversed(self):
+        rng = np.random.default_rng(0)
+        for _ in range(200):
+            classes = rng.permuted(np.tile(np.arange(5), (40, 1)), axis=1)
+            count_hits(classes, rng.integers(0, 5, 40), file="f")
+
+    @pytest.mark.parametrize("name", ["a.json", "x_model.npy"])
+    def test_matching_refuses_them_clearly(self, labels, tmp_path, name):
+        with pytest.raises(InputError, match=f"{name}: labels only, no probabilities. Matching ne"):
+            read_predictions(tmp_path / name)
+
+    def test_matching_refuses_a_table_without_probabilities(self, tmp_path):
+        (tmp_path / "a.csv").write_text("label,prediction\n0,0\n")
+        with pytest.raises(InputError, match=r"found label, prediction\. Matching needs p"):
+            read_predictions(tmp_path / "a.csv")
+
+
+class TestArchive:
+    def spec(self, tmp_path, classes, names=("a", "b"), **options):
+        np.savez(tmp_path / "all.npz", models=np.array(names), p=classes, l=LABELS)
+        options = {"predictions": "p", "labels": "l"} | options
+        return DatasetSpec("set", "label_archive", {"file": f"{tmp_path}/all.npz", **options})
+
+    def test_models_or_datapoints_first(self, tmp_path):
+        both = np.stack([FIRST, LABELS])
+        for classes in (both, both.T):
+            spec = self.spec(tmp_path, classes)
+            assert rows(spec, ["b", "a"]) == [("b", 1, 4, 4), ("a", 1, 2, 4)]
+
+    def test_several_classes(self, tmp_path):
+        both = np.stack([THREE, THREE[:, ::-1]])
+        for classes in (both, np.swapaxes(both, 0, 1)):
+            spec = self.spec(tmp_path, classes)
+            assert rows(spec, ["b"]) == [("b", 1, 1, 4), ("b", 2, 2, 4), ("b", 3, 4, 4)]
+            spec = self.spec(tmp_path, classes, reversed=["b"])
+            assert rows(spec, ["b"]) == [("b", 1, 2, 4), ("b", 2, 3, 4), ("b", 3, 4, 4)]
+
+    def test_what_is_missing_is_named(self, tmp_path):
+        both = np.stack([FIRST, LABELS])
+        refuse(self.spec(tmp_path, both), "'models': no model c, d", ["a", "c", "d"])
+        refuse(self.spec(tmp_path, both, labels="y"), "no array y; there are models, p, l")
+        refuse(self.spec(tmp_path, both, names=("a", "a")), "model a is there twice")
+        refuse(self.spec(tmp_path, both[:, :3]), "'p': has shape (2, 3), with 2 models and 4 lab")
+        (tmp_path / "all.npz").write_bytes(b"PK")
+        spec = DatasetSpec("s", "label_archive", {"file": f"{tmp_path}/all.npz"})
+        refuse(spec, "not a readable .npz")
+
+
+class TestAccuracies:
+    def spec(self, tmp_path, text, columns=None, **options):
+        (tmp_path / "t.csv").write_text(text)
+        columns = columns or {"model": "name", "top1": "acc"}
+        options = {"file": f"{tmp_path}/t.csv", "columns": columns, **options}
+        return DatasetSpec("set", "accuracies", options)
+
+    def test_counts_come_back_whole(self, tmp_path):
+        """As timm prints them: final zeros dropped, the column as a whole has the digits."""
+        text = "name,acc,five\na,90.056,99\nb,90,99.014\n"
+        columns = {"model": "name", "top1": "acc", "top5": "five"}
+        spec = self.spec(tmp_path, text, columns, n=50_000)
+        assert rows(spec, ["b", "a"]) == [
+            ("b", 1, 45_000, 50_000), ("b", 5, 49_507, 50_000),
+            ("a", 1, 45_028, 50_000), ("a", 5, 49_500, 50_000),
+        ]  # fmt: skip
+
+    def test_single_precision(self, tmp_path):
+        spec = self.spec(tmp_path, "name,acc\na,88.32200622558594\n", n=50_000)
+        assert rows(spec, ["a"]) == [("a", 1, 44_161, 50_000)]
+
+    def test_counts_and_fractions(self, tmp_path):
+        spec = self.spec(tmp_path, "name,acc\na,4279\n", unit="correct", n=10_000)
+        assert rows(spec, ["a"]) == [("a", 1, 4279, 10_000)]
+        spec = self.spec(tmp_path, "name,acc\na,0.25\n", unit="fraction", n=4)
+        assert rows(spec, ["a"]) == [("a", 1, 1, 4)]
+
+    def test_without_the_number_of_datapoints(self, tmp_path):
+        spec = self.spec(tmp_path, "name,acc\na,90.1\n")
+        assert rows(spec, ["a"]) == [("a", 1, -1, 0)]
+        assert dataset_accuracies(spec, ["a"])["accuracy"].to_pylist() == [0.901]
+
+    def test_several_columns_name_a_model(self, tmp_path):
+        text = "model,img_size,acc\nm,224,50\nm,288,75\n"
+        spec = self.spec(tmp_path, text, {"model": ["model", "img_size"], "top1": "acc"}, n=4)
+        assert rows(spec, ["m-288"]) == [("m-288", 1, 3, 4)]
+        spec = self.spec(tmp_path, text, {"model": "model", "top1": "acc"}, n=4)
+        refuse(spec, "model m is there twice", ["m"])
+
+    @pytest.mark.parametrize(
+        ("cell", "options", "told"),
+        [
+            ("90.1", {"n": 50_000}, "90.1 could be 45025 to 45075 of 50000"),
+            ("90.5", {"n": 7}, "90.5 is no accuracy of 7 datapoints"),
+            ("", {}, "model 'a': 'acc': 'NaN' is not in 0..100"),
+            ("101", {}, "'101' is not in 0..100"),
+            ("-1", {"n": 9}, "'-1' is not in 0..100"),
+            ("90", {"unit": "fraction"}, "'90' is not in 0..1"),
+            ("inf", {}, "'Infinity' is not in 0..100"),
+        ],
+    )
+    def test_bad_cells(self, tmp_path, cell, options, told):
+        refuse(self.spec(tmp_path, f"name,acc\na,{cell}\n", **options), told)
+
+    def test_missing_column_model_and_file(self, tmp_path):
+        refuse(self.spec(tmp_path, "name,accuracy\na,1\n"), "no column acc in the header")
+        refuse(self.spec(tmp_path, "name,acc\nb,1\n"), "t.csv: 'models': no model a")
+        spec = self.spec(tmp_path, "")
+        (tmp_path / "t.csv").unlink()
+        refuse(spec, "no such file")
+
+
+class TestPredictions:
+    def test_files_of_ones_own(self, tmp_path):
+        files = [str(tmp_path / f"{model}.parquet") for model in "ab"]
+        write_predictions(predictions([0.5] * 3, [0, 1, 2], [0, 1, 1]), files[0])
+        write_predictions(predictions([0.9] * 3, [0, 1, 1], [0, 1, 1]), files[1])
+        spec = DatasetSpec("set", "predictions", {"files": "{model}"})
+        assert rows(spec, "ab", files) == [("a", 1, 2, 3), ("b", 1, 3, 3)]
+        write_predictions(predictions([0.9] * 3, [0, 1, 1], [0, 0, 1]), files[1])
+        with pytest.raises(InputError, match="model 'b' has other indices or labels than model 'a"):
+            dataset_accuracies(spec, "ab", files)

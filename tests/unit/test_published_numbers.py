@@ -1,0 +1,189 @@
+"""The numbers of Recht et al. (2019), arXiv 1902.10811, from the predictions they published.
+
+Each test has what the released data give, to the digits given, and what the paper prints. Where
+the two differ, the comment says why; nothing here is adjusted to the paper.
+"""
+
+import dataclasses
+
+import pandas as pd
+import pytest
+
+from matcheval.replication.accuracies import dataset_accuracies
+from matcheval.replication.fits import fit_replication
+from matcheval.replication.results import average_change, tabulate_replication
+from matcheval.settings import Pair
+from matcheval.statistics.scales import Scale
+from published import DATA, needs_data, results, study, timm
+
+pytestmark = needs_data
+
+# The paper's Table 1: rank, accuracy and interval, new accuracy and interval, gap, new rank. Rows
+# whose predictions are public.
+TABLE_1_CIFAR = {
+    "shake_shake_26_2x64d_SSI_cutout16": (6, 97.1, 96.8, 97.4, 93.0, 91.8, 94.1, 4.1, 5),
+    "wrn_28_10": (16, 95.9, 95.5, 96.3, 89.7, 88.3, 91.0, 6.2, 14),
+    "resnet_basic_110": (23, 93.5, 93.0, 93.9, 85.2, 83.5, 86.7, 8.3, 24),
+    "vgg_15_BN_64": (27, 93.0, 92.5, 93.5, 84.9, 83.2, 86.4, 8.1, 27),
+    "cudaconvnet": (30, 88.5, 87.9, 89.2, 77.5, 75.7, 79.3, 11.0, 30),
+    "random_features_256k_aug": (31, 85.6, 84.9, 86.3, 73.1, 71.1, 75.1, 12.5, 31),
+}
+TABLE_1_IMAGENET = {
+    "pnasnet_large_tf": (1, 82.9, 82.5, 83.2, 72.2, 71.3, 73.1, 10.7, 3),
+    "nasnetalarge": (4, 82.5, 82.2, 82.8, 72.2, 71.3, 73.1, 10.3, 1),
+    "resnet152": (21, 78.3, 77.9, 78.7, 67.0, 66.1, 67.9, 11.3, 21),
+    "inception_v3_tf": (23, 78.0, 77.6, 78.3, 66.1, 65.1, 67.0, 11.9, 24),
+    "densenet161": (30, 77.1, 76.8, 77.5, 65.3, 64.4, 66.2, 11.8, 30),
+    "vgg19_bn": (43, 74.2, 73.8, 74.6, 61.9, 60.9, 62.8, 12.3, 44),
+    "alexnet": (64, 56.5, 56.1, 57.0, 44.0, 43.0, 45.0, 12.5, 64),
+    "fv_64k": (65, 35.1, 34.7, 35.5, 24.1, 23.2, 24.9, 11.0, 65),
+}
+# Printed to one digit, one of them (94.1) from 94.0498.
+PRINTED = 0.0503
+
+
+@pytest.fixture(scope="module")
+def cifar():
+    return study("recht-cifar10")
+
+
+@pytest.fixture(scope="module")
+def imagenet():
+    return study("recht-imagenet")
+
+
+@pytest.fixture(scope="module")
+def matched_frequency(imagenet):
+    return results(imagenet, "matched-frequency")
+
+
+def check_row(row, printed):
+    computed = [100 * row[name] for name in (
+        "accuracy_original", "accuracy_original_low", "accuracy_original_high",
+        "accuracy_replication", "accuracy_replication_low", "accuracy_replication_high", "gap",
+    )]  # fmt: skip
+    assert computed == pytest.approx(list(printed), abs=PRINTED)
+
+
+def test_table_1_cifar(cifar):
+    """Without alexnet_tf_ben, which is published and not in the paper."""
+    models = [model for model in cifar.models if model != "alexnet_tf_ben"]
+    table = results(cifar, "v4", models=models).set_index("model")
+    for model, (rank, *numbers, new_rank) in TABLE_1_CIFAR.items():
+        row = table.loc[model]
+        check_row(row, numbers)
+        # The paper's five AutoAugment models are not public. They lead on the original; on the new
+        # set all but one are before the first model here, and all before the others.
+        assert row.original_rank + 5 == rank
+        assert row.replication_rank + (4 if rank == 6 else 5) == new_rank
+
+
+def test_table_1_imagenet(matched_frequency):
+    table = matched_frequency.set_index("model")
+    for model, (rank, *numbers, new_rank) in TABLE_1_IMAGENET.items():
+        row = table.loc[model]
+        check_row(row, numbers)
+        assert (row.original_rank, row.replication_rank) == (rank, new_rank)
+        assert row.delta_rank == rank - new_rank
+
+
+def test_ties_are_ranked_by_name(matched_frequency):
+    table = matched_frequency.set_index("model")
+    for first, second, rank in (
+        ("nasnet_large_tf", "pnasnet_large_tf", 2),
+        ("inception_v3_tf", "resnet_v2_152_tf", 24),
+    ):
+        tied = table.loc[[first, second]]
+        assert len(set(tied.n_correct_replication)) == 1
+        assert tied.replication_rank.tolist() == [rank, rank + 1]
+
+
+def numbers_of(row, digits):
+    names = ("slope", "slope_low", "slope_high", "offset", "offset_low", "offset_high")
+    return [round(row[name], digits[name[:5]]) for name in names]
+
+
+def test_the_linear_fit_of_cifar(cifar):
+    """Paper, over 34 models: 1.69 [1.63, 1.76], -72.7 [-78.6, -67.5].
+
+    The five AutoAugment models, at the upper end, are not public: the other 29 have a line that
+    is a little flatter, within the paper's interval.
+    """
+    table = results(cifar, "v4")
+    row = fit_replication(table, Scale.LINEAR, cifar.replication).row
+    assert (row["n_models"], row["left_out"]) == (29, "alexnet_tf_ben")
+    computed = numbers_of(row, {"slope": 3, "offse": 2})
+    assert computed == [1.661, 1.595, 1.718, -69.75, -74.98, -63.59]
+    assert 1.63 <= row["slope"] <= 1.76
+    assert row["slopes_at_most_1"] == 0
+    with_alexnet = dataclasses.replace(cifar.replication, fit_without=(), resamples=10)
+    assert round(fit_replication(table, Scale.LINEAR, with_alexnet).row["slope"], 3) == 1.617
+
+
+def test_the_linear_fit_of_imagenet(imagenet, matched_frequency):
+    """Paper, 64 networks: 1.11 [1.07, 1.19], -20.2 [-26.0, -17.8].
+
+    Slope and interval agree in every digit (the paper's intervals are rounded outward). The offset
+    is 0.06 lower than printed and its lower bound 0.3; the cause is not known, and the dispersion
+    of a bound over seeds is about 0.05.
+    """
+    row = fit_replication(matched_frequency, Scale.LINEAR, imagenet.replication).row
+    assert (row["n_models"], row["left_out"]) == (64, "fv_16k fv_4k fv_64k")
+    computed = numbers_of(row, {"slope": 4, "offse": 2})
+    assert computed == [1.1098, 1.078, 1.1883, -20.26, -26.32, -17.86]
+    assert row["offset"] == pytest.approx(-20.2, abs=0.1)
+    assert row["offset_low"] == pytest.approx(-26.0, abs=0.4)
+    assert row["slopes_at_most_1"] == 0
+
+
+def test_the_probit_fit_is_better_over_all_models(imagenet, matched_frequency):
+    """The paper's appendix C.2; and the linear fit over all 67 models is another."""
+    settings = dataclasses.replace(imagenet.replication, fit_without=(), resamples=10)
+    fits = {s: fit_replication(matched_frequency, s, settings).row for s in Scale}
+    assert round(fits[Scale.LINEAR]["slope"], 3) == 0.968
+    assert round(fits[Scale.LINEAR]["offset"], 2) == -9.46
+    assert fits[Scale.PROBIT]["r_squared"] > 0.998 > 0.992 > fits[Scale.LINEAR]["r_squared"]
+
+
+@pytest.mark.parametrize(
+    ("pair", "top", "computed", "paper"),
+    [
+        ("matched-frequency", 1, -11.83, -11.8),
+        ("matched-frequency", 5, -8.21, -8.2),
+        ("threshold", 1, -3.20, -3.2),
+        ("threshold", 5, -1.24, -1.2),
+        ("top-images", 1, 2.08, 2.1),
+        ("top-images", 5, 1.78, 1.8),
+    ],
+)
+def test_table_2(imagenet, pair, top, computed, paper):
+    row = average_change(results(imagenet, pair, top))
+    assert row["n_models"] == 67
+    assert round(100 * row["change"], 2) == computed
+    assert round(100 * row["change"], 1) == paper
+
+
+def test_the_balanced_version_of_cifar(cifar):
+    """v6 against v4: 0.33 points more over the 30 models (the paper's B.2.9: little changes)."""
+    v4, v6 = (average_change(results(cifar, pair)) for pair in ("v4", "v6"))
+    assert round(100 * (v6["change"] - v4["change"]), 2) == 0.33
+
+
+def test_a_table_of_1556_accuracies():
+    """timm's table: all accuracies are whole counts, and the probit slope depends less on range."""
+    table = pd.read_csv(DATA / "timm_results.csv")
+    models = [f"{name}-{size}" for name, size in zip(table.model, table.img_size, strict=True)]
+    sets = (dataset_accuracies(timm(*of), models) for of in (("val", 50_000), ("v2", 10_000)))
+    replication = tabulate_replication(*sets, Pair("timm", "val", "v2"))
+    assert len(replication) == 1556
+    assert replication.accuracy_replication_low.notna().all()
+    settings = dataclasses.replace(study("recht-imagenet").replication, fit_without=())
+    settings = dataclasses.replace(settings, resamples=10)
+    slopes = {scale: [] for scale in Scale}
+    for low, high in ((0.75, 0.8), (0.8, 0.85), (0.85, 1)):
+        inside = replication.accuracy_original.between(low, high, inclusive="left")
+        for scale in Scale:
+            fit = fit_replication(replication[inside], scale, settings)
+            slopes[scale].append(fit.row["slope"])
+    spread = {scale: max(of) - min(of) for scale, of in slopes.items()}
+    assert spread[Scale.PROBIT] < 0.08 < 0.2 < spread[Scale.LINEAR]

@@ -1,0 +1,275 @@
+"""Replication tables, fits and average changes: by hand, with ties, extremes and missing models."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import count_correct as count_door
+import fit_replication as fit_door
+import summarize_replication as summary_door
+import tabulate_replication as table_door
+from matcheval.dataset_specs import DatasetSpec
+from matcheval.errors import InputError
+from matcheval.replication.fits import GRID_POINTS, fit_replication
+from matcheval.replication.rendering import (
+    TextColumn,
+    changes_columns,
+    fits_columns,
+    latex,
+    markdown,
+    outward,
+    results_columns,
+    write_readable,
+)
+from matcheval.replication.results import average_change, tabulate_replication
+from matcheval.replication.schemas import ACCURACIES, CHANGES, FITS, REGION, RESULTS
+from matcheval.replication.settings import Extremes, ReplicationSettings
+from matcheval.settings import Pair
+from matcheval.statistics.intervals import clopper_pearson
+from matcheval.statistics.lines import bootstrap_lines, percentile_interval
+from matcheval.statistics.scales import Scale
+from matcheval.tabulation import to_arrow
+
+PAIR = Pair("both", "old", "new")
+SETTINGS = ReplicationSettings(
+    top=(1,), scales=tuple(Scale), confidence=0.95, resamples=200, seed=1,
+    extremes=Extremes.LEAVE_OUT, fit_without=(),
+)  # fmt: skip
+
+
+def accuracies(counts, n, top=1):
+    """A table of schema ACCURACIES."""
+    return ACCURACIES.table(
+        {
+            "model": list(counts),
+            "dataset": ["set"] * len(counts),
+            "top": [top] * len(counts),
+            "n_correct": [max(c, -1) if n else -1 for c in counts.values()],
+            "n": [n] * len(counts),
+            "accuracy": [c / n if n else c for c in counts.values()],
+        }
+    )
+
+
+def results(old, new, n_old=100, n_new=50, **how):
+    return tabulate_replication(accuracies(old, n_old), accuracies(new, n_new), PAIR, **how)
+
+
+MODELS = {"vgg": 90, "alex": 60, "res": 95, "dense": 90}
+ON_NEW = {"res": 40, "vgg": 35, "dense": 40, "alex": 20}
+
+
+class TestResults:
+    def test_by_hand(self):
+        table = results(MODELS, ON_NEW)
+        to_arrow(table, RESULTS)
+        assert table.model.tolist() == ["res", "dense", "vgg", "alex"]  # dense and vgg tie
+        assert table.original_rank.tolist() == [1, 2, 3, 4]
+        assert table.replication_rank.tolist() == [2, 1, 3, 4]  # dense and res tie
+        assert table.delta_rank.tolist() == [-1, 1, 0, 0]
+        assert table.gap.tolist() == pytest.approx([0.15, 0.1, 0.2, 0.2])
+        interval = clopper_pearson(40, 50)
+        assert table.accuracy_replication_low[0] == interval.low
+        assert table.accuracy_replication_high[0] == interval.high
+        assert set(table.n_original), set(table.n_replication) == ({100}, {50})
+
+    def test_level_of_the_intervals(self):
+        wide, narrow = (results(MODELS, ON_NEW, confidence=level) for level in (0.99, 0.5))
+        assert (wide.accuracy_original_low < narrow.accuracy_original_low).all()
+
+    def test_unknown_sizes_have_no_intervals(self):
+        table = results(MODELS, {model: c / 50 for model, c in ON_NEW.items()}, n_new=0)
+        assert table.accuracy_replication_low.isna().all()
+        assert table.accuracy_original_low.notna().all()
+        assert table.replication_rank.tolist() == [2, 1, 3, 4]
+
+    def test_a_model_in_one_set_only(self):
+        with pytest.raises(InputError, match="models in one of the two sets only: alex, extra"):
+            results(MODELS, {k: v for k, v in ON_NEW.items() if k != "alex"} | {"extra": 1})
+
+    def test_no_such_top(self):
+        with pytest.raises(InputError, match=r"old: 'replication.top': no top-5 accuracy of 4 mod"):
+            results(MODELS, ON_NEW, top=5)
+
+    def test_average_change(self):
+        row = average_change(results(MODELS, ON_NEW))
+        assert list(row) == CHANGES.names
+        assert row["change"] == pytest.approx(-(0.15 + 0.1 + 0.2 + 0.2) / 4)
+        assert row["accuracy_original"] == pytest.approx(0.8375)
+        assert (row["n_models"], row["pair"], row["top"]) == (4, "both", 1)
+
+
+class TestFits:
+    def test_linear_in_percentage_points(self):
+        table = results(MODELS, ON_NEW)
+        row = fit_replication(table, Scale.LINEAR, SETTINGS).row
+        x, y = ([100 * c / n for _, c in sorted(of.items())] for of, n in
+                ((MODELS, 100), (ON_NEW, 50)))  # fmt: skip
+        assert [row["slope"], row["offset"]] == pytest.approx(np.polyfit(x, y, 1).tolist())
+        boot = bootstrap_lines(x, y, 200, 1)
+        assert (row["slope_low"], row["slope_high"]) == percentile_interval(boot.slope)
+        assert row["n_degenerate"] == boot.n_degenerate
+        assert row["slopes_at_most_1"] == (boot.slope <= 1).mean()
+        FITS.from_records([pd.Series(row)])
+
+    def test_order_of_the_rows_does_not_matter(self):
+        table = results(MODELS, ON_NEW)
+        mixed = table.sample(frac=1, random_state=3)
+        for scale in Scale:
+            assert fit_replication(mixed, scale, SETTINGS).row == fit_replication(
+                table, scale, SETTINGS
+            ).row  # fmt: skip
+
+    def test_probit_recovers_a_gaussian_difficulty(self):
+        """Accuracies Φ((s - μ) / √(σ² + 1)) on both sets lie on a probit line of known slope."""
+        from scipy.stats import norm
+
+        skill = np.linspace(-1, 2, 20)
+        sets = [norm.cdf((skill - mu) / np.sqrt(s**2 + 1)) for mu, s in ((0, 1), (0.5, 1.2))]
+        old, new = (
+            {f"m{i:02}": round(a * 10**7) for i, a in enumerate(accuracy)} for accuracy in sets
+        )
+        row = fit_replication(results(old, new, 10**7, 10**7), Scale.PROBIT, SETTINGS).row
+        width = np.sqrt(1.2**2 + 1)
+        assert row["slope"] == pytest.approx(np.sqrt(2) / width, abs=1e-5)
+        assert row["offset"] == pytest.approx(-0.5 / width, abs=1e-5)
+        assert row["r_squared"] == pytest.approx(1)
+
+    def test_region(self):
+        for scale in Scale:
+            region = fit_replication(results(MODELS, ON_NEW), scale, SETTINGS).region
+            to_arrow(region, REGION)
+            assert len(region) == GRID_POINTS
+            assert (region.low <= region.fit + 1e-12).all()
+            assert (region.fit <= region.high + 1e-12).all()
+            assert region.accuracy_original.is_monotonic_increasing
+            assert region.accuracy_original.iloc[0] < 0.6
+            assert 0.95 < region.accuracy_original.iloc[-1] <= 1
+
+    def test_models_left_out(self):
+        settings = dataclasses.replace(SETTINGS, fit_without=("alex",))
+        row = fit_replication(results(MODELS, ON_NEW), Scale.LINEAR, settings).row
+        assert (row["n_models"], row["left_out"], row["extreme"]) == (3, "alex", "")
+        settings = dataclasses.replace(SETTINGS, fit_without=("alex", "vgg"))
+        with pytest.raises(InputError, match="linear fit of pair 'both': 'models': 2 models, a li"):
+            fit_replication(results(MODELS, ON_NEW), Scale.LINEAR, settings)
+
+    def test_all_models_alike(self):
+        same = dict.fromkeys(MODELS, 50)
+        with pytest.raises(InputError, match=r"same accuracy on .* set replication.scales to \[\]"):
+            fit_replication(results(same, ON_NEW), Scale.LINEAR, SETTINGS)
+
+
+class TestExtremes:
+    """Accuracy 0 or 1 on the probit scale: left out, or clipped; named either way."""
+
+    table = results(MODELS | {"best": 100}, ON_NEW | {"best": 50})
+
+    def test_nothing_special_on_the_linear_scale(self):
+        for extremes in Extremes:
+            settings = dataclasses.replace(SETTINGS, extremes=extremes)
+            row = fit_replication(self.table, Scale.LINEAR, settings).row
+            assert (row["n_models"], row["extreme"]) == (5, "")
+
+    def test_left_out(self):
+        row = fit_replication(self.table, Scale.PROBIT, SETTINGS).row
+        assert (row["n_models"], row["extreme"]) == (4, "best")
+        without = fit_replication(results(MODELS, ON_NEW), Scale.PROBIT, SETTINGS).row
+        assert row["slope"] == without["slope"]
+
+    def test_clipped(self):
+        from scipy.stats import norm
+
+        settings = dataclasses.replace(SETTINGS, extremes=Extremes.CLIP)
+        row = fit_replication(self.table, Scale.PROBIT, settings).row
+        assert (row["n_models"], row["extreme"], row["extremes"]) == (5, "best", "clip")
+        frame = self.table.set_index("model")
+        x, y = (frame[f"accuracy_{o}"].copy() for o in ("original", "replication"))
+        x["best"], y["best"] = 100.5 / 101, 50.5 / 51
+        expected = np.polyfit(norm.ppf(x), norm.ppf(y), 1)
+        assert (row["slope"], row["offset"]) == pytest.approx(tuple(expected))
+
+    def test_too_few_remain(self):
+        table = results({"a": 0, "b": 100, "c": 50, "d": 60}, {"a": 1, "b": 2, "c": 3, "d": 4})
+        with pytest.raises(InputError, match="probit fit of pair 'both': 'models': 2 models"):
+            fit_replication(table, Scale.PROBIT, SETTINGS)
+
+    def test_clipping_needs_the_number_of_datapoints(self):
+        table = results(MODELS, {"res": 1.0, "vgg": 0.5, "dense": 0.4, "alex": 0.3}, n_new=0)
+        settings = dataclasses.replace(SETTINGS, extremes=Extremes.CLIP)
+        with pytest.raises(InputError, match="res cannot be clipped"):
+            fit_replication(table, Scale.PROBIT, settings)
+
+
+class TestRendering:
+    def test_results(self):
+        text = markdown(results_columns(results(MODELS, ON_NEW)))
+        head, _, first, *_ = text.splitlines()
+        assert head.startswith("| Original rank | Model | Original accuracy (%) [95 % CI] |")
+        assert first == "| 1 | res | 95.0 [88.7, 98.4] | 80.0 [66.3, 90.0] | 15.0 | 2 | −1 |"
+
+    def test_unknown_intervals_are_not_printed(self):
+        table = results(MODELS, {model: c / 50 for model, c in ON_NEW.items()}, n_new=0)
+        assert "| 80.0 | 15.0 |" in markdown(results_columns(table))
+
+    def test_latex(self):
+        text = latex([TextColumn("Δ & co", ["−1", "2"]), TextColumn("Model", ["a_b", "c%"], False)])
+        assert text.splitlines() == [
+            r"\begin{tabular}{rl}", r"\toprule", r"$\Delta$ \& co & Model \\", r"\midrule",
+            r"$-$1 & a\_b \\", r"2 & c\% \\", r"\bottomrule", r"\end{tabular}",
+        ]  # fmt: skip
+
+    def test_fits_and_changes(self):
+        table = results(MODELS | {"best": 100}, ON_NEW | {"best": 50})
+        fits = pd.DataFrame([fit_replication(table, scale, SETTINGS).row for scale in Scale])
+        text = markdown(fits_columns(fits))
+        assert f"| linear | {fits.slope[0]:.2f} [" in text
+        assert f" | {fits.r_squared[1]:.3f} | " in text
+        assert "best (left out)" in text.splitlines()[-1]
+        changes = markdown(changes_columns(pd.DataFrame([average_change(table)])))
+        assert "| both | 1 | 5 | 87.0 | 74.0 | −13.0 |" in changes
+
+    def test_intervals_are_rounded_outward(self):
+        assert outward(1.639, 1.756, 2) == ("1.63", "1.76")
+        assert outward(-78.56, -67.59, 1) == ("−78.6", "−67.5")
+        assert outward(1.63, 1.76, 2) == ("1.63", "1.76")
+        assert outward(-0.001, 0.0, 2) == ("−0.01", "0.00")
+
+    def test_unknown_suffix(self, tmp_path):
+        with pytest.raises(InputError, match=r"cannot write '\.xls' tables"):
+            write_readable(
+                results(MODELS, ON_NEW), RESULTS, results_columns, [tmp_path / "t.xls"]
+            )  # fmt: skip
+
+
+def test_doors(tmp_path):
+    """The adapters, one after the other, from a table of accuracies to all files."""
+    rows = "".join(f"{m},{MODELS[m]},{2 * ON_NEW[m]}\n" for m in MODELS)
+    (tmp_path / "t.csv").write_text("model,old,new\n" + rows)
+    for name in ("old", "new"):
+        options = {"file": f"{tmp_path}/t.csv", "columns": {"model": "model", "top1": name}}
+        spec = DatasetSpec(name, "accuracies", options | {"n": 100})
+        count_door.main(
+            dataset=vars(spec), models=list(MODELS), files=[], output=f"{tmp_path}/{name}.parquet"
+        )
+    outputs = [f"{tmp_path}/results.{suffix}" for suffix in ("parquet", "csv", "md", "tex")]
+    table_door.main(
+        original=f"{tmp_path}/old.parquet", replication=f"{tmp_path}/new.parquet",
+        pair=vars(PAIR), top=1, confidence=0.9, outputs=outputs,
+    )  # fmt: skip
+    fits = [f"{tmp_path}/fits.{suffix}" for suffix in ("parquet", "csv", "md", "tex")]
+    fit_door.main(
+        results=outputs[0], settings=SETTINGS.of_fits, outputs=fits,
+        region=f"{tmp_path}/region.parquet",
+    )  # fmt: skip
+    changes = [f"{tmp_path}/changes.{suffix}" for suffix in ("parquet", "csv", "md", "tex")]
+    summary_door.main(results=[outputs[0]], outputs=changes)
+    for paths, schema in ((outputs, RESULTS), (fits, FITS), (changes, CHANGES)):
+        table = schema.read(paths[0]).to_pandas()
+        csv = pd.read_csv(paths[1], keep_default_na=False)
+        pd.testing.assert_frame_equal(csv, table, check_dtype=False)
+    assert pq.read_table(outputs[0])["confidence"].to_pylist() == [0.9] * 4
+    assert len(REGION.read(tmp_path / "region.parquet")) == 2 * GRID_POINTS

@@ -1,0 +1,107 @@
+"""Clopper-Pearson intervals, scales of accuracy and ranks: by hand, by property, by scipy."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from matcheval.errors import InputError
+from matcheval.statistics.intervals import clopper_pearson
+from matcheval.statistics.ranks import ordinal_ranks, rank_correlations
+from matcheval.statistics.scales import Scale, clipped_accuracy, from_scale, to_scale
+
+
+class TestClopperPearson:
+    def test_published_values(self):
+        """Recht et al. (2019): 1,800 of 2,000; at most ±1 point of 10,000 at 95 %."""
+        interval = clopper_pearson(1800, 2000)
+        assert (round(100 * interval.low, 1), round(100 * interval.high, 1)) == (88.6, 91.3)
+        for level, width in ((0.95, 0.985), (0.9999, 1.95)):
+            worst = clopper_pearson(5000, 10_000, level)
+            assert 50 * (worst.high - worst.low) == pytest.approx(width, abs=5e-3)
+
+    def test_nothing_and_everything_correct(self):
+        interval = clopper_pearson([0, 10], 10)
+        assert interval.low.tolist() == [0, pytest.approx(0.025**0.1)]
+        assert interval.high.tolist() == [pytest.approx(1 - 0.025**0.1), 1]
+
+    @given(st.integers(1, 5000), st.floats(0, 1), st.floats(0.5, 0.9999))
+    def test_is_the_binomial_tests(self, n, fraction, level):
+        correct = round(fraction * n)
+        interval = clopper_pearson(correct, n, level)
+        theirs = stats.binomtest(correct, n).proportion_ci(level, "exact")
+        assert float(interval.low) == pytest.approx(theirs.low, abs=1e-9)
+        assert float(interval.high) == pytest.approx(theirs.high, abs=1e-9)
+
+    def test_is_the_beta_quantiles_over_all_counts(self):
+        k = np.arange(1, 2021)
+        interval = clopper_pearson(k, 2021)
+        np.testing.assert_allclose(interval.low, stats.beta.ppf(0.025, k, 2021 - k + 1))
+        np.testing.assert_allclose(interval.high, stats.beta.ppf(0.975, k + 1, 2021 - k))
+
+    @pytest.mark.parametrize("n", [1, 2, 7, 30])
+    @pytest.mark.parametrize("level", [0.8, 0.95])
+    def test_covers_at_least_its_level(self, n, level):
+        interval = clopper_pearson(np.arange(n + 1), n, level)
+        for p in np.linspace(0.001, 0.999, 97):
+            covers = (interval.low <= p) & (p <= interval.high)
+            assert stats.binom.pmf(np.arange(n + 1), n, p)[covers].sum() >= level - 1e-12
+
+    def test_grows_with_the_count(self):
+        interval = clopper_pearson(np.arange(51), 50)
+        assert (np.diff(interval.low) > 0).all()
+        assert (np.diff(interval.high) > 0).all()
+
+    @pytest.mark.parametrize(
+        ("correct", "n", "level", "told"),
+        [
+            (3, 2, 0.95, "3 correct of 2"),
+            (-1, 2, 0.95, "-1 correct of 2"),
+            ([1, 0], [2, 0], 0.95, "0 correct of 0"),
+            (0.5, 2, 0.95, "'correct': has dtype float64"),
+            (1, 2, 0, "confidence is 0"),
+            (1, 2, float("nan"), "confidence is nan"),
+        ],
+    )
+    def test_bad_counts(self, correct, n, level, told):
+        with pytest.raises(InputError, match=told):
+            clopper_pearson(correct, n, level)
+
+
+class TestScales:
+    def test_by_hand(self):
+        assert to_scale([0.5, 0.25], Scale.LINEAR).tolist() == [50, 25]
+        quantiles = [0, stats.norm.ppf(0.25), np.inf, -np.inf]
+        assert to_scale([0.5, 0.25, 1, 0], Scale.PROBIT).tolist() == pytest.approx(quantiles)
+
+    @given(st.floats(0.001, 0.999), st.sampled_from(Scale))
+    def test_there_and_back(self, accuracy, scale):
+        assert from_scale(to_scale(accuracy, scale), scale) == pytest.approx(accuracy)
+
+    def test_clipped(self):
+        assert clipped_accuracy([0, 10], [10, 10]).tolist() == pytest.approx([0.5 / 11, 10.5 / 11])
+
+
+class TestRanks:
+    def test_ties_go_by_name(self):
+        ranks = ordinal_ranks([0.5, 0.9, 0.5, 0.7], ["vgg", "a", "resnet", "z"])
+        assert ranks.tolist() == [4, 1, 3, 2]
+
+    @given(st.lists(st.sampled_from([0.1, 0.2, 0.3]), min_size=1, max_size=5))
+    def test_do_not_depend_on_the_order_of_rows(self, accuracies):
+        names = [f"m{i}" for i in range(len(accuracies))]
+        ranks = dict(zip(names, ordinal_ranks(accuracies, names), strict=True))
+        assert sorted(ranks.values()) == list(range(1, len(names) + 1))
+        for order in itertools.permutations(range(len(names))):
+            mixed = [names[i] for i in order]
+            again = ordinal_ranks([accuracies[i] for i in order], mixed)
+            assert dict(zip(mixed, again, strict=True)) == ranks
+
+    def test_correlations(self):
+        assert rank_correlations([1, 2, 3], [10, 20, 30]) == (1, 1)
+        assert rank_correlations([1, 2, 3], [1, 3, 2]) == pytest.approx((0.5, 1 / 3))
+        assert np.isnan(rank_correlations([1, 1], [1, 2])).all()
+        assert np.isnan(rank_correlations([1], [1])).all()

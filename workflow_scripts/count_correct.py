@@ -1,0 +1,31 @@
+"""Rule count_correct: count what every model of the study gets right on one dataset."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matcheval.dataset_specs import DatasetSpec
+from matcheval.doors import run_script
+from matcheval.replication.accuracies import dataset_accuracies
+from matcheval.tables import write_table
+
+
+def main(
+    *, dataset: Mapping[str, Any], models: Sequence[str], files: Sequence[str], output: str
+) -> None:
+    """Write the accuracies, a table of `replication.schemas.ACCURACIES`."""
+    spec = DatasetSpec(**dataset)
+    table = dataset_accuracies(spec, models, files if spec.has_probabilities else ())
+    write_table(table, output)
+    logging.info("%s: %d models, %d accuracies", spec.name, len(models), table.num_rows)
+
+
+if __name__ == "__main__":
+    run_script(
+        main,
+        snakemake.log[0],
+        dataset=snakemake.params.dataset,
+        models=snakemake.params.models,
+        files=list(snakemake.input),
+        output=snakemake.output[0],
+    )

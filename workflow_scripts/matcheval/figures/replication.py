@@ -1,0 +1,230 @@
+"""Accuracy on the replication against accuracy on the original, a point per model.
+
+Recht et al. (2019), arXiv 1902.10811: Fig. 1 (CIFAR-10) and Fig. 2 (ImageNet), and the probit
+axes of appendix C.2.
+"""
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from matcheval.errors import InputError
+from matcheval.figures.style import (
+    COLUMN_WIDTH,
+    FITTED,
+    MODELS,
+    REFERENCE,
+    count,
+    legend_above,
+    new_figure,
+    set_note,
+    style,
+)
+from matcheval.statistics.scales import Scale, from_scale, to_scale
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MARGIN = 0.04  # of the range shown, on the scale, around points and intervals
+_NOTE_CHARACTERS = 66  # in a line
+_MOST_NAMED = 6
+_MOST_TICKS = 8
+# Ticks of probit axes, in percent; of these, what lies within the limits and not too close.
+_PROBIT_TICKS = (
+    0.1, 0.5, 1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 75, 80, 85, 90, 92, 94, 95, 96, 97, 98, 99,
+    99.5, 99.9, 99.99,
+)  # fmt: skip
+_ORIGINS = ("original", "replication")
+
+
+def plot_replication(
+    results: pd.DataFrame, fit: pd.Series, region: pd.DataFrame, scale: Scale
+) -> "Figure":  # fmt: skip
+    """Draw replication against original accuracy, with intervals, line and confidence region.
+
+    Parameters
+    ----------
+    results : pandas.DataFrame
+        Columns of `schemas.RESULTS`, one pair and top.
+    fit : pandas.Series
+        The row of `schemas.FITS` for this scale.
+    region : pandas.DataFrame
+        Columns of `schemas.REGION`; the rows of this scale are drawn.
+    scale : Scale
+        Of both axes; labels are accuracies in percent on either.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One panel of equal axes with the identity line. Models left out of the fit are hollow; what
+        has no place on probit axes (0 and 100 %) is not drawn, and a note names it.
+
+    Raises
+    ------
+    InputError
+        If there are no models, or the fit is of another scale.
+    """
+    if results.empty:
+        raise InputError("no models to draw", field="model")
+    if fit["scale"] != scale.value:
+        raise InputError(f"the fit is on the {fit['scale']} scale, not {scale.value}")
+    drawn = _drawable(results, scale)
+    with style():
+        figure = new_figure(COLUMN_WIDTH, COLUMN_WIDTH + 0.75)  # room for title, legend and note
+        axes = figure.add_subplot()
+        if scale is Scale.PROBIT:
+            _set_probit(axes)
+        low, high = _limits(drawn, scale)
+        axes.plot([low, high], [low, high], label="equal accuracy", zorder=1, **REFERENCE)
+        _draw_fit(axes, fit, region[region["scale"] == scale.value])
+        excluded = set(f"{fit['left_out']} {fit['extreme']}".split())
+        if fit["extremes"] == "clip":
+            excluded -= set(fit["extreme"].split())
+        _draw_models(axes, drawn, drawn["model"].isin(excluded).to_numpy())
+        axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
+        _set_ticks(axes, scale, low, high)
+        _label(axes, results)
+        models = "1 model" if len(results) == 1 else f"{len(results)} models"
+        figure.suptitle(f"{results['pair'].iloc[0]}: {models}, a point each")
+        legend_above(axes, ncols=2)
+        set_note(figure, _note(results, fit, len(results) - len(drawn)))
+    return figure
+
+
+def _drawable(results: pd.DataFrame, scale: Scale) -> pd.DataFrame:
+    """Models that have a place on the axes."""
+    if scale is Scale.LINEAR:
+        return results
+    values = results[[f"accuracy_{origin}" for origin in _ORIGINS]]
+    return results[((values > 0) & (values < 1)).all(axis=1)]
+
+
+def _limits(results: pd.DataFrame, scale: Scale) -> tuple[float, float]:
+    """Limits that both axes share, in percent: points and intervals, with a margin."""
+    columns = [f"accuracy_{o}{end}" for o in _ORIGINS for end in ("", "_low", "_high")]
+    shown = to_scale(results[columns].to_numpy(dtype=np.float64), scale)
+    shown = shown[np.isfinite(shown)]
+    margin = _MARGIN * max(float(np.ptp(shown)), 0.1)
+    ends = np.array([shown.min() - margin, shown.max() + margin])
+    low, high = 100 * from_scale(ends, scale)
+    return float(low), float(high)
+
+
+def _set_probit(axes: "Axes") -> None:
+    """Scale both axes by Φ⁻¹, the data staying percent."""
+
+    def forward(percent: Any) -> Any:
+        return to_scale(np.clip(np.asarray(percent, np.float64) / 100, 1e-12, 1 - 1e-12), scale)
+
+    def inverse(value: Any) -> Any:
+        return 100 * from_scale(value, scale)
+
+    scale = Scale.PROBIT
+    axes.set_xscale("function", functions=(forward, inverse))
+    axes.set_yscale("function", functions=(forward, inverse))
+
+
+def _draw_fit(axes: "Axes", fit: pd.Series, region: pd.DataFrame) -> None:
+    x = 100 * region["accuracy_original"]
+    axes.fill_between(
+        x,
+        100 * region["low"],
+        100 * region["high"],
+        color=FITTED.color,
+        alpha=0.25,
+        linewidth=0,
+        label=f"{100 * fit['confidence']:g} % region of the line",
+        zorder=2,
+    )
+    name = f"{fit['scale']} fit, slope {fit['slope']:.2f}"
+    axes.plot(x, 100 * region["fit"], label=name, zorder=4, **FITTED.line_options())
+
+
+def _draw_models(axes: "Axes", results: pd.DataFrame, is_excluded: Any) -> None:
+    """Draw points with intervals; hollow if excluded from the fit."""
+    many = len(results) > 100
+    for chosen, label in ((~is_excluded, "models"), (is_excluded, "not in the fit")):
+        if not chosen.any():
+            continue
+        frame = results[chosen]
+        center = {o: 100 * frame[f"accuracy_{o}"].to_numpy(np.float64) for o in _ORIGINS}
+        errors = {}
+        for origin, middle in center.items():
+            ends = [100 * frame[f"accuracy_{origin}_{end}"] for end in ("low", "high")]
+            # An unknown interval is NaN, and nothing is drawn.
+            errors[origin] = np.abs(np.array(ends, dtype=np.float64) - middle)
+        is_hollow = label != "models"
+        axes.errorbar(
+            center["original"],
+            center["replication"],
+            xerr=errors["original"],
+            yerr=errors["replication"],
+            fmt=MODELS.marker,
+            color=MODELS.color,
+            markerfacecolor="white" if is_hollow else MODELS.color,
+            markeredgewidth=0.5 if is_hollow else 0,
+            markersize=1.8 if many else 3.0,
+            elinewidth=0.3 if many else 0.5,
+            label=label,
+            zorder=3,
+        )
+
+
+def _set_ticks(axes: "Axes", scale: Scale, low: float, high: float) -> None:
+    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+    if scale is Scale.LINEAR:
+        ticks = MaxNLocator(7, steps=[1, 2, 5, 10]).tick_values(low, high)
+    else:
+        ticks = _probit_ticks(low, high)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(FixedLocator([tick for tick in ticks if low <= tick <= high]))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def _probit_ticks(low: float, high: float) -> list[float]:
+    """Round accuracies within the limits, not too close to each other on the probit scale."""
+    ends = to_scale(np.array([low, high]) / 100, Scale.PROBIT)
+    least = float(np.ptp(ends)) / _MOST_TICKS
+    ticks: list[float] = []
+    for tick in _PROBIT_TICKS:
+        if low <= tick <= high and (
+            not ticks or np.ptp(to_scale(np.array([ticks[-1], tick]) / 100, Scale.PROBIT)) >= least
+        ):
+            ticks.append(tick)
+    return ticks
+
+
+def _label(axes: "Axes", results: pd.DataFrame) -> None:
+    first = results.iloc[0]
+    top = "Accuracy" if first["top"] == 1 else f"Top-{first['top']} accuracy"
+    labels = {}
+    for origin in _ORIGINS:
+        n = first[f"n_{origin}"]
+        labels[origin] = f"{top} on {first[origin]} (%{f', n = {count(n)}' if n else ''})"
+    axes.set(xlabel=labels["original"], ylabel=labels["replication"])
+
+
+def _note(results: pd.DataFrame, fit: pd.Series, n_hidden: int) -> str:
+    """What the figure does not show by itself: the models fitted, and those that are not."""
+    parts = [f"Fitted: {fit['n_models']} models"]
+    left_out = fit["left_out"].split()
+    if left_out:
+        parts[0] += f", without {_named(left_out)}"
+    extreme = fit["extreme"].split()
+    if extreme:
+        did = "clipped to (k + ½)/(n + 1)" if fit["extremes"] == "clip" else "left out of the fit"
+        parts.append(f"{_named(extreme)}, at 0 or 100 %, {did}" + (", not shown" * bool(n_hidden)))
+    if (results["n_original"] > 0).all() and (results["n_replication"] > 0).all():
+        parts.append(f"bars: {100 * fit['confidence']:g} % Clopper-Pearson intervals")
+    return textwrap.fill(f"{'; '.join(parts)}.", _NOTE_CHARACTERS)
+
+
+def _named(models: list[str]) -> str:
+    if len(models) > _MOST_NAMED:
+        return f"{', '.join(models[:_MOST_NAMED])} and {len(models) - _MOST_NAMED} more"
+    return ", ".join(models)

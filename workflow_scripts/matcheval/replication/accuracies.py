@@ -1,0 +1,122 @@
+"""Accuracies of all models on one dataset, whatever the dataset's kind: one table for what follows.
+
+Everything downstream (intervals, ranks, fits) reads this table, so that it does not know whether
+a network, a person's prediction files or a published list of labels gave the numbers.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from matcheval.dataset_specs import (
+    ACCURACIES_KIND,
+    ARCHIVE_KIND,
+    LABELS_KIND,
+    DatasetSpec,
+)
+from matcheval.errors import InputError
+from matcheval.prediction_files import read_predictions
+from matcheval.replication.accuracy_files import Accuracy, read_accuracies
+from matcheval.replication.label_files import count_hits, models_at, read_archive, read_integers
+from matcheval.replication.schemas import ACCURACIES
+
+_Counts = Iterator[Accuracy]
+
+
+def dataset_accuracies(
+    spec: DatasetSpec, models: Sequence[str], predictions: Sequence[str] = ()
+) -> pa.Table:
+    """Count what every model gets right on a dataset.
+
+    Parameters
+    ----------
+    spec : DatasetSpec
+        The dataset.
+    models : sequence of str
+        Names of the models, in order.
+    predictions : sequence of str
+        Their prediction files, for the kinds that have probabilities.
+
+    Returns
+    -------
+    pyarrow.Table
+        Of schema `schemas.ACCURACIES`: per model a row for top-1, and further ones where the files
+        hold further classes.
+
+    Raises
+    ------
+    InputError
+        Naming every bad file, or the first model that was run on other datapoints.
+    """
+    readers: dict[str, Callable[[], _Counts]] = {
+        LABELS_KIND: lambda: _of_labels(spec, models),
+        ARCHIVE_KIND: lambda: _of_archive(Path(spec.options["file"]), spec.options, models),
+        ACCURACIES_KIND: lambda: read_accuracies(Path(spec.options["file"]), spec.options, models),
+    }
+    read = readers.get(spec.kind, lambda: _of_predictions(models, predictions))
+    rows = list(read())
+    columns: dict[str, list[Any]] = {
+        name: [getattr(row, name) for row in rows]
+        for name in ("model", "top", "n_correct", "n", "accuracy")
+    }
+    return ACCURACIES.table(columns | {"dataset": [spec.name] * len(rows)})
+
+
+def _counted(model: str, hits: Sequence[int], n: int) -> _Counts:
+    for top, correct in enumerate(hits, start=1):
+        yield Accuracy(model, top, correct / n, correct, n)
+
+
+def _of_predictions(models: Sequence[str], files: Sequence[str]) -> _Counts:
+    first: tuple[str, str] | None = None
+    problems = []
+    for model, file in zip(models, files, strict=True):
+        try:
+            predictions = read_predictions(file)
+        except InputError as error:  # all bad files are named, not just the first
+            problems.append(str(error))
+            continue
+        first = first or (model, predictions.datapoints_digest)
+        if predictions.datapoints_digest != first[1]:
+            problems.append(
+                f"{file}: model '{model}' has other indices or labels than model '{first[0]}'"
+            )
+            continue
+        yield from _counted(model, [int(predictions.correct.sum())], len(predictions))
+    if problems:
+        raise InputError("; ".join(problems))
+
+
+def _of_labels(spec: DatasetSpec, models: Sequence[str]) -> _Counts:
+    labels = read_integers(Path(spec.options["labels"]))
+    problems = []
+    for model in models:
+        path = Path(spec.own_file(model))
+        try:
+            hits = count_hits(
+                read_integers(path), labels, file=path, **_how(spec.options, model)
+            )  # fmt: skip
+        except InputError as error:
+            problems.append(str(error))
+            continue
+        yield from _counted(model, hits, len(labels))
+    if problems:
+        raise InputError("; ".join(problems))
+
+
+def _of_archive(path: Path, options: Mapping[str, Any], models: Sequence[str]) -> _Counts:
+    names, classes, labels = read_archive(path, options)
+    for model, position in zip(models, models_at(names, models, path), strict=True):
+        hits = count_hits(
+            classes[position], labels, file=f"{path}, model '{model}'", **_how(options, model)
+        )  # fmt: skip
+        yield from _counted(model, hits, len(labels))
+
+
+def _how(options: Mapping[str, Any], model: str) -> dict[str, Any]:
+    return {
+        "is_reversed": model in options.get("reversed", ()),
+        "n_classes": options.get("classes"),
+    }

@@ -1,0 +1,129 @@
+"""The replication table of a pair: accuracies with intervals, gap and ranks, a row per model.
+
+Recht et al. (2019), arXiv 1902.10811, Table 1; and the average change of every pair, Table 2.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from matcheval.errors import InputError
+from matcheval.replication.schemas import CHANGES, RESULTS
+from matcheval.settings import Pair
+from matcheval.statistics.intervals import FloatArray, clopper_pearson
+from matcheval.statistics.ranks import ordinal_ranks, rank_correlations
+
+_CONSTANT = ("pair", "top", "original", "replication")
+
+
+def tabulate_replication(
+    original: pa.Table, replication: pa.Table, pair: Pair, top: int = 1, confidence: float = 0.95
+) -> pd.DataFrame:
+    """Tabulate the accuracies of all models on both sets of a pair.
+
+    Parameters
+    ----------
+    original, replication : pyarrow.Table
+        Of schema `schemas.ACCURACIES`.
+    pair : Pair
+        Names of the pair and its sets.
+    top : int
+        Among how many first classes the label is to be.
+    confidence : float
+        Level of the Clopper-Pearson intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `schemas.RESULTS`, models by rank on the original set. Equal accuracies are
+        ranked by name. The gap is of unrounded accuracies.
+
+    Raises
+    ------
+    InputError
+        Naming the models that are in one set only, or that have no such top accuracy.
+    """
+    sets = {
+        origin: _of_top(table, top, getattr(pair, origin))
+        for origin, table in (("original", original), ("replication", replication))
+    }
+    alone = set(sets["original"].index) ^ set(sets["replication"].index)
+    if alone:
+        raise InputError(
+            f"models in one of the two sets only: {', '.join(sorted(alone))}",
+            field=f"pairs.{pair.name}",
+            remedy="Leave them out of the catalogue, or give their results on both",
+        )
+    models = list(sets["original"].index)
+    columns: dict[str, Any] = {
+        "model": models,
+        "pair": pair.name,
+        "top": top,
+        "original": pair.original,
+        "replication": pair.replication,
+        "confidence": confidence,
+    }
+    for origin, frame in sets.items():
+        columns |= _accuracies(frame.loc[models], origin, confidence)
+        columns[f"{origin}_rank"] = ordinal_ranks(columns[f"accuracy_{origin}"], models)
+    columns["gap"] = columns["accuracy_original"] - columns["accuracy_replication"]
+    columns["delta_rank"] = columns["original_rank"] - columns["replication_rank"]
+    table = pd.DataFrame(columns)[RESULTS.names]
+    return table.sort_values("original_rank", ignore_index=True)
+
+
+def average_change(results: pd.DataFrame) -> dict[str, Any]:
+    """Average a replication table over its models: a row of schema `schemas.CHANGES`.
+
+    Recht et al. (2019), Table 2, take the mean over all models of new minus original accuracy.
+    """
+    original, new = (
+        results[f"accuracy_{origin}"].to_numpy(np.float64) for origin in ("original", "replication")
+    )
+    spearman, kendall = rank_correlations(original, new)
+    row: dict[str, Any] = {name: results[name].iloc[0] for name in _CONSTANT}
+    row |= {
+        "n_models": len(results),
+        "accuracy_original": original.mean(),
+        "accuracy_replication": new.mean(),
+        "change": (new - original).mean(),
+        "spearman": spearman,
+        "kendall": kendall,
+    }
+    return {name: row[name] for name in CHANGES.names}
+
+
+def _of_top(table: pa.Table, top: int, dataset: str) -> pd.DataFrame:
+    """The rows of a top, by model; every model must have one."""
+    frame: pd.DataFrame = table.to_pandas()
+    chosen: pd.DataFrame = frame[frame["top"] == top].set_index("model")
+    without = [model for model in dict.fromkeys(frame["model"]) if model not in chosen.index]
+    if without:
+        named = ", ".join(without[:3]) + (", ..." if len(without) > 3 else "")
+        raise InputError(
+            f"no top-{top} accuracy of {len(without)} models ({named}): their files say too little",
+            file=dataset,
+            field="replication.top",
+            remedy=f"Leave {top} out of it, or give the first {top} classes of every datapoint",
+        )
+    return chosen
+
+
+def _accuracies(frame: pd.DataFrame, origin: str, confidence: float) -> dict[str, Any]:
+    """Columns of one set: counts, accuracy and interval."""
+    n, correct = frame["n"].to_numpy(np.int64), frame["n_correct"].to_numpy(np.int64)
+    known = n > 0
+    low, high = np.full(len(n), np.nan), np.full(len(n), np.nan)
+    if known.any():
+        interval = clopper_pearson(correct[known], n[known], confidence)
+        low[known], high[known] = interval.low, interval.high
+    accuracy: FloatArray = frame["accuracy"].to_numpy(np.float64)
+    return {
+        f"n_{origin}": n,
+        f"n_correct_{origin}": correct,
+        f"accuracy_{origin}": accuracy,
+        f"accuracy_{origin}_low": low,
+        f"accuracy_{origin}_high": high,
+    }

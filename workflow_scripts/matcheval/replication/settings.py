@@ -1,0 +1,68 @@
+"""The settings of the replication tables that people choose. Light to import."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from matcheval.statistics.scales import Scale
+
+
+class Extremes(StrEnum):
+    """What becomes of models with accuracy 0 or 1, which is infinite on the probit scale."""
+
+    LEAVE_OUT = "leave_out"
+    CLIP = "clip"
+
+
+@dataclass(frozen=True)
+class ReplicationSettings:
+    """How replication tables and fits are made.
+
+    Attributes
+    ----------
+    top : tuple of int
+        A prediction is right if the label is among so many classes.
+    scales : tuple of Scale
+        Of the fits and figures; none for neither.
+    confidence : float
+        Of all intervals.
+    resamples, seed : int
+        Of the bootstrap over models.
+    extremes : Extremes
+    fit_without : tuple of str
+        Models in tables and ranks, but in no fit.
+    """
+
+    top: tuple[int, ...]
+    scales: tuple[Scale, ...]
+    confidence: float
+    resamples: int
+    seed: int
+    extremes: Extremes
+    fit_without: tuple[str, ...]
+
+    @classmethod
+    def from_mapping(cls, given: Mapping[str, Any]) -> "ReplicationSettings":
+        """Read what the configuration's schema has passed."""
+        return cls(
+            top=tuple(given["top"]),
+            scales=tuple(map(Scale, given["scales"])),
+            confidence=float(given["confidence"]),
+            resamples=int(given["resamples"]),
+            seed=int(given["seed"]),
+            extremes=Extremes(given["extremes"]),
+            fit_without=tuple(given["fit_without"]),
+        )
+
+    @property
+    def of_fits(self) -> dict[str, Any]:
+        """What fits depend on, as a rule's parameter."""
+        return {
+            "scales": [scale.value for scale in self.scales],
+            "confidence": self.confidence,
+            "resamples": self.resamples,
+            "seed": self.seed,
+            "extremes": self.extremes.value,
+            "fit_without": list(self.fit_without),
+        }

@@ -1,0 +1,111 @@
+"""The bootstrap's compiled loop: draw models with replacement, fit a line, repeat.
+
+Most of the time of a bootstrap goes into its random numbers. Here they come from MT19937, whole
+blocks at a time, in the order in which NumPy's `RandomState(seed).choice(m, m)` uses them: mask a
+32-bit word to the bits that m needs, and pass over words that are m or more. A test compares.
+
+Matsumoto & Nishimura (1998), ACM Transactions on Modeling and Computer Simulation 8(1).
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.compiling import compiled
+
+_WORDS = 624  # of the generator's state
+_SHIFT = 397
+_UPPER, _LOWER = np.uint32(0x80000000), np.uint32(0x7FFFFFFF)
+_TWIST = np.uint32(0x9908B0DF)
+_ONE = np.uint32(1)
+# A resample with less than this part of the models' spread is looked at again, more exactly.
+_SUSPICIOUS = 1e-6
+
+Words = npt.NDArray[np.uint32]
+Floats = npt.NDArray[np.float64]
+
+
+@compiled()
+def fit_resamples(state: Words, x: Floats, y: Floats, slope: Floats, offset: Floats) -> None:
+    """Fit a line through every resample of models.
+
+    Parameters
+    ----------
+    state : uint32 array, shape (624,)
+        A freshly seeded generator's; changed.
+    x, y : float64 arrays, shape (n_models,)
+        At least two models. Centred values lose fewer digits.
+    slope, offset : float64 arrays, shape (n_resamples,)
+        Filled; NaN where all x drawn are equal.
+    """
+    m = len(x)
+    mask = _ONE
+    while mask < m - 1:
+        mask = (mask << _ONE) | _ONE
+    least = _SUSPICIOUS * np.dot(x, x)
+    words = np.empty(_WORDS, np.uint32)
+    drawn = np.empty(m + _WORDS, np.uint32)  # unsigned: no index counts from the end
+    n_drawn = 0
+    for b in range(len(slope)):
+        while n_drawn < m:
+            _next_words(state, words)
+            for word in words:
+                value = word & mask
+                drawn[n_drawn] = value
+                n_drawn += 1 if value < m else 0
+        slope[b], offset[b] = _fit(x, y, drawn[:m], least)
+        n_drawn -= m
+        drawn[:n_drawn] = drawn[m : m + n_drawn]
+
+
+@compiled(inline="always")
+def _fit(x: Floats, y: Floats, drawn: Words, least: float) -> tuple[float, float]:
+    """Slope and offset of the models drawn, in one pass, or in two if that loses digits."""
+    m = len(drawn)
+    sum_x, sum_y, sum_xx, sum_xy = 0.0, 0.0, 0.0, 0.0
+    for k in range(0, m - 1, 2):  # two at a time: fewer additions that wait for the one before
+        i, j = drawn[k], drawn[k + 1]
+        sum_x += x[i] + x[j]
+        sum_y += y[i] + y[j]
+        sum_xx += x[i] * x[i] + x[j] * x[j]
+        sum_xy += x[i] * y[i] + x[j] * y[j]
+    if m % 2:
+        i = drawn[m - 1]
+        sum_x += x[i]
+        sum_y += y[i]
+        sum_xx += x[i] * x[i]
+        sum_xy += x[i] * y[i]
+    mean_x, mean_y = sum_x / m, sum_y / m
+    square, product = sum_xx - sum_x * mean_x, sum_xy - sum_x * mean_y
+    if square <= least:
+        first, is_single = x[drawn[0]], True
+        square, product = 0.0, 0.0
+        for i in drawn:
+            is_single &= x[i] == first
+            square += (x[i] - mean_x) ** 2
+            product += (x[i] - mean_x) * (y[i] - mean_y)
+        if is_single:
+            return np.nan, np.nan
+    slope = product / square
+    return slope, mean_y - slope * mean_x
+
+
+@compiled()
+def _next_words(state: Words, words: Words) -> None:
+    """Advance the generator by a whole state, and temper it into words."""
+    for k in range(_WORDS - _SHIFT):
+        state[k] = state[k + _SHIFT] ^ _twisted(state[k], state[k + 1])
+    for k in range(_WORDS - _SHIFT, _WORDS - 1):
+        state[k] = state[k + _SHIFT - _WORDS] ^ _twisted(state[k], state[k + 1])
+    state[_WORDS - 1] = state[_SHIFT - 1] ^ _twisted(state[_WORDS - 1], state[0])
+    for k in range(_WORDS):
+        word = state[k]
+        word ^= word >> np.uint32(11)
+        word ^= (word << np.uint32(7)) & np.uint32(0x9D2C5680)
+        word ^= (word << np.uint32(15)) & np.uint32(0xEFC60000)
+        words[k] = word ^ (word >> np.uint32(18))
+
+
+@compiled(inline="always")
+def _twisted(high: np.uint32, low: np.uint32) -> np.uint32:
+    word = (high & _UPPER) | (low & _LOWER)
+    return (word >> _ONE) ^ (_TWIST * (word & _ONE))

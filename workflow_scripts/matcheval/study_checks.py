@@ -1,0 +1,141 @@
+"""What a study's configuration must mean together, beyond what its schema says of each key."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from matcheval.dataset_specs import SUFFIXES, DatasetSpec
+from matcheval.errors import InputError
+
+if TYPE_CHECKING:
+    from matcheval.study import Study
+
+
+def check_study(study: "Study") -> None:
+    """Check names, choices and files, before any job.
+
+    Raises
+    ------
+    InputError
+        Naming key and value of what is wrong.
+    """
+    _check_pairs(study)
+    _check_chosen_models(study)
+    _check_training(study)
+    _check_predictions(study)
+
+
+def _check_pairs(study: "Study") -> None:
+    for pair in study.pairs.values():
+        for origin in ("original", "replication"):
+            _known(getattr(pair, origin), study.datasets, f"pairs.{pair.name}.{origin}", "dataset")
+        if pair.original == pair.replication:
+            raise InputError(
+                f"'{pair.original}' is compared with itself",
+                file="configuration",
+                field=f"pairs.{pair.name}",
+            )
+        if pair.source is not None:
+            both = dict.fromkeys((pair.original, pair.replication))
+            _known(pair.source, both, f"pairs.{pair.name}.source", "set of the pair")
+        classes = [
+            study.datasets[d].options.get("classes") for d in (pair.original, pair.replication)
+        ]
+        if None not in classes and len(set(classes)) > 1:
+            raise InputError(
+                f"'{pair.original}' has {classes[0]} classes, '{pair.replication}' {classes[1]}",
+                file="configuration",
+                field=f"pairs.{pair.name}",
+                remedy="Both sets must be of one label space",
+            )
+
+
+def _check_chosen_models(study: "Study") -> None:
+    for field, names in (
+        ("figures.reliability_models", study.reliability_models),
+        ("save_pairs", study.save_pairs),
+        ("replication.fit_without", study.replication.fit_without),
+    ):
+        for name in names:
+            _known(name, study.models, field, "model")
+        if names and not study.matched_pairs and field != "replication.fit_without":
+            raise InputError(
+                "no pair can be matched: every pair has a set without probabilities",
+                file="configuration",
+                field=field,
+                remedy="Leave it empty; such a study has replication tables only",
+            )
+
+
+def _check_training(study: "Study") -> None:
+    has_images = any(study.datasets[name].has_images for name in study.compared)
+    trained = [model.name for model in study.models.values() if model.recipe is not None]
+    if trained and has_images and not study.training:
+        raise InputError(
+            f"models are to be trained ({trained[0]}, ...), and on what is not said",
+            file="configuration",
+            field="training",
+        )
+    for part, name in study.training.items():
+        _known(name, study.datasets, f"training.{part}", "dataset")
+        if not study.datasets[name].has_images:
+            raise InputError(
+                f"'{name}' has predictions only, no images to learn from",
+                file="configuration",
+                field=f"training.{part}",
+            )
+
+
+def _check_predictions(study: "Study") -> None:
+    """Every model must come to its predictions: by inference, or from a file that is there."""
+    for dataset in study.compared:
+        field = f"datasets.{dataset}"
+        spec = study.datasets[dataset]
+        if not spec.has_images:
+            _check_suffixes(spec, field)
+        for model in study.models.values():
+            if study.datasets[dataset].has_images:
+                if model.recipe is None:
+                    raise InputError(
+                        f"model '{model.name}' is of kind 'predictions' and cannot be run on it",
+                        file="configuration",
+                        field=field,
+                        remedy="Give the set as kind 'predictions', with 'files'",
+                    )
+            elif not Path(study.predictions_file(dataset, model.name)).is_file():
+                raise InputError(
+                    f"no predictions of model '{model.name}' at "
+                    f"{study.predictions_file(dataset, model.name)}",
+                    file="configuration",
+                    field=f"{field}.{'file' if 'file' in spec.options else 'files'}",
+                )
+
+
+def _check_suffixes(spec: DatasetSpec, field: str) -> None:
+    """Files that all models share, and the suffixes of all files."""
+    for key in ("files", "file", "labels"):
+        if key == "labels" and "file" in spec.options:  # the name of an array
+            continue
+        suffix = Path(str(spec.options.get(key, ""))).suffix
+        if key in spec.options and suffix not in SUFFIXES[spec.kind]:
+            raise InputError(
+                f"'{suffix}' is no kind of prediction file",
+                file="configuration",
+                field=f"{field}.{key}",
+                remedy=f"Use {', '.join(SUFFIXES[spec.kind])}",
+            )
+    labels = spec.options.get("labels")
+    if "files" in spec.options and labels and not Path(labels).is_file():
+        raise InputError(
+            f"no labels at {labels}", file="configuration", field=f"{field}.labels"
+        )  # fmt: skip
+
+
+def _known(name: str, known: Mapping[str, object], field: str, what: str) -> None:
+    if name not in known:
+        raise InputError(
+            f"unknown {what} '{name}'",
+            file="configuration",
+            field=field,
+            remedy=f"Known: {', '.join(known)}",
+        )

@@ -1,0 +1,33 @@
+"""Rule plot_replication: replication against original accuracy, as Fig. 1 and 2 of Recht et al."""
+
+import logging
+from collections.abc import Sequence
+
+from matcheval.doors import run_script
+from matcheval.figures.replication import plot_replication
+from matcheval.figures.saving import save_figure
+from matcheval.replication.schemas import FITS, REGION, RESULTS
+from matcheval.statistics.scales import Scale
+
+
+def main(*, results: str, fits: str, region: str, scale: str, outputs: Sequence[str]) -> None:
+    """Draw models, line and region on one scale to every output, by its suffix."""
+    models = RESULTS.read(results).to_pandas()
+    table = FITS.read(fits).to_pandas()
+    fit = table[table["scale"] == scale].iloc[0]
+    figure = plot_replication(models, fit, REGION.read(region).to_pandas(), Scale(scale))
+    for path in outputs:
+        save_figure(figure, path)
+    logging.info("%d models", len(models))
+
+
+if __name__ == "__main__":
+    run_script(
+        main,
+        snakemake.log[0],
+        results=snakemake.input.results,
+        fits=snakemake.input.fits,
+        region=snakemake.input.region,
+        scale=snakemake.wildcards.scale,
+        outputs=list(snakemake.output),
+    )
