@@ -13,6 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
 import psutil
 from common import copy_workflow, write_results
 
@@ -33,9 +34,10 @@ def make_study(folder: Path, name: str) -> None:
     n_models, n_classes, sets, replications = STUDIES[name]
     models = [f"model-{i:03d}" for i in range(n_models)]
     for number, (dataset, n) in enumerate(sets.items()):
+        label = np.random.default_rng(number).integers(0, n_classes, n)
         for i, model in enumerate(models):
             accuracy = 0.6 + 0.39 * i / n_models - 0.08 * (number > 0)
-            predictions = simulate(n, n_classes, 1000 * number + i, accuracy=accuracy)
+            predictions = simulate(n, n_classes, 1000 * number + i, accuracy=accuracy, label=label)
             write_predictions(predictions, folder / "simulated" / dataset / f"{model}.parquet")
     rows = "".join(f"{model},predictions\n" for model in models)
     (folder / f"{name}.csv").write_text(f"name,kind\n{rows}")

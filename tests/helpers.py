@@ -15,10 +15,10 @@ def predictions(probability, prediction=None, label=None, **further) -> Predicti
     )
 
 
-def simulate(n, n_classes, seed, *, accuracy=0.9) -> Predictions:
+def simulate(n, n_classes, seed, *, accuracy=0.9, label=None) -> Predictions:
     """Predictions as of a confident classifier: many probabilities near, and at, 1."""
     rng = np.random.default_rng(seed)
-    label = rng.integers(0, n_classes, n)
+    label = rng.integers(0, n_classes, n) if label is None else label
     wrong = rng.random(n) > accuracy
     prediction = np.where(wrong, rng.integers(0, n_classes, n), label)
     logit = rng.normal(np.where(wrong, 1.0, 4.0), 2.5)

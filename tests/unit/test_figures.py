@@ -1,5 +1,7 @@
 """What the figures of tables show: units, names, counts, and the table's own values."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ import plot_matched_accuracy as matched_accuracy_door
 from drawings import PAIR, draw, lines_of, texts_of
 from matcheval.errors import InputError
 from matcheval.figures.confidence import plot_confidence
+from matcheval.figures.derived import running_median, sampling_range
 from matcheval.figures.matched_accuracy import plot_matched_accuracy
 from matcheval.schemas import MODEL_TABLE
 from matcheval.tables import write_table
@@ -42,6 +45,11 @@ def model_table(n_models, *, unmatched=(), n_seeds=10, seed=0):
     return table
 
 
+def series_of(axes):
+    """What shows the models' values: lines with markers, or above 60 models points alone."""
+    return [line for line in axes.lines if line.get_marker() != "None"]
+
+
 @pytest.mark.parametrize("n_models", [1, 20, 300])
 def test_confidence_shows_every_model_on_both_sets(n_models):
     table = model_table(n_models)
@@ -59,12 +67,42 @@ def test_confidence_shows_every_model_on_both_sets(n_models):
     assert texts_of(axes.get_legend()) == [
         "Known (n = 12,000)",
         "New-Writers (n = 3,000)",
-        "confidence = accuracy",
+        *(["the same model"] if n_models <= 60 else []),
+        "confidence = accuracy (below it: overconfident)",
     ]
-    (identity,) = axes.lines
+    assert not axes.texts  # nothing that points could collide with
+    identity = axes.lines[-1]
     assert list(identity.get_xdata()) == list(identity.get_ydata())
     models = "1 model," if n_models == 1 else f"{n_models} models,"
     assert models in figure.get_suptitle()
+
+
+@pytest.mark.parametrize("n_models", [1, 60, 61])
+def test_lines_join_a_model_s_two_points_up_to_sixty_models(n_models):
+    table = model_table(n_models)
+    (axes,) = plot_confidence(table).axes
+    joins = [line for line in axes.lines if line.get_label() == "the same model"]
+    if n_models > 60:
+        assert not joins
+        return
+    (join,) = joins
+    x, y = (np.reshape(data, (-1, 3)) for data in (join.get_xdata(), join.get_ydata()))
+    np.testing.assert_allclose(x[:, 0], 100 * table["confidence_original"])
+    np.testing.assert_allclose(x[:, 1], 100 * table["confidence_replication"])
+    np.testing.assert_allclose(y[:, 0], 100 * table["accuracy_original"])
+    np.testing.assert_allclose(y[:, 1], 100 * table["accuracy_replication"])
+    assert np.isnan(x[:, 2]).all()  # no line from one model to the next
+
+
+@pytest.mark.parametrize("n_models", [3, 100])
+def test_no_blank_strip_around_the_confidence_panel(n_models):
+    figure = plot_confidence(model_table(n_models))
+    draw(figure)
+    box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+    assert box.y0 < 0.1
+    assert box.y1 > height - 0.1
+    assert box.x0 < 0.1
+    assert box.x1 > width - 0.1
 
 
 @pytest.mark.parametrize("n_models", [1, 20, 300])
@@ -74,19 +112,22 @@ def test_matched_accuracy_shows_the_table(n_models):
     draw(figure)
     accuracies, gaps, unmatched = figure.axes
     ranked = table.sort_values("accuracy_original", ascending=False)
-    shown = [
-        *zip(
-            lines_of(accuracies).values(),
-            ("accuracy_original", "matched_accuracy_original_mean",
-             "accuracy_replication", "matched_accuracy_replication_mean"),
-            strict=True,
+    for axes, columns in (
+        (
+            accuracies,
+            (
+                "accuracy_original",
+                "matched_accuracy_original_mean",
+                "accuracy_replication",
+                "matched_accuracy_replication_mean",
+            ),
         ),
-        *zip(lines_of(gaps).values(), ("gap", "matched_gap_mean"), strict=True),
-        *zip(lines_of(unmatched).values(), ("fraction_unmatched_mean",), strict=True),
-    ]  # fmt: skip
-    for line, column in shown:
-        np.testing.assert_allclose(line.get_ydata(), 100 * ranked[column], err_msg=column)
-        assert list(line.get_xdata()) == list(range(1, n_models + 1))
+        (gaps, ("gap", "matched_gap_mean")),
+        (unmatched, ("fraction_unmatched_mean",)),
+    ):
+        for series, column in zip(series_of(axes), columns, strict=True):
+            np.testing.assert_allclose(series.get_ydata(), 100 * ranked[column], err_msg=column)
+            assert list(series.get_xdata()) == list(range(1, n_models + 1))
     assert accuracies.get_ylabel() == "Accuracy (%)"
     assert gaps.get_ylabel() == "Difference\n(percentage points)"
     assert unmatched.get_ylabel() == "Unmatched\ntargets (%)"
@@ -94,9 +135,10 @@ def test_matched_accuracy_shows_the_table(n_models):
     assert any(list(line.get_ydata()) == [0, 0] for line in gaps.lines)  # the zero line
 
 
-def test_accuracy_is_solid_and_matched_accuracy_dotted():
+@pytest.mark.parametrize("n_models", [5, 278])
+def test_accuracy_is_solid_and_matched_accuracy_dotted(n_models):
     solid, dotted = [], []
-    for axes in plot_matched_accuracy(model_table(5)).axes[:2]:
+    for axes in plot_matched_accuracy(model_table(n_models)).axes[:2]:
         for label, line in lines_of(axes).items():
             (dotted if "matched" in label else solid).append(line.get_linestyle())
     assert solid == ["-"] * 3
@@ -107,43 +149,145 @@ def test_accuracy_is_solid_and_matched_accuracy_dotted():
 def test_matched_accuracy_names_what_it_shows():
     figure = plot_matched_accuracy(model_table(4))
     title = figure.get_suptitle()
-    for told in ("shift", "criterion 1", "ε = 0.005", "4 models", "10 seeds", "±1 SD"):
+    for told in ("shift", "criterion 1", "ε = 0.005", "4 models", "10 seeds"):
         assert told in title
+    note = figure.get_supxlabel().replace("\n", " ")
+    assert "±1 SD over the 10 seeds" in note
+    assert "do not include the sampling error of the test sets" in note
     table = model_table(4).assign(fraction_unmatched_mean=[0.1, 0.2, 0.5, 0.3])
-    accuracies, gaps, _ = plot_matched_accuracy(table).axes
+    accuracies, gaps, unmatched = plot_matched_accuracy(table).axes
     assert texts_of(accuracies.get_legend()) == [
-        "Known, all (n = 12,000)",
-        "Known, matched (n = 1,500 to 2,700)",
-        "New-Writers, all (n = 3,000)",
-        "New-Writers, matched (n = 1,500 to 2,700)",
+        "Known (source), all (n = 12,000)",
+        "Known (source), matched (n = 1,500 to 2,700)",
+        "New-Writers (target), all (n = 3,000)",
+        "New-Writers (target), matched (n = 1,500 to 2,700)",
     ]
-    assert gaps.get_legend().get_title().get_text() == "Known − New-Writers"
+    assert gaps.get_legend().get_title().get_text() == "Accuracy on Known − on New-Writers"
+    assert texts_of(gaps.get_legend()) == [
+        "all points",
+        "matched points",
+        "95 % sampling range of no difference (all points)",
+    ]
+    assert texts_of(unmatched.get_legend()) == ["unmatched of New-Writers (n = 3,000)"]
     swapped = table.assign(source=PAIR.replication)  # the target is then the original
-    (accuracies, *_) = plot_matched_accuracy(swapped).axes
-    assert "Known, matched (n = 6,000 to 10,800)" in texts_of(accuracies.get_legend())
+    accuracies, _, unmatched = plot_matched_accuracy(swapped).axes
+    assert texts_of(accuracies.get_legend()) == [
+        "Known (target), all (n = 12,000)",
+        "Known (target), matched (n = 6,000 to 10,800)",
+        "New-Writers (source), all (n = 3,000)",
+        "New-Writers (source), matched (n = 6,000 to 10,800)",
+    ]
+    assert texts_of(unmatched.get_legend()) == ["unmatched of Known (n = 12,000)"]
 
 
 def test_models_are_named_up_to_thirty_and_numbered_beyond():
     table = model_table(30)
     ranked = table.sort_values("accuracy_original", ascending=False)["model"].tolist()
-    for axes in plot_matched_accuracy(table).axes[::2]:
-        assert [label.get_text() for label in axes.get_xticklabels()] == ranked
-    axes = plot_matched_accuracy(model_table(31)).axes[0]
-    assert axes.get_xticks().tolist() == [1, 10, 20, 30]
-    assert axes.get_xlabel() == "Model, by rank in accuracy on Known"
-    many = plot_matched_accuracy(model_table(300)).axes[0]
-    assert many.get_xticks().tolist() == [1, 50, 100, 150, 200, 250, 300]
+    figure = plot_matched_accuracy(table)
+    draw(figure)
+    left, upper_right, lower_right = figure.axes
+    for axes in (left, lower_right):
+        labels = axes.get_xticklabels()
+        assert [label.get_text() for label in labels] == ranked
+        boxes = [label.get_window_extent() for label in labels]
+        assert all(one.x1 <= other.x0 for one, other in itertools.pairwise(boxes))
+    assert not any(label.get_visible() for label in upper_right.get_xticklabels())
+    assert upper_right.get_xlabel() == ""
+    assert upper_right.get_xlim() == lower_right.get_xlim()
+    lowest = plot_matched_accuracy(model_table(31)).axes[-1]
+    assert lowest.get_xticks().tolist() == [1, 10, 20, 30]
+    assert lowest.get_xlabel() == "Model, by rank in accuracy on Known"
+    lowest = plot_matched_accuracy(model_table(278)).axes[-1]
+    assert lowest.get_xticks().tolist() == [1, *range(25, 276, 25)]
+
+
+@pytest.mark.parametrize("length", [10, 40])
+def test_legends_of_long_names_are_not_cut(length):
+    names = {"original": "o" * length, "replication": "r" * length}
+    table = model_table(5).assign(**names, source=names["original"])
+    figure = plot_matched_accuracy(table)
+    draw(figure)
+    for axes in figure.axes:
+        box = axes.get_legend().get_window_extent()
+        assert box.x1 <= figure.bbox.x1
+
+
+def test_many_models_are_points_about_a_running_median():
+    table = model_table(100).sort_values("accuracy_original", ascending=False)
+    figure = plot_matched_accuracy(table)
+    lines = lines_of(figure.axes[1])
+    expected = running_median(100 * table["gap"].to_numpy(), 15)
+    np.testing.assert_allclose(lines["all points"].get_ydata(), expected)
+    assert lines["all points"].get_marker() == "None"
+    for series in series_of(figure.axes[1]):
+        assert series.get_linestyle() == "None"
+        assert series.get_markersize() < 2
+    assert "Lines: running medians of 15 models" in figure.get_supxlabel()
+    assert "medians" not in plot_matched_accuracy(model_table(30)).get_supxlabel()
+
+
+def test_running_median_by_hand():
+    value = np.array([5.0, 1.0, 2.0, np.nan, 9.0, 4.0])
+    np.testing.assert_array_equal(running_median(value, 3), [5, 2, 1.5, np.nan, 6.5, 4])
+    np.testing.assert_array_equal(running_median(value, 1), value)
+    np.testing.assert_array_equal(running_median(value, 99)[2], np.median([5, 1, 2, 9]))
+
+
+def test_sampling_range_by_hand_and_by_simulation():
+    table = model_table(1).assign(
+        accuracy_original=0.8, accuracy_replication=0.9, n_original=400, n_replication=100
+    )
+    expected = 1.96 * np.sqrt(0.8 * 0.2 / 400 + 0.9 * 0.1 / 100)
+    assert sampling_range(table) == pytest.approx([expected])
+    perfect = table.assign(accuracy_original=1.0, accuracy_replication=1.0)
+    assert sampling_range(perfect).tolist() == [0.0]
+
+    rng, n, m = np.random.default_rng(1), 600, 500  # of two sets that are equally hard
+    accuracies = (rng.binomial(n, 0.85, 20000) / n, rng.binomial(m, 0.85, 20000) / m)
+    drawn = pd.DataFrame(
+        {
+            "accuracy_original": accuracies[0],
+            "accuracy_replication": accuracies[1],
+            "n_original": n,
+            "n_replication": m,
+        }
+    )
+    inside = np.abs(accuracies[0] - accuracies[1]) <= sampling_range(drawn)
+    assert inside.mean() == pytest.approx(0.95, abs=0.01)
+
+
+@pytest.mark.parametrize("n_models", [1, 20, 278])
+def test_the_sampling_range_lies_about_zero_and_is_in_view(n_models):
+    table = model_table(n_models).assign(n_original=600, n_replication=497)
+    axes = plot_matched_accuracy(table).axes[1]
+    (band,) = axes.patches
+    values, edges, baseline = band.get_data()
+    ranked = table.sort_values("accuracy_original", ascending=False)
+    np.testing.assert_allclose(values, 100 * sampling_range(ranked))
+    np.testing.assert_allclose(baseline, -values)
+    assert edges.tolist() == [rank + 0.5 for rank in range(n_models + 1)]
+    low, high = axes.get_ylim()
+    assert low < -values.max()
+    assert high > values.max()
+
+
+@pytest.mark.parametrize("highest", [0.0, 0.004, 0.011, 0.07, 0.13, 0.36, 0.5, 0.83, 1.0])
+def test_the_unmatched_axis_has_three_ticks_or_more(highest):
+    table = model_table(3).assign(fraction_unmatched_mean=highest, fraction_unmatched_std=0.0)
+    axes = plot_matched_accuracy(table).axes[2]
+    low, high = axes.get_ylim()
+    assert sum(low <= tick <= high for tick in axes.get_yticks()) >= 3
 
 
 def test_equal_accuracies_are_ranked_by_name_and_long_names_cut():
     table = model_table(2).assign(accuracy_original=0.5, model=["z" * 50, "a" + "-" * 48 + "b"])
-    axes = plot_matched_accuracy(table).axes[0]
+    axes = plot_matched_accuracy(table).axes[-1]
     first, second = (label.get_text() for label in axes.get_xticklabels())
     assert first == "a" + "-" * 15 + "…" + "-" * 16 + "b"
     assert len(second) == 34
 
 
-@pytest.mark.parametrize("n_models", [6, 40])
+@pytest.mark.parametrize("n_models", [6, 100])
 def test_models_without_a_match_leave_gaps_and_a_note(n_models):
     table = model_table(n_models).sort_values("accuracy_original", ascending=False)
     table = table.reset_index(drop=True)
@@ -155,36 +299,37 @@ def test_models_without_a_match_leave_gaps_and_a_note(n_models):
     for label, line in (lines_of(accuracies) | lines_of(gaps)).items():
         is_gap = np.isnan(line.get_ydata())
         assert np.flatnonzero(is_gap).tolist() == ([1, 3] if "matched" in label else [])
-        if "matched" in label:  # the model between two gaps shows by its marker
-            assert line.get_marker() != "None"
-            assert 2 in line.get_markevery()
-    assert not np.isnan(lines_of(unmatched)["fraction unmatched"].get_ydata()).any()
+    for series in [*series_of(accuracies)[1::2], series_of(gaps)[1]]:
+        # the model between two gaps shows by its marker
+        assert np.flatnonzero(np.isnan(series.get_ydata())).tolist() == [1, 3]
+        assert series.get_markevery() is None
+    assert not np.isnan(series_of(unmatched)[0].get_ydata()).any()
     note = figure.get_supxlabel().replace("\n", " ")
     assert f"2 of the {n_models} models" in note
     assert table["model"][1] in note
-    assert plot_matched_accuracy(model_table(6)).get_supxlabel() == ""
+    assert "No target" not in plot_matched_accuracy(model_table(6)).get_supxlabel()
 
 
 def test_nothing_matched_at_all_and_one_seed():
     draw(plot_matched_accuracy(model_table(3, unmatched=(0, 1, 2))))
-    figure = plot_matched_accuracy(model_table(40, n_seeds=1))
+    figure = plot_matched_accuracy(model_table(30, n_seeds=1))
     draw(figure)
-    assert "1 seed" in figure.get_suptitle()
-    assert "SD" not in figure.get_suptitle()
+    assert figure.get_suptitle().endswith("1 seed")
+    assert figure.get_supxlabel() == ""
 
 
-def test_spread_over_seeds_is_one_standard_deviation():
-    table = model_table(40).sort_values("accuracy_original", ascending=False)
-    band = plot_matched_accuracy(table).axes[1].collections[0]
-    low, high = (
-        100 * (table["matched_gap_mean"] + sign * table["matched_gap_std"]) for sign in (-1, 1)
-    )
-    extents = band.get_paths()[0].get_extents()
-    assert extents.ymin == pytest.approx(low.min())
-    assert extents.ymax == pytest.approx(high.max())
+@pytest.mark.parametrize("n_models", [40, 100])
+def test_spread_over_seeds_is_one_standard_deviation(n_models):
+    table = model_table(n_models).sort_values("accuracy_original", ascending=False)
+    (bars,) = plot_matched_accuracy(table).axes[1].collections
+    for rank, (segment, row) in enumerate(
+        zip(bars.get_segments(), table.itertuples(), strict=True), start=1
+    ):
+        low, high = (100 * (row.matched_gap_mean + sign * row.matched_gap_std) for sign in (-1, 1))
+        np.testing.assert_allclose(segment, [[rank, low], [rank, high]])
 
 
-@pytest.mark.parametrize("column", ["pair", "criterion", "epsilon"])
+@pytest.mark.parametrize("column", ["pair", "criterion", "epsilon", "source", "n_original"])
 def test_mixed_tables_are_refused(column):
     table = model_table(2)
     table[column] = ["a", "b"]

@@ -33,7 +33,9 @@ def test_reliability_names_subsets_sizes_and_units():
     reliability, density = figure.axes
     assert reliability.get_xlabel() == density.get_xlabel() == "Confidence (predicted probability)"
     assert reliability.get_ylabel() == "Accuracy (fraction)"
-    assert "integrates to 1" in density.get_ylabel()
+    assert density.get_ylabel() == "Density (integrates to 1, log scale)"
+    assert reliability.get_title(loc="left").endswith("bins of width 0.2")
+    assert density.get_title(loc="left").endswith("bins of width 0.04")
     assert density.get_yscale() == "log"
     (legend,) = figure.legends
     texts = set(texts_of(legend))
@@ -65,10 +67,13 @@ def test_reliability_curves_by_hand_with_hollow_bins_of_few_points():
     hollow = reliability.lines[1]
     assert hollow.get_markerfacecolor() == "white"
     assert hollow.get_linestyle() == "None"
+    assert hollow.get_markersize() < line.get_markersize() / 1.5
+    assert hollow.get_alpha() <= 0.5
     assert hollow.get_ydata().tolist() == pytest.approx([1 / 3])
     assert "fewer than 10 points in the bin" in texts_of(figure.legends[0])
     heights, edges, _ = density.patches[0].get_data()
-    assert np.sum(heights * np.diff(edges)) == pytest.approx(1)
+    assert np.nansum(heights * np.diff(edges)) == pytest.approx(1)
+    assert np.isnan(heights).sum() == 22  # three bins hold points; an empty one is no wall to 0
     assert heights[-3] == pytest.approx(20 / 41 / 0.04)  # 0.88 < 0.9 <= 0.92
 
 
@@ -109,6 +114,29 @@ def test_subsets_are_drawn_in_order_of_their_roles():
     data = data_of(comparison_of(simulate(500, 3, 1), simulate(200, 3, 2)))
     labels = list(lines_of(plot_reliability(data).axes[0]))
     assert [label.split(":")[0] for label in labels[:5]] == [role.value for role in Role]
+
+
+def test_coincident_curves_remain_visible():
+    """What lies under another subset's curve or markers is wider or larger."""
+    same = simulate(500, 3, 1)
+    data = data_of(comparison_of(same, same))
+    reliability, density = plot_reliability(data).axes
+    lines = dict(zip(Role, lines_of(reliability).values(), strict=False))
+    steps = dict(zip(Role, density.patches, strict=False))
+    for below, above in (
+        (Role.SOURCE, Role.TARGET),
+        (Role.MATCHED_SOURCE, Role.MATCHED_TARGET),
+        (Role.UNMATCHED_TARGET, Role.TARGET),
+    ):
+        assert lines[below].get_zorder() < lines[above].get_zorder()
+        assert lines[below].get_markersize() > 1.4 * lines[above].get_markersize()
+    for below, above in (
+        (Role.SOURCE, Role.TARGET),
+        (Role.MATCHED_SOURCE, Role.MATCHED_TARGET),
+    ):
+        for drawn in (lines, steps):
+            assert drawn[below].get_zorder() < drawn[above].get_zorder()
+            assert drawn[below].get_linewidth() > 1.5 * drawn[above].get_linewidth()
 
 
 def test_adapter_of_reliability(tmp_path):

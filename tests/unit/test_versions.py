@@ -19,9 +19,9 @@ from matcheval.training import TRAINING_VERSION
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 
 DECIDED = {
-    "prepare_dataset.py": (KIND_VERSIONS, {"digits": 1}, "3ab00eb57c2ea169"),
-    "train_model.py": (TRAINING_VERSION, 1, "5642b7cb6153599c"),
-    "predict_dataset.py": (INFERENCE_VERSION, 1, "c6c6dea93aafeb2c"),
+    "prepare_dataset.py": (KIND_VERSIONS, {"digits": 1}, "5d509d7bb89689cd"),
+    "train_model.py": (TRAINING_VERSION, 1, "fc6da1225035df50"),
+    "predict_dataset.py": (INFERENCE_VERSION, 1, "7ba024e23ffc154d"),
 }
 
 

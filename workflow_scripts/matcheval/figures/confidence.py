@@ -1,6 +1,6 @@
 """Figure 1: accuracy against mean confidence, a point per model and set."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _ORIGINS = {"original": ORIGINAL, "replication": REPLICATION}
-_ASIDE: dict[str, Any] = {"color": "#767676", "fontsize": 6.5, "style": "italic", "zorder": 1}
+MOST_JOINED_MODELS = 60
 _MARGIN = 2.0  # percentage points around the points
+_MARGIN_BELOW = 0.05  # inches
 
 
 def plot_confidence(table: pd.DataFrame) -> "Figure":
@@ -38,7 +39,8 @@ def plot_confidence(table: pd.DataFrame) -> "Figure":
     Returns
     -------
     matplotlib.figure.Figure
-        One panel in percent; on the identity line a model is calibrated on average.
+        One panel in percent; on the identity line a model is calibrated on average. Thin lines
+        join the two points of a model if there are at most 60 models.
 
     Raises
     ------
@@ -48,14 +50,15 @@ def plot_confidence(table: pd.DataFrame) -> "Figure":
     if table.empty:
         raise InputError("no models to draw", field="model")
     with style():
-        figure = new_figure(COLUMN_WIDTH, COLUMN_WIDTH + 0.65)  # room for the legend
-        axes = figure.add_subplot()
+        figure = new_figure(COLUMN_WIDTH, 1.4 * COLUMN_WIDTH)
+        axes = figure.add_subplot(anchor="N")
         for origin, series in _ORIGINS.items():
             _scatter(axes, table, origin, series)
+        if len(table) <= MOST_JOINED_MODELS:
+            _join(axes, table)
         low, high = _limits(table)
-        axes.plot(
-            [low, high], [low, high], label="confidence = accuracy", zorder=1, **REFERENCE
-        )  # fmt: skip
+        identity = "confidence = accuracy (below it: overconfident)"
+        axes.plot([low, high], [low, high], label=identity, zorder=1, **REFERENCE)
         axes.set(
             xlabel="Mean confidence (%)",
             ylabel="Accuracy (%)",
@@ -64,23 +67,42 @@ def plot_confidence(table: pd.DataFrame) -> "Figure":
             aspect="equal",
         )
         models = "1 model" if len(table) == 1 else f"{len(table)} models"
-        axes.text(0.03, 0.97, "underconfident", transform=axes.transAxes, va="top", **_ASIDE)
-        axes.text(0.97, 0.03, "overconfident", transform=axes.transAxes, ha="right", **_ASIDE)
         figure.suptitle(f"{table['pair'].iloc[0]}: {models}, a point per model and set")
         legend_above(axes)
+        _trim_below(figure, axes)
     return figure
+
+
+def _trim_below(figure: "Figure", axes: "Axes") -> None:
+    """Make the figure as high as a square panel of its width needs."""
+    figure.draw_without_rendering()
+    width, height = figure.get_size_inches()
+    drawn = axes.get_tightbbox()
+    if drawn is not None:
+        figure.set_size_inches(width, height - drawn.y0 / figure.dpi + _MARGIN_BELOW)
+
+
+def _join(axes: "Axes", table: pd.DataFrame) -> None:
+    """Draw one broken line through the two points of every model."""
+    x, y = (
+        100 * table[[f"{kind}_{origin}" for origin in _ORIGINS]].assign(end=np.nan).to_numpy()
+        for kind in ("confidence", "accuracy")
+    )
+    axes.plot(
+        x.ravel(), y.ravel(), color="#9a9a9a", linewidth=0.5, zorder=2, label="the same model"
+    )
 
 
 def _scatter(axes: "Axes", table: pd.DataFrame, origin: str, series: SeriesStyle) -> None:
     axes.scatter(
         100 * table[f"confidence_{origin}"],
         100 * table[f"accuracy_{origin}"],
-        s=16 if len(table) <= 50 else 9,
+        s=16 if len(table) <= MOST_JOINED_MODELS else 7,
         marker=series.marker,
         facecolor=series.color,
         edgecolor="white",
         linewidth=0.3,
-        alpha=0.85,
+        alpha=1.0 if len(table) <= MOST_JOINED_MODELS else 0.85,
         label=f"{table[origin].iloc[0]} (n = {count(table[f'n_{origin}'].iloc[0])})",
         zorder=3,
     )

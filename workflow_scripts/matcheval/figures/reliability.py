@@ -1,5 +1,6 @@
 """Figures 5 and 8: one model's reliability and confidences on the subsets of a matching."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,26 @@ _CONFIDENCE = "Confidence (predicted probability)"
 _LIMITS = (-0.02, 1.02)
 
 
+@dataclass(frozen=True)
+class _Weight:
+    """Sizes in points and place in the pile, so that what coincides can be seen under the other."""
+
+    line: float
+    marker: float
+    zorder: float
+
+
+# The source is wide and below, the target narrow and above; unmatched targets, whose curve is
+# often near the target's, have large markers below the target's small ones.
+_WEIGHTS = {
+    Role.SOURCE: _Weight(1.7, 4.8, 2.0),
+    Role.TARGET: _Weight(1.0, 2.6, 2.4),
+    Role.MATCHED_SOURCE: _Weight(2.0, 3.8, 2.1),
+    Role.MATCHED_TARGET: _Weight(1.0, 2.6, 2.5),
+    Role.UNMATCHED_TARGET: _Weight(1.0, 5.2, 2.2),
+}
+
+
 def plot_reliability(data: ReliabilityData, bins: int = 10) -> "Figure":
     """Draw accuracy against confidence, and the confidences' density, of the five subsets.
 
@@ -40,12 +61,13 @@ def plot_reliability(data: ReliabilityData, bins: int = 10) -> "Figure":
         The subsets of one model, pair and criterion.
     bins : int
         Equal-width bins of the reliability curves, see `binning.reliability_curve`. A bin with
-        fewer than 10 datapoints (per seed) is a hollow marker that no line joins.
+        fewer than 10 datapoints (per seed) is a small hollow marker that no line joins.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Two panels and a legend with the size of every subset, for matched and unmatched ones
+        Two panels, of accuracies and of densities (on a logarithmic scale, with gaps at empty
+        bins), and a legend with the size of every subset, for matched and unmatched ones
         the mean over seeds.
     """
     with style():
@@ -59,7 +81,7 @@ def plot_reliability(data: ReliabilityData, bins: int = 10) -> "Figure":
             fine = reliability_curve(subset.probability, subset.correct, DENSITY_BINS)
             _draw_density(density, fine, subset, series)
             densities.append(fine.density)
-        _finish_reliability(reliability, has_few)
+        _finish_reliability(reliability, bins, has_few)
         _finish_density(density, np.concatenate(densities))
         _draw_legend(figure, reliability)
         figure.suptitle(_title(data))
@@ -94,12 +116,16 @@ def _draw_curve(axes: "Axes", curve: ReliabilityCurve, subset: Subset, series: S
     """Draw a reliability curve; tell whether it has bins of few datapoints."""
     is_few = curve.count < FEW * subset.n_seeds
     x, y = curve.confidence, curve.accuracy
+    weight = _WEIGHTS[subset.role]
     axes.plot(
         np.where(is_few, np.nan, x),
         np.where(is_few, np.nan, y),
         label=_label(subset),
         marker=series.marker,
+        markersize=weight.marker,
         markeredgewidth=0,
+        linewidth=weight.line,
+        zorder=weight.zorder,
         **series.line_options(),
     )
     few = is_few & (curve.count > 0)
@@ -108,13 +134,19 @@ def _draw_curve(axes: "Axes", curve: ReliabilityCurve, subset: Subset, series: S
     return bool(few.any())
 
 
+def _width(bins: int) -> str:
+    return f"bins of width {1 / bins:.3g}"
+
+
 def _hollow(marker: str, color: str) -> dict[str, Any]:
     return {
         "linestyle": "none",
         "marker": marker,
         "markerfacecolor": "white",
         "markeredgecolor": color,
-        "markeredgewidth": 0.6,
+        "markeredgewidth": 0.4,
+        "markersize": 2.2,
+        "alpha": 0.5,
         "zorder": 1.8,
     }
 
@@ -124,22 +156,24 @@ def _draw_density(
 ) -> None:
     if not len(subset.probability):
         return
+    weight = _WEIGHTS[subset.role]
     axes.stairs(
-        curve.density,
+        np.where(curve.count > 0, curve.density, np.nan),  # log 0 would be a wall to the floor
         curve.edges,
         baseline=None,
         label=_label(subset),
-        linewidth=1.1,
+        linewidth=weight.line,
+        zorder=weight.zorder,
         **series.line_options(),
     )
 
 
-def _finish_reliability(axes: "Axes", has_few: bool) -> None:
+def _finish_reliability(axes: "Axes", bins: int, has_few: bool) -> None:
     axes.plot([0, 1], [0, 1], label="confidence = accuracy", zorder=1, **REFERENCE)
     if has_few:
         axes.plot([], [], label=f"fewer than {FEW} points in the bin", **_hollow("o", "#444444"))
     axes.set(xlabel=_CONFIDENCE, ylabel="Accuracy (fraction)", xlim=_LIMITS, ylim=_LIMITS)
-    axes.set_title("(a) Accuracy against confidence", loc="left")
+    axes.set_title(f"(a) Accuracy against confidence, {_width(bins)}", loc="left")
 
 
 def _draw_legend(figure: "Figure", axes: "Axes") -> None:
@@ -159,4 +193,4 @@ def _finish_density(axes: "Axes", shown: Floats) -> None:
     axes.set_yscale("log", nonpositive="clip")
     axes.set_ylim(0.5 * shown[shown > 0].min(), 2.0 * np.nanmax(shown))
     axes.set(xlabel=_CONFIDENCE, ylabel="Density (integrates to 1, log scale)", xlim=_LIMITS)
-    axes.set_title("(b) Density of the confidences", loc="left")
+    axes.set_title(f"(b) Density of the confidences, {_width(DENSITY_BINS)}", loc="left")
