@@ -221,7 +221,7 @@ def _note(results: pd.DataFrame, fit: pd.Series, n_hidden: int) -> str:
         parts.append(f"{_named(extreme)}, at 0 or 100 %, {did}" + (", not shown" * bool(n_hidden)))
     if (results["n_original"] > 0).all() and (results["n_replication"] > 0).all():
         parts.append(f"bars: {100 * fit['confidence']:g} % Clopper-Pearson intervals")
-    return textwrap.fill(f"{'; '.join(parts)}.", _NOTE_CHARACTERS)
+    return textwrap.fill(f"{'; '.join(parts)}.", _NOTE_CHARACTERS, break_on_hyphens=False)
 
 
 def _named(models: list[str]) -> str:
