@@ -11,10 +11,10 @@ from matcheval.tabulation import tabulate_runs, to_arrow
 
 def main(*, runs: Sequence[str], outputs: Sequence[str]) -> None:
     """Write the table of schema `schemas.MODEL_TABLE` to every output, by its suffix."""
-    table = tabulate_runs([COMPARISON_RUNS.read(path) for path in runs])
+    table = to_arrow(tabulate_runs([COMPARISON_RUNS.read(path) for path in runs]))
     for path in outputs:
-        write_table(to_arrow(table), path)
-    logging.info("%d models from %d batches", len(table), len(runs))
+        write_table(table, path)
+    logging.info("%d models from %d batches", table.num_rows, len(runs))
 
 
 if __name__ == "__main__":

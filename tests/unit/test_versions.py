@@ -20,8 +20,8 @@ SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 
 DECIDED = {
     "prepare_dataset.py": (KIND_VERSIONS, {"digits": 1}, "5d509d7bb89689cd"),
-    "train_model.py": (TRAINING_VERSION, 1, "fc6da1225035df50"),
-    "predict_dataset.py": (INFERENCE_VERSION, 1, "7ba024e23ffc154d"),
+    "train_model.py": (TRAINING_VERSION, 1, "f8f262149823d4e5"),
+    "predict_dataset.py": (INFERENCE_VERSION, 1, "74b9b4da17a199be"),
 }
 
 

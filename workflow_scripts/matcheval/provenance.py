@@ -48,15 +48,23 @@ def code_digest(script: Path) -> str:
     FileNotFoundError
         If the script does not exist.
     """
-    trees = {"script": ast.parse(script.read_text(encoding="utf-8"))}
-    waiting = list(_imports(trees["script"]))
+    dump, imports = _read(script.read_text(encoding="utf-8"))
+    dumps = {"script": dump}
+    waiting = list(imports)
     while waiting:
         name = waiting.pop()
-        if name not in trees:
-            trees[name] = ast.parse(_source(name).read_text(encoding="utf-8"))
-            waiting.extend(_imports(trees[name]))
-    joined = "\n".join(f"{name} {ast.dump(trees[name])}" for name in sorted(trees))
+        if name not in dumps:
+            dumps[name], imports = _read(_source(name).read_text(encoding="utf-8"))
+            waiting.extend(imports)
+    joined = "\n".join(f"{name} {dumps[name]}" for name in sorted(dumps))
     return hashlib.sha256(joined.encode()).hexdigest()[:16]
+
+
+@cache
+def _read(code: str) -> tuple[str, frozenset[str]]:
+    """Syntax of some code as text, and the modules it imports; scripts share most of them."""
+    tree = ast.parse(code)
+    return ast.dump(tree), _imports(tree)
 
 
 def _source(name: str) -> Path:
@@ -64,7 +72,7 @@ def _source(name: str) -> Path:
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
-def _imports(tree: ast.AST) -> set[str]:
+def _imports(tree: ast.AST) -> frozenset[str]:
     """Modules of this library that a syntax tree imports, relative to the package."""
     found: set[str] = set()
     for node in ast.walk(tree):
@@ -80,4 +88,4 @@ def _imports(tree: ast.AST) -> set[str]:
     # Importing a module runs its parent packages too.
     parts = [name.split(".")[1:] for name in own]
     parents = {".".join(part[:n]) for part in parts for n in range(len(part) + 1)}
-    return {name for name in parents if _source(name).is_file()}
+    return frozenset(name for name in parents if _source(name).is_file())

@@ -57,12 +57,13 @@ def write_comparison(
     for criterion, table in tables.items():
         epsilon = float(table["epsilon"].iloc[0])
         place = Path(pair, criterion.value)
+        table_file = to_arrow(table)
         pairs = comparison_pairs(comparison, criterion, epsilon, seeds)
         for path, content in (
             (folder / "matched" / f"{place}.parquet", runs[criterion]),
             (folder / "pairs" / place / f"{model}.parquet", pairs),
-            (folder / "tables" / f"{place}.csv", to_arrow(table)),
-            (folder / "tables" / f"{place}.parquet", to_arrow(table)),
+            (folder / "tables" / f"{place}.csv", table_file),
+            (folder / "tables" / f"{place}.parquet", table_file),
         ):
             write_table(content, path)
             yield path

@@ -94,7 +94,7 @@ def _check_predictions(study: "Study") -> None:
         if not spec.has_images:
             _check_suffixes(spec, field)
         for model in study.models.values():
-            if study.datasets[dataset].has_images:
+            if spec.has_images:
                 if model.recipe is None:
                     raise InputError(
                         f"model '{model.name}' is of kind 'predictions' and cannot be run on it",
