@@ -6,7 +6,7 @@ from typing import Any
 
 from matcheval.comparisons import Comparison
 from matcheval.doors import run_script
-from matcheval.errors import InputError
+from matcheval.errors import Problems
 from matcheval.prediction_files import read_predictions
 from matcheval.protocol import comparison_runs
 from matcheval.schemas import join_runs
@@ -26,17 +26,13 @@ def main(
     output: str,
 ) -> None:
     """Write the runs of all models, a table of schema `schemas.COMPARISON_RUNS`."""
-    tables, problems = [], []
+    tables, problems = [], Problems()
     for model, original, replication in zip(models, original_files, replication_files, strict=True):
-        try:
+        with problems.gathered():
             sets = read_predictions(original), read_predictions(replication)
             comparison = Comparison(model, Pair(**pair), *sets)
-        except InputError as error:  # all bad files are named, not just the first
-            problems.append(str(error))
-            continue
-        tables.append(comparison_runs(comparison, Criterion(criterion), epsilon, seeds))
-    if problems:
-        raise InputError("; ".join(problems))
+            tables.append(comparison_runs(comparison, Criterion(criterion), epsilon, seeds))
+    problems.raise_any()
     write_table(join_runs(tables), output)
     logging.info("%d models, %d seeds each, epsilon %g", len(models), len(seeds), epsilon)
 

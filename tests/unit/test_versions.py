@@ -19,9 +19,9 @@ from matcheval.training import TRAINING_VERSION
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 
 DECIDED = {
-    "prepare_dataset.py": (KIND_VERSIONS, {"digits": 1}, "5d509d7bb89689cd"),
-    "train_model.py": (TRAINING_VERSION, 1, "f8f262149823d4e5"),
-    "predict_dataset.py": (INFERENCE_VERSION, 1, "74b9b4da17a199be"),
+    "prepare_dataset.py": (KIND_VERSIONS, {"digits": 1}, "f5d0efe97db03426"),
+    "train_model.py": (TRAINING_VERSION, 1, "6046359288e5dfef"),
+    "predict_dataset.py": (INFERENCE_VERSION, 1, "9876b5fab7a70294"),
 }
 
 

@@ -1,5 +1,8 @@
 """The one error that a person, not a programmer, has to act on."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class InputError(ValueError):
     """Bad input, said so that its owner can mend it.
@@ -22,3 +25,29 @@ class InputError(ValueError):
             place.append(f"'{field}'")
         message = ": ".join([*place, problem])
         super().__init__(f"{message}. {remedy}" if remedy else message)
+
+
+class Problems:
+    """Errors of several inputs, gathered so that all are told and not just the first."""
+
+    def __init__(self) -> None:
+        self._messages: list[str] = []
+
+    @contextmanager
+    def gathered(self) -> Iterator[None]:
+        """Keep an `InputError` of the block, and go on after it."""
+        try:
+            yield
+        except InputError as error:
+            self._messages.append(str(error))
+
+    def raise_any(self) -> None:
+        """Raise what was gathered as one error.
+
+        Raises
+        ------
+        InputError
+            If there is anything.
+        """
+        if self._messages:
+            raise InputError("; ".join(self._messages))

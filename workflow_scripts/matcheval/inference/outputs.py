@@ -43,8 +43,8 @@ def make_sinks(files: Mapping[str, Path], metadata: Mapping[str, str]) -> list[S
     return [_SINKS[name](path, metadata) for name, path in files.items()]
 
 
-class PredictionSink:
-    """Keeps predicted classes and confidences, for the prediction file.
+class FileSink:
+    """What sinks that end as a file have in common.
 
     Parameters
     ----------
@@ -56,6 +56,13 @@ class PredictionSink:
 
     def __init__(self, path: Path, metadata: Mapping[str, str]) -> None:
         self._path, self._metadata = path, metadata
+
+
+class PredictionSink(FileSink):
+    """Keeps predicted classes and confidences, for the prediction file."""
+
+    def __init__(self, path: Path, metadata: Mapping[str, str]) -> None:
+        super().__init__(path, metadata)
         self._batches: list[tuple[npt.NDArray[np.generic], ...]] = []
 
     def update(self, batch: ForwardBatch) -> None:
@@ -95,19 +102,11 @@ class Logits:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-class LogitSink:
-    """Keeps logits, for the file beside the prediction file.
-
-    Parameters
-    ----------
-    path : Path
-        File to write.
-    metadata : mapping
-        Provenance.
-    """
+class LogitSink(FileSink):
+    """Keeps logits, for the file beside the prediction file."""
 
     def __init__(self, path: Path, metadata: Mapping[str, str]) -> None:
-        self._path, self._metadata = path, metadata
+        super().__init__(path, metadata)
         self._batches: list[ForwardBatch] = []
 
     def update(self, batch: ForwardBatch) -> None:

@@ -16,7 +16,7 @@ from matcheval.dataset_specs import (
     LABELS_KIND,
     DatasetSpec,
 )
-from matcheval.errors import InputError
+from matcheval.errors import InputError, Problems
 from matcheval.prediction_files import read_predictions
 from matcheval.replication.accuracy_files import Accuracy, read_accuracies
 from matcheval.replication.label_files import count_hits, models_at, read_archive, read_integers
@@ -71,39 +71,30 @@ def _counted(model: str, hits: Sequence[int], n: int) -> _Counts:
 
 def _of_predictions(models: Sequence[str], files: Sequence[str]) -> _Counts:
     first: tuple[str, str] | None = None
-    problems = []
+    problems = Problems()
     for model, file in zip(models, files, strict=True):
-        try:
+        with problems.gathered():
             predictions = read_predictions(file)
-        except InputError as error:  # all bad files are named, not just the first
-            problems.append(str(error))
-            continue
-        first = first or (model, predictions.datapoints_digest)
-        if predictions.datapoints_digest != first[1]:
-            problems.append(
-                f"{file}: model '{model}' has other indices or labels than model '{first[0]}'"
-            )
-            continue
-        yield from _counted(model, [int(predictions.correct.sum())], len(predictions))
-    if problems:
-        raise InputError("; ".join(problems))
+            first = first or (model, predictions.datapoints_digest)
+            if predictions.datapoints_digest != first[1]:
+                raise InputError(
+                    f"model '{model}' has other indices or labels than model '{first[0]}'",
+                    file=file,
+                )
+            yield from _counted(model, [int(predictions.correct.sum())], len(predictions))
+    problems.raise_any()
 
 
 def _of_labels(spec: DatasetSpec, models: Sequence[str]) -> _Counts:
     labels = read_integers(Path(spec.options["labels"]))
-    problems = []
+    problems = Problems()
     for model in models:
         path = Path(spec.own_file(model))
-        try:
-            hits = count_hits(
-                read_integers(path), labels, file=path, **_how(spec.options, model)
-            )  # fmt: skip
-        except InputError as error:
-            problems.append(str(error))
-            continue
-        yield from _counted(model, hits, len(labels))
-    if problems:
-        raise InputError("; ".join(problems))
+        with problems.gathered():
+            classes = read_integers(path)
+            hits = count_hits(classes, labels, file=path, **_how(spec.options, model))
+            yield from _counted(model, hits, len(labels))
+    problems.raise_any()
 
 
 def _of_archive(path: Path, options: Mapping[str, Any], models: Sequence[str]) -> _Counts:
