@@ -1,7 +1,7 @@
 # `make demo` runs the default study, `make test` the tests. Both first install what they need into
 # .venv, once, from the pinned versions of envs/lock.txt.
 #
-#   make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu    # on Linux: a CPU-only torch, 4 GB smaller
+#   make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu    # on Linux: a CPU-only torch, 6 GB smaller
 #   make demo PYTHON=python3.12 CORES=8
 
 PYTHON ?= python3
