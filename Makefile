@@ -24,7 +24,7 @@ demo: $(VENV)/.workflow
 
 ## make test      run the tests (results of the tests go to temporary folders)
 test: $(VENV)/.test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4
 
 ## make lint      check style, types and the workflow
 lint: $(VENV)/.lint
