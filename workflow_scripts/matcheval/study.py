@@ -32,7 +32,8 @@ class Study:
     datasets, pairs : mapping
         By name.
     training : mapping
-        Names of the sets for `train` and `validation`; empty if nothing is trained.
+        Names of the sets for `train` and `validation`, and how to train (see
+        `training.engine.Engine`); empty if nothing is trained.
     criteria : tuple of Criterion
     epsilon : float
     seeds : tuple of int
@@ -54,7 +55,7 @@ class Study:
     models: Mapping[str, Model]
     datasets: Mapping[str, DatasetSpec]
     pairs: Mapping[str, Pair]
-    training: Mapping[str, str]
+    training: Mapping[str, Any]
     criteria: tuple[Criterion, ...]
     epsilon: float
     seeds: tuple[int, ...]
