@@ -4,6 +4,7 @@
 #   snakemake --cores all --configfile studies/mine.yaml    a study of one's own
 #   snakemake --cores all predictions | matched | tables | figures    up to a stage
 #   snakemake --cores all replication                       intervals, ranks and fits over the models
+#   snakemake --cores all experiments                       follow-up analyses that train further models
 #
 # Stages are files in rules/, logic is the library in workflow_scripts/matcheval/.
 from snakemake.utils import min_version
@@ -22,6 +23,7 @@ include: "rules/matching.smk"
 include: "rules/tables.smk"
 include: "rules/figures.smk"
 include: "rules/replication.smk"
+include: "rules/experiments.smk"
 
 
 localrules:
@@ -31,6 +33,7 @@ localrules:
     tables,
     figures,
     replication,
+    experiments,
 
 
 # Predictions and matched runs are asked for by name, so that one that was deleted is made again.
@@ -42,6 +45,7 @@ rule all:
         rules.tables.input,
         rules.figures.input,
         rules.replication.input,
+        rules.experiments.input,
 
 
 include: "rules/checks.smk"

@@ -32,8 +32,8 @@ OWN = f"{STUDY.results}/{STUDY.name}"
 
 
 wildcard_constraints:
-    dataset="|".join(map(re.escape, STUDY.datasets)),
-    model="|".join(map(re.escape, STUDY.models)),
+    dataset="|".join(map(re.escape, [*STUDY.datasets, *STUDY.derivations])),
+    model="|".join(map(re.escape, STUDY.models | STUDY.trained)),
     pair="|".join(map(re.escape, STUDY.pairs)),
     criterion="|".join(STUDY.criteria),
     batch="[0-9]+",

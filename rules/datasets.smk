@@ -7,6 +7,8 @@ rule prepare_dataset:
         dataset_files("{dataset}"),
     log:
         f"{SHARED}/logs/prepare_dataset/{{dataset}}.log",
+    wildcard_constraints:
+        dataset="|".join(map(re.escape, STUDY.datasets)),
     conda:
         "../envs/models.yaml"
     resources:

@@ -5,13 +5,15 @@ from matcheval.training.resources import engine_options, training_resources
 
 def resources_of(model):
     """What a model's training takes."""
-    return training_resources(STUDY.models[model].recipe, STUDY.training)
+    return training_resources(STUDY.trained[model].model.recipe, STUDY.training)
 
 
 rule train_model:
     input:
-        train=lambda wildcards: dataset_files(STUDY.training["train"]),
-        validation=lambda wildcards: dataset_files(STUDY.training["validation"]),
+        train=lambda wildcards: dataset_files(STUDY.trained[wildcards.model].train),
+        validation=lambda wildcards: dataset_files(
+            STUDY.trained[wildcards.model].validation
+        ),
     output:
         checkpoint=f"{SHARED}/checkpoints/{{model}}.safetensors",
         history=f"{SHARED}/checkpoints/{{model}}.history.csv",
@@ -30,7 +32,7 @@ rule train_model:
         # resource, unlike a parameter, is none to Snakemake.
         engine=engine_options(STUDY.training),
     params:
-        recipe=lambda wildcards: STUDY.models[wildcards.model].recipe_json,
+        recipe=lambda wildcards: STUDY.trained[wildcards.model].model.recipe_json,
         train=lambda wildcards, input: Path(input.train[0]).parent,
         validation=lambda wildcards, input: Path(input.validation[0]).parent,
         version=TRAINING_VERSION,

@@ -2,14 +2,16 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from matcheval.catalogue import Model, read_catalogue
 from matcheval.config import check_config, complete_config
 from matcheval.dataset_specs import DatasetSpec
+from matcheval.derivations import Derivation
 from matcheval.errors import InputError
+from matcheval.experiments.designs import Experiment, Trained, design_experiment
 from matcheval.replication.settings import ReplicationSettings
 from matcheval.settings import Criterion, Pair, check_epsilon
 from matcheval.statistics.lines import MIN_MODELS
@@ -48,6 +50,8 @@ class Study:
     reliability_bins : int
     replication : ReplicationSettings
         Of the replication tables.
+    experiments : mapping
+        Experiments by name.
     """
 
     name: str
@@ -66,6 +70,34 @@ class Study:
     save_pairs: tuple[str, ...]
     reliability_bins: int
     replication: ReplicationSettings
+    experiments: Mapping[str, Experiment]
+
+    @property
+    def derivations(self) -> dict[str, Derivation]:
+        """Datasets that experiments derive from the study's, by name."""
+        return {
+            name: derivation
+            for experiment in self.experiments.values()
+            for name, derivation in experiment.derivations.items()
+        }
+
+    @property
+    def trained(self) -> dict[str, Trained]:
+        """All models that are trained, those of experiments included, by name."""
+        own = {
+            name: Trained(model, self.training["train"], self.training["validation"])
+            for name, model in self.models.items()
+            if model.recipe is not None and self.training
+        }
+        further = [experiment.trained for experiment in self.experiments.values()]
+        return own | {name: model for models in further for name, model in models.items()}
+
+    def experiment_files(self, experiment: str) -> list[str]:
+        """Prediction files of an experiment, one per row of its table."""
+        return [
+            f"{self.results}/predictions/{trial.dataset}/{trial.model}.parquet"
+            for trial in self.experiments[experiment].trials
+        ]
 
     @property
     def matched_pairs(self) -> list[str]:
@@ -202,9 +234,28 @@ def load_study(
         save_pairs=tuple(config["save_pairs"]),
         reliability_bins=int(figures["reliability_bins"]),
         replication=ReplicationSettings.from_mapping(config["replication"]),
+        experiments={},
     )
     check_study(study)
-    return study
+    return replace(study, experiments=_experiments(config.get("experiments", {}), study))
+
+
+def _experiments(specs: Mapping[str, Any], study: Study) -> dict[str, Experiment]:
+    experiments = {
+        name: design_experiment(
+            name, spec, models=study.models, pairs=study.pairs, training=study.training
+        )
+        for name, spec in specs.items()
+    }
+    for name, experiment in experiments.items():
+        for dataset in (experiment.pair.original, experiment.pair.replication):
+            if not study.datasets[dataset].has_images:
+                raise InputError(
+                    f"'{dataset}' has no images to train or to test on",
+                    file="configuration",
+                    field=f"experiments.{name}.pair",
+                )
+    return experiments
 
 
 def _states(files: Iterable[str]) -> list[tuple[int, int]]:

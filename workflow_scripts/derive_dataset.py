@@ -1,0 +1,32 @@
+"""Build one dataset of other datasets: a part, a union, or a set labelled by origin."""
+
+import argparse
+import logging
+from collections.abc import Sequence
+
+from matcheval.datasets.derived import derive
+from matcheval.datasets.folders import read_dataset, write_dataset
+from matcheval.derivations import Derivation
+from matcheval.doors import run_door
+
+log = logging.getLogger("derive_dataset")
+
+
+def derive_dataset(derivation: str, sources: Sequence[str], output: str) -> None:
+    """Build the dataset that `derivation` (JSON) says from the folders `sources`, in its order."""
+    dataset = derive(Derivation.from_json(derivation), [read_dataset(f) for f in sources])
+    write_dataset(dataset, output)
+    log.info("%s: %d images, sha256 %s", dataset.name, len(dataset), dataset.sha256[:16])
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Read the command line and derive the dataset."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--derivation", required=True, help="what to make, a JSON object")
+    parser.add_argument("--sources", required=True, nargs="+", help="dataset folders")
+    parser.add_argument("--output", required=True, help="folder to write")
+    run_door(derive_dataset, **vars(parser.parse_args(argv)))
+
+
+if __name__ == "__main__":
+    main()
