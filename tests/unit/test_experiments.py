@@ -1,0 +1,174 @@
+"""What experiments train and test, and what they conclude."""
+
+import csv
+import json
+
+import pandas as pd
+import pytest
+
+from helpers import predictions
+from matcheval.catalogue import read_catalogue
+from matcheval.errors import InputError
+from matcheval.experiments.conclusions import write_page
+from matcheval.experiments.designs import Trial, design_experiment
+from matcheval.experiments.results import TRIALS, tabulate_trials
+from matcheval.predictions import write_predictions
+from matcheval.settings import Pair
+
+PAIR = Pair("p", original="old", replication="new")
+TRAINING = {"train": "train", "validation": "val"}
+
+
+@pytest.fixture
+def models(tmp_path):
+    row = {
+        "name": "cnn", "kind": "trained", "architecture": "cnn", "width": 4, "depth": 1,
+        "loss": "cross_entropy", "loss_parameter": "", "augmentation": "none",
+        "schedule": "cosine", "epochs": 2, "batch_size": 8, "learning_rate": 0.1,
+        "weight_decay": 0.0005, "train_fraction": 1, "seed": 0,
+    }  # fmt: skip
+    path = tmp_path / "models.csv"
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(row))
+        writer.writeheader()
+        writer.writerow(row)
+        writer.writerow(dict.fromkeys(row, "") | {"name": "known", "kind": "predictions"})
+    return read_catalogue(path)
+
+
+def design(catalogue, **spec):
+    spec = {"models": ["cnn"], "pair": "p"} | spec
+    return design_experiment("e", spec, models=catalogue, pairs={"p": PAIR}, training=TRAINING)
+
+
+def test_half_of_the_new_set_is_added_and_the_other_half_tests(models):
+    found = design(models, kind="half_of_new", seeds=2)
+    assert len(found.trained) == 2
+    for seed, (name, trained) in enumerate(found.trained.items()):
+        added, tested = (f"new.part-{i}-of-2.seed-{seed}" for i in (1, 2))
+        assert found.derivations[trained.train].of == ("train", added)
+        on_half = [t.model for t in found.trials if t.dataset == tested]
+        assert on_half == ["cnn", name]
+    # What the study's own model does on the original is told once.
+    assert [t.model for t in found.trials if t.dataset == "old"].count("cnn") == 1
+    # Sets come after those they are made of.
+    known = {"train", "val", "old", "new"}
+    for name, derivation in found.derivations.items():
+        assert set(derivation.of) <= known
+        known.add(name)
+
+
+def test_each_fold_is_tested_by_a_model_that_has_not_seen_it(models):
+    found = design(models, kind="cross_validation", folds=3, seed=1)
+    folds = [t for t in found.trials if t.variant != "baseline"]
+    assert [t.dataset for t in folds] == [f"train.part-{i}-of-3.seed-1" for i in (1, 2, 3)]
+    for i, trial in enumerate(folds, 1):
+        joined = found.derivations[found.trained[trial.model].train]
+        assert joined.of == (f"train.without-{i}-of-3.seed-1", "old")
+
+
+def test_a_grid_has_every_combination_once_and_the_baseline(models):
+    values = {"learning_rate": [0.05, 0.1], "weight_decay": [0.0005, 0.005]}
+    found = design(models, kind="grid", values=values)
+    tried = [tuple(t.values.values()) for t in found.trials if t.dataset == "new"]
+    assert sorted(tried) == [(0.05, 0.0005), (0.05, 0.005), (0.1, 0.0005), (0.1, 0.005)]
+    assert len(found.trained) == 3  # the fourth is the study's own model
+    changed = found.trained["cnn.grid.learning_rate-0.05.weight_decay-0.005"].model.recipe
+    assert (changed.learning_rate, changed.weight_decay) == (0.05, 0.005)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"models": ["known"]}, "'known' is not trained by a recipe"),
+        ({"models": ["cn"]}, "unknown model 'cn'.*Known: cnn, known"),
+        ({"pair": "q"}, "unknown pair 'q'"),
+        ({"values": {"lr": [1]}}, "unknown field 'lr'"),
+        ({"values": {"learning_rate": [-1.0]}}, "learning_rate.*-1"),
+    ],
+)
+def test_what_cannot_be_is_refused(models, spec, message):
+    with pytest.raises(InputError, match=message):
+        design(models, **({"kind": "grid", "values": {"seed": [1]}} | spec))
+
+
+def test_no_training_set(models):
+    with pytest.raises(InputError, match="training"):
+        design_experiment(
+            "e", {"kind": "grid", "models": ["cnn"], "pair": "p", "values": {"seed": [1]}},
+            models=models, pairs={"p": PAIR}, training={},
+        )  # fmt: skip
+
+
+def table(kind, *rows):
+    """Trials of base, variant, test set, n correct, n and values, with their intervals."""
+    frame = pd.DataFrame(
+        [
+            {"base": "m", "variant": v, "test": t, "n_correct": k, "n": n, "values": json.dumps(x)}
+            | {"model": "m" if v == "baseline" else f"m.{v}"}
+            for v, t, k, n, x in rows
+        ]
+    )
+    frame = frame.assign(experiment="e", kind=kind, train="", confidence=0.95)
+    frame["accuracy"] = frame["n_correct"] / frame["n"]
+    frame["accuracy_low"] = frame["accuracy"] - 0.04
+    frame["accuracy_high"] = frame["accuracy"] + 0.04
+    return frame[TRIALS.names]
+
+
+def test_trials_are_counted_with_their_intervals(tmp_path):
+    for name, right in (("a", 8), ("b", 10)):
+        label = [0] * 10
+        prediction = [0] * right + [1] * (10 - right)
+        write_predictions(predictions([0.9] * 10, prediction, label), tmp_path / f"{name}.parquet")
+    trials = [vars(Trial("m", name, "new", "baseline", "train")) for name in "ab"]
+    files = [str(tmp_path / f"{name}.parquet") for name in "ab"]
+    found = tabulate_trials("e", "grid", trials, files, 0.95)
+    assert found["n_correct"].tolist() == [8, 10]
+    # Clopper-Pearson's interval of 8 in 10 as tables have it.
+    assert found["accuracy_low"][0] == pytest.approx(0.4439, abs=5e-5)
+    assert found["accuracy_high"].tolist() == [pytest.approx(0.9748, abs=5e-5), 1.0]
+
+
+def test_all_unreadable_prediction_files_are_named(tmp_path):
+    trials = [vars(Trial("m", name, "new", "baseline", "train")) for name in "ab"]
+    with pytest.raises(InputError, match=r"(?s)a\.parquet.*b\.parquet"):
+        tabulate_trials("e", "grid", trials, [f"{tmp_path}/{n}.parquet" for n in "ab"], 0.95)
+
+
+def test_a_discriminator_concludes_by_its_interval():
+    same = write_page(table("discriminator", ("tells", "o", 52, 100, {})), "old", "new")
+    other = write_page(table("discriminator", ("tells", "o", 55, 100, {})), "old", "new")
+    assert "holds 50 %" in same
+    assert "does not hold 50 %" in other
+
+
+def test_folds_are_set_against_the_drop():
+    rows = [("baseline", "old", 95, 100, {}), ("baseline", "new", 85, 100, {})]
+    rows += [(f"fold {i}", f"f{i}", k, 100, {}) for i, k in enumerate((94, 95, 96))]
+    page = write_page(table("cross_validation", *rows), "old", "new")
+    assert "94.0 to 96.0 %, mean 95.0 %, standard deviation 1.0 points" in page
+    assert "drop of 10.0 points is 5.0 times the folds' range" in page
+
+
+def test_half_is_compared_on_the_same_half():
+    rows = [("baseline", "new.h", 80, 100, {}), ("baseline", "old", 95, 100, {})]
+    rows += [("half", "new.h", 86, 100, {}), ("half", "old", 94, 100, {})]
+    page = write_page(table("half_of_new", *rows), "old", "new")
+    assert "half: 86.0 [82.0, 90.0] % on the other half of new, 80.0 [76.0, 84.0] % without" in page
+    assert "(+6.0 points; n = 100)" in page
+    assert "(−1.0 points; n = 100)" in page
+
+
+def test_a_grid_tells_the_best_of_both_sets_and_its_borders():
+    rates = {"baseline": 0.1, "a": 0.05, "b": 0.2}
+    old, new = {"baseline": 95, "a": 96, "b": 90}, {"baseline": 85, "a": 84, "b": 87}
+    rows = [
+        (v, name, k[v], 100, {"learning_rate": rates[v]})
+        for v in rates
+        for name, k in (("old", old), ("new", new))
+    ]
+    page = write_page(table("grid", *rows), "old", "new")
+    assert "best on new: 87.0 % (learning_rate 0.2), +2.0 points to the baseline's 85.0 %" in page
+    assert "best on old: learning_rate 0.05, with 84.0 % on new (−1.0 points" in page
+    assert "at the border of what was tried, so the best may lie beyond: learning_rate 0.2" in page
