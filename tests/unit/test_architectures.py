@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from cifar import WEIGHTS, cifar, needs_cifar
 from safetensors.torch import load_file
 from torch import nn
 
+from cifar import WEIGHTS, cifar, needs_cifar
 from matcheval.models.architectures.resnet import SqueezeExcitation
 from matcheval.models.architectures.shake_shake import ShakeBlock
 from matcheval.models.arithmetic import to_input
@@ -163,7 +163,8 @@ def test_pyramid_channels_grow_evenly():
 
 def test_small_networks_import_neither_torchvision_nor_timm():
     code = (
-        "import sys; from matcheval.models.building import build_model; import matcheval.training.loop;"
+        "import sys; import matcheval.training.loop;"
+        "from matcheval.models.building import build_model;"
         "build_model('resnet', width=4, depth=2, input_shape=(8, 8, 1), n_classes=10);"
         "assert not {'torchvision', 'timm'} & set(sys.modules)"
     )
