@@ -22,6 +22,7 @@ from matcheval.models.architectures.parts import (
     stage_shapes,
 )
 
+_STEM = 64  # channels of the four-stage networks' stem, at any width
 _REDUCTION = 16  # of the channels by squeeze-and-excitation
 
 
@@ -128,12 +129,11 @@ def _four_stages(plan: Blueprint, *, squeezed: bool) -> nn.Module:
         _LAYERS[plan.depth],
         num_classes=plan.n_classes,
         in_chans=plan.channels,
-        stem_width=width,
         channels=(width, 2 * width, 4 * width, 8 * width),
         zero_init_last=False,
         block_args=arguments,
     )
-    model.conv1 = convolution(plan.channels, width)
+    model.conv1 = convolution(plan.channels, _STEM)
     model.maxpool = nn.Identity()
     nn.init.kaiming_normal_(model.conv1.weight, mode="fan_out", nonlinearity="relu")
     return model
