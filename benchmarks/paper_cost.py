@@ -1,10 +1,11 @@
-"""What the paper's two studies compute: floating-point operations counted, GPU hours estimated from them.
+"""What the paper's two studies compute: operations counted, GPU hours estimated from them.
 
 python benchmarks/paper_cost.py
 
-Every model of the two catalogues is built without memory for its weights (torch's `meta` device), and the operations of one
-image's forward pass are counted by torch. A training step is taken for three forward passes. Hours follow from a
-rate that a GPU sustains, which is an assumption and stated beside them; decoding, transfers and start-ups are not counted.
+Every model of the two catalogues is built without memory for its weights (torch's `meta` device),
+and the operations of one image's forward pass are counted by torch. A training step is taken for
+three forward passes. Hours follow from a rate that a GPU sustains, which is an assumption and
+stated beside them; decoding, transfers and start-ups are not counted.
 """
 
 import math
@@ -18,10 +19,10 @@ from matcheval.catalogue import Model, read_catalogue
 from matcheval.models.building import build_model
 
 TRAIN_IMAGES = 50_000
-# Test images: CIFAR-10, CIFAR-10.1, both parts of CIFAR-10.2, CINIC-10; ImageNet and three ImageNetV2.
+# CIFAR-10, CIFAR-10.1, both parts of CIFAR-10.2, CINIC-10; ImageNet and three ImageNetV2.
 TESTS = {"cifar10": 10_000 + 2_000 + 10_000 + 2_000 + 90_000, "imagenet": 50_000 + 3 * 10_000}
-# 10¹² operations per second that a network sustains, as a rule of thumb: a sixth to a third of what data sheets give for an
-# A100 in float32 with TF32 (156) or in bfloat16 (312).
+# 10¹² operations per second that a network sustains, as a rule of thumb: a sixth to a third of
+# what data sheets give for an A100, 156 with TF32 and 312 in bfloat16.
 RATES = {"fp32": 12.0, "tf32 or bf16": 50.0}
 
 
@@ -77,7 +78,6 @@ def _cifar(models: Mapping[str, Model]) -> Iterator[tuple[str, str, float]]:
 
 def _imagenet(models: Mapping[str, Model]) -> Iterator[tuple[str, str, float]]:
     import timm
-
     from matcheval.models.timm_library import pretrained_config
 
     for name, model in models.items():
