@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from matcheval.doors import run_door, show_progress
 
@@ -12,9 +13,10 @@ log = logging.getLogger("train_model")
 
 
 def train_model(
-    name: str, recipe: str, train: str, validation: str, threads: int, output: str, history: str
+    name: str, recipe: str, train: str, validation: str, output: str, history: str, **engine: Any
 ) -> None:
-    """Train model `name` by `recipe` (a JSON object); the other arguments are files and folders."""
+    """Train model `name` by `recipe` (a JSON object); `engine` is how, the others are paths."""
+    from matcheval.training.engine import Engine
     from matcheval.training.running import train_to_checkpoint
 
     start = time.perf_counter()
@@ -25,7 +27,7 @@ def train_model(
         Path(validation),
         Path(output),
         Path(history),
-        n_threads=threads,
+        engine=Engine(**engine),
         progress=show_progress(),
     )
     seconds = time.perf_counter() - start
@@ -42,7 +44,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--recipe", required=True, help="the recipe's fields, a JSON object")
     parser.add_argument("--train", required=True, help="dataset folder to learn from")
     parser.add_argument("--validation", required=True, help="dataset folder to report on")
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads")
+    parser.add_argument("--threads", type=int, default=1, dest="n_threads", help="CPU threads")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
+    parser.add_argument("--channels-last", action="store_true", help="memory layout")
+    parser.add_argument("--compile", action="store_true", help="use torch.compile")
+    parser.add_argument("--fast", action="store_false", dest="deterministic", help="see Engine")
+    parser.add_argument("--validate-every", type=int, default=1, help="epochs")
+    parser.add_argument("--save-minutes", type=float, default=10, help="between two savings")
     parser.add_argument("--output", required=True, help="checkpoint to write, .safetensors")
     parser.add_argument("--history", required=True, help="figures by epoch to write, .csv")
     run_door(train_model, **vars(parser.parse_args(argv)))

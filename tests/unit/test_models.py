@@ -32,6 +32,7 @@ def checkpoint(architecture="cnn", **changes):
         "model": "m", "architecture": architecture, "width": width, "depth": depth,
         "input_shape": (8, 8, 1), "n_classes": 10, "max_value": 16, "recipe": {"seed": 0},
         "data": {"train": "d"}, "versions": {"torch": "x"},
+        "classes": tuple("0123456789"), "mean": (0.5,), "std": (0.25,),
     }  # fmt: skip
     return Checkpoint(CheckpointInfo(**(values | changes)), make(architecture).state_dict())
 

@@ -1,7 +1,7 @@
 """What training and inference share: the input transform, and arithmetic that repeats itself."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -12,7 +12,12 @@ from torch import Tensor
 from matcheval.errors import InputError
 
 
-def to_input(images: npt.NDArray[np.uint8], max_value: int) -> Tensor:
+def to_input(
+    images: npt.NDArray[np.uint8],
+    max_value: int,
+    mean: Sequence[float] = (),
+    std: Sequence[float] = (),
+) -> Tensor:
     """Bring pixels to what models take.
 
     Parameters
@@ -21,33 +26,60 @@ def to_input(images: npt.NDArray[np.uint8], max_value: int) -> Tensor:
         Pixels in 0..max_value.
     max_value : int
         The pixel value that means 1.0.
+    mean, std : sequence of float
+        Of each channel, of pixels in [0, 1], std above 0; empty for 0 and 1.
 
     Returns
     -------
     float32 tensor, shape (n, channels, height, width)
-        Pixels in [0, 1].
+        (pixels / max_value - mean) / std, computed in float32.
     """
     channels_first = images.transpose(0, 3, 1, 2)
-    return torch.from_numpy(np.ascontiguousarray(channels_first, dtype=np.float32) / max_value)
+    scaled = np.ascontiguousarray(channels_first, dtype=np.float32) / max_value
+    return normalize(torch.from_numpy(scaled), mean, std)
 
 
-def transform_text(max_value: int) -> str:
+def normalize(images: Tensor, mean: Sequence[float], std: Sequence[float]) -> Tensor:
+    """Normalise images in [0, 1] by channel, on the device where they are.
+
+    Parameters
+    ----------
+    images : float tensor, shape (n, channels, height, width)
+    mean, std : sequence of float
+        As for `to_input`; means of 0 with deviations of 1 leave the images as they are.
+
+    Returns
+    -------
+    float tensor of the same shape
+    """
+    if not any(mean) and all(value == 1 for value in std):
+        return images
+    as_channels = (images.new_tensor(tuple(values))[:, None, None] for values in (mean, std))
+    return (images - next(as_channels)) / next(as_channels)
+
+
+def transform_text(max_value: int, mean: Sequence[float] = (), std: Sequence[float] = ()) -> str:
     """Name what `to_input` does, for a file's provenance."""
-    return f"uint8 / {max_value}"
+    if not any(mean) and all(value == 1 for value in std):
+        return f"uint8 / {max_value}"
+    means, deviations = (", ".join(f"{value:.6g}" for value in values) for values in (mean, std))
+    return f"(uint8 / {max_value} - ({means})) / ({deviations})"
 
 
 @contextmanager
-def repeatable_arithmetic(n_threads: int = 1) -> Iterator[None]:
+def repeatable_arithmetic(n_threads: int = 1, *, strict: bool = True) -> Iterator[None]:
     """Make torch repeat its results to the bit within the block, then restore its settings.
 
-    Operations without a deterministic implementation raise; convolutions neither benchmark
-    nor round to TF32. Results may still differ between numbers of threads, kinds of processor
-    and versions of torch.
+    Convolutions neither benchmark nor round to TF32. Results may still differ between numbers
+    of threads, kinds of processor and versions of torch.
 
     Parameters
     ----------
     n_threads : int
         CPU threads of one operation, at least 1.
+    strict : bool
+        Whether operations without a deterministic implementation raise; otherwise torch warns
+        of them. There are such on GPUs only.
 
     Raises
     ------
@@ -61,7 +93,7 @@ def repeatable_arithmetic(n_threads: int = 1) -> Iterator[None]:
     threads, mode = torch.get_num_threads(), torch.get_deterministic_debug_mode()
     torch.set_num_threads(n_threads)
     # As use_deterministic_algorithms(True), without its import of the compiler (over a second).
-    torch.set_deterministic_debug_mode("error")
+    torch.set_deterministic_debug_mode("error" if strict else "warn")
     try:
         with torch.backends.cudnn.flags(
             enabled=True, benchmark=False, deterministic=True, allow_tf32=False

@@ -1,23 +1,35 @@
-"""The architectures: modules that take images as float32 NCHW in [0, 1] and return logits.
+"""Models by name: modules that take normalised float32 NCHW images and return logits.
 
-To add one, write a function like those below, add a line to `_BUILDERS`, and its name to
-`ARCHITECTURES`.
+To add an architecture, write a function in `architectures/` like those there, add a line to
+`_BUILDERS`, and one to `sizes.SPECIFICATIONS`.
 """
 
 from collections.abc import Callable
 
-import torch
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import nn
 
 from matcheval.errors import InputError
-from matcheval.models import ARCHITECTURES
+from matcheval.models.architectures.parts import Blueprint, Shape
+from matcheval.models.architectures.resnet import (
+    resnet_a,
+    resnet_imagenet,
+    seresnet_a,
+    seresnet_imagenet,
+)
+from matcheval.models.architectures.small import cnn, linear, mlp, resnet
+from matcheval.models.sizes import SPECIFICATIONS, check_architecture
 
-Shape = tuple[int, int, int]
+__all__ = ["Shape", "build_model", "check_architecture"]
 
 
 def build_model(
-    architecture: str, *, width: int, depth: int, input_shape: Shape, n_classes: int
+    architecture: str,
+    *,
+    width: int,
+    depth: int,
+    input_shape: Shape,
+    n_classes: int,
+    groups: int = 1,
 ) -> nn.Module:
     """Make a classifier with fresh weights, drawn from torch's global generator.
 
@@ -29,12 +41,15 @@ def build_model(
         `cnn`: `depth` 3 × 3 convolutions of `width` channels, the map halved after each.
         `resnet`: `depth` residual blocks with batch norm, the first of `width` channels, each
         further one halving the map and doubling the channels (He et al. 2016).
+        The others are the published networks for 32 × 32 images; see `architectures`.
     width, depth : int
-        At least 1; 0 for `linear`.
+        As `sizes.SPECIFICATIONS` says; 0 for `linear`.
     input_shape : (int, int, int)
         Height, width and channels of the images.
     n_classes : int
         At least 2.
+    groups : int
+        Groups of the convolutions of `resnext`; 1 for all others.
 
     Returns
     -------
@@ -46,98 +61,26 @@ def build_model(
     InputError
         If the architecture is unknown, or a number is not as said above.
     """
-    check_architecture(architecture, width, depth)
+    check_architecture(architecture, width, depth, groups)
     if n_classes < 2 or min(input_shape) < 1:
         raise InputError(f"cannot tell {n_classes} classes by images of {input_shape}")
-    return _BUILDERS[architecture](width, depth, input_shape, n_classes)
-
-
-def check_architecture(architecture: str, width: int, depth: int) -> None:
-    """Refuse an unknown architecture, or a size it cannot have (see `build_model`)."""
-    if architecture not in ARCHITECTURES:
+    least = SPECIFICATIONS[architecture].min_side
+    if min(input_shape[:2]) < least:
         raise InputError(
-            f"unknown architecture '{architecture}'", remedy=f"Known: {', '.join(ARCHITECTURES)}"
+            f"{architecture} takes no images of {input_shape[0]} × {input_shape[1]} pixels",
+            field="architecture",
+            remedy=f"Images of at least {least} × {least} pixels, or another architecture",
         )
-    if architecture == "linear" and (width, depth) != (0, 0):
-        raise InputError(f"linear has no width {width} and depth {depth}", remedy="Give 0 and 0")
-    if architecture != "linear" and min(width, depth) < 1:
-        raise InputError(
-            f"{architecture} of width {width} and depth {depth}", remedy="Give at least 1"
-        )
+    return _BUILDERS[architecture](Blueprint(width, depth, groups, input_shape, n_classes))
 
 
-def _linear(width: int, depth: int, input_shape: Shape, n_classes: int) -> nn.Module:
-    return nn.Sequential(nn.Flatten(), nn.Linear(_product(input_shape), n_classes))
-
-
-def _mlp(width: int, depth: int, input_shape: Shape, n_classes: int) -> nn.Module:
-    layers: list[nn.Module] = [nn.Flatten()]
-    inputs = _product(input_shape)
-    for _ in range(depth):
-        layers += [nn.Linear(inputs, width), nn.ReLU()]
-        inputs = width
-    return nn.Sequential(*layers, nn.Linear(inputs, n_classes))
-
-
-def _cnn(width: int, depth: int, input_shape: Shape, n_classes: int) -> nn.Module:
-    height, breadth, channels = input_shape
-    layers: list[nn.Module] = []
-    for _ in range(depth):
-        layers += [nn.Conv2d(channels, width, 3, padding=1), nn.ReLU()]
-        channels = width
-        if min(height, breadth) >= 2:
-            layers.append(nn.MaxPool2d(2))
-            height, breadth = height // 2, breadth // 2
-    features = height * breadth * channels
-    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(features, n_classes))
-
-
-def _resnet(width: int, depth: int, input_shape: Shape, n_classes: int) -> nn.Module:
-    blocks = [_ResidualBlock(width << max(0, i - 1), width << i, 1 + (i > 0)) for i in range(depth)]
-    return nn.Sequential(
-        nn.Conv2d(input_shape[2], width, 3, padding=1, bias=False),
-        nn.BatchNorm2d(width),
-        nn.ReLU(),
-        *blocks,
-        _GlobalAverage(),
-        nn.Linear(width << (depth - 1), n_classes),
-    )
-
-
-class _ResidualBlock(nn.Module):
-    """relu(f(x) + shortcut(x)), f of two 3 × 3 convolutions with batch norm."""
-
-    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
-        super().__init__()
-        self.first = nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False)
-        self.first_norm = nn.BatchNorm2d(outputs)
-        self.second = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
-        self.second_norm = nn.BatchNorm2d(outputs)
-        self.shortcut: nn.Module = nn.Identity()
-        if stride != 1 or inputs != outputs:
-            projection = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
-            self.shortcut = nn.Sequential(projection, nn.BatchNorm2d(outputs))
-
-    def forward(self, x: Tensor) -> Tensor:
-        inner = functional.relu(self.first_norm(self.first(x)))
-        residual: Tensor = self.second_norm(self.second(inner)) + self.shortcut(x)
-        return functional.relu(residual)
-
-
-class _GlobalAverage(nn.Module):
-    """Mean over height and width; unlike adaptive pooling, deterministic on a GPU as well."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.mean(x, dim=(2, 3))
-
-
-_BUILDERS: dict[str, Callable[[int, int, Shape, int], nn.Module]] = {
-    "linear": _linear,
-    "mlp": _mlp,
-    "cnn": _cnn,
-    "resnet": _resnet,
+_BUILDERS: dict[str, Callable[[Blueprint], nn.Module]] = {
+    "linear": linear,
+    "mlp": mlp,
+    "cnn": cnn,
+    "resnet": resnet,
+    "resnet_a": resnet_a,
+    "resnet_imagenet": resnet_imagenet,
+    "seresnet_a": seresnet_a,
+    "seresnet_imagenet": seresnet_imagenet,
 }
-
-
-def _product(shape: Shape) -> int:
-    return shape[0] * shape[1] * shape[2]

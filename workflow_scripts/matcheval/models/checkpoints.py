@@ -46,6 +46,13 @@ class CheckpointInfo:
         `train` and `validation`: name and digest of each set.
     versions : mapping
         Python, packages, and the training code's version.
+    classes : tuple of str
+        Names of the classes, by label.
+    mean, std : tuple of float
+        Of each channel, of pixels in [0, 1], by which the model's input is normalised; 0 and 1
+        if it is not.
+    groups : int
+        As for `build_model`.
     """
 
     model: str
@@ -58,6 +65,10 @@ class CheckpointInfo:
     recipe: Mapping[str, Any]
     data: Mapping[str, str]
     versions: Mapping[str, str]
+    classes: tuple[str, ...]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    groups: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +101,7 @@ class Checkpoint:
             depth=info.depth,
             input_shape=info.input_shape,
             n_classes=info.n_classes,
+            groups=info.groups,
         )
         try:
             model.load_state_dict(self.state)
@@ -164,9 +176,14 @@ def _parse_info(text: str | None, path: object) -> CheckpointInfo:
         values = json.loads(text)
         if set(values) != names:
             raise ValueError(f"fields {sorted(names ^ set(values))}")
-        height, width, channels = values.pop("input_shape")
-        return CheckpointInfo(**values, input_shape=(height, width, channels))
-    except (ValueError, TypeError) as error:
+        for name in ("input_shape", "classes", "mean", "std"):
+            values[name] = tuple(values[name])
+        info = CheckpointInfo(**values)
+        channels = info.input_shape[2]
+        if not len(info.mean) == len(info.std) == channels or len(info.classes) != info.n_classes:
+            raise ValueError("numbers of channels or classes disagree")
+        return info
+    except (ValueError, TypeError, IndexError) as error:
         raise InputError(
             f"its description is of another version or damaged ({error})", file=path, remedy=_REMEDY
         ) from error

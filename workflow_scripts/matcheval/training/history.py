@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from matcheval.tables import Column, TableSchema, write_table
-from matcheval.training.loop import Epoch
+from matcheval.training.tallying import Epoch
 
 HISTORY = TableSchema(
     "history",
@@ -15,8 +15,15 @@ HISTORY = TableSchema(
         Column("learning_rate", pa.float64(), "1", "learning rate of the pass's last step"),
         Column("train_loss", pa.float64(), "1", "mean loss over the pass, augmented images"),
         Column("train_accuracy", pa.float64(), "1", "accuracy over the pass, as a fraction"),
-        Column("validation_loss", pa.float64(), "1", "mean loss after the pass"),
-        Column("validation_accuracy", pa.float64(), "1", "accuracy after the pass, a fraction"),
+        Column(
+            "validation_loss", pa.float64(), "1", "mean loss after the pass; NaN if not validated"
+        ),
+        Column(
+            "validation_accuracy",
+            pa.float64(),
+            "1",
+            "accuracy after the pass, a fraction; NaN likewise",
+        ),
     ),
 )
 

@@ -1,75 +1,54 @@
 """The training loop: a recipe and data in, weights and a history out."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from tqdm import tqdm
 
 from matcheval.datasets.folders import Dataset
 from matcheval.errors import InputError
-from matcheval.models.arithmetic import repeatable_arithmetic, to_input
+from matcheval.models.arithmetic import normalize
 from matcheval.models.building import build_model
 from matcheval.training.augmentation import augment
-from matcheval.training.losses import Loss, make_loss
+from matcheval.training.data import ResidentSet, check_sets, normalization_of, subset
+from matcheval.training.engine import Engine
+from matcheval.training.partials import load_partial, save_partial
 from matcheval.training.recipe import Recipe
 from matcheval.training.schedules import learning_rate_factor
 from matcheval.training.seeds import derived_seed
+from matcheval.training.stepping import Stepper
+from matcheval.training.tallying import Epoch, Tally
 
-MOMENTUM = 0.9
 _EVALUATION_BATCH = 1024
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """One pass over the training data.
-
-    Attributes
-    ----------
-    epoch : int
-        From 1.
-    learning_rate : float
-        Of the pass's last step.
-    train_loss, train_accuracy : float
-        Means over the pass, of augmented images and changing weights; with soft targets the
-        right class is the one of most mass.
-    validation_loss, validation_accuracy : float
-        After the pass, in evaluation mode, of images as they are.
-    """
-
-    epoch: int
-    learning_rate: float
-    train_loss: float
-    train_accuracy: float
-    validation_loss: float
-    validation_accuracy: float
+_CHECK_STEPS = 50  # between looks at the loss, each of which waits for the device
 
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What training gives: the final weights and every epoch's figures."""
+    """What training gives.
+
+    Attributes
+    ----------
+    state : mapping of str to tensor
+        The final weights, on the CPU.
+    history : tuple of Epoch
+        Every epoch's figures.
+    mean, std : tuple of float
+        By which the model's input is normalised, per channel.
+    """
 
     state: Mapping[str, Tensor]
     history: tuple[Epoch, ...]
-
-
-@dataclass
-class _Tally:
-    """Sums over the images seen so far."""
-
-    n: int = 0
-    loss: float = 0.0
-    correct: int = 0
-
-    def add(self, loss: float, logits: Tensor, targets: Tensor) -> None:
-        self.n += len(logits)
-        self.loss += loss * len(logits)
-        self.correct += int((logits.argmax(dim=1) == targets.argmax(dim=1)).sum())
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
 
 
 def train(
@@ -78,10 +57,13 @@ def train(
     train_set: Dataset,
     validation_set: Dataset,
     *,
-    n_threads: int = 1,
+    engine: Engine | None = None,
+    partial: Path | None = None,
+    identity: Mapping[str, Any] | None = None,
+    on_epoch: Callable[[Sequence[Epoch]], None] | None = None,
     progress: bool = False,
 ) -> Training:
-    """Train a model on the CPU; the same arguments give the same weights to the bit.
+    """Train a model; the same arguments give the same weights, on the CPU to the bit.
 
     Parameters
     ----------
@@ -91,8 +73,14 @@ def train(
         What to do.
     train_set, validation_set : Dataset
         What to learn from, and to report on; nothing is chosen by the latter.
-    n_threads : int
-        CPU threads; another number may change the last bits.
+    engine : Engine, optional
+        How to run it; by default on one thread of the CPU.
+    partial : Path, optional
+        Where an unfinished training is kept and taken up from; removing it is the caller's.
+    identity : mapping, optional
+        What else the partial training must agree in: data, versions.
+    on_epoch : callable, optional
+        Called with the history after each epoch.
     progress : bool
         Whether to draw a progress bar.
 
@@ -104,77 +92,122 @@ def train(
     Raises
     ------
     InputError
-        If the sets do not go together, or the loss stops being finite.
+        If the sets do not go together, the device is absent or out of memory, or the loss stops
+        being finite.
     """
-    _check_sets(name, train_set, validation_set)
-    history = []
-    with repeatable_arithmetic(n_threads):
-        run = _Run(name, recipe, train_set)
-        for epoch in tqdm(range(recipe.epochs), desc=name, unit="epoch", disable=not progress):
-            rate, trained = run.one_pass(epoch)
-            watched = _evaluate(run.model, run.loss, validation_set)
-            # Also catches weights that the pass's last step spoilt.
-            _check_finite(watched, name, epoch, recipe)
-            history.append(_figures(epoch + 1, rate, trained, watched))
-    return Training(run.model.state_dict(), tuple(history))
+    check_sets(name, train_set, validation_set)
+    engine = engine or Engine()
+    device = engine.resolve()
+    whole = {"model": name, **asdict(recipe), **engine.identity(device), **(identity or {})}
+    with engine.arithmetic(device), _memory(name, recipe, device):
+        run = _Run(name, recipe, train_set, engine, device)
+        watched = ResidentSet.of(validation_set, device, channels_last=engine.channels_last)
+        if partial and (state := load_partial(partial, whole, device)):
+            run.restore(state)
+        saved = time.monotonic()
+        epochs = range(len(run.history), recipe.epochs)
+        bar = tqdm(
+            epochs, name, initial=epochs.start, total=recipe.epochs, unit="epoch",
+            disable=not progress,
+        )  # fmt: skip
+        for epoch in bar:
+            run.one_pass(epoch, watched)
+            bar.set_postfix(loss=run.history[-1].train_loss)
+            if on_epoch:
+                on_epoch(run.history)
+            if partial and time.monotonic() - saved >= 60 * engine.save_minutes:
+                save_partial(partial, whole, run.state())
+                saved = time.monotonic()
+        weights = {
+            k: v.detach().cpu().contiguous() for k, v in run.stepper.result.state_dict().items()
+        }
+    return Training(weights, tuple(run.history), run.mean, run.std)
 
 
 class _Run:
     """A model in training, with all that changes as it goes."""
 
-    def __init__(self, name: str, recipe: Recipe, train_set: Dataset) -> None:
-        self.name, self.recipe, self.train_set = name, recipe, train_set
-        self.model = _initial_model(name, recipe, train_set)
-        self.loss = make_loss(recipe.loss, recipe.loss_parameter)
-        self.optimizer = torch.optim.SGD(
-            self.model.parameters(),
-            lr=recipe.learning_rate,
-            momentum=MOMENTUM,
-            nesterov=True,
-            weight_decay=recipe.weight_decay,
-        )
+    def __init__(
+        self, name: str, recipe: Recipe, train_set: Dataset, engine: Engine, device: torch.device
+    ) -> None:
+        self.name, self.recipe, self.engine, self.device = name, recipe, engine, device
+        self.mean, self.std = normalization_of(train_set, recipe.normalization)
+        self.data = ResidentSet.of(train_set, device, channels_last=engine.channels_last)
+        model = initial_model(name, recipe, train_set).to(device)
+        if engine.channels_last:
+            model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.stepper = Stepper(model, recipe, compiled=engine.compile)
         self.order = np.random.default_rng(derived_seed(name, recipe.seed, "order"))
-        augmentation_seed = derived_seed(name, recipe.seed, "augmentation")
-        self.generator = torch.Generator().manual_seed(augmentation_seed)
-        self.rows = _subset(len(train_set), recipe.train_fraction, self.order)
+        self.generators = {
+            purpose: torch.Generator().manual_seed(derived_seed(name, recipe.seed, purpose))
+            for purpose in ("augmentation", "noise")
+        }
+        for module in model.modules():
+            # Networks that draw while they train, Shake-Shake, do so from this one.
+            if hasattr(module, "noise"):
+                module.noise = self.generators["noise"]
+        self.rows = subset(len(train_set), recipe.train_fraction, self.order)
+        self.history: list[Epoch] = []
 
-    def one_pass(self, epoch: int) -> tuple[float, _Tally]:
-        """Pass over the training data once; give the last learning rate and the tally."""
+    def one_pass(self, epoch: int, watched: ResidentSet) -> None:
+        """Pass over the training data once, validate, and add to the history."""
         recipe = self.recipe
         n_batches = math.ceil(len(self.rows) / recipe.batch_size)
-        steps = recipe.epochs * n_batches
-        tally, rate = _Tally(), 0.0
-        self.model.train()
+        tally, rate = Tally(self.device), 0.0
+        self.stepper.model.train()
         # Nearly equal batches: a last one of a single image would upset batch norm.
         for i, rows in enumerate(np.array_split(self.order.permutation(self.rows), n_batches)):
-            factor = learning_rate_factor(recipe.schedule, epoch * n_batches + i, steps)
-            rate = recipe.learning_rate * factor
-            images, targets = _batch(self.train_set, np.sort(rows))
-            images, targets = augment(recipe.augmentation, images, targets, self.generator)
-            logits = self.model(images)
-            loss = self.loss(logits, targets)
-            self.optimizer.param_groups[0]["lr"] = rate
-            self.optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            self.optimizer.step()
-            tally.add(loss.item(), logits.detach(), targets)
-            _check_finite(tally, self.name, epoch, recipe)
-        return rate, tally
+            rate = recipe.learning_rate * learning_rate_factor(
+                recipe.schedule,
+                epoch * n_batches + i,
+                recipe.epochs * n_batches,
+                round(recipe.warmup_epochs * n_batches),
+            )
+            images, targets = self.data.batch(torch.from_numpy(np.sort(rows)).to(self.device))
+            images, targets = augment(
+                recipe.augmentation, images, targets, self.generators["augmentation"],
+                recipe.augmentation_parameter,
+            )  # fmt: skip
+            images = normalize(images, self.mean, self.std)
+            tally.add(*self.stepper.step(images, targets, rate), targets)
+            if i % _CHECK_STEPS == 0 or i == n_batches - 1:
+                tally.check_finite(self.name, epoch + 1, recipe.learning_rate)
+        last = epoch + 1 == recipe.epochs
+        validated = last or (epoch + 1) % self.engine.validate_every == 0
+        figures = self._validate(watched, epoch) if validated else (math.nan, math.nan)
+        self.history.append(Epoch(epoch + 1, rate, tally.loss, tally.accuracy, *figures))
+
+    def _validate(self, watched: ResidentSet, epoch: int) -> tuple[float, float]:
+        """Mean loss and accuracy; also catches weights that the pass's last step spoilt."""
+        model, tally = self.stepper.result, Tally(self.device)
+        model.eval()
+        with torch.inference_mode():
+            for start in range(0, len(watched), _EVALUATION_BATCH):
+                images, targets = watched.batch(slice(start, start + _EVALUATION_BATCH))
+                logits = self.stepper.logits(normalize(images, self.mean, self.std), model)
+                tally.add(self.stepper.loss(logits, targets), logits, targets)
+        tally.check_finite(self.name, epoch + 1, self.recipe.learning_rate)
+        return tally.loss, tally.accuracy
+
+    def state(self) -> dict[str, Any]:
+        """All that the rest of the training depends on."""
+        return {
+            "stepper": self.stepper.state(),
+            "order": self.order.bit_generator.state,
+            "generators": {name: g.get_state() for name, g in self.generators.items()},
+            "history": [asdict(epoch) for epoch in self.history],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take up a state again."""
+        self.stepper.restore(state["stepper"])
+        self.order.bit_generator.state = state["order"]
+        for name, generator in self.generators.items():
+            generator.set_state(state["generators"][name].cpu())
+        self.history = [Epoch(**values) for values in state["history"]]
 
 
-def _evaluate(model: nn.Module, loss: Loss, dataset: Dataset) -> _Tally:
-    model.eval()
-    tally = _Tally()
-    with torch.inference_mode():
-        for start in range(0, len(dataset), _EVALUATION_BATCH):
-            stop = min(start + _EVALUATION_BATCH, len(dataset))
-            images, targets = _batch(dataset, np.arange(start, stop))
-            logits = model(images)
-            tally.add(loss(logits, targets).item(), logits, targets)
-    return tally
-
-
-def _initial_model(name: str, recipe: Recipe, train_set: Dataset) -> nn.Module:
+def initial_model(name: str, recipe: Recipe, train_set: Dataset) -> nn.Module:
     """Make the model; torch draws initial weights from its global generator only."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derived_seed(name, recipe.seed, "weights"))
@@ -182,51 +215,21 @@ def _initial_model(name: str, recipe: Recipe, train_set: Dataset) -> nn.Module:
             recipe.architecture,
             width=recipe.width,
             depth=recipe.depth,
+            groups=recipe.groups,
             input_shape=train_set.image_shape,
             n_classes=train_set.n_classes,
         )
 
 
-def _batch(dataset: Dataset, rows: npt.NDArray[np.int64]) -> tuple[Tensor, Tensor]:
-    """Images as float32 NCHW, and one-hot targets (n, n_classes)."""
-    labels = torch.from_numpy(dataset.labels[rows].astype(np.int64))
-    targets = functional.one_hot(labels, dataset.n_classes).float()
-    return to_input(dataset.pixels[rows], dataset.max_value), targets
-
-
-def _subset(n: int, fraction: float, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Rows to train on: a random part of them, the nearest number and at least one."""
-    return np.sort(rng.permutation(n)[: max(1, round(fraction * n))])
-
-
-def _check_sets(name: str, train_set: Dataset, validation_set: Dataset) -> None:
-    for what in ("image_shape", "classes", "max_value"):
-        ours, theirs = getattr(train_set, what), getattr(validation_set, what)
-        if ours != theirs:
-            raise InputError(
-                f"is {theirs} in {validation_set.name}, but {ours} in {train_set.name}",
-                file=name,
-                field=what,
-                remedy="Train and validate on sets of one kind",
-            )
-
-
-def _figures(epoch: int, rate: float, trained: _Tally, watched: _Tally) -> Epoch:
-    return Epoch(
-        epoch=epoch,
-        learning_rate=rate,
-        train_loss=trained.loss / trained.n,
-        train_accuracy=trained.correct / trained.n,
-        validation_loss=watched.loss / watched.n,
-        validation_accuracy=watched.correct / watched.n,
-    )
-
-
-def _check_finite(tally: _Tally, name: str, epoch: int, recipe: Recipe) -> None:
-    if not math.isfinite(tally.loss):
+@contextmanager
+def _memory(name: str, recipe: Recipe, device: torch.device) -> Iterator[None]:
+    """Say what to do where the device runs out of memory."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
         raise InputError(
-            f"training diverged in epoch {epoch + 1}: the loss is not finite",
+            f"{device.type} ran out of memory at batches of {recipe.batch_size} images",
             file=name,
-            field="learning_rate",
-            remedy=f"Give less than {recipe.learning_rate:g}",
-        )
+            field="batch_size",
+            remedy="Give a smaller batch_size (and learning_rate), precision bf16, or a larger GPU",
+        ) from error

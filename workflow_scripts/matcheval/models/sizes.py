@@ -1,0 +1,120 @@
+"""Which architectures there are, and the sizes they can have. Imports no torch."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from matcheval.errors import InputError
+
+# Families of Table 2 of the paper; `small` are those that any image goes through.
+FAMILIES = (
+    "VGG",
+    "ResNet",
+    "DenseNet",
+    "ResNeXt",
+    "PreActResNet",
+    "ShakeShake",
+    "PyramidNet",
+    "SENet",
+)
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What can be said of an architecture without building it.
+
+    Attributes
+    ----------
+    family : str
+        One of `FAMILIES`, or `small`.
+    width : str
+        What its width counts.
+    depths : str
+        Which depths it can have, for people.
+    has_depth : callable
+        Whether it can have a depth.
+    min_side : int
+        Least height and width of the images, in pixels.
+    grouped : bool
+        Whether its convolutions can be split into groups.
+    """
+
+    family: str
+    width: str
+    depths: str
+    has_depth: Callable[[int], bool]
+    min_side: int = 1
+    grouped: bool = False
+
+
+def _any_depth(depth: int) -> bool:
+    return depth >= 1
+
+
+def _one_of(*depths: int) -> tuple[str, Callable[[int], bool]]:
+    return " or ".join(map(str, depths)), depths.__contains__
+
+
+def _per_block(layers: int, least: int, fixed: int = 2) -> tuple[str, Callable[[int], bool]]:
+    """Depths of three equal stages: `layers` per block of each stage, and `fixed` beside them."""
+    text = f"{layers} n + {fixed}, at least {least}"
+    return text, lambda depth: depth >= least and (depth - fixed) % layers == 0
+
+
+_CHANNELS = "channels of the first stage"
+_STAGES = _one_of(18, 34, 50, 101)
+
+SPECIFICATIONS = {
+    "linear": Architecture("small", "none: 0", "0", (0).__eq__),
+    "mlp": Architecture("small", "units of a layer", "at least 1", _any_depth),
+    "cnn": Architecture("small", "channels", "at least 1", _any_depth),
+    "resnet": Architecture("small", _CHANNELS, "at least 1", _any_depth),
+    "vgg": Architecture("VGG", _CHANNELS, *_one_of(11, 13, 16, 19), min_side=32),
+    "resnet_a": Architecture("ResNet", _CHANNELS, *_per_block(6, 8)),
+    "resnet_imagenet": Architecture("ResNet", _CHANNELS, *_STAGES),
+    "densenet": Architecture("DenseNet", "growth rate", *_per_block(6, 10, 4), min_side=4),
+    "resnext": Architecture(
+        "ResNeXt", "channels of a group in the first stage", *_per_block(9, 11), grouped=True
+    ),
+    "preact": Architecture("PreActResNet", _CHANNELS, *_per_block(6, 8)),
+    "preact_bottleneck": Architecture("PreActResNet", _CHANNELS, *_per_block(9, 11)),
+    "preact_imagenet": Architecture("PreActResNet", _CHANNELS, *_one_of(18, 34)),
+    "shake_shake": Architecture(
+        "ShakeShake", "channels of a branch in the first stage", *_per_block(6, 8)
+    ),
+    "pyramidnet": Architecture("PyramidNet", "channels added, α", *_per_block(6, 8), min_side=4),
+    "seresnet_a": Architecture("SENet", _CHANNELS, *_per_block(6, 8)),
+    "seresnet_imagenet": Architecture("SENet", _CHANNELS, *_STAGES),
+}
+
+ARCHITECTURES = tuple(SPECIFICATIONS)
+
+
+def check_architecture(architecture: str, width: int, depth: int, groups: int = 1) -> None:
+    """Refuse an unknown architecture, or a size it cannot have.
+
+    Raises
+    ------
+    InputError
+        Naming the field.
+    """
+    if architecture not in SPECIFICATIONS:
+        raise InputError(
+            f"unknown architecture '{architecture}'", remedy=f"Known: {', '.join(ARCHITECTURES)}"
+        )
+    spec = SPECIFICATIONS[architecture]
+    if architecture == "linear" and (width, depth) != (0, 0):
+        raise InputError(f"linear has no width {width} and depth {depth}", remedy="Give 0 and 0")
+    if architecture != "linear" and min(width, depth) < 1:
+        raise InputError(
+            f"{architecture} of width {width} and depth {depth}", remedy="Give at least 1"
+        )
+    if not spec.has_depth(depth):
+        raise InputError(
+            f"no {architecture} of depth {depth}", field="depth", remedy=f"Give {spec.depths}"
+        )
+    if groups < 1 or (groups != 1 and not spec.grouped):
+        raise InputError(
+            f"{architecture} in {groups} groups",
+            field="groups",
+            remedy="Give at least 1" if spec.grouped else "Give 1, or leave it empty",
+        )
