@@ -1,4 +1,6 @@
 # What every stage shares: the checked study, its paths and names.
+import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -27,6 +29,8 @@ except InputError as error:
 
 # Shared by all studies with this results folder: datasets, checkpoints, predictions, logs.
 SHARED = STUDY.results
+# Replaces the hosts of downloads. Not a param: another mirror makes nothing anew.
+STUDY_MIRROR = config.get("mirror") or ""
 # This study's own: matched runs, tables, figures, summary.
 OWN = f"{STUDY.results}/{STUDY.name}"
 

@@ -2,14 +2,12 @@
 
 import mmap
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
 
-from matcheval.datasets.folders import Dataset
-from matcheval.errors import InputError
+from matcheval.datasets.folders import Dataset, EncodedImages
 from matcheval.inference.geometry import Geometry
 
 
@@ -28,7 +26,7 @@ class ArrayReader:
     """Reads the images of a dataset that is stored as an array, as they are."""
 
     def __init__(self, dataset: Dataset) -> None:
-        self._images = dataset.images
+        self._images = dataset.pixels
         self.shape = dataset.image_shape
 
     def read(self, start: int, stop: int, out: npt.NDArray[np.uint8]) -> None:
@@ -57,7 +55,8 @@ class DecodingReader:
 
         for _ in self._pool.map(fill, range(stop - start)):
             pass
-        release(self._dataset.images)
+        images = self._dataset.images
+        release(images.data if isinstance(images, EncodedImages) else images)
 
 
 def decode(dataset: Dataset, index: int, geometry: Geometry) -> npt.NDArray[np.uint8]:
@@ -72,25 +71,16 @@ def decode(dataset: Dataset, index: int, geometry: Geometry) -> npt.NDArray[np.u
     InputError
         Naming the image, if it cannot be decoded.
     """
-    try:
-        return np.asarray(geometry.apply(dataset.image(index)))
-    # Pillow's decoders raise all three, and SyntaxError for a broken PNG.
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise InputError(
-            f"image {index} ('{dataset.names[index]}') cannot be decoded ({error})",
-            file=dataset.name,
-            remedy="Replace the image at its source, and prepare the dataset again",
-        ) from error
+    return np.asarray(geometry.apply(dataset.image(index)))
 
 
-def release(array: object) -> None:
+def release(array: npt.NDArray[Any]) -> None:
     """Let go of the pages of a mapped file that were read; they are read again where needed.
 
     Without it, a process seems to hold as much of a file as it has ever read of it.
     """
-    while array is not None and not isinstance(array, mmap.mmap):
-        array = getattr(array, "_mmap", None) or getattr(array, "base", None) or getattr(
-            array, "data_array", None
-        )
-    if array is not None and hasattr(array, "madvise"):
-        array.madvise(mmap.MADV_DONTNEED)
+    base: Any = array
+    while isinstance(base, np.ndarray | memoryview):
+        base = base.obj if isinstance(base, memoryview) else base.base
+    if isinstance(base, mmap.mmap) and hasattr(base, "madvise"):
+        base.madvise(mmap.MADV_DONTNEED)

@@ -7,6 +7,7 @@ asked for that the file does not have.
 
 import difflib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from importlib import metadata
@@ -218,3 +219,30 @@ def describe_torchvision(source: str) -> Published:
 def _nearest(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, list(known), n=3)
     return f", did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
+def check_file_name_digest(url: str, path: Path, sha256: str) -> None:
+    """Compare a file with the digest that torch's hub has in names, as in `resnet18-f37072fd.pth`.
+
+    Parameters
+    ----------
+    url : str
+        Where the file is published; a name without a digest is taken as it is.
+    path : Path
+        The file, which is removed if it is another.
+    sha256 : str
+        Its digest.
+
+    Raises
+    ------
+    InputError
+        If the two disagree.
+    """
+    named = re.search(r"-([0-9a-f]{8,})\.\w+$", url)
+    if named and not sha256.startswith(named[1]):
+        path.unlink(missing_ok=True)
+        raise InputError(
+            f"its SHA-256 is {sha256}, not {named[1]}..., as {url} says",
+            file=path,
+            remedy="Run again; if it repeats, the address or the mirror has another file",
+        )
