@@ -38,7 +38,9 @@ def checkpoint():
     torch.manual_seed(1)
     model = build_model("resnet", width=4, depth=2, input_shape=(8, 8, 1), n_classes=10)
     model(torch.rand(32, 1, 8, 8))  # batch norm has seen data, so that evaluation mode matters
-    info = CheckpointInfo("m", "resnet", 4, 2, (8, 8, 1), 10, 16, {}, {}, {}, tuple("0123456789"), (0.0,), (1.0,))
+    info = CheckpointInfo(
+        "m", "resnet", 4, 2, (8, 8, 1), 10, 16, {}, {}, {}, tuple("0123456789"), (0.0,), (1.0,)
+    )
     return Checkpoint(info, model.state_dict())
 
 
@@ -195,7 +197,9 @@ def test_wrong_names_are_refused(files, tmp_path):
 
 def test_models_and_datasets_of_other_shapes_are_refused(files, checkpoint, tmp_path):
     state = build_model("linear", width=0, depth=0, input_shape=(8, 8, 1), n_classes=3).state_dict()
-    info = CheckpointInfo("m", "linear", 0, 0, (8, 8, 1), 3, 16, {}, {}, {}, ("a", "b", "c"), (0.0,), (1.0,))
+    info = CheckpointInfo(
+        "m", "linear", 0, 0, (8, 8, 1), 3, 16, {}, {}, {}, ("a", "b", "c"), (0.0,), (1.0,)
+    )
     save_checkpoint(Checkpoint(info, state), tmp_path / "m.safetensors")
     with pytest.raises(InputError, match="number of classes is 10, but model m takes 3"):
         predict_to_files(

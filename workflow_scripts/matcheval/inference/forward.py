@@ -212,9 +212,7 @@ class _Pass:
         while waiting:
             yield self._finished(*waiting.popleft())
 
-    def _parts(
-        self, pixels: Tensor, start: int
-    ) -> Iterator[tuple[int, Tensor, Tensor | None]]:
+    def _parts(self, pixels: Tensor, start: int) -> Iterator[tuple[int, Tensor, Tensor | None]]:
         """Compute a batch, in parts if it is too large for the memory."""
         done = 0
         while done < len(pixels):
@@ -257,7 +255,9 @@ class _Pass:
                 remedy="Use precision bf16, a device with more memory, or the CPU",
             )
         self._size = size // 2
-        log.warning("%s: out of memory at %d images, going on with %d", self._name, size, self._size)
+        log.warning(
+            "%s: out of memory at %d images, going on with %d", self._name, size, self._size
+        )
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
 

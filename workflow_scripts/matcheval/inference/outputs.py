@@ -120,7 +120,9 @@ class Blocks:
         self._parts: list[tuple[npt.NDArray[np.float32], ...]] = []
         self._n = 0
 
-    def add(self, *arrays: npt.NDArray[np.float32]) -> Iterator[tuple[npt.NDArray[np.float32], ...]]:
+    def add(
+        self, *arrays: npt.NDArray[np.float32]
+    ) -> Iterator[tuple[npt.NDArray[np.float32], ...]]:
         """Take rows of some arrays, equally long, and give the blocks that are full."""
         self._parts.append(arrays)
         self._n += len(arrays[0])
@@ -177,9 +179,7 @@ class VectorSink(FileSink):
             partial = self._open.enter_context(whole_file(self._path))
             metadata = {**self._metadata, "width": str(width)}
             self._writer = self._open.enter_context(
-                pq.ParquetWriter(
-                    partial, schema.arrow.with_metadata(metadata), compression="zstd"
-                )
+                pq.ParquetWriter(partial, schema.arrow.with_metadata(metadata), compression="zstd")
             )
         index = np.arange(self._row, self._row + len(rows), dtype=np.int32)
         lists = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), width)

@@ -174,7 +174,11 @@ def open_pixels(
             "it is stale: of other images, or another geometry", file=path, remedy=_REMEDY
         )
     n_blocks = -(-shape[0] // BLOCK)
-    if pixels.shape != shape or pixels.dtype != np.uint8 or (block, len(checksums)) != (BLOCK, n_blocks):
+    if (
+        pixels.shape != shape
+        or pixels.dtype != np.uint8
+        or (block, len(checksums)) != (BLOCK, n_blocks)
+    ):
         raise InputError(
             f"has shape {pixels.shape}, its description says {shape}", file=path, remedy=_REMEDY
         )

@@ -130,9 +130,7 @@ def provenance(
     }
 
 
-def _reader(
-    loaded: LoadedModel, dataset: Dataset, ticket: Ticket | None, n_threads: int
-) -> Reader:
+def _reader(loaded: LoadedModel, dataset: Dataset, ticket: Ticket | None, n_threads: int) -> Reader:
     """Choose where the pixels come from: nothing else depends on it."""
     geometry = loaded.transform.geometry
     if geometry.resize == "none":

@@ -69,7 +69,9 @@ class Transform:
             mean, std = tuple(map(float, config["mean"])), tuple(map(float, config["std"]))
             interpolation = str(config["interpolation"])
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise InputError(f"{dict(config)} is no data configuration of timm ({error})") from error
+            raise InputError(
+                f"{dict(config)} is no data configuration of timm ({error})"
+            ) from error
         if channels != 3 or mode not in ("center", "squash", "border"):
             raise InputError(f"cannot bring images to {channels} channels, crop mode '{mode}'")
         scale = (math.floor(crop[0] / fraction), math.floor(crop[1] / fraction))
@@ -105,7 +107,9 @@ class Transform:
         return cls(geometry, tuple(preset.mean), tuple(preset.std))
 
     @classmethod
-    def plain(cls, mean: tuple[float, ...] = (0.0,), std: tuple[float, ...] = (1.0,)) -> "Transform":
+    def plain(
+        cls, mean: tuple[float, ...] = (0.0,), std: tuple[float, ...] = (1.0,)
+    ) -> "Transform":
         """Pixels as they are stored, normalised."""
         return cls(Geometry(), mean, std)
 

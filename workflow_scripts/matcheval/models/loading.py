@@ -19,7 +19,9 @@ from matcheval.errors import InputError
 from matcheval.inference.transforms import NORMALIZATIONS, Transform
 from matcheval.models.building import build_model
 from matcheval.models.checkpoints import load_checkpoint
+from matcheval.models.published import describe_timm, describe_torchvision
 from matcheval.models.rows import CALLABLE, CHECKPOINT, TIMM, TORCHVISION, TRAINED, ModelSource
+from matcheval.models.timm_library import load_timm
 
 _DOWNLOADED = "Delete it: the workflow downloads it again"
 
@@ -141,9 +143,7 @@ def _load_checkpoint(source: ModelSource, weights: Path, dataset: Dataset) -> Lo
         )
     options = dict(source.options)
     mean, std = NORMALIZATIONS[options.pop("normalization")]
-    module = build_model(
-        **options, input_shape=dataset.image_shape, n_classes=dataset.n_classes
-    )
+    module = build_model(**options, input_shape=dataset.image_shape, n_classes=dataset.n_classes)
     _fill(module, state, weights, f"a {options['architecture']} for {dataset.name}")
     return LoadedModel(
         module, Transform.plain(mean, std), dataset.n_classes, None,
@@ -152,17 +152,15 @@ def _load_checkpoint(source: ModelSource, weights: Path, dataset: Dataset) -> Lo
 
 
 def _load_timm(source: ModelSource, weights: Path, dataset: Dataset) -> LoadedModel:
-    import timm
-
-    from matcheval.models.published import describe_timm
-
     published = describe_timm(source.source)
     overlay: dict[str, Any] = {"file": str(weights)}
     if weights.suffix == ".safetensors":
         # The hub's files are state dicts, also of models first published in a form of their own.
         overlay["custom_load"] = False
     try:
-        module = timm.create_model(source.source, pretrained=True, pretrained_cfg_overlay=overlay)
+        module = load_timm().create_model(
+            source.source, pretrained=True, pretrained_cfg_overlay=overlay
+        )
     except Exception as error:  # whatever a damaged or foreign file makes timm and torch raise
         raise InputError(
             f"not the weights of {source.source} ({_first_line(error)})",
@@ -177,8 +175,6 @@ def _load_timm(source: ModelSource, weights: Path, dataset: Dataset) -> LoadedMo
 
 def _load_torchvision(source: ModelSource, weights: Path, dataset: Dataset) -> LoadedModel:
     from torchvision import models
-
-    from matcheval.models.published import describe_torchvision
 
     published = describe_torchvision(source.source)
     member = models.get_weight(source.source)
@@ -251,8 +247,10 @@ def as_transform(given: Any) -> Transform:
         return Transform.plain()
     if isinstance(given, Transform):
         return given
-    return Transform.from_data_config(given) if isinstance(given, Mapping) else (
-        Transform.from_preset(given)
+    return (
+        Transform.from_data_config(given)
+        if isinstance(given, Mapping)
+        else (Transform.from_preset(given))
     )
 
 

@@ -18,6 +18,7 @@ from matcheval.errors import InputError, Problems
 from matcheval.files import whole_file
 from matcheval.inference.transforms import Transform
 from matcheval.models.rows import PUBLISHED, TIMM, ModelSource
+from matcheval.models.timm_library import load_timm
 
 HUB = "https://huggingface.co"
 
@@ -52,9 +53,7 @@ class Published:
         return f"{self.source}{self.suffix}"
 
 
-def describe_published(
-    models: Iterable[ModelSource], folder: str | Path
-) -> dict[str, Published]:
+def describe_published(models: Iterable[ModelSource], folder: str | Path) -> dict[str, Published]:
     """Find out what is to be known of the pretrained models of a study.
 
     Parameters
@@ -144,9 +143,9 @@ def describe_timm(source: str) -> Published:
     InputError
         If the installed timm does not know it, or knows no address of its weights.
     """
-    import timm
     from timm.data import resolve_data_config
 
+    timm = load_timm()
     name, _, tag = source.partition(".")
     try:
         config = timm.get_pretrained_cfg(source) if timm.is_model(name) and tag else None
@@ -156,8 +155,7 @@ def describe_timm(source: str) -> Published:
         known = timm.list_pretrained()
         remedy = "Give architecture and tag" if timm.is_model(name) else ""
         raise InputError(
-            f"timm {timm.__version__} has no pretrained model '{source}'"
-            f"{_nearest(source, known)}",
+            f"timm {timm.__version__} has no pretrained model '{source}'{_nearest(source, known)}",
             field="source",
             remedy=remedy,
         )
@@ -208,12 +206,19 @@ def describe_torchvision(source: str) -> Published:
             f"{_nearest(source, names)}",
             field="source",
         ) from error
-    if type(weights).__module__.split(".")[2] in ("detection", "segmentation", "video", "optical_flow"):
+    if type(weights).__module__.split(".")[2] in (
+        "detection",
+        "segmentation",
+        "video",
+        "optical_flow",
+    ):
         raise InputError(f"'{source}' is not for the classification of images", field="source")
     transform = Transform.from_preset(weights.transforms())
     n_classes = len(weights.meta["categories"])
     canonical = f"{type(weights).__name__}.{weights.name}"
-    return Published(canonical, weights.url, Path(weights.url).suffix, n_classes, transform.to_json())
+    return Published(
+        canonical, weights.url, Path(weights.url).suffix, n_classes, transform.to_json()
+    )
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
