@@ -1,5 +1,11 @@
 # Training: from a recipe in the catalogue to a checkpoint.
 from matcheval.training import TRAINING_VERSION
+from matcheval.training.resources import engine_options, training_resources
+
+
+def resources_of(model):
+    """What a model's training takes."""
+    return training_resources(STUDY.models[model].recipe, STUDY.training)
 
 
 rule train_model:
@@ -15,10 +21,14 @@ rule train_model:
         f"{SHARED}/benchmarks/train_model/{{model}}.tsv"
     conda:
         "../envs/models.yaml"
-    threads: 1
+    threads: STUDY.training.get("threads", 1)
     resources:
-        mem_mb=1500,
-        runtime=30,
+        mem_mb=lambda wildcards: resources_of(wildcards.model).mem_mb,
+        runtime=lambda wildcards: resources_of(wildcards.model).runtime,
+        gpu=lambda wildcards: resources_of(wildcards.model).gpu,
+        # How it is done changes no more than the last bits, which is no reason to train again: a
+        # resource, unlike a parameter, is none to Snakemake.
+        engine=engine_options(STUDY.training),
     params:
         recipe=lambda wildcards: STUDY.models[wildcards.model].recipe_json,
         train=lambda wildcards, input: Path(input.train[0]).parent,
@@ -28,5 +38,5 @@ rule train_model:
         "Training {wildcards.model}"
     shell:
         "python -m train_model --name {wildcards.model} --recipe {params.recipe:q}"
-        " --train {params.train:q} --validation {params.validation:q} --threads {threads}"
+        " --train {params.train:q} --validation {params.validation:q} --threads {threads} {resources.engine}"
         " --output {output.checkpoint:q} --history {output.history:q} > {log:q} 2>&1"

@@ -1,7 +1,10 @@
+import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from matcheval.training import AUGMENTATIONS
+from matcheval.training import AUGMENTATIONS, augmentation
 from matcheval.training.augmentation import _AUGMENTATIONS, augment
 
 
@@ -11,7 +14,7 @@ def images_and_targets(n=64, height=8, width=6):
     return images, torch.eye(4)[torch.randint(4, (n,), generator=generator)]
 
 
-def generator(seed=0):
+def generator(seed=5):
     return torch.Generator().manual_seed(seed)
 
 
@@ -29,6 +32,10 @@ def test_augmentations_keep_shapes_arguments_and_label_mass(name):
     assert torch.equal(augmented, images) == (name == "none")
     again, _ = augment(name, images, targets, generator())
     other, _ = augment(name, images, targets, generator(1))
+    last = images.contiguous(memory_format=torch.channels_last)
+    elsewhere, same = augment(name, last, targets, generator())
+    assert torch.equal(elsewhere, augmented)
+    assert torch.equal(same, mixed)
     assert torch.equal(again, augmented)
     assert torch.equal(other, augmented) == (name == "none")
 
@@ -79,3 +86,87 @@ def test_mixup_mixes_images_as_their_targets():
     mixed, soft = augment("mixup", images, targets, generator())
     assert torch.equal(mixed.reshape(16, 4), soft)
     assert len(soft.unique()) > 2
+
+
+MIXING = ("mixup", "basic_mixup", "basic_cutmix", "basic_ricap")
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    name=st.sampled_from(MIXING),
+    seed=st.integers(0, 2**32),
+    n=st.integers(1, 9),
+    side=st.integers(2, 12),
+    parameter=st.sampled_from([0.05, 0.3, 1.0, 4.0]),
+)
+def test_mixing_gives_labels_the_mass_of_their_pixels(name, seed, n, side, parameter):
+    """Images that say everywhere which class they are keep saying so after mixing."""
+    labels = torch.randint(5, (n,), generator=generator(seed))
+    targets = torch.eye(5)[labels]
+    images = targets[:, :, None, None].expand(n, 5, side, side).contiguous()
+    parameter = None if name == "mixup" else parameter
+    mixed, soft = augment(name, images, targets, generator(seed), parameter)
+    assert torch.allclose(soft.sum(dim=1), torch.ones(n), atol=1e-5)
+    assert (soft >= 0).all()
+    if name == "mixup":  # the others also crop, which leaves pixels of no class
+        assert torch.allclose(mixed.mean(dim=(2, 3)), soft, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["basic_cutmix", "basic_ricap", "basic_mixup"])
+def test_mixed_pixels_are_as_many_as_the_mass(name, monkeypatch):
+    monkeypatch.setattr(augmentation, "_basic", lambda images, targets, *_: (images, targets))
+    targets = torch.eye(6)
+    images = targets[:, :, None, None].expand(6, 6, 16, 12).contiguous()
+    seen = 0
+    for seed in range(20):
+        mixed, soft = augment(name, images, targets, generator(seed))
+        assert torch.allclose(mixed.mean(dim=(2, 3)), soft, atol=1e-5)
+        seen += not torch.equal(soft, targets)
+    assert 5 <= seen <= (18 if name == "basic_cutmix" else 20)
+
+
+def test_basic_is_a_crop_of_the_padded_image_perhaps_mirrored():
+    images, targets = images_and_targets(n=400, height=6, width=5)
+    found, same = augment("basic", images, targets, generator())
+    assert torch.equal(same, targets)
+    padded = torch.nn.functional.pad(images, (4, 4, 4, 4))
+    seen = set()
+    for i in range(400):
+        fits = [
+            (down, right, mirrored)
+            for down in range(9)
+            for right in range(9)
+            for mirrored in (False, True)
+            if torch.equal(window(padded[i], down, right, mirrored), found[i])
+        ]
+        assert fits
+        if len(fits) == 1:
+            seen.add(fits[0])
+    assert {down for down, _, _ in seen} == {right for _, right, _ in seen} == set(range(9))
+    assert 0.4 < sum(mirrored for _, _, mirrored in seen) / len(seen) < 0.6
+
+
+def window(padded, down, right, mirrored):
+    cut = padded[:, down : down + 6, right : right + 5]
+    return cut.flip(2) if mirrored else cut
+
+
+def test_cutmix_puts_one_box_and_only_in_half_of_the_batches(monkeypatch):
+    monkeypatch.setattr(augmentation, "_basic", lambda images, targets, *_: (images, targets))
+    images, targets = images_and_targets(n=8, height=12, width=12)
+    changed = 0
+    for seed in range(200):
+        mixed, _ = augment("basic_cutmix", images, targets, generator(seed))
+        different = (mixed != images).any(dim=1)
+        for image in different:
+            rows, columns = image.any(dim=1).sum(), image.any(dim=0).sum()
+            assert image.sum() == rows * columns
+        changed += bool(different.any())
+    assert 60 < changed < 120
+
+
+@pytest.mark.parametrize("parameter", [0.2, 1.0, 5.0])
+def test_mixing_weights_are_of_the_beta_distribution(parameter):
+    draws = np.array(augmentation._beta(parameter, 20_000, generator()))
+    assert draws.mean() == pytest.approx(0.5, abs=0.01)
+    assert draws.var() == pytest.approx(1 / (8 * parameter + 4), rel=0.05)

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from matcheval.models import ARCHITECTURES
 from matcheval.models.building import build_model
-from matcheval.training import AUGMENTATIONS, LOSSES, SCHEDULES
+from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.training.recipe import Recipe
 
 FILE = Path(__file__).parents[2] / "studies" / "digits-models.csv"
@@ -33,12 +32,15 @@ def test_columns_and_rows():
     assert all(row["note"] for row in ROWS)
 
 
-def test_everything_there_is_occurs():
+def test_everything_made_for_small_images_occurs():
     recipes = [recipe_of(row) for row in ROWS]
-    assert {r.architecture for r in recipes} == set(ARCHITECTURES)
-    assert {r.loss for r in recipes} == set(LOSSES)
-    assert {r.augmentation for r in recipes} == set(AUGMENTATIONS)
-    assert {r.schedule for r in recipes} == set(SCHEDULES)
+    small = {name for name, spec in SPECIFICATIONS.items() if spec.family == "small"}
+    assert {r.architecture for r in recipes} == small
+    assert {r.loss for r in recipes} == {
+        "cross_entropy", "focal", "brier", "label_smoothing", "mmce"
+    }  # fmt: skip
+    assert {r.augmentation for r in recipes} == {"none", "shift", "noise", "cutout", "mixup"}
+    assert {r.schedule for r in recipes} == {"constant", "cosine", "step", "warmup_cosine"}
     assert len({r.seed for r in recipes}) >= 2
 
 

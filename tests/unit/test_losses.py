@@ -7,7 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matcheval.training import LOSSES
-from matcheval.training.losses import _LOSSES, make_loss, mmce
+from matcheval.training.losses import (
+    _LOSSES,
+    focal_sample_dependent,
+    make_loss,
+    mmce,
+    mmce_weighted,
+)
 from matcheval.training.recipe import LOSS_PARAMETERS
 
 # Two datapoints of two classes with probabilities (0.75, 0.25) and (0.5, 0.5), both of class 0.
@@ -41,12 +47,52 @@ def test_the_registry_is_complete():
         # Soft: excess 0.6 - 0.75 and 0 - 0.5 (class 0 is predicted of the tie).
         ("mmce", None, 1.8265514, 1.8980586),
         ("mmce", 0.0, 0.4904146, 0.7101374),
+        # Both are right: v = 0.25 / 2 and 0.5 / 2, which is as in `mmce`; times 2.
+        # Soft: right 0.6 and 0, so v = 0.6 · 0.25 / 0.6 - 0.4 · 0.75 / 1.4 = 0.0357143 and
+        # -0.5 / 1.4 = -0.3571429; squared 0.1151719, root 0.3393699.
+        ("mmce_weighted", None, 1.1584830, 1.3888768),
+        ("mmce_weighted", 0.0, 0.4904146, 0.7101374),
+        # -(0.25³ log 0.75 + 0.5³ log 0.5) / 2;
+        # -(0.6 · 0.25³ log 0.75 + 0.4 · 0.75³ log 0.25 + 0.5³ log 0.5) / 2
+        ("focal_sample_dependent", None, 0.0455692, 0.1616388),
     ],
 )
 def test_hand_computed_values(name, parameter, hard, soft):
     loss = make_loss(name, parameter)
     assert loss(LOGITS, HARD).item() == pytest.approx(hard, abs=1e-6)
     assert loss(LOGITS, SOFT).item() == pytest.approx(soft, abs=1e-6)
+
+
+def test_the_sample_dependent_focal_loss_looks_harder_at_the_improbable():
+    # Probabilities 0.1 and 0.2 of the right class: γ is 5, and 3 from 0.2 on.
+    logits = torch.tensor([[1.0, 9.0], [1.0, 4.0]], dtype=torch.float64).log()
+    found = focal_sample_dependent(logits, torch.tensor([[1.0, 0.0]] * 2, dtype=torch.float64))
+    expected = -(0.9**5 * math.log(0.1) + 0.8**3 * math.log(0.2)) / 2
+    assert found.item() == pytest.approx(expected, rel=1e-9)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 20), st.integers(2, 6))
+def test_weighted_mmce_is_the_papers_three_sums(seed, n, n_classes):
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n, n_classes)) * 2
+    labels = rng.integers(n_classes, size=n)
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    r, right = p.max(axis=1), p.argmax(axis=1) == labels
+    kernel = np.exp(-abs(r[:, None] - r[None, :]) / 0.4)
+    total, k = 0.0, right.sum()
+    for i in range(n):
+        for j in range(n):
+            if not right[i] and not right[j]:
+                total += r[i] * r[j] * kernel[i, j] / (n - k) ** 2
+            elif right[i] and right[j]:
+                total += (1 - r[i]) * (1 - r[j]) * kernel[i, j] / k**2
+            elif right[i]:
+                total -= 2 * (1 - r[i]) * r[j] * kernel[i, j] / (k * (n - k))
+    expected = -np.log(p[np.arange(n), labels]).mean() + 2 * math.sqrt(max(total, 1e-10))
+    targets = torch.from_numpy(np.eye(n_classes)[labels])
+    found = mmce_weighted(torch.from_numpy(logits), targets, 2.0).item()
+    assert found == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", LOSSES)

@@ -4,8 +4,8 @@ import torch
 from safetensors.torch import save_file
 
 from matcheval.errors import InputError
-from matcheval.models import ARCHITECTURES
-from matcheval.models.arithmetic import repeatable_arithmetic, to_input
+from matcheval.models import ARCHITECTURES, FAMILIES
+from matcheval.models.arithmetic import repeatable_arithmetic, to_input, transform_text
 from matcheval.models.building import _BUILDERS, build_model
 from matcheval.models.checkpoints import (
     Checkpoint,
@@ -14,24 +14,39 @@ from matcheval.models.checkpoints import (
     save_checkpoint,
     weights_digest,
 )
+from matcheval.models.sizes import SPECIFICATIONS
 
-SIZES = {"linear": (0, 0), "mlp": (5, 2), "cnn": (4, 2), "resnet": (4, 2)}
+# The smallest of each; width, depth and groups.
+SIZES = {
+    "linear": (0, 0), "mlp": (5, 2), "cnn": (4, 2), "resnet": (4, 2), "vgg": (8, 11),
+    "resnet_a": (4, 8), "resnet_imagenet": (8, 18), "densenet": (4, 10), "resnext": (4, 11, 2),
+    "preact": (4, 8), "preact_bottleneck": (4, 11), "preact_imagenet": (4, 18),
+    "shake_shake": (4, 8), "pyramidnet": (6, 8), "seresnet_a": (4, 8), "seresnet_imagenet": (8, 18),
+}  # fmt: skip
 
 
-def make(architecture, input_shape=(8, 8, 1), n_classes=10, size=None):
-    width, depth = size or SIZES[architecture]
+def make(architecture, input_shape=None, n_classes=10, size=None):
+    width, depth, *groups = size or SIZES[architecture]
     return build_model(
-        architecture, width=width, depth=depth, input_shape=input_shape, n_classes=n_classes
-    )
+        architecture, width=width, depth=depth, input_shape=input_shape or shape_for(architecture),
+        n_classes=n_classes, groups=groups[0] if groups else 1,
+    )  # fmt: skip
+
+
+def shape_for(architecture):
+    known = SPECIFICATIONS.get(architecture)
+    side = max(8, known.min_side if known else 0)
+    return (side, side, 1)
 
 
 def checkpoint(architecture="cnn", **changes):
     torch.manual_seed(3)
-    width, depth = SIZES[architecture]
+    width, depth, *groups = SIZES[architecture]
     values = {
         "model": "m", "architecture": architecture, "width": width, "depth": depth,
-        "input_shape": (8, 8, 1), "n_classes": 10, "max_value": 16, "recipe": {"seed": 0},
-        "data": {"train": "d"}, "versions": {"torch": "x"},
+        "groups": groups[0] if groups else 1,
+        "input_shape": shape_for(architecture), "n_classes": 10, "max_value": 16,
+        "recipe": {"seed": 0}, "data": {"train": "d"}, "versions": {"torch": "x"},
         "classes": tuple("0123456789"), "mean": (0.5,), "std": (0.25,),
     }  # fmt: skip
     return Checkpoint(CheckpointInfo(**(values | changes)), make(architecture).state_dict())
@@ -39,6 +54,9 @@ def checkpoint(architecture="cnn", **changes):
 
 def test_the_registry_is_complete():
     assert tuple(_BUILDERS) == ARCHITECTURES == tuple(SIZES)
+    families = {spec.family for spec in SPECIFICATIONS.values()}
+    assert families == {"small", *FAMILIES}
+    assert len(FAMILIES) == 8
 
 
 @pytest.mark.parametrize(
@@ -66,6 +84,10 @@ def test_parameter_counts(architecture, parameters):
 @pytest.mark.parametrize("shape", [(8, 8, 1), (32, 32, 3), (5, 7, 3), (1, 1, 2)])
 def test_any_image_shape_and_number_of_classes(architecture, shape):
     height, width, channels = shape
+    if min(height, width) < SPECIFICATIONS[architecture].min_side:
+        with pytest.raises(InputError, match=f"{architecture} takes no images of {height} ×"):
+            make(architecture, shape)
+        return
     model = make(architecture, shape, n_classes=7).eval()
     logits = model(torch.rand(3, channels, height, width))
     assert (logits.shape, logits.dtype) == ((3, 7), torch.float32)
@@ -81,7 +103,11 @@ def test_linear_is_a_matrix_product():
 @pytest.mark.parametrize(
     ("architecture", "size", "message"),
     [
-        ("vgg", (1, 1), "unknown architecture 'vgg'. Known: linear, mlp, cnn, resnet"),
+        ("alexnet", (1, 1), "unknown architecture 'alexnet'. Known: linear, mlp, cnn, resnet"),
+        ("vgg", (64, 12), "'depth': no vgg of depth 12. Give 11 or 13 or 16 or 19"),
+        ("resnet_a", (16, 21), r"no resnet_a of depth 21. Give 6 n \+ 2, at least 8"),
+        ("resnext", (4, 29, 0), "'groups': resnext in 0 groups"),
+        ("resnet_a", (16, 20, 2), "'groups': resnet_a in 2 groups. Give 1"),
         ("linear", (1, 0), "Give 0 and 0"),
         ("mlp", (0, 1), "Give at least 1"),
         ("resnet", (4, 0), "Give at least 1"),
@@ -102,6 +128,14 @@ def test_to_input_scales_and_puts_channels_first():
     tensor = to_input(images, 16)
     assert tensor.dtype == torch.float32
     assert tensor.tolist() == [[[[0.0, 0.5]], [[1.0, 0.25]]]]
+
+
+def test_to_input_normalises_by_channel():
+    images = np.array([[[[0, 16], [8, 4]]]], np.uint8)
+    tensor = to_input(images, 16, mean=(0.5, 0.25), std=(0.5, 0.25))
+    assert tensor.tolist() == [[[[-1.0, 0.0]], [[3.0, 0.0]]]]
+    assert transform_text(16, (0.0, 0.0), (1.0, 1.0)) == transform_text(16) == "uint8 / 16"
+    assert transform_text(16, (0.5, 0.25), (0.5, 1)) == "(uint8 / 16 - (0.5, 0.25)) / (0.5, 1)"
 
 
 def test_repeatable_arithmetic_restores_the_settings():
@@ -129,7 +163,8 @@ def test_checkpoints_are_read_back_and_repeat_to_the_byte(architecture, tmp_path
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     loaded = load_checkpoint(tmp_path / "one")
     assert loaded.info == saved.info
-    images = torch.rand(2, 1, 8, 8)
+    height, width, channels = shape_for(architecture)
+    images = torch.rand(2, channels, height, width)
     model = make(architecture).eval()
     model.load_state_dict(saved.state)
     assert torch.equal(loaded.build()(images), model(images))
@@ -169,7 +204,18 @@ def test_missing_and_foreign_checkpoints_are_refused(tmp_path):
         load_checkpoint(path)
 
 
-@pytest.mark.parametrize("changes", [{"n_classes": 9}, {"width": 5}, {"depth": 1}])
+@pytest.mark.parametrize("changes", [{"classes": ("a",)}, {"mean": ()}, {"std": (1.0, 1.0)}])
+def test_descriptions_that_contradict_themselves_are_refused(tmp_path, changes):
+    path = tmp_path / "m.safetensors"
+    save_checkpoint(checkpoint(**changes), path)
+    with pytest.raises(InputError, match="channels or classes disagree"):
+        load_checkpoint(path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"n_classes": 9, "classes": tuple("012345678")}, {"width": 5}, {"depth": 1}],
+)
 def test_weights_that_do_not_fit_their_description_are_refused(tmp_path, changes):
     path = tmp_path / "m.safetensors"
     save_checkpoint(checkpoint(**changes), path)

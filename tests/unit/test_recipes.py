@@ -2,6 +2,7 @@ import json
 from dataclasses import replace
 
 import pytest
+import torch
 
 from matcheval.errors import InputError
 from matcheval.training import SCHEDULES
@@ -28,7 +29,7 @@ def test_recipes_come_from_json_and_from_csv():
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("architecture", "vgg", "Known: linear"),
+        ("architecture", "alexnet", "Known: linear"),
         ("loss", "hinge", "Known: cross_entropy"),
         ("augmentation", "flip", "Known: none"),
         ("schedule", "", "Known: constant"),
@@ -47,6 +48,16 @@ def test_recipes_come_from_json_and_from_csv():
         ("train_fraction", 1.1, "at most 1"),
         ("seed", -1, "at least 0"),
         ("loss_parameter", 2, "cross_entropy has none"),
+        ("augmentation_parameter", 2, "shift has none"),
+        ("groups", 2, "cnn in 2 groups"),
+        ("normalization", "mean", "Known: none, channels"),
+        ("momentum", 1, "at least 0 and less than 1"),
+        ("nesterov", "maybe", "Give true or false"),
+        ("warmup_epochs", 3, "less than 3"),
+        ("weight_decay_on", "some", "Known: all, weights"),
+        ("ema_decay", 1, "less than 1"),
+        ("clip_norm", -1, "at least 0"),
+        ("precision", "fp8", "Known: fp32"),
     ],
 )
 def test_bad_values_are_refused_by_model_and_field(field, value, message):
@@ -66,11 +77,34 @@ def test_loss_parameters_are_checked_against_their_loss():
 
 def test_missing_and_unknown_fields_are_named():
     values = RECIPE.to_mapping()
-    with pytest.raises(InputError, match="'momentum': unknown field"):
-        Recipe.from_mapping(values | {"momentum": 0.9})
+    with pytest.raises(InputError, match="'optimizer': unknown field"):
+        Recipe.from_mapping(values | {"optimizer": "sgd"})
     del values["seed"]
     with pytest.raises(InputError, match="'seed': missing"):
         Recipe.from_mapping(values)
+
+
+def test_new_fields_have_defaults_that_are_left_out():
+    """A catalogue from before them stays valid, and its recipes' text the same."""
+    values = RECIPE.to_mapping()
+    assert list(values) == [
+        "architecture", "width", "depth", "loss", "loss_parameter", "augmentation", "schedule",
+        "epochs", "batch_size", "learning_rate", "weight_decay", "train_fraction", "seed",
+    ]  # fmt: skip
+    given = {"momentum": 0.5, "nesterov": False, "augmentation_parameter": None, "ema_decay": ""}
+    recipe = Recipe.from_mapping(values | given)
+    assert (recipe.momentum, recipe.nesterov, recipe.ema_decay) == (0.5, False, 0.0)
+    assert recipe.to_mapping() == values | {"momentum": 0.5, "nesterov": False}
+    assert not Recipe.from_mapping(values | {"nesterov": "False"}).nesterov
+
+
+def test_fields_that_do_not_go_together_are_refused():
+    with pytest.raises(InputError, match="'nesterov'"):
+        replace(RECIPE, momentum=0.0)
+    with pytest.raises(InputError, match="warmup_cosine warms up by itself"):
+        replace(RECIPE, schedule="warmup_cosine", warmup_epochs=1.0)
+    with pytest.raises(InputError, match=r"β is 0\. Give above 0"):
+        replace(RECIPE, augmentation="basic_ricap", augmentation_parameter=0.0)
 
 
 @pytest.mark.parametrize(
@@ -82,11 +116,34 @@ def test_missing_and_unknown_fields_are_named():
         ("step", [1, 1, 0.1, 0.1, 0.01]),
         # Half way up, then the cosine at 1/8, 3/8, 5/8, 7/8.
         ("warmup_cosine", [0.5, 0.9619398, 0.6913417, 0.3086583, 0.0380602]),
+        ("multistep", [1, 0.2, 0.2, 0.04, 0.008]),
+        # A third of the way up: 0.04 + 0.96 (1 - cos(π / 3)) / 2. At the top. Then 2/7, 4/7, 6/7
+        # of the way down: 4e-6 + (1 - 4e-6) (1 + cos(2 π / 7)) / 2, ...
+        ("onecycle", [0.28, 1.0, 0.8117456, 0.3887420, 0.0495194]),
     ],
 )
 def test_schedules(schedule, factors):
     found = [learning_rate_factor(schedule, step, 5) for step in range(5)]
     assert found == pytest.approx(factors, abs=1e-7)
+
+
+def test_warm_up_comes_before_the_schedule():
+    found = [learning_rate_factor("cosine", step, 7, 2) for step in range(7)]
+    assert found[:2] == [0.25, 0.75]
+    assert found[2:] == [learning_rate_factor("cosine", step, 5) for step in range(5)]
+
+
+def test_one_cycle_is_torchs():
+    optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    # torch puts its steps on the ends of the cycle, ours are in the middles.
+    theirs = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1.0, total_steps=2001)
+    rates = []
+    for _ in range(2001):
+        rates.append(theirs.get_last_lr()[0])
+        optimizer.step()
+        theirs.step()
+    ours = [learning_rate_factor("onecycle", step, 1000) for step in range(1000)]
+    assert ours == pytest.approx(rates[1::2], abs=2e-3)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)

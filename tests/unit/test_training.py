@@ -13,6 +13,7 @@ from matcheval.datasets import build_dataset
 from matcheval.datasets.folders import make_dataset, write_dataset
 from matcheval.errors import InputError
 from matcheval.models.checkpoints import load_checkpoint, weights_digest
+from matcheval.training.engine import Engine
 from matcheval.training.history import HISTORY
 from matcheval.training.loop import _Run, train
 from matcheval.training.recipe import Recipe
@@ -87,7 +88,7 @@ def test_the_model_learns(sets):
 
 def test_the_fraction_is_what_is_learnt_from(sets):
     recipe = replace(RECIPE, train_fraction=0.1, epochs=1, augmentation="none")
-    run = _Run("m", recipe, sets[0])
+    run = _Run("m", recipe, sets[0], Engine(), torch.device("cpu"))
     assert len(run.rows) == 60
     others = np.setdiff1d(np.arange(600), run.rows)
     images = sets[0].images.copy()

@@ -17,6 +17,8 @@ from matcheval.errors import InputError
 
 # What a study of one's own inherits from the default study: how, and not what, to compute.
 SETTINGS = ("results", "matching", "inference", "figures", "save_pairs", "replication")
+# What a study trains on is its own; how is inherited.
+TRAINING_SETS = ("train", "validation")
 
 
 def complete_config(
@@ -61,6 +63,9 @@ def complete_config(
     settings["figures"] = settings["figures"] | {"reliability_models": []}
     settings["save_pairs"] = []
     settings["replication"] = settings["replication"] | {"fit_without": []}
+    if given.get("training"):
+        training = defaults.get("training", {})
+        settings["training"] = {k: v for k, v in training.items() if k not in TRAINING_SETS}
     return _merged(settings, given)
 
 
@@ -100,8 +105,8 @@ def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """Merge mappings, deeply: what `over` says wins, lists are replaced.
 
-    Text that replaces a number is read as one: Snakemake hands on `--config 'a={b: 1}'` with the
-    inner values unread, and YAML takes 1e-3 for text.
+    Text that replaces a number or a truth value is read as one: Snakemake hands on
+    `--config 'a={b: 1}'` with the inner values unread, and YAML takes 1e-3 for text.
     """
     merged = dict(base)
     for key, value in over.items():

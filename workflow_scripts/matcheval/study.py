@@ -23,8 +23,15 @@ from matcheval.study_checks import check_study
 
 # Folders of the results that studies share, and no study can be named after.
 SHARED_FOLDERS = (
-    "benchmarks", "checkpoints", "datasets", "downloads", "logs", "pixels", "predictions", "weights",
-)  # fmt: skip
+    "benchmarks",
+    "checkpoints",
+    "datasets",
+    "downloads",
+    "logs",
+    "pixels",
+    "predictions",
+    "weights",
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +47,8 @@ class Study:
     datasets, pairs : mapping
         By name.
     training : mapping
-        Names of the sets for `train` and `validation`; empty if nothing is trained.
+        Names of the sets for `train` and `validation`, and how to train (see
+        `training.engine.Engine`); empty if nothing is trained.
     criteria : tuple of Criterion
     epsilon : float
     seeds : tuple of int
@@ -64,7 +72,7 @@ class Study:
     models: Mapping[str, Model]
     datasets: Mapping[str, DatasetSpec]
     pairs: Mapping[str, Pair]
-    training: Mapping[str, str]
+    training: Mapping[str, Any]
     criteria: tuple[Criterion, ...]
     epsilon: float
     seeds: tuple[int, ...]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from matcheval.config import TRAINING_SETS
 from matcheval.dataset_specs import SUFFIXES, DatasetSpec
 from matcheval.errors import InputError
 from matcheval.models.rows import CHECKPOINT
@@ -78,7 +79,8 @@ def _check_training(study: "Study") -> None:
             file="configuration",
             field="training",
         )
-    for part, name in study.training.items():
+    for part in TRAINING_SETS if study.training else ():
+        name = study.training[part]
         _known(name, study.datasets, f"training.{part}", "dataset")
         if not study.datasets[name].has_images:
             raise InputError(

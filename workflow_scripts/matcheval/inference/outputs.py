@@ -30,6 +30,8 @@ from matcheval.predictions import Predictions, check_predictions, write_predicti
 from matcheval.softmax import most_probable, softmax
 from matcheval.tables import Column, TableSchema, read_parquet
 
+Rows = npt.NDArray[np.float32]
+
 BLOCK = 2048  # rows that are written, or summed, at a time, whatever the batches were
 
 
@@ -80,7 +82,7 @@ class FileSink(ABC):
     def finish(self) -> None:
         """Write the file."""
 
-    def discard(self) -> None:
+    def discard(self) -> None:  # noqa: B027 - most sinks write at the end
         """Remove what was written so far; nothing, unless a sink writes as it goes."""
 
 
@@ -117,7 +119,7 @@ class Blocks:
     """
 
     def __init__(self) -> None:
-        self._parts: list[tuple[npt.NDArray[np.float32], ...]] = []
+        self._parts: list[tuple[Rows, ...]] = []
         self._n = 0
 
     def add(
@@ -129,12 +131,12 @@ class Blocks:
         while self._n >= BLOCK:
             yield self._take(BLOCK)
 
-    def rest(self) -> Iterator[tuple[npt.NDArray[np.float32], ...]]:
+    def rest(self) -> Iterator[tuple[Rows, ...]]:
         """Give the last block, if rows are left."""
         if self._n:
             yield self._take(self._n)
 
-    def _take(self, n: int) -> tuple[npt.NDArray[np.float32], ...]:
+    def _take(self, n: int) -> tuple[Rows, ...]:
         joined = [np.concatenate(part) for part in zip(*self._parts, strict=True)]
         self._parts = [tuple(array[n:] for array in joined)]
         self._n -= n

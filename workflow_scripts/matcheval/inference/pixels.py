@@ -192,7 +192,7 @@ def remove_pixels(path: str | os.PathLike[str]) -> None:
 
 
 def _allocate(path: Path, shape: tuple[int, ...]) -> None:
-    """Make the array's file at its full size, for sure: a map has no way to say that a disk is full."""
+    """Make the array's file at its full size: a map has no way to say that a disk is full."""
     n_bytes = int(np.prod(shape))
     array = np.lib.format.open_memmap(path, mode="w+", dtype=np.uint8, shape=shape)
     offset = int(array.offset)

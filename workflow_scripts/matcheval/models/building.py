@@ -9,14 +9,20 @@ from collections.abc import Callable
 from torch import nn
 
 from matcheval.errors import InputError
+from matcheval.models.architectures.densenet import densenet
 from matcheval.models.architectures.parts import Blueprint, Shape
+from matcheval.models.architectures.preact import preact, preact_bottleneck, preact_imagenet
+from matcheval.models.architectures.pyramidnet import pyramidnet
 from matcheval.models.architectures.resnet import (
     resnet_a,
     resnet_imagenet,
     seresnet_a,
     seresnet_imagenet,
 )
+from matcheval.models.architectures.resnext import resnext
+from matcheval.models.architectures.shake_shake import shake_shake
 from matcheval.models.architectures.small import cnn, linear, mlp, resnet
+from matcheval.models.architectures.vgg import vgg
 from matcheval.models.sizes import SPECIFICATIONS, check_architecture
 
 __all__ = ["Shape", "build_model", "check_architecture"]
@@ -79,8 +85,16 @@ _BUILDERS: dict[str, Callable[[Blueprint], nn.Module]] = {
     "mlp": mlp,
     "cnn": cnn,
     "resnet": resnet,
+    "vgg": vgg,
     "resnet_a": resnet_a,
     "resnet_imagenet": resnet_imagenet,
+    "densenet": densenet,
+    "resnext": resnext,
+    "preact": preact,
+    "preact_bottleneck": preact_bottleneck,
+    "preact_imagenet": preact_imagenet,
+    "shake_shake": shake_shake,
+    "pyramidnet": pyramidnet,
     "seresnet_a": seresnet_a,
     "seresnet_imagenet": seresnet_imagenet,
 }

@@ -22,6 +22,9 @@ from matcheval.models.timm_library import load_timm
 
 HUB = "https://huggingface.co"
 
+# Packages of torchvision.models that are not for the classification of images.
+_OTHER_TASKS = ("detection", "segmentation", "video", "optical_flow")
+
 
 @dataclass(frozen=True)
 class Published:

@@ -24,7 +24,6 @@ AUGMENTATIONS = (
     "cutout",
     "mixup",
     "basic",
-    "basic_cutout",
     "basic_mixup",
     "basic_cutmix",
     "basic_ricap",

@@ -192,7 +192,8 @@ def _basic_ricap(images: Tensor, targets: Tensor, generator: Generator, beta: fl
 def _beta(parameter: float, n: int, generator: Generator) -> list[float]:
     """Draws of Beta(p, p); torch's own take no generator."""
     seed = int(torch.randint(0, 2**63 - 1, (), generator=generator))
-    return np.random.default_rng(seed).beta(parameter, parameter, n).tolist()
+    draws = np.random.default_rng(seed).beta(parameter, parameter, n)
+    return [float(draw) for draw in draws]
 
 
 _AUGMENTATIONS: dict[str, Callable[[Tensor, Tensor, Generator, float], Batch]] = {

@@ -15,14 +15,12 @@ HISTORY = TableSchema(
         Column("learning_rate", pa.float64(), "1", "learning rate of the pass's last step"),
         Column("train_loss", pa.float64(), "1", "mean loss over the pass, augmented images"),
         Column("train_accuracy", pa.float64(), "1", "accuracy over the pass, as a fraction"),
-        Column(
-            "validation_loss", pa.float64(), "1", "mean loss after the pass; NaN if not validated"
-        ),
+        Column("validation_loss", pa.float64(), "1", "loss after the pass, or NaN"),
         Column(
             "validation_accuracy",
             pa.float64(),
             "1",
-            "accuracy after the pass, a fraction; NaN likewise",
+            "accuracy after the pass, or NaN",
         ),
     ),
 )

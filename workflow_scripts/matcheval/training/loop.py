@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from matcheval.datasets.folders import Dataset
 from matcheval.errors import InputError
+from matcheval.models.architectures.shake_shake import ShakeBlock
 from matcheval.models.arithmetic import normalize
 from matcheval.models.building import build_model
 from matcheval.training.augmentation import augment
@@ -135,7 +136,7 @@ class _Run:
         self.data = ResidentSet.of(train_set, device, channels_last=engine.channels_last)
         model = initial_model(name, recipe, train_set).to(device)
         if engine.channels_last:
-            model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+            model = model.to(memory_format=torch.channels_last)
         self.stepper = Stepper(model, recipe, compiled=engine.compile)
         self.order = np.random.default_rng(derived_seed(name, recipe.seed, "order"))
         self.generators = {
@@ -143,8 +144,7 @@ class _Run:
             for purpose in ("augmentation", "noise")
         }
         for module in model.modules():
-            # Networks that draw while they train, Shake-Shake, do so from this one.
-            if hasattr(module, "noise"):
+            if isinstance(module, ShakeBlock):
                 module.noise = self.generators["noise"]
         self.rows = subset(len(train_set), recipe.train_fraction, self.order)
         self.history: list[Epoch] = []

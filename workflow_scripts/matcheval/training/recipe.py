@@ -39,7 +39,6 @@ LOSS_PARAMETERS = {
 
 # Likewise augmentations.
 AUGMENTATION_PARAMETERS = {
-    "basic_cutout": Parameter("side", 16.0, 1.0, math.inf),
     "basic_mixup": Parameter("α", 1.0, 0.0, math.inf, open_low=True),
     "basic_cutmix": Parameter("α", 1.0, 0.0, math.inf, open_low=True),
     "basic_ricap": Parameter("β", 0.3, 0.0, math.inf, open_low=True),

@@ -1,6 +1,6 @@
 """One step of training: gradient, precision, optimiser and moving average."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -28,7 +28,7 @@ class Stepper:
 
     def __init__(self, model: nn.Module, recipe: Recipe, *, compiled: bool = False) -> None:
         self.model, self._recipe = model, recipe
-        self._forward: nn.Module = torch.compile(model) if compiled else model
+        self._forward: Callable[[Tensor], Tensor] = torch.compile(model) if compiled else model
         self._device = next(model.parameters()).device
         self.loss = make_loss(recipe.loss, recipe.loss_parameter)
         self._optimizer = torch.optim.SGD(
@@ -41,7 +41,9 @@ class Stepper:
         self._average: AveragedModel | None = None
         if recipe.ema_decay:
             self._average = AveragedModel(
-                model, multi_avg_fn=get_ema_multi_avg_fn(recipe.ema_decay), use_buffers=True
+                model,
+                multi_avg_fn=get_ema_multi_avg_fn(recipe.ema_decay),  # type: ignore[no-untyped-call]
+                use_buffers=True,
             )
 
     def step(self, images: Tensor, targets: Tensor, rate: float) -> tuple[Tensor, Tensor]:
@@ -76,11 +78,11 @@ class Stepper:
             self._average.update_parameters(self.model)
         return loss.detach(), logits.detach()
 
-    def logits(self, images: Tensor, model: nn.Module) -> Tensor:
+    def logits(self, images: Tensor, model: Callable[[Tensor], Tensor]) -> Tensor:
         """Logits in float32, computed in the recipe's precision."""
         kind = _TYPES[self._recipe.precision]
         with torch.autocast(self._device.type, kind, enabled=kind is not torch.float32):
-            logits: Tensor = model(images)
+            logits = model(images)
         return logits.float()
 
     @property

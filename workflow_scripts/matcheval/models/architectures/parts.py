@@ -1,6 +1,6 @@
 """What the architectures share."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,6 +30,7 @@ class GlobalAverage(nn.Module):
     """Mean over height and width; unlike adaptive pooling, deterministic on a GPU as well."""
 
     def forward(self, x: Tensor) -> Tensor:
+        """Average (n, channels, height, width) to (n, channels)."""
         return torch.mean(x, dim=(2, 3))
 
 
@@ -38,21 +39,21 @@ def convolution(inputs: int, outputs: int, size: int = 3, stride: int = 1) -> nn
     return nn.Conv2d(inputs, outputs, size, stride, padding=size // 2, bias=False)
 
 
-def stage_shapes(first: int, outputs: list[int], blocks: int) -> Iterator[tuple[int, int, int]]:
+def stage_shapes(
+    first: int, outputs: Sequence[int], blocks: Sequence[int]
+) -> Iterator[tuple[int, int, int]]:
     """Inputs, outputs and stride of each block of stages that halve the map from the second on.
 
     Parameters
     ----------
     first : int
         Channels that enter the first stage.
-    outputs : list of int
-        Channels that leave each stage.
-    blocks : int
-        Blocks of a stage.
+    outputs, blocks : sequence of int
+        Channels that leave each stage, and its blocks.
     """
     inputs = first
     for stage, channels in enumerate(outputs):
-        for block in range(blocks):
+        for block in range(blocks[stage]):
             yield inputs, channels, 2 if stage > 0 and block == 0 else 1
             inputs = channels
 

@@ -22,6 +22,7 @@ from matcheval.models.architectures.parts import (
     stage_shapes,
 )
 
+_STEM = 64  # channels of the four-stage networks' stem, at any width
 _REDUCTION = 16  # of the channels by squeeze-and-excitation
 
 
@@ -35,6 +36,7 @@ class SqueezeExcitation(nn.Module):
         self.expand = nn.Linear(inner, channels)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Weigh a map (n, channels, height, width)."""
         inner = functional.relu(self.reduce(x.mean(dim=(2, 3))))
         return x * torch.sigmoid(self.expand(inner))[:, :, None, None]
 
@@ -72,7 +74,7 @@ class ResNetA(nn.Module):
         width, blocks = plan.width, (plan.depth - 2) // 6
         self.conv1 = convolution(plan.channels, width)
         self.bn1 = nn.BatchNorm2d(width)
-        shapes = list(stage_shapes(width, [width, 2 * width, 4 * width], blocks))
+        shapes = list(stage_shapes(width, [width, 2 * width, 4 * width], [blocks] * 3))
         layers = [_BlockA(*shape, squeezed) for shape in shapes]
         self.layer1 = nn.Sequential(*layers[:blocks])
         self.layer2 = nn.Sequential(*layers[blocks : 2 * blocks])
@@ -82,6 +84,7 @@ class ResNetA(nn.Module):
         nn.init.kaiming_normal_(self.linear.weight)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Give logits (n, n_classes) of images (n, channels, height, width)."""
         x = functional.relu(self.bn1(self.conv1(x)))
         x = self.layer3(self.layer2(self.layer1(x)))
         logits: Tensor = self.linear(x.mean(dim=(2, 3)))
@@ -112,25 +115,25 @@ _LAYERS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23,
 
 
 def _four_stages(plan: Blueprint, *, squeezed: bool) -> nn.Module:
-    from timm.layers import SEModule
-    from timm.models.resnet import BasicBlock, Bottleneck, ResNet
+    from timm.layers.squeeze_excite import SEModule
+    from timm.models import resnet as timm
 
     width = plan.width
     arguments: dict[str, Any] = {}
     if squeezed:
         # The divisor keeps the paper's reduction; timm's default rounds to multiples of 8.
         arguments["attn_layer"] = partial(SEModule, rd_ratio=1 / _REDUCTION, rd_divisor=1)
-    model: nn.Module = ResNet(
-        Bottleneck if plan.depth >= 50 else BasicBlock,
+    block: Any = timm.Bottleneck if plan.depth >= 50 else timm.BasicBlock
+    model: nn.Module = timm.ResNet(
+        block,
         _LAYERS[plan.depth],
         num_classes=plan.n_classes,
         in_chans=plan.channels,
-        stem_width=width,
         channels=(width, 2 * width, 4 * width, 8 * width),
         zero_init_last=False,
         block_args=arguments,
     )
-    model.conv1 = convolution(plan.channels, width)
+    model.conv1 = convolution(plan.channels, _STEM)
     model.maxpool = nn.Identity()
     nn.init.kaiming_normal_(model.conv1.weight, mode="fan_out", nonlinearity="relu")
     return model

@@ -1,0 +1,40 @@
+"""The real CIFAR-10 images, for tests that skip where they are not at hand."""
+
+import io
+import os
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from matcheval.datasets.folders import Dataset, make_dataset
+
+DATA = Path(os.environ.get("MATCHEVAL_SHARED", Path(__file__).parents[2] / "shared"))
+CIFAR = DATA / "data" / "cifar10"
+WEIGHTS = CIFAR / "weights"
+CLASSES = (
+    "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
+)  # fmt: skip
+
+needs_cifar = pytest.mark.skipif(
+    not CIFAR.is_dir(),
+    reason=f"no CIFAR-10 images at {CIFAR}; MATCHEVAL_SHARED names the folder above data/",
+)
+
+
+@cache
+def cifar(part: str, n: int, start: int = 0) -> Dataset:
+    """Consecutive images of `train` or `test`."""
+    table = next(pq.ParquetFile(CIFAR / f"{part}.parquet").iter_batches(start + n))
+    encoded = table.column("image").to_pylist()[start : start + n]
+    encoded = [image["bytes"] if isinstance(image, dict) else image for image in encoded]
+    images = np.stack(
+        [np.asarray(Image.open(io.BytesIO(image)).convert("RGB")) for image in encoded]
+    )
+    labels = np.array(table.column("label").to_pylist()[start : start + n])
+    return make_dataset(
+        f"cifar10-{part}-{n}", images, labels, classes=CLASSES, max_value=255, source=part
+    )

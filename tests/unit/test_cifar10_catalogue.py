@@ -1,0 +1,111 @@
+import importlib.util
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from matcheval.catalogue import read_catalogue
+from matcheval.models import FAMILIES
+from matcheval.models.building import build_model
+from matcheval.models.sizes import SPECIFICATIONS
+from matcheval.training import LOSSES, SCHEDULES
+from matcheval.training.resources import (
+    engine_options,
+    kept_values,
+    multiplications,
+    training_resources,
+)
+
+STUDIES = Path(__file__).parents[2] / "studies"
+MODELS = read_catalogue(STUDIES / "cifar10-models.csv")
+RECIPES = {name: model.recipe for name, model in MODELS.items()}
+SIZES = sorted({(r.architecture, r.width, r.depth, r.groups) for r in RECIPES.values()})
+SETTINGS = {
+    "device": "cuda", "threads": 2, "channels_last": True, "compile": False,
+    "deterministic": False, "validate_every": 5, "save_minutes": 10,
+}  # fmt: skip
+
+
+def test_is_what_the_script_writes(tmp_path, monkeypatch):
+    path = STUDIES / "make_cifar10_models.py"
+    spec = importlib.util.spec_from_file_location("make_cifar10_models", path)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    monkeypatch.setattr(script, "__file__", str(tmp_path / "script.py"))
+    script.main()
+    written = (tmp_path / "cifar10-models.csv").read_bytes()
+    assert written == (STUDIES / "cifar10-models.csv").read_bytes()
+
+
+def test_278_models_with_a_reason_each():
+    assert len(MODELS) == 278
+    assert all(re.fullmatch(r"[a-z0-9][a-z0-9-]*", name) for name in MODELS)
+    lines = (STUDIES / "cifar10-models.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0].endswith(",note")
+    assert not any(line.endswith(",") for line in lines)
+    assert len({recipe for recipe in RECIPES.values() if recipe}) == 278  # none trained twice
+
+
+def test_table_2_is_spanned():
+    """Every family with every loss, augmentation and several schedules and seeds."""
+    for family in FAMILIES:
+        own = [r for r in RECIPES.values() if SPECIFICATIONS[r.architecture].family == family]
+        assert len(own) >= 25
+        assert {r.loss for r in own} == set(LOSSES)
+        assert {r.augmentation for r in own} == {
+            "none", "basic", "basic_mixup", "basic_cutmix", "basic_ricap"
+        }  # fmt: skip
+        assert {r.schedule for r in own} == set(SCHEDULES) - {"warmup_cosine"}
+        assert {r.seed for r in own} == {0, 1, 2}
+    assert {r.normalization for r in RECIPES.values()} == {"channels"}
+    assert Counter(SPECIFICATIONS[a].family for a, *_ in SIZES).keys() == set(FAMILIES)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_every_network_instantiates_and_its_costs_are_about_those_estimated(size):
+    architecture, width, depth, groups = size
+    recipe = next(
+        r for r in RECIPES.values()
+        if (r.architecture, r.width, r.depth, r.groups) == size
+    )  # fmt: skip
+    products, kept = [], []
+
+    def count(module, inputs, output):
+        kept.append(output.numel())
+        if isinstance(module, nn.Conv2d | nn.Linear):
+            products.append(output[0, :1].numel() * module.weight.numel())
+
+    with torch.device("meta"):
+        model = build_model(
+            architecture, width=width, depth=depth, groups=groups,
+            input_shape=(32, 32, 3), n_classes=10,
+        ).eval()  # fmt: skip
+        for module in model.modules():
+            if not list(module.children()):
+                module.register_forward_hook(count)
+        assert model(torch.empty(1, 3, 32, 32)).shape == (1, 10)
+    assert 1 / 2 < multiplications(recipe) / sum(products) < 2
+    assert 1 / 2 < kept_values(recipe) / sum(kept) < 3
+
+
+def test_resources_follow_recipe_and_device():
+    small, large = (
+        training_resources(RECIPES[name], SETTINGS) for name in ("resnet-20-s0", "resnet-50-s0")
+    )
+    assert (small.gpu, small.threads, large.gpu) == (1, 2, 1)
+    assert small.runtime < large.runtime
+    slow = training_resources(RECIPES["resnet-50-s0"], SETTINGS | {"device": "cpu"})
+    assert (slow.gpu, slow.runtime > large.runtime, slow.mem_mb > large.mem_mb) == (0, True, True)
+    digits = read_catalogue(STUDIES / "digits-models.csv")["resnet-16-mixup"].recipe
+    found = training_resources(digits, SETTINGS | {"device": "cpu", "threads": 1})
+    assert (found.threads, found.mem_mb, found.runtime, found.gpu) == (1, 1500, 30, 0)
+
+
+def test_engine_options_are_those_of_the_command_line():
+    assert engine_options({}) == ""
+    assert engine_options(SETTINGS) == (
+        "--device cuda --channels-last --fast --validate-every 5 --save-minutes 10"
+    )
