@@ -11,6 +11,8 @@ from torch import Tensor
 
 from matcheval.inference.readers import Reader
 
+_CUDA: Any = torch.cuda  # not all of it is typed
+
 N_BUFFERS = 3  # one in use by the device, two being filled
 
 
@@ -55,7 +57,7 @@ def feed(
     ]
     free, starts = deque(buffers), iter(range(0, n_images, size))
     reading: deque[tuple[int, int, _Buffer, Future[None]]] = deque()
-    stream = torch.cuda.Stream(device) if cuda else None
+    stream: Any = _CUDA.Stream(device) if cuda else None
     pool = ThreadPoolExecutor(max(1, len(buffers) - 1), thread_name_prefix="read")
 
     def read_ahead() -> None:
@@ -85,7 +87,7 @@ def _to_device(buffer: _Buffer, n: int, device: torch.device, stream: Any) -> Te
         return pixels.to(device)
     with torch.cuda.stream(stream):
         moved = pixels.to(device, non_blocking=True)
-        buffer.copied = torch.cuda.Event()
+        buffer.copied = _CUDA.Event()
         buffer.copied.record(stream)
     current = torch.cuda.current_stream(device)
     current.wait_event(buffer.copied)

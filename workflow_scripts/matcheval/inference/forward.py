@@ -108,7 +108,7 @@ class Settings:
         if isinstance(self.batch_size, int):
             return self.batch_size
         kind = self.device.type
-        size = 2 ** max(0, int(math.log2(_BATCH_PIXELS[kind] / (height * width))))
+        size = 1 << max(0, int(math.log2(_BATCH_PIXELS[kind] / (height * width))))
         return min(size, _MOST_IMAGES[kind])
 
 
@@ -243,7 +243,7 @@ class _Pass:
         large = min(images.shape[2:]) >= _CHANNELS_LAST_FROM
         self._channels_last = images.shape[1] > 1 and (large or self._device.type == "cuda")
         if self._channels_last:
-            self._model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+            self._model.to(memory_format=torch.channels_last)
 
     def _shrink(self, size: int, row: int, why: str) -> None:
         """Halve the batches, after one of `size` images did not fit in memory."""
@@ -265,14 +265,15 @@ class _Pass:
         """Arrays of tensors and the CUDA event that they are valid from, None for at once."""
         if self._device.type != "cuda":
             return [None if t is None else t.cpu().numpy() for t in tensors], None
-        arrays = []
+        arrays: list[Any] = []
         for tensor in tensors:
             if tensor is None:
                 arrays.append(None)
                 continue
             host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
             arrays.append(host.copy_(tensor, non_blocking=True).numpy())
-        event = torch.cuda.Event()
+        cuda: Any = torch.cuda  # not all of it is typed
+        event = cuda.Event()
         event.record()
         return arrays, event
 

@@ -65,7 +65,10 @@ class Geometry:
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> "Geometry":
         """Read what `to_mapping` gave, lists taken for tuples as JSON has them."""
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+        fields: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in values.items()
+        }
+        return cls(**fields)
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the fields as JSON values."""

@@ -310,9 +310,7 @@ def _wnids(n_classes: int) -> tuple[str, ...] | None:
     """ImageNet's classes, in the order that all its models have: wnids sorted."""
     if n_classes != 1000:
         return None
-    from timm.data import ImageNetInfo
-
-    return tuple(ImageNetInfo("imagenet-1k").label_names())
+    return tuple(load_timm().data.ImageNetInfo("imagenet-1k").label_names())
 
 
 def _first_line(error: Exception) -> str:

@@ -146,8 +146,6 @@ def describe_timm(source: str) -> Published:
     InputError
         If the installed timm does not know it, or knows no address of its weights.
     """
-    from timm.data import resolve_data_config
-
     timm = load_timm()
     name, _, tag = source.partition(".")
     try:
@@ -169,7 +167,7 @@ def describe_timm(source: str) -> Published:
             field="source",
             remedy="Download them yourself, and give the model as kind 'callable'",
         )
-    data = resolve_data_config(pretrained_cfg=config.to_dict())
+    data = timm.data.resolve_data_config(pretrained_cfg=config.to_dict())
     transform = Transform.from_data_config(data)
     return Published(source, url, suffix, int(config.num_classes), transform.to_json())
 
@@ -209,12 +207,7 @@ def describe_torchvision(source: str) -> Published:
             f"{_nearest(source, names)}",
             field="source",
         ) from error
-    if type(weights).__module__.split(".")[2] in (
-        "detection",
-        "segmentation",
-        "video",
-        "optical_flow",
-    ):
+    if type(weights).__module__.split(".")[2] in _OTHER_TASKS:
         raise InputError(f"'{source}' is not for the classification of images", field="source")
     transform = Transform.from_preset(weights.transforms())
     n_classes = len(weights.meta["categories"])

@@ -37,7 +37,7 @@ class ResidentSet:
         cls, dataset: Dataset, device: torch.device, *, channels_last: bool = False
     ) -> "ResidentSet":
         """Upload a dataset."""
-        images = torch.from_numpy(np.array(dataset.images)).permute(0, 3, 1, 2)
+        images = torch.from_numpy(np.array(dataset.pixels)).permute(0, 3, 1, 2)
         layout = torch.channels_last if channels_last else torch.contiguous_format
         return cls(
             # A clone has the layout's strides even where one channel makes all layouts alike:
@@ -79,7 +79,7 @@ def channel_statistics(dataset: Dataset) -> tuple[tuple[float, ...], tuple[float
     channels = dataset.image_shape[2]
     sums, squares = np.zeros(channels, np.int64), np.zeros(channels, np.int64)
     for start in range(0, len(dataset), _CHUNK):
-        chunk = np.asarray(dataset.images[start : start + _CHUNK])
+        chunk = np.asarray(dataset.pixels[start : start + _CHUNK])
         values = chunk.reshape(-1, channels).astype(np.int64)
         sums += values.sum(axis=0)
         squares += (values * values).sum(axis=0)
