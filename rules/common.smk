@@ -1,4 +1,6 @@
 # What every stage shares: the checked study, its paths and names.
+import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -27,13 +29,15 @@ except InputError as error:
 
 # Shared by all studies with this results folder: datasets, checkpoints, predictions, logs.
 SHARED = STUDY.results
+# Replaces the hosts of downloads. Not a param: another mirror makes nothing anew.
+STUDY_MIRROR = config.get("mirror") or ""
 # This study's own: matched runs, tables, figures, summary.
 OWN = f"{STUDY.results}/{STUDY.name}"
 
 
 wildcard_constraints:
     dataset="|".join(map(re.escape, [*STUDY.datasets, *STUDY.derivations])),
-    model="|".join(map(re.escape, STUDY.models | STUDY.trained)),
+    model="|".join(map(re.escape, STUDY.runnable)),
     pair="|".join(map(re.escape, STUDY.pairs)),
     criterion="|".join(STUDY.criteria),
     batch="[0-9]+",

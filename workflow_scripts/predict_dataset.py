@@ -14,37 +14,49 @@ log = logging.getLogger("predict_dataset")
 
 
 def predict_dataset(
-    model: str, checkpoint: str, dataset_name: str, dataset: str, files: dict[str, Path], **how: Any
+    model: str,
+    weights: Path | None,
+    dataset_name: str,
+    dataset: Path,
+    files: dict[str, Path],
+    ticket: Path | None,
+    **how: Any,
 ) -> None:
-    """Run `model` on a dataset; `files` maps outputs to paths, `how` goes to the library."""
-    from matcheval.inference.running import predict_to_files
+    """Run `model` (JSON of a `ModelSource`) on a dataset; `how` are the fields of `How`."""
+    from matcheval.inference.running import How, predict_to_files
+    from matcheval.models.rows import ModelSource
 
     start = time.perf_counter()
+    source = ModelSource.from_json(model)
     predict_to_files(
-        model, Path(checkpoint), dataset_name, Path(dataset), files, progress=show_progress(), **how
-    )
-    log.info("%s on %s: %.1f s", model, dataset_name, time.perf_counter() - start)
+        source, weights, dataset_name, dataset, files,
+        how=How(**how), ticket_file=ticket, progress=show_progress(),
+    )  # fmt: skip
+    log.info("%s on %s: %.1f s", source.name, dataset_name, time.perf_counter() - start)
+
+
+def _batch_size(text: str) -> int | str:
+    return text if text == "auto" else int(text)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Read the command line and run the model."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", required=True, help="the model's name")
-    parser.add_argument("--checkpoint", required=True, help="its weights, .safetensors")
-    parser.add_argument("--dataset", required=True, help="dataset folder")
+    parser.add_argument("--model", required=True, help="JSON: name, kind, source, options")
+    parser.add_argument("--weights", type=Path, help="its file of weights")
+    parser.add_argument("--dataset", type=Path, required=True, help="dataset folder")
     parser.add_argument("--dataset-name", required=True, help="the dataset's name")
-    parser.add_argument("--batch-size", type=int, default=256, help="images at a time")
+    parser.add_argument("--ticket", type=Path, help="file that says where the pixels may be")
+    parser.add_argument("--batch-size", type=_batch_size, default="auto", help="images at a time")
     parser.add_argument("--threads", type=int, default=1, dest="n_threads", help="CPU threads")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
-    parser.add_argument("--output", required=True, help="prediction file to write, .parquet")
-    for name in OUTPUTS[1:]:
-        parser.add_argument(f"--{name}", help=f"file of {name} to write, .parquet")
+    parser.add_argument("--precision", default="fp32", help="fp32, tf32, bf16 or fp16")
+    parser.add_argument("--compile", action="store_true", help="prepare it by torch.compile")
+    for name in OUTPUTS:
+        parser.add_argument(f"--{name}", type=Path, help=f"file of {name} to write")
     arguments = vars(parser.parse_args(argv))
-    # --output is the first of OUTPUTS; the others have their own name.
-    paths = {name: arguments.pop(name) for name in OUTPUTS[1:]} | {
-        OUTPUTS[0]: arguments.pop("output")
-    }
-    files = {name: Path(path) for name, path in paths.items() if path}
+    paths = {name: arguments.pop(name) for name in OUTPUTS}
+    files = {name: path for name, path in paths.items() if path}
     run_door(predict_dataset, files=files, **arguments)
 
 

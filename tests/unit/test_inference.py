@@ -10,18 +10,18 @@ from matcheval.datasets import build_dataset
 from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
+from matcheval.inference import outputs as outputs_module
 from matcheval.inference.devices import resolve_device
-from matcheval.inference.forward import run_inference
-from matcheval.inference.outputs import (
-    _SINKS,
-    LogitSink,
-    PredictionSink,
-    make_sinks,
-    read_logits,
-)
-from matcheval.inference.running import predict_to_files
+from matcheval.inference.forward import Settings, run_inference
+from matcheval.inference.outputs import _SINKS, PredictionSink, make_sinks, read_vectors
+from matcheval.inference.precision import arithmetic
+from matcheval.inference.readers import ArrayReader
+from matcheval.inference.running import How, predict_to_files
+from matcheval.inference.statistics import RunningStatistics, read_statistics
+from matcheval.inference.transforms import Transform
 from matcheval.models.building import build_model
 from matcheval.models.checkpoints import Checkpoint, CheckpointInfo, save_checkpoint
+from matcheval.models.rows import ModelSource
 from matcheval.prediction_files import read_predictions
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
@@ -52,16 +52,21 @@ def files(dataset, checkpoint, tmp_path_factory):
     return root
 
 
-def predict(files, outputs, model="m", dataset_name="digits-validation", batch_size=32):
+def predict(files, outputs, model="m", dataset_name="digits-validation", **how):
     predict_to_files(
-        model, files / "m.safetensors", dataset_name, files / "dataset", outputs,
-        batch_size=batch_size, device="cpu",
+        ModelSource(model, "trained"), files / "m.safetensors", dataset_name, files / "dataset",
+        outputs, how=How(**{"batch_size": 32, **how}),
     )  # fmt: skip
 
 
 class Recorder:
+    needs_features = False
+
     def __init__(self):
-        self.batches, self.finished = [], 0
+        self.batches, self.finished, self.discarded = [], 0, 0
+
+    def discard(self):
+        self.discarded += 1
 
     def update(self, batch):
         assert not self.finished
@@ -71,10 +76,15 @@ class Recorder:
         self.finished += 1
 
 
-def forward(checkpoint, dataset, sinks, batch_size=32):
+def run(model, dataset, sinks, transform=None, **settings):
     run_inference(
-        checkpoint.build(), dataset, model_name="m", batch_size=batch_size, device=CPU, sinks=sinks
-    )
+        model, ArrayReader(dataset), transform or Transform.plain(), dataset, model_name="m",
+        settings=Settings(CPU, **{"batch_size": 32, **settings}), sinks=sinks,
+    )  # fmt: skip
+
+
+def forward(checkpoint, dataset, sinks, batch_size=32):
+    run(checkpoint.build(), dataset, sinks, batch_size=batch_size)
 
 
 def test_the_registry_is_complete():
@@ -106,10 +116,10 @@ def test_outputs_are_those_of_a_plain_forward_pass(checkpoint, dataset, files, t
     assert np.array_equal(found.label, dataset.labels)
     assert np.array_equal(found.prediction, p.argmax(dim=1).numpy())
     assert np.allclose(found.probability, p.max(dim=1).values.numpy(), atol=1e-6)
-    kept = read_logits(tmp_path / "l.parquet")
-    assert np.allclose(kept.logits, logits.numpy(), atol=1e-5)
+    kept = read_vectors(tmp_path / "l.parquet", "logits")
+    assert np.allclose(kept.values, logits.numpy(), atol=1e-5)
     assert np.array_equal(kept.index, found.index)
-    assert kept.metadata == found.metadata
+    assert kept.metadata == {**found.metadata, "width": "10"}
 
 
 def test_the_batch_size_does_not_change_predictions(checkpoint, dataset, tmp_path):
@@ -142,7 +152,7 @@ def test_files_repeat_to_the_byte_and_say_what_made_them(files, tmp_path, datase
 
 def test_the_model_is_in_evaluation_mode(checkpoint, dataset):
     model = checkpoint.build().train()
-    run_inference(model, dataset, model_name="m", batch_size=32, device=CPU, sinks=[])
+    run(model, dataset, [])
     assert not model.training
     assert all(torch.equal(v, checkpoint.state[k]) for k, v in model.state_dict().items())
 
@@ -153,21 +163,21 @@ def test_logits_that_are_no_numbers_are_refused_before_anything_is_written(check
         next(reversed(list(model.parameters())))[3] = float("nan")
     sink = Recorder()
     with pytest.raises(InputError, match="m: logits of datapoint 0 of digits-validation"):
-        run_inference(model, dataset, model_name="m", batch_size=32, device=CPU, sinks=[sink])
-    assert (sink.batches, sink.finished) == ([], 0)
+        run(model, dataset, [sink])
+    assert (sink.batches, sink.finished, sink.discarded) == ([], 0, 1)
 
 
 def test_wrong_widths_and_batch_sizes_are_refused(checkpoint, dataset):
     model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 3))
     with pytest.raises(InputError, match=r"logits of shape \(32, 3\) for the 10 classes"):
-        run_inference(model, dataset, model_name="m", batch_size=32, device=CPU, sinks=[])
+        run(model, dataset, [])
     with pytest.raises(InputError, match="'batch_size': is 0"):
         forward(checkpoint, dataset, [], batch_size=0)
 
 
 def test_unknown_outputs_are_refused(tmp_path):
-    with pytest.raises(InputError, match=r"'features'\. Known: predictions, logits"):
-        make_sinks({"features": tmp_path / "f"}, {})
+    with pytest.raises(InputError, match=r"'fractals'\. Known: predictions, logits"):
+        make_sinks({"fractals": tmp_path / "f"}, {})
 
 
 def test_absent_devices_are_refused_and_auto_is_logged(monkeypatch, caplog):
@@ -201,31 +211,174 @@ def test_models_and_datasets_of_other_shapes_are_refused(files, checkpoint, tmp_
         "m", "linear", 0, 0, (8, 8, 1), 3, 16, {}, {}, {}, ("a", "b", "c"), (0.0,), (1.0,)
     )
     save_checkpoint(Checkpoint(info, state), tmp_path / "m.safetensors")
+    (tmp_path / "dataset").symlink_to(files / "dataset")
     with pytest.raises(InputError, match="number of classes is 10, but model m takes 3"):
-        predict_to_files(
-            "m", tmp_path / "m.safetensors", "digits-validation", files / "dataset",
-            {"predictions": tmp_path / "p.parquet"}, batch_size=8, device="cpu",
-        )  # fmt: skip
+        predict(tmp_path, {"predictions": tmp_path / "p.parquet"})
 
 
 def test_foreign_files_are_no_logits(files, tmp_path):
     predict(files, {"predictions": tmp_path / "p.parquet"})
     with pytest.raises(InputError, match="are not those of logits"):
-        read_logits(tmp_path / "p.parquet")
+        read_vectors(tmp_path / "p.parquet", "logits")
 
 
-def test_logit_sink_keeps_batches_in_order(checkpoint, dataset, tmp_path):
-    sink = LogitSink(tmp_path / "l.parquet", {"n_classes": "10"})
-    forward(checkpoint, dataset, [sink], batch_size=30)
-    assert np.array_equal(sink.collect().index, np.arange(100))
+@pytest.mark.parametrize("block", [7, 2048])
+def test_what_is_written_does_not_depend_on_the_blocks(
+    checkpoint, dataset, tmp_path, block, monkeypatch
+):
+    monkeypatch.setattr(outputs_module, "BLOCK", block)
+    names = ("logits", "features", "statistics")
+    paths = {name: tmp_path / name for name in names}
+    run(checkpoint.build(), dataset, make_sinks(paths, {"n_classes": "10"}), batch_size=30)
+    logits = read_vectors(paths["logits"], "logits")
+    features = read_vectors(paths["features"], "features")
+    assert np.array_equal(logits.index, np.arange(100))
+    # The last layer maps the features to the logits.
+    layer = list(checkpoint.build().modules())[-1]
+    weight, bias = layer.weight.detach().numpy(), layer.bias.detach().numpy()
+    assert np.allclose(features.values @ weight.T + bias, logits.values, atol=1e-5)
+    found, metadata = read_statistics(paths["statistics"])
+    wide = features.values.astype(np.float64)
+    p = torch.softmax(torch.tensor(logits.values), dim=1).numpy().astype(np.float64)
+    assert (found.n, metadata) == (100, {"n_classes": "10"})
+    assert np.allclose(found.feature_mean, wide.mean(axis=0))
+    assert np.allclose(found.feature_covariance, np.cov(wide.T))
+    assert np.allclose(found.softmax_mean, p.mean(axis=0))
+    assert np.allclose(found.softmax_gram, p.T @ p / 100)
+
+
+def test_covariances_do_not_cancel_far_from_zero():
+    """A sum of squares would lose all digits at a mean of 10⁵ times the deviation."""
+    rng = np.random.default_rng(0)
+    features = (1e5 + rng.normal(size=(999, 3))).astype(np.float32)
+    running = RunningStatistics()
+    for part in np.array_split(features, 7):
+        running.add(part, np.full((len(part), 2), 0.5, np.float32))
+    assert np.allclose(
+        running.result().feature_covariance, np.cov(features.T.astype(np.float64)), rtol=1e-9
+    )
+
+
+class Hungry(torch.nn.Module):
+    """A model that needs more memory than there is for batches above a size."""
+
+    def __init__(self, model, most, error):
+        super().__init__()
+        self.model, self.most, self.error, self.sizes = model, most, error, []
+
+    def forward(self, x):
+        self.sizes.append(len(x))
+        if len(x) > self.most:
+            raise self.error("CUDA out of memory. Tried to allocate 1 TiB")
+        return self.model(x)
+
+
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError])
+def test_out_of_memory_halves_the_batches_and_goes_on(checkpoint, dataset, error, caplog):
+    sink, plain = Recorder(), Recorder()
+    model = Hungry(checkpoint.build(), 10, error)
+    with caplog.at_level("WARNING"):
+        run(model, dataset, [sink], batch_size=64)
+    assert model.sizes == [64, 32, 16] + [8] * 8 + [8] * 4 + [4]
+    assert "out of memory at 16 images, going on with 8" in caplog.text
+    forward(checkpoint, dataset, [plain])
+    rows = [np.concatenate([b.logits for b in one.batches]) for one in (sink, plain)]
+    assert np.allclose(*rows, atol=1e-5)
+    assert np.concatenate([b.labels for b in sink.batches]).tolist() == dataset.labels.tolist()
+
+
+def test_out_of_memory_at_one_image_is_told(checkpoint, dataset):
+    sink = Recorder()
+    with pytest.raises(InputError, match="image 0 of digits-validation alone exceeds the memory"):
+        run(Hungry(checkpoint.build(), 0, torch.OutOfMemoryError), dataset, [sink])
+    assert sink.discarded == 1
+
+
+def test_other_errors_of_a_model_stay_themselves(checkpoint, dataset):
+    class Broken(torch.nn.Module):
+        def forward(self, x):
+            raise RuntimeError("shapes differ")
+
+    with pytest.raises(RuntimeError, match="shapes differ"):
+        run(Broken(), dataset, [])
+
+
+def test_failed_passes_leave_no_files(checkpoint, dataset, tmp_path, monkeypatch):
+    monkeypatch.setattr(outputs_module, "BLOCK", 8)  # so that something was written
+    paths = {name: tmp_path / name for name in OUTPUTS}
+    model = checkpoint.build()
+    calls = []
+    model.register_forward_pre_hook(lambda *_: calls.append(1) if len(calls) < 2 else 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run(model, dataset, make_sinks(paths, {}))
+    assert len(calls) == 2
+    assert not any(tmp_path.iterdir())
+
+
+def test_models_without_a_linear_layer_have_no_features(dataset, tmp_path):
+    model = torch.nn.Sequential(torch.nn.Conv2d(1, 10, 8), torch.nn.Flatten())
+    run(model, dataset, [Recorder()])
+    with pytest.raises(InputError, match="no linear layer"):
+        run(model, dataset, make_sinks({"features": tmp_path / "f"}, {}))
+
+
+def test_automatic_batch_sizes_go_by_the_size_of_the_images():
+    sizes = [Settings(CPU).images_at_a_time(edge, edge) for edge in (8, 32, 224, 384, 800, 4000)]
+    assert sizes == [256, 256, 64, 16, 4, 1]
+    assert Settings(torch.device("cuda")).images_at_a_time(224, 224) == 512
+    assert Settings(CPU, 17).images_at_a_time(8, 8) == 17
+    for size in (0, -1, "many"):
+        with pytest.raises(InputError, match="'batch_size': is"):
+            Settings(CPU, size)
+
+
+def test_precisions_are_close_and_leave_no_trace(checkpoint, dataset):
+    found = {}
+    for precision in ("fp32", "bf16", "fp16"):
+        sink = Recorder()
+        run(checkpoint.build(), dataset, [sink], precision=precision)
+        found[precision] = np.concatenate([batch.logits for batch in sink.batches])
+        assert found[precision].dtype == np.float32
+    for precision in ("bf16", "fp16"):
+        assert 0 < np.abs(found[precision] - found["fp32"]).max() < 0.2
+    assert torch.get_float32_matmul_precision() == "highest"
+    with pytest.raises(InputError, match="cpu device has no tf32"):
+        Settings(CPU, precision="tf32")
+    with pytest.raises(InputError, match="unknown precision 'fp8'"):
+        Settings(CPU, precision="fp8")
+
+
+def test_tf32_is_on_within_the_block_only():
+    with arithmetic("tf32", torch.device("cuda"), 1):
+        assert torch.get_float32_matmul_precision() == "high"
+        assert torch.backends.cudnn.allow_tf32
+    with arithmetic("fp32", CPU, 1):
+        assert torch.get_float32_matmul_precision() == "highest"
+        assert not torch.backends.cudnn.allow_tf32
+
+
+def test_images_are_normalised_as_in_training(dataset):
+    """(x / 16 - mean) / std, by hand, for a model that returns its input."""
+    sink = Recorder()
+    few = build_dataset("d", "digits", {"part": "validation"})
+    model = torch.nn.Sequential(torch.nn.Flatten(), First())
+    run(model, few, [sink], transform=Transform.plain((0.25,), (0.5,)))
+    expected = (few.images.reshape(100, -1)[:, :10].astype(np.float32) / 16 - 0.25) / 0.5
+    assert np.array_equal(np.concatenate([b.logits for b in sink.batches]), expected)
+
+
+class First(torch.nn.Module):
+    def forward(self, x):
+        return x[:, :10]
 
 
 def command(files, tmp_path, *more):
     return [
-        sys.executable, str(SCRIPTS / "predict_dataset.py"), "--model", "m",
-        "--checkpoint", str(files / "m.safetensors"), "--dataset", str(files / "dataset"),
+        sys.executable, str(SCRIPTS / "predict_dataset.py"),
+        "--model", ModelSource("m", "trained").to_json(),
+        "--weights", str(files / "m.safetensors"), "--dataset", str(files / "dataset"),
         "--dataset-name", "digits-validation", "--batch-size", "64", "--threads", "1",
-        "--output", str(tmp_path / "p.parquet"), *more,
+        "--predictions", str(tmp_path / "p.parquet"), *more,
     ]  # fmt: skip
 
 
@@ -236,7 +389,8 @@ def test_the_command_line_predicts(files, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
     assert done.stderr.startswith("m on digits-validation: ")
-    assert len(read_predictions(tmp_path / "p.parquet")) == len(read_logits(logits).index) == 100
+    assert len(read_predictions(tmp_path / "p.parquet")) == 100
+    assert len(read_vectors(logits, "logits").index) == 100
 
 
 def test_the_command_line_refuses_in_one_line(files, tmp_path):
@@ -250,7 +404,7 @@ def test_the_command_line_refuses_in_one_line(files, tmp_path):
 
 @pytest.mark.parametrize("module", ["training.running", "inference.running"])
 def test_starts_import_no_more_than_they_need(module):
-    heavy = {"sklearn", "pandas", "scipy", "torch._dynamo", "torchvision"}
+    heavy = {"sklearn", "pandas", "scipy", "torch._dynamo", "torchvision", "timm"}
     code = f"import sys, matcheval.{module}; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True,

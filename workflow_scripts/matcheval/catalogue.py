@@ -4,13 +4,17 @@ import csv
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from matcheval.dataset_specs import PREDICTIONS_KIND
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
+from matcheval.models.rows import CALLABLE, CHECKPOINT, TIMM, TORCHVISION, TRAINED, ModelSource
 from matcheval.settings import NAME
 from matcheval.training.recipe import Recipe
+
+KINDS = (TRAINED, TIMM, TORCHVISION, CHECKPOINT, CALLABLE, PREDICTIONS_KIND)
 
 
 @dataclass(frozen=True)
@@ -22,16 +26,24 @@ class Model:
     name : str
         Unique in its catalogue.
     recipe : Recipe or None
-        How it is trained; None for a model of kind `predictions`, known by its predictions only.
+        How it is trained; None if it is not.
+    source : ModelSource or None
+        What it is loaded from; None for a model of kind `predictions`, known by its predictions
+        only.
     """
 
     name: str
     recipe: Recipe | None
+    source: ModelSource | None
 
     @property
     def recipe_json(self) -> str:
         """The recipe as JSON, for a command line; `null` where there is none."""
         return json.dumps(self.recipe and self.recipe.to_mapping(), sort_keys=True)
+
+    def variant(self, name: str, recipe: Recipe) -> "Model":
+        """Another model that is trained, by another recipe perhaps."""
+        return replace(self, name=name, recipe=recipe, source=ModelSource(name, TRAINED))
 
 
 def read_catalogue(path: str | os.PathLike[str]) -> dict[str, Model]:
@@ -40,8 +52,9 @@ def read_catalogue(path: str | os.PathLike[str]) -> dict[str, Model]:
     Parameters
     ----------
     path : path-like
-        CSV with a header. Columns `name` and `kind` (`trained` or `predictions`), for trained
-        models the fields of `training.recipe.Recipe`, and a free `note`.
+        CSV with a header. Columns `name` and `kind` (one of `KINDS`), for trained models the
+        fields of `training.recipe.Recipe`, for others those that `models.rows.ModelSource`
+        takes, and a free `note`.
 
     Returns
     -------
@@ -102,19 +115,26 @@ def _model(row: Mapping[str | None, str | None], place: str) -> Model:
             field="name",
             remedy="Use letters, digits, '.', '_' and '-'; an output's name cannot end it",
         )
-    if kind == "predictions":
+    if kind not in KINDS:
+        raise InputError(
+            f"'{kind}' is no kind of model",
+            file=place,
+            field="kind",
+            remedy=f"Known: {', '.join(KINDS)}",
+        )
+    if kind == PREDICTIONS_KIND:
         filled = [key for key, value in cells.items() if value]
         if filled:
             raise InputError(
                 f"'{name}' is known by its predictions only, yet {', '.join(filled)} is filled",
                 file=place,
             )
-        return Model(name, None)
-    if kind != "trained":
-        raise InputError(
-            f"'{kind}' is neither 'trained' nor 'predictions'", file=place, field="kind"
-        )
+        return Model(name, None, None)
     try:
-        return Model(name, Recipe.from_mapping(cells))
+        if kind != TRAINED:
+            return Model(name, None, ModelSource.from_row(name, kind, cells))
+        if cells.pop("source", ""):
+            raise InputError("is filled, and a trained model has none", field="source")
+        return Model(name, Recipe.from_mapping(cells), ModelSource(name, TRAINED))
     except InputError as error:
         raise InputError(str(error), file=f"{place} ('{name}')") from error

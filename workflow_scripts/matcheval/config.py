@@ -105,15 +105,15 @@ def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """Merge mappings, deeply: what `over` says wins, lists are replaced.
 
-    Text that replaces a number or a truth value is read as one: Snakemake hands on `--config 'a={b: 1}'` with the
-    inner values unread, and YAML takes 1e-3 for text.
+    Text that replaces a number or a truth value is read as one: Snakemake hands on
+    `--config 'a={b: 1}'` with the inner values unread, and YAML takes 1e-3 for text.
     """
     merged = dict(base)
     for key, value in over.items():
         old = merged.get(key)
         if isinstance(value, str) and isinstance(old, bool):
             value = {"true": True, "false": False}.get(value.lower(), value)
-        elif isinstance(value, str) and isinstance(old, int | float):
+        elif isinstance(value, str) and (isinstance(old, int | float) or old == "auto"):
             value = _as_number(value)
         if isinstance(value, list) and isinstance(old, list) and _are_numbers(old):
             value = [_as_number(item) if isinstance(item, str) else item for item in value]
@@ -149,9 +149,10 @@ def _explain(error: ValidationError) -> str:
         why = " (a study of its own brings them)" if not place else ""
         return f"{key}: {' and '.join(missing)} missing{why}"
     if error.validator == "pattern":
-        what = {r"\{model\}": "hold {model}, the model's name"}.get(
-            error.validator_value, "be letters, digits, '.', '_' and '-'"
-        )
+        what = {
+            r"\{model\}": "hold {model}, the model's name",
+            "^auto$": "be a whole number, or auto",
+        }.get(error.validator_value, "be letters, digits, '.', '_' and '-'")
         return f"{key}: '{error.instance}' must {what}"
     if error.validator == "enum":
         wanted = ", ".join(map(str, error.validator_value))

@@ -3,22 +3,37 @@
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from matcheval.catalogue import Model, read_catalogue
 from matcheval.config import check_config, complete_config
 from matcheval.dataset_specs import DatasetSpec
+from matcheval.datasets import KIND_VERSIONS
 from matcheval.derivations import Derivation
 from matcheval.errors import InputError
 from matcheval.experiments.designs import Experiment, Trained, design_experiment
+from matcheval.inference import OUTPUT_SUFFIXES
+from matcheval.inference.planning import InferencePlan, PixelJob
+from matcheval.models.published import describe_published
+from matcheval.models.rows import CALLABLE, PUBLISHED
 from matcheval.replication.settings import ReplicationSettings
 from matcheval.settings import Criterion, Pair, check_epsilon
 from matcheval.statistics.lines import MIN_MODELS
 from matcheval.study_checks import check_study
 
 # Folders of the results that studies share, and no study can be named after.
-SHARED_FOLDERS = ("benchmarks", "checkpoints", "datasets", "logs", "predictions")
+SHARED_FOLDERS = (
+    "benchmarks",
+    "checkpoints",
+    "datasets",
+    "downloads",
+    "logs",
+    "pixels",
+    "predictions",
+    "weights",
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +57,9 @@ class Study:
     models_per_job : int
         How many models one matching job takes.
     inference : mapping
-        `device`, `batch_size` and `outputs`.
+        How models are run, as the configuration has it.
+    inference_plan : InferencePlan
+        Weights and pixel caches that the models need.
     formats : tuple of str
         File formats of the figures.
     reliability_models, save_pairs : tuple of str
@@ -65,6 +82,7 @@ class Study:
     seeds: tuple[int, ...]
     models_per_job: int
     inference: Mapping[str, Any]
+    inference_plan: InferencePlan
     formats: tuple[str, ...]
     reliability_models: tuple[str, ...]
     save_pairs: tuple[str, ...]
@@ -91,6 +109,11 @@ class Study:
         }
         further = [experiment.trained for experiment in self.experiments.values()]
         return own | {name: model for models in further for name, model in models.items()}
+
+    @property
+    def runnable(self) -> dict[str, Model]:
+        """All models that may be run, those of experiments included, by name."""
+        return {**self.models, **{name: each.model for name, each in self.trained.items()}}
 
     def experiment_files(self, experiment: str) -> list[str]:
         """Prediction files of an experiment, one per row of its table."""
@@ -164,7 +187,38 @@ class Study:
         if not self.datasets[dataset].has_images:
             return [predictions]
         stem = predictions.removesuffix(".parquet")
-        return [predictions, *(f"{stem}.{output}.parquet" for output in self.inference["outputs"])]
+        further = [stem + OUTPUT_SUFFIXES[output] for output in self.inference["outputs"]]
+        return [predictions, *further]
+
+    def weights_file(self, model: str) -> str | None:
+        """Where a model's weights lie; None for a callable, and for known predictions."""
+        source = self.runnable[model].source
+        if source is None or source.kind == CALLABLE:
+            return None
+        if source.kind in PUBLISHED:
+            return f"{self.results}/weights/{self.inference_plan.published[model].file_name}"
+        return source.source or f"{self.results}/checkpoints/{model}.safetensors"
+
+    def ticket_file(self, dataset: str, model: str) -> str | None:
+        """Where a model is told of a dataset's pixel cache; None if it takes pixels as stored."""
+        return self.inference_plan.ticket(model, dataset, self._identity(dataset))
+
+    @cached_property
+    def pixel_jobs(self) -> dict[str, PixelJob]:
+        """Pixel caches to be made or waived in this run, by ticket."""
+        jobs: dict[str, PixelJob] = {}
+        for dataset in self.compared:
+            if self.datasets[dataset].has_images:
+                files = {model: self.inference_files(dataset, model) for model in self.models}
+                jobs |= self.inference_plan.pixel_jobs(dataset, self._identity(dataset), files)
+        return jobs
+
+    def _identity(self, dataset: str) -> str:
+        """What a dataset is made of, as text."""
+        if dataset in self.derivations:
+            return self.derivations[dataset].json
+        spec = self.datasets[dataset]
+        return f"{spec.kind} {spec.options_json} {KIND_VERSIONS[spec.kind]}"
 
     def predictions_of_pair(self, pair: str, models: Iterable[str]) -> dict[str, list[str]]:
         """Prediction files of some models on both sets of a pair, by origin."""
@@ -214,10 +268,14 @@ def load_study(
             remedy="Choose another",
         )
     matching, figures = config["matching"], config["figures"]
+    results = config["results"].rstrip("/") or "/"
+    models = read_catalogue(config["models"])
+    sources = [model.source for model in models.values() if model.source]
+    published = describe_published(sources, Path(results) / "weights")
     study = Study(
         name=config["study"],
-        results=config["results"].rstrip("/") or "/",
-        models=read_catalogue(config["models"]),
+        results=results,
+        models=models,
         datasets={
             name: DatasetSpec(name, spec["kind"], {k: v for k, v in spec.items() if k != "kind"})
             for name, spec in config["datasets"].items()
@@ -229,6 +287,7 @@ def load_study(
         seeds=tuple(range(int(matching["seeds"]))),
         models_per_job=int(matching["models_per_job"]),
         inference=config["inference"],
+        inference_plan=InferencePlan(results, config["inference"], published),
         formats=tuple(figures["formats"]),
         reliability_models=tuple(figures["reliability_models"]),
         save_pairs=tuple(config["save_pairs"]),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from matcheval.config import TRAINING_SETS
 from matcheval.dataset_specs import SUFFIXES, DatasetSpec
 from matcheval.errors import InputError
+from matcheval.models.rows import CHECKPOINT
 
 if TYPE_CHECKING:
     from matcheval.study import Study
@@ -24,6 +25,7 @@ def check_study(study: "Study") -> None:
     _check_chosen_models(study)
     _check_training(study)
     _check_predictions(study)
+    _check_inference(study)
 
 
 def _check_pairs(study: "Study") -> None:
@@ -97,7 +99,7 @@ def _check_predictions(study: "Study") -> None:
             _check_suffixes(spec, field)
         for model in study.models.values():
             if spec.has_images:
-                if model.recipe is None:
+                if model.source is None:
                     raise InputError(
                         f"model '{model.name}' is of kind 'predictions' and cannot be run on it",
                         file="configuration",
@@ -111,6 +113,26 @@ def _check_predictions(study: "Study") -> None:
                     file="configuration",
                     field=f"{field}.{'file' if 'file' in spec.options else 'files'}",
                 )
+
+
+def _check_inference(study: "Study") -> None:
+    """What models are loaded from is there, as far as it is not made or downloaded."""
+    if study.inference["precision"] == "tf32" and study.inference["device"] in ("cpu", "mps"):
+        raise InputError(
+            f"no {study.inference['device']} has tf32",
+            file="configuration",
+            field="inference.precision",
+            remedy="Use fp32, or device cuda",
+        )
+    for model in study.models.values():
+        source = model.source
+        if source is None:
+            continue
+        if source.kind == CHECKPOINT and not Path(source.source).is_file():
+            raise InputError(
+                f"no checkpoint at {source.source}", file=f"model '{model.name}'", field="source"
+            )
+        _ = source.code_file  # a callable's module is there
 
 
 def _check_suffixes(spec: DatasetSpec, field: str) -> None:

@@ -6,7 +6,7 @@ To add a kind, write a function like those below, add a line to `_DESIGNS` and o
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from matcheval.catalogue import Model
@@ -107,7 +107,7 @@ class _Design:
     ) -> str:
         """Ask for a further model, with the recipe of `base` or another, and give its name."""
         recipe = recipe or base.recipe
-        self.trained[name] = Trained(replace(base, name=name, recipe=recipe), train, validation)
+        self.trained[name] = Trained(base.variant(name, recipe), train, validation)
         return name
 
 

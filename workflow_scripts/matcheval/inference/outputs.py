@@ -1,23 +1,38 @@
 """What is kept of a forward pass: the prediction file, and files beside it.
 
-To add an output, write a class with `update` and `finish` (see `forward.Sink`) that is made of
-a path and the provenance, add a line to `_SINKS`, and its name to `inference.OUTPUTS`.
+To add an output:
+
+1. write a class with `update` and `finish` (see `FileSink`) that takes a path and the provenance;
+2. add a line with it to `_SINKS`;
+3. add a line with its name and the end of its files' names to `inference.OUTPUT_SUFFIXES`.
+
+What it needs of the pass beyond logits is a further field of `forward.ForwardBatch`.
 """
 
+import json
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
+from matcheval.files import whole_file
 from matcheval.inference.forward import ForwardBatch, Sink
+from matcheval.inference.statistics import RunningStatistics
 from matcheval.predictions import Predictions, check_predictions, write_predictions
-from matcheval.softmax import most_probable
-from matcheval.tables import Column, TableSchema, read_parquet, write_table
+from matcheval.softmax import most_probable, softmax
+from matcheval.tables import Column, TableSchema, read_parquet
+
+Rows = npt.NDArray[np.float32]
+
+BLOCK = 2048  # rows that are written, or summed, at a time, whatever the batches were
 
 
 def make_sinks(files: Mapping[str, Path], metadata: Mapping[str, str]) -> list[Sink]:
@@ -43,7 +58,7 @@ def make_sinks(files: Mapping[str, Path], metadata: Mapping[str, str]) -> list[S
     return [_SINKS[name](path, metadata) for name, path in files.items()]
 
 
-class FileSink:
+class FileSink(ABC):
     """What sinks that end as a file have in common.
 
     Parameters
@@ -54,8 +69,21 @@ class FileSink:
         Provenance.
     """
 
+    needs_features = False
+
     def __init__(self, path: Path, metadata: Mapping[str, str]) -> None:
         self._path, self._metadata = path, metadata
+
+    @abstractmethod
+    def update(self, batch: ForwardBatch) -> None:
+        """Take the next batch."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Write the file."""
+
+    def discard(self) -> None:  # noqa: B027 - most sinks write at the end
+        """Remove what was written so far; nothing, unless a sink writes as it goes."""
 
 
 class PredictionSink(FileSink):
@@ -83,81 +111,192 @@ class PredictionSink(FileSink):
         write_predictions(self.collect(), self._path)
 
 
+class Blocks:
+    """Regroups the rows of batches into blocks of one size.
+
+    What is written or summed then does not depend on the size of the batches, which may change
+    under way when memory runs out.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Rows, ...]] = []
+        self._n = 0
+
+    def add(
+        self, *arrays: npt.NDArray[np.float32]
+    ) -> Iterator[tuple[npt.NDArray[np.float32], ...]]:
+        """Take rows of some arrays, equally long, and give the blocks that are full."""
+        self._parts.append(arrays)
+        self._n += len(arrays[0])
+        while self._n >= BLOCK:
+            yield self._take(BLOCK)
+
+    def rest(self) -> Iterator[tuple[Rows, ...]]:
+        """Give the last block, if rows are left."""
+        if self._n:
+            yield self._take(self._n)
+
+    def _take(self, n: int) -> tuple[Rows, ...]:
+        joined = [np.concatenate(part) for part in zip(*self._parts, strict=True)]
+        self._parts = [tuple(array[n:] for array in joined)]
+        self._n -= n
+        return tuple(array[:n] for array in joined)
+
+
+class VectorSink(FileSink):
+    """Writes a vector of float32 per datapoint, a row group at a time."""
+
+    name = ""
+    meaning = ""
+
+    def __init__(self, path: Path, metadata: Mapping[str, str]) -> None:
+        super().__init__(path, metadata)
+        self._blocks, self._open, self._row = Blocks(), ExitStack(), 0
+        self._writer: pq.ParquetWriter | None = None
+
+    def vectors(self, batch: ForwardBatch) -> npt.NDArray[np.float32]:
+        """What to write of a batch, shape (n, width)."""
+        raise NotImplementedError
+
+    def update(self, batch: ForwardBatch) -> None:
+        """Write the rows that make up whole blocks."""
+        for (rows,) in self._blocks.add(self.vectors(batch)):
+            self._write(rows)
+
+    def finish(self) -> None:
+        """Write the remaining rows, and give the file its name."""
+        for (rows,) in self._blocks.rest():
+            self._write(rows)
+        self._open.close()
+
+    def discard(self) -> None:
+        """Remove the unfinished file."""
+        # As if the block that writes the file had failed.
+        self._open.__exit__(InterruptedError, InterruptedError(), None)
+
+    def _write(self, rows: npt.NDArray[np.float32]) -> None:
+        width = rows.shape[1]
+        schema = vector_schema(self.name, self.meaning, width)
+        if self._writer is None:
+            partial = self._open.enter_context(whole_file(self._path))
+            metadata = {**self._metadata, "width": str(width)}
+            self._writer = self._open.enter_context(
+                pq.ParquetWriter(partial, schema.arrow.with_metadata(metadata), compression="zstd")
+            )
+        index = np.arange(self._row, self._row + len(rows), dtype=np.int32)
+        lists = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), width)
+        table = schema.table({"index": index, self.name: lists})
+        self._writer.write_table(table, row_group_size=len(rows))
+        self._row += len(rows)
+
+
+class LogitSink(VectorSink):
+    """Writes logits, for the file beside the prediction file."""
+
+    name, meaning = "logits", "scores before the softmax"
+
+    def vectors(self, batch: ForwardBatch) -> npt.NDArray[np.float32]:
+        """Return the logits."""
+        return batch.logits
+
+
+class FeatureSink(VectorSink):
+    """Writes penultimate features."""
+
+    name, meaning = "features", "what the last layer is given"
+    needs_features = True
+
+    def vectors(self, batch: ForwardBatch) -> npt.NDArray[np.float32]:
+        """Return the features."""
+        return _features(batch)
+
+
+class StatisticsSink(FileSink):
+    """Keeps statistics of features and softmax, and neither of them."""
+
+    needs_features = True
+
+    def __init__(self, path: Path, metadata: Mapping[str, str]) -> None:
+        super().__init__(path, metadata)
+        self._blocks, self._running = Blocks(), RunningStatistics()
+
+    def update(self, batch: ForwardBatch) -> None:
+        """Add the rows that make up whole blocks."""
+        for features, logits in self._blocks.add(_features(batch), batch.logits):
+            self._running.add(features, softmax(logits))
+
+    def finish(self) -> None:
+        """Write the file (see `statistics.read_statistics`)."""
+        for features, logits in self._blocks.rest():
+            self._running.add(features, softmax(logits))
+        arrays = asdict(self._running.result())
+        text = json.dumps(dict(self._metadata), sort_keys=True)
+        with whole_file(self._path) as partial, partial.open("wb") as stream:
+            np.savez(stream, **arrays, metadata=np.array(text))
+
+
+def _features(batch: ForwardBatch) -> npt.NDArray[np.float32]:
+    if batch.features is None:
+        raise AssertionError("the pass was not told that a sink needs features")
+    return batch.features
+
+
 @dataclass(frozen=True, eq=False)
-class Logits:
-    """All logits of one model on one dataset, in dataset order.
+class Vectors:
+    """A vector for each datapoint of one model's pass over one dataset, in dataset order.
 
     Attributes
     ----------
     index : int32 array, shape (n,)
         Positions in the dataset; the rows are those of the prediction file.
-    logits : float32 array, shape (n, n_classes)
-        Scores before the softmax.
+    values : float32 array, shape (n, width)
+        Logits, or features.
     metadata : mapping
         Provenance.
     """
 
     index: npt.NDArray[np.int32]
-    logits: npt.NDArray[np.float32]
+    values: npt.NDArray[np.float32]
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-class LogitSink(FileSink):
-    """Keeps logits, for the file beside the prediction file."""
-
-    def __init__(self, path: Path, metadata: Mapping[str, str]) -> None:
-        super().__init__(path, metadata)
-        self._batches: list[ForwardBatch] = []
-
-    def update(self, batch: ForwardBatch) -> None:
-        """Take the batch's logits."""
-        self._batches.append(batch)
-
-    def collect(self) -> Logits:
-        """Join what was taken so far."""
-        ranges = [
-            np.arange(b.start, b.start + len(b.logits), dtype=np.int32) for b in self._batches
-        ]
-        logits = np.concatenate([batch.logits for batch in self._batches])
-        return Logits(np.concatenate(ranges), logits, self._metadata)
-
-    def finish(self) -> None:
-        """Write the logit file."""
-        found = self.collect()
-        n_classes = found.logits.shape[1]
-        lists = pa.FixedSizeListArray.from_arrays(found.logits.ravel(), n_classes)
-        columns = {"index": found.index, "logits": lists}
-        write_table(logit_schema(n_classes).table(columns, found.metadata), self._path)
-
-
-def logit_schema(n_classes: int) -> TableSchema:
-    """Columns of a logit file: `index`, and `logits` as a list of `n_classes` float32."""
+def vector_schema(name: str, meaning: str, width: int) -> TableSchema:
+    """Columns of a file of vectors: `index`, and a list of `width` float32."""
     return TableSchema(
-        "logits",
+        name,
         (
             Column("index", pa.int32(), "1", "position of the datapoint in its dataset, from 0"),
-            Column("logits", pa.list_(pa.float32(), n_classes), "1", "scores before the softmax"),
+            Column(name, pa.list_(pa.float32(), width), "1", meaning),
         ),
     )
 
 
-def read_logits(path: str | os.PathLike[str]) -> Logits:
-    """Read a logit file.
+def read_vectors(path: str | os.PathLike[str], name: str) -> Vectors:
+    """Read a file of logits or of features.
+
+    Parameters
+    ----------
+    path : path-like
+        The file; all of it is loaded.
+    name : str
+        `logits` or `features`.
 
     Raises
     ------
     InputError
-        If the file cannot be read, or is no logit file.
+        If the file cannot be read, or holds something else.
     """
     table = read_parquet(path)
     metadata = {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}
-    n_classes = int(metadata.get("n_classes", 0))
-    table = logit_schema(n_classes).read(path)
-    flat = table["logits"].combine_chunks().flatten().to_numpy()
-    return Logits(table["index"].to_numpy(), flat.reshape(-1, n_classes), metadata)
+    width = int(metadata.get("width", 0))
+    table = vector_schema(name, "", width).read(path)
+    flat = table[name].combine_chunks().flatten().to_numpy()
+    return Vectors(table["index"].to_numpy(), flat.reshape(-1, width), metadata)
 
 
 _SINKS: dict[str, Callable[[Path, Mapping[str, str]], Sink]] = {
     "predictions": PredictionSink,
     "logits": LogitSink,
+    "features": FeatureSink,
+    "statistics": StatisticsSink,
 }

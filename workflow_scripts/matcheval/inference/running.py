@@ -1,115 +1,153 @@
 """From files to files: what the door `predict_dataset` opens."""
 
+import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
-from matcheval.datasets.folders import Dataset, read_dataset
+from matcheval.datasets.folders import Dataset, read_dataset, read_description
 from matcheval.errors import InputError
-from matcheval.inference import INFERENCE_VERSION
+from matcheval.inference import AUTOMATIC, INFERENCE_VERSION
 from matcheval.inference.devices import resolve_device
-from matcheval.inference.forward import run_inference
+from matcheval.inference.forward import Settings, run_inference
 from matcheval.inference.outputs import make_sinks
-from matcheval.models.arithmetic import transform_text
-from matcheval.models.checkpoints import Checkpoint, load_checkpoint, weights_digest
+from matcheval.inference.pixels import open_pixels
+from matcheval.inference.precision import DTYPE_TEXT
+from matcheval.inference.readers import ArrayReader, DecodingReader, Reader
+from matcheval.inference.tickets import Ticket
+from matcheval.models.loading import LoadedModel, load_model
+from matcheval.models.rows import TIMM, TORCHVISION, ModelSource
 from matcheval.provenance import software_versions
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class How:
+    """How to run a model, as a configuration says it (see `forward.Settings`).
+
+    Attributes
+    ----------
+    device : str
+        As for `resolve_device`.
+    batch_size, n_threads, precision, compile
+        As of `Settings`.
+    """
+
+    device: str = "cpu"
+    batch_size: int | str = AUTOMATIC
+    n_threads: int = 1
+    precision: str = "fp32"
+    compile: bool = False
+
+    def settings(self) -> Settings:
+        """Find the device."""
+        place = resolve_device(self.device)
+        return Settings(place, self.batch_size, self.n_threads, self.precision, self.compile)
 
 
 def predict_to_files(
-    model: str,
-    checkpoint_file: Path,
+    model: ModelSource,
+    weights: Path | None,
     dataset_name: str,
     dataset_folder: Path,
     files: Mapping[str, Path],
     *,
-    batch_size: int,
-    device: str,
-    n_threads: int = 1,
+    how: How,
+    ticket_file: Path | None = None,
     progress: bool = False,
 ) -> None:
-    """Run a checkpoint on a dataset and write the wanted outputs.
+    """Run a model on a dataset and write the wanted outputs.
 
     Parameters
     ----------
-    model, dataset_name : str
-        Names that checkpoint and dataset must have.
-    checkpoint_file, dataset_folder : Path
-        What to read.
+    model : ModelSource
+        What to run.
+    weights : Path or None
+        Its file of weights; None for a callable.
+    dataset_name : str
+        Name that the dataset must have.
+    dataset_folder : Path
+        The dataset.
     files : mapping
         Where each output goes (see `outputs.make_sinks`).
-    batch_size, n_threads, progress
-        As for `run_inference`.
-    device : str
-        As for `resolve_device`.
+    how : How
+        Device, batches, precision.
+    ticket_file : Path, optional
+        Says where a pixel cache may be (see `tickets`).
+    progress : bool
+        Whether to draw a progress bar.
 
     Raises
     ------
     InputError
         If an input is unsound, is not of the given name, or the two do not go together.
     """
-    checkpoint = load_checkpoint(checkpoint_file)
-    dataset = read_dataset(dataset_folder)
-    _check_names(model, checkpoint, checkpoint_file, dataset_name, dataset, dataset_folder)
-    _check_fit(checkpoint, dataset)
-    place = resolve_device(device)
+    settings = how.settings()
+    _check_name(dataset_name, dataset_folder)
+    ticket = Ticket.read(ticket_file) if ticket_file else None
+    cached = ticket is not None and ticket.has_pixels
+    # Pixels from a cache are checked against that; all others are read once to be checked.
+    dataset = read_dataset(dataset_folder, verify=not cached)
+    loaded = load_model(model, weights, dataset)
+    reader = _reader(loaded, dataset, ticket if cached else None, settings.n_threads)
+    metadata = provenance(model, loaded, dataset, settings)
     run_inference(
-        checkpoint.build(),
+        loaded.module,
+        reader,
+        loaded.transform,
         dataset,
-        model_name=model,
-        batch_size=batch_size,
-        device=place,
-        sinks=make_sinks(files, provenance(checkpoint, dataset, place)),
-        n_threads=n_threads,
+        model_name=model.name,
+        settings=settings,
+        sinks=make_sinks(files, metadata),
         progress=progress,
     )
+    if ticket is not None and ticket_file is not None:
+        ticket.finish(ticket_file)
 
 
-def provenance(checkpoint: Checkpoint, dataset: Dataset, device: torch.device) -> dict[str, str]:
+def provenance(
+    model: ModelSource, loaded: LoadedModel, dataset: Dataset, settings: Settings
+) -> dict[str, str]:
     """What made an output, as a file's key-value text: no times, so that files repeat."""
+    resized = loaded.transform.geometry.resize != "none"
+    packages = ["numpy", "torch"]
+    packages += [kind for kind in (TIMM, TORCHVISION) if kind == model.kind]
+    packages += ["pillow"] if resized else []
     return {
-        "model": checkpoint.info.model,
+        "model": model.name,
+        "model_source": loaded.description,
         "dataset": dataset.name,
         "n_classes": str(dataset.n_classes),
-        "weights_sha256": weights_digest(checkpoint),
+        "weights_sha256": loaded.weights_sha256,
         "dataset_sha256": dataset.sha256,
-        "transform": transform_text(dataset.max_value),
-        "dtype": "float32",
-        "device": device.type,
+        "transform": loaded.transform.text(255 if resized else dataset.max_value),
+        "dtype": DTYPE_TEXT[settings.precision],
+        "device": settings.device.type,
+        "compiled": str(settings.compile).lower(),
         "inference_version": str(INFERENCE_VERSION),
-        **software_versions("numpy", "torch"),
+        **software_versions(*packages),
     }
 
 
-def _check_names(
-    model: str,
-    checkpoint: Checkpoint,
-    checkpoint_file: Path,
-    dataset_name: str,
-    dataset: Dataset,
-    dataset_folder: Path,
-) -> None:
-    for wanted, found, file in (
-        (model, checkpoint.info.model, checkpoint_file),
-        (dataset_name, dataset.name, dataset_folder),
-    ):
-        if wanted != found:
-            raise InputError(
-                f"is of '{found}', not of '{wanted}'",
-                file=file,
-                remedy="Give the name it was made with, or make it again",
-            )
+def _reader(loaded: LoadedModel, dataset: Dataset, ticket: Ticket | None, n_threads: int) -> Reader:
+    """Choose where the pixels come from: nothing else depends on it."""
+    geometry = loaded.transform.geometry
+    if geometry.resize == "none":
+        return ArrayReader(dataset)
+    if ticket is not None and ticket.pixels is not None:
+        cache = open_pixels(ticket.pixels, dataset.sha256, geometry)
+        log.info("pixels from %s", cache.path)
+        return cache
+    log.info("pixels decoded on the way")
+    return DecodingReader(dataset, geometry, n_threads)
 
 
-def _check_fit(checkpoint: Checkpoint, dataset: Dataset) -> None:
-    info = checkpoint.info
-    for what, needed, found in (
-        ("image shape", info.input_shape, dataset.image_shape),
-        ("number of classes", info.n_classes, dataset.n_classes),
-    ):
-        if needed != found:
-            raise InputError(
-                f"{what} is {found}, but model {info.model} takes {needed}",
-                file=dataset.name,
-                remedy="Pair the model with a dataset of the kind it was trained on",
-            )
+def _check_name(name: str, folder: Path) -> None:
+    found = read_description(folder)["name"]
+    if name != found:
+        raise InputError(
+            f"is of '{found}', not of '{name}'",
+            file=folder,
+            remedy="Give the name it was made with, or make it again",
+        )

@@ -1,0 +1,139 @@
+"""Transforms against those of timm and torchvision, pixel for pixel."""
+
+import io
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from timm.data import create_transform
+from torchvision import models
+
+from matcheval.errors import InputError
+from matcheval.inference.geometry import INTERPOLATIONS, Geometry
+from matcheval.inference.transforms import IMAGENET_MEAN, IMAGENET_STD, Transform
+from photos import jpeg, photo
+
+CONFIG = {
+    "input_size": (3, 224, 224), "interpolation": "bicubic", "mean": IMAGENET_MEAN,
+    "std": IMAGENET_STD, "crop_pct": 0.875, "crop_mode": "center",
+}  # fmt: skip
+
+
+def as_tensor(image, transform):
+    """What the engine makes of an image, on the CPU."""
+    pixels = torch.from_numpy(np.array(transform.geometry.apply(image))).permute(2, 0, 1)
+    mean, std = (torch.tensor(v)[:, None, None] for v in (transform.mean, transform.std))
+    return (pixels.float() / 255 - mean) / std
+
+
+def assert_as_timm(image, **changes):
+    config = {**CONFIG, **changes}
+    theirs = create_transform(**config, is_training=False)(image)
+    assert torch.equal(as_tensor(image, Transform.from_data_config(config)), theirs)
+
+
+@pytest.mark.parametrize("mode", ["center", "squash", "border"])
+@pytest.mark.parametrize("interpolation", ["bicubic", "bilinear", "nearest", "lanczos", "hamming"])
+def test_equal_to_timm_for_every_mode_and_interpolation(mode, interpolation):
+    for size in ((500, 375), (375, 500), (224, 224), (100, 60)):
+        image = photo(*size)
+        assert_as_timm(image, crop_mode=mode, interpolation=interpolation)
+        assert_as_timm(image, crop_mode=mode, interpolation=interpolation, crop_pct=1.0)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    width=st.integers(1, 300), height=st.integers(1, 300),
+    crop=st.tuples(st.integers(16, 160), st.integers(16, 160)) | st.integers(16, 160),
+    crop_pct=st.sampled_from([0.8, 0.875, 0.9, 0.96, 1.0, 1.15]),
+    mode=st.sampled_from(["center", "squash", "border"]),
+)  # fmt: skip
+@example(width=75, height=75, crop=(76, 76), crop_pct=1.15, mode="center")  # padded, odd
+@example(width=90, height=61, crop=(80, 60), crop_pct=1.0, mode="border")
+def test_equal_to_timm_for_any_size(width, height, crop, crop_pct, mode):
+    crop = crop if isinstance(crop, tuple) else (crop, crop)
+    # An edge of no pixels after resizing is an error of Pillow for both.
+    if max(width, height) > 40 * min(width, height):
+        return
+    assert_as_timm(
+        photo(width, height), input_size=(3, *crop), crop_pct=crop_pct, crop_mode=mode,
+        mean=(0.5, 0.25, 0.1),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", ["ResNet18_Weights.IMAGENET1K_V1", "ResNet50_Weights.IMAGENET1K_V2",
+             "EfficientNet_B3_Weights.IMAGENET1K_V1", "ViT_H_14_Weights.IMAGENET1K_SWAG_E2E_V1",
+             "Inception_V3_Weights.IMAGENET1K_V1", "Swin_T_Weights.IMAGENET1K_V1"],
+)  # fmt: skip
+def test_equal_to_torchvisions_own(name):
+    preset = models.get_weight(name).transforms()
+    for size in ((500, 375), (333, 500), (64, 80)):
+        image = Image.open(io.BytesIO(jpeg(photo(*size)))).convert("RGB")
+        assert torch.equal(as_tensor(image, Transform.from_preset(preset)), preset(image))
+
+
+def test_transforms_of_equal_pixels_have_one_name():
+    """timm's 0.875 of 224 is torchvision's 256; other fractions of one rounded size are it too."""
+    timm = Transform.from_data_config({**CONFIG, "interpolation": "bilinear"})
+    torchvision = Transform.from_preset(
+        models.get_weight("ResNet18_Weights.IMAGENET1K_V1").transforms()
+    )
+    assert timm.geometry == torchvision.geometry
+    assert timm.geometry.name == "short256-bilinear-crop224"
+    other = Transform.from_data_config({**CONFIG, "interpolation": "bilinear", "crop_pct": 0.874})
+    assert other.geometry == timm.geometry
+    names = {
+        Transform.from_data_config({**CONFIG, "crop_mode": mode, "mean": (mean,) * 3}).geometry.name
+        for mode in ("center", "squash", "border")
+        for mean in (0.1, 0.2)
+    }
+    assert names == {
+        "short256-bicubic-crop224", "exact256-bicubic-crop224",
+        "fit256-bicubic-crop224-fill26.26.26", "fit256-bicubic-crop224-fill51.51.51",
+    }  # fmt: skip
+
+
+def test_json_keeps_a_transform():
+    for mode in ("center", "border"):
+        transform = Transform.from_data_config({**CONFIG, "crop_mode": mode})
+        assert Transform.from_json(transform.to_json()) == transform
+    assert Transform.from_json(Transform.plain().to_json()) == Transform.plain()
+
+
+def test_words():
+    transform = Transform.from_data_config({**CONFIG, "input_size": (3, 224, 160)})
+    assert transform.text(255) == (
+        "edges to at least 256x182, aspect kept (bicubic), centre 224x160; uint8 / 255; "
+        "mean (0.485, 0.456, 0.406), std (0.229, 0.224, 0.225)"
+    )
+    assert Transform.plain().text(16) == "uint8 / 16"
+    assert Geometry().name == "none"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"crop_mode": "spiral"}, "crop mode 'spiral'"),
+        ({"input_size": (1, 8, 8)}, "1 channels"),
+        ({"interpolation": "random"}, "unknown interpolation 'random'"),
+        ({"mean": None}, "is no data configuration of timm"),
+        ({"std": (0.0, 1.0, 1.0)}, "cannot normalise"),
+    ],
+)
+def test_what_timm_does_not_know_is_refused(changes, message):
+    with pytest.raises(InputError, match=message):
+        Transform.from_data_config({**CONFIG, **changes})
+
+
+def test_presets_of_other_tasks_are_refused():
+    preset = models.get_weight("FCN_ResNet50_Weights.COCO_WITH_VOC_LABELS_V1").transforms()
+    with pytest.raises(InputError, match="no transform that this workflow can take apart"):
+        Transform.from_preset(preset)
+
+
+def test_geometries_cover_pillows_interpolations():
+    assert INTERPOLATIONS.keys() >= {"nearest", "bilinear", "bicubic", "lanczos", "box", "hamming"}

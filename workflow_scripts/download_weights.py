@@ -1,0 +1,29 @@
+"""Download the weights of a pretrained model."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from matcheval.doors import run_door, show_progress
+
+
+def download_weights(url: str, output: Path, mirror: str | None) -> None:
+    """Get the file, from `mirror` if there is one, and compare it with the digest in its name."""
+    from matcheval.downloads import download
+    from matcheval.models.published import check_file_name_digest
+
+    done = download(url, output, mirror=mirror or None, progress=show_progress())
+    check_file_name_digest(url, output, done.sha256)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Read the command line and download."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--url", required=True, help="where the weights are published")
+    parser.add_argument("--mirror", default="", help="folder or address that replaces the host")
+    parser.add_argument("--output", type=Path, required=True, help="file to write")
+    run_door(download_weights, **vars(parser.parse_args(argv)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""Statistics of a forward pass that are kept instead of its features: sums over the datapoints.
+
+Batches are merged by the pairwise update of Chan, Golub & LeVeque (1983), in float64, which does
+not cancel where sums of squares would.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.errors import InputError
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureStatistics:
+    """Statistics of one model's pass over one dataset.
+
+    Attributes
+    ----------
+    n : int
+        Datapoints.
+    feature_mean : float64 array, shape (n_features,)
+        Mean of the penultimate features.
+    feature_covariance : float64 array, shape (n_features, n_features)
+        Their covariance, with n - 1 in the denominator; NaN for a single datapoint.
+    softmax_mean : float64 array, shape (n_classes,)
+        Mean of the softmax P.
+    softmax_gram : float64 array, shape (n_classes, n_classes)
+        Pᵀ P / n.
+    """
+
+    n: int
+    feature_mean: Array
+    feature_covariance: Array
+    softmax_mean: Array
+    softmax_gram: Array
+
+
+class RunningStatistics:
+    """Sums over the rows seen so far; the memory does not depend on their number."""
+
+    def __init__(self) -> None:
+        self._n = 0
+
+    def add(self, features: npt.NDArray[np.float32], softmax: npt.NDArray[np.float32]) -> None:
+        """Take in further datapoints.
+
+        Parameters
+        ----------
+        features : float32 array, shape (n, n_features)
+        softmax : float32 array, shape (n, n_classes)
+        """
+        wide, p = features.astype(np.float64), softmax.astype(np.float64)
+        mean = wide.mean(axis=0)
+        wide -= mean
+        if self._n == 0:
+            self._mean = np.zeros_like(mean)
+            self._scatter = np.zeros((len(mean), len(mean)))
+            self._p_sum = np.zeros(p.shape[1])
+            self._gram = np.zeros((p.shape[1], p.shape[1]))
+        total = self._n + len(wide)
+        shift = mean - self._mean
+        self._scatter += wide.T @ wide
+        self._scatter += np.outer(shift, shift) * (self._n * len(wide) / total)
+        self._mean = self._mean + shift * (len(wide) / total)
+        self._p_sum += p.sum(axis=0)
+        self._gram += p.T @ p
+        self._n = total
+
+    def result(self) -> FeatureStatistics:
+        """Statistics of all rows so far, at least one."""
+        denominator = self._n - 1 if self._n > 1 else np.nan
+        return FeatureStatistics(
+            self._n,
+            self._mean,
+            self._scatter / denominator,
+            self._p_sum / self._n,
+            self._gram / self._n,
+        )
+
+
+def read_statistics(path: str | os.PathLike[str]) -> tuple[FeatureStatistics, dict[str, str]]:
+    """Read a file of statistics, and its provenance.
+
+    Raises
+    ------
+    InputError
+        If it is missing or not such a file.
+    """
+    import json
+
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            metadata = dict(json.loads(str(archive["metadata"])))
+            names = ("feature_mean", "feature_covariance", "softmax_mean", "softmax_gram")
+            found = FeatureStatistics(int(archive["n"]), *(archive[name] for name in names))
+    except FileNotFoundError as error:
+        raise InputError("no such file", file=path) from error
+    except (OSError, ValueError, KeyError, EOFError) as error:
+        raise InputError(
+            f"not a readable file of statistics ({error})",
+            file=Path(path),
+            remedy="If the workflow made it, delete it and run again",
+        ) from error
+    return found, metadata

@@ -1,0 +1,163 @@
+"""Where a model comes from, as a row of a catalogue says it. Imports no torch."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from matcheval.errors import InputError
+from matcheval.inference.transforms import NORMALIZATIONS
+from matcheval.models import ARCHITECTURES
+
+TRAINED, TIMM, TORCHVISION, CHECKPOINT, CALLABLE = (
+    "trained", "timm", "torchvision", "checkpoint", "callable",
+)  # fmt: skip
+PUBLISHED = (TIMM, TORCHVISION)
+"""Kinds whose weights are downloaded."""
+
+_CHECKPOINT_COLUMNS = ("architecture", "width", "depth", "normalization")
+_CALLABLE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class ModelSource:
+    """What a model is loaded from.
+
+    Attributes
+    ----------
+    name : str
+        The model's name.
+    kind : str
+        `trained` (our own checkpoint), `timm`, `torchvision`, `checkpoint` or `callable`.
+    source : str
+        timm's `name.tag`, torchvision's `Weights.MEMBER`, a safetensors file, or
+        `module:callable`; empty for a trained model.
+    options : mapping
+        Of a `checkpoint` that is a plain state dict: `architecture`, `width`, `depth`,
+        `normalization`; else empty.
+    """
+
+    name: str
+    kind: str
+    source: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_row(cls, name: str, kind: str, cells: Mapping[str, str]) -> "ModelSource":
+        """Read a row of kind `timm`, `torchvision`, `checkpoint` or `callable`.
+
+        Parameters
+        ----------
+        name, kind : str
+            Of the row.
+        cells : mapping
+            Its other cells, by column.
+
+        Raises
+        ------
+        InputError
+            Naming the column: no source, a cell that the kind has no use for, a value that
+            cannot be.
+        """
+        source = cells.get("source", "")
+        allowed = ("source", *(_CHECKPOINT_COLUMNS if kind == CHECKPOINT else ()))
+        filled = [column for column, value in cells.items() if value and column not in allowed]
+        if filled:
+            raise InputError(
+                f"{', '.join(filled)} is filled, of which a model of kind '{kind}' has none",
+                remedy="Leave it empty",
+            )
+        examples = {
+            TIMM: "resnet50.a1_in1k",
+            TORCHVISION: "ResNet50_Weights.IMAGENET1K_V2",
+            CHECKPOINT: "weights/mine.safetensors",
+            CALLABLE: "my_models:make_model",
+        }
+        sound = bool(source) and {
+            TIMM: "/" not in source and ":" not in source,
+            TORCHVISION: source.count(".") == 1,
+            CHECKPOINT: source.endswith(".safetensors"),
+            CALLABLE: _CALLABLE.fullmatch(source) is not None,
+        }.get(kind, False)
+        if not sound:
+            raise InputError(
+                f"'{source}' is no source of a model of kind '{kind}'",
+                field="source",
+                remedy=f"Give something like '{examples[kind]}'",
+            )
+        options = _state_dict_options(cells) if kind == CHECKPOINT else {}
+        return cls(name, kind, source, options)
+
+    @classmethod
+    def from_json(cls, text: str) -> "ModelSource":
+        """Read what `to_json` gave."""
+        return cls(**json.loads(text))
+
+    def to_json(self) -> str:
+        """Return the source as JSON, for a command line."""
+        values = {"name": self.name, "kind": self.kind, "source": self.source}
+        return json.dumps(values | {"options": dict(self.options)}, sort_keys=True)
+
+    @property
+    def code_file(self) -> Path | None:
+        """The file of a callable's module, sought from the working directory; else None.
+
+        Raises
+        ------
+        InputError
+            If there is no such module.
+        """
+        if self.kind != CALLABLE:
+            return None
+        module = self.source.partition(":")[0]
+        here = Path(*module.split("."))
+        for file in (here.with_suffix(".py"), here / "__init__.py"):
+            if file.is_file():
+                return file
+        try:
+            spec = find_spec(module)
+        except ModuleNotFoundError:
+            spec = None
+        if spec is None or not spec.origin:
+            raise InputError(
+                f"no module '{module}'",
+                file=self.name,
+                field="source",
+                remedy=f"Put it at {here}.py, seen from the working directory, or install it",
+            )
+        return Path(spec.origin)
+
+    @property
+    def code_digest(self) -> str:
+        """Digest of a callable's code, for rebuilding; empty for the other kinds."""
+        file = self.code_file
+        return hashlib.sha256(file.read_bytes()).hexdigest()[:16] if file else ""
+
+
+def _state_dict_options(cells: Mapping[str, str]) -> dict[str, Any]:
+    """Columns of a checkpoint's row that describe a plain state dict: all, or none."""
+    given = {column: cells.get(column, "") for column in _CHECKPOINT_COLUMNS}
+    if not any(given.values()):
+        return {}
+    normalization = given["normalization"] or "none"
+    for column, value, known in (
+        ("architecture", given["architecture"], tuple(ARCHITECTURES)),
+        ("normalization", normalization, tuple(NORMALIZATIONS)),
+    ):
+        if value not in known:
+            raise InputError(
+                f"unknown value '{value}'", field=column, remedy=f"Known: {', '.join(known)}"
+            )
+    sizes = {}
+    for column in ("width", "depth"):
+        try:
+            sizes[column] = int(given[column].removesuffix(".0") or 0)
+        except ValueError as error:
+            raise InputError(
+                f"cannot read '{given[column]}'", field=column, remedy="Give a whole number"
+            ) from error
+    return {"architecture": given["architecture"], **sizes, "normalization": normalization}
