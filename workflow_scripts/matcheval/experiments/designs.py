@@ -107,6 +107,7 @@ class _Design:
     ) -> str:
         """Ask for a further model, with the recipe of `base` or another, and give its name."""
         recipe = recipe or base.recipe
+        assert recipe is not None  # `design_experiment` has refused models without
         self.trained[name] = Trained(base.variant(name, recipe), train, validation)
         return name
 
