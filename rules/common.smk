@@ -44,7 +44,10 @@ wildcard_constraints:
 def dataset_files(name):
     """The files of a prepared dataset."""
     return multiext(
-        f"{SHARED}/datasets/{name}/", "dataset.json", "images.npy", "labels.npy"
+        f"{SHARED}/datasets/{name}/",
+        "dataset.json",
+        "images.npy",
+        "datapoints.parquet",
     )
 
 

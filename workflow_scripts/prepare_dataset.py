@@ -5,7 +5,8 @@ import json
 import logging
 from collections.abc import Sequence
 
-from matcheval.datasets import KINDS, build_dataset, write_dataset
+from matcheval.datasets import KINDS, build_dataset
+from matcheval.datasets.folders import write_dataset
 from matcheval.doors import run_door
 from matcheval.errors import InputError
 

@@ -6,9 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from matcheval.datasets import KINDS, build_dataset, read_dataset, write_dataset
+from matcheval.datasets import KINDS, build_dataset
 from matcheval.datasets.digits import N_ROWS, PARTS, rows_of
-from matcheval.datasets.folders import content_digest, make_dataset
+from matcheval.datasets.folders import (
+    content_digest,
+    make_dataset,
+    read_dataset,
+    write_datapoints,
+    write_dataset,
+)
 from matcheval.errors import InputError
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
@@ -79,10 +85,10 @@ def test_written_datasets_are_read_back(small, tmp_path, mmap):
 def test_writing_twice_gives_the_same_bytes(small, tmp_path):
     for folder in ("one", "two"):
         write_dataset(small, tmp_path / folder)
-    for file in ("images.npy", "labels.npy", "dataset.json"):
+    for file in ("images.npy", "datapoints.parquet", "dataset.json"):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
     assert sorted(p.name for p in (tmp_path / "one").iterdir()) == [
-        "dataset.json", "images.npy", "labels.npy",
+        "datapoints.parquet", "dataset.json", "images.npy",
     ]  # fmt: skip
 
 
@@ -94,7 +100,7 @@ def test_digest_is_of_contents_and_of_shapes(small):
     assert content_digest(small.images.reshape(3, 4, 1, 2), small.labels) != small.sha256
 
 
-@pytest.mark.parametrize("file", ["images.npy", "labels.npy", "dataset.json"])
+@pytest.mark.parametrize("file", ["images.npy", "datapoints.parquet", "dataset.json"])
 @pytest.mark.parametrize("damage", ["remove", "truncate"])
 def test_missing_and_truncated_files_are_named(small, tmp_path, file, damage):
     write_dataset(small, tmp_path)
@@ -117,10 +123,10 @@ def test_changed_contents_are_noticed(small, tmp_path):
 
 def test_unequal_counts_and_labels_out_of_range_are_refused(small, tmp_path):
     write_dataset(small, tmp_path)
-    np.save(tmp_path / "labels.npy", np.array([0, 1], np.int16))
+    write_datapoints(tmp_path, np.array([0, 1]), ["a", "b"])
     with pytest.raises(InputError, match="3 images, 2 labels"):
         read_dataset(tmp_path)
-    np.save(tmp_path / "labels.npy", np.array([0, 2, 1], np.int16))
+    write_datapoints(tmp_path, np.array([0, 2, 1]), ["a", "b", "c"])
     with pytest.raises(InputError, match="row 1: 2 is not one of 2 classes"):
         read_dataset(tmp_path)
 

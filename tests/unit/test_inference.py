@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from matcheval.datasets import build_dataset, write_dataset
+from matcheval.datasets import build_dataset
+from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
 from matcheval.inference.devices import resolve_device

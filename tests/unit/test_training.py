@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from matcheval.datasets import build_dataset, write_dataset
-from matcheval.datasets.folders import make_dataset
+from matcheval.datasets import build_dataset
+from matcheval.datasets.folders import make_dataset, write_dataset
 from matcheval.errors import InputError
 from matcheval.models.checkpoints import load_checkpoint, weights_digest
 from matcheval.training.history import HISTORY

@@ -19,7 +19,7 @@ from matcheval.training import TRAINING_VERSION
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 
 DECIDED = {
-    "prepare_dataset.py": (KIND_VERSIONS, {"digits": 1}, "f5d0efe97db03426"),
+    "prepare_dataset.py": (KIND_VERSIONS, {"digits": 2}, "f5d0efe97db03426"),
     "train_model.py": (TRAINING_VERSION, 1, "6046359288e5dfef"),
     "predict_dataset.py": (INFERENCE_VERSION, 1, "9876b5fab7a70294"),
 }

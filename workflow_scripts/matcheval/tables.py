@@ -16,12 +16,13 @@ from matcheval.files import whole_file
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its name, Arrow type, unit and meaning."""
+    """One column: its name, Arrow type, unit and meaning, and whether a row may lack it."""
 
     name: str
     type: pa.DataType
     unit: str
     meaning: str
+    nullable: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class TableSchema:
         """The Arrow schema, with unit and meaning in each field's metadata."""
         return pa.schema(
             pa.field(
-                c.name, c.type, nullable=False, metadata={"unit": c.unit, "meaning": c.meaning}
+                c.name, c.type, nullable=c.nullable, metadata={"unit": c.unit, "meaning": c.meaning}
             )
             for c in self.columns
         )
@@ -54,7 +55,7 @@ class TableSchema:
         Parameters
         ----------
         columns : mapping
-            One sequence per declared column, equally long, without nulls.
+            One sequence per declared column, equally long, nulls where the column may have them.
         metadata : mapping, optional
             Key-value text kept in the file's footer (provenance).
 
@@ -76,7 +77,7 @@ class TableSchema:
             table.validate(full=True)
         except (pa.ArrowException, TypeError) as error:
             raise InputError(f"does not fit its schema ({error})", file=self.name) from error
-        nulls = [name for name in self.names if table[name].null_count]
+        nulls = [c.name for c in self.columns if table[c.name].null_count and not c.nullable]
         if nulls:
             raise InputError(f"columns {nulls} hold nulls", file=self.name)
         return table.replace_schema_metadata(dict(metadata)) if metadata else table

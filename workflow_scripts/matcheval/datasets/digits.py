@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.folders import Dataset, make_dataset
+from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.errors import InputError
 
 N_ROWS, N_KNOWN_WRITERS, N_TRAIN, N_VALIDATION = 1797, 1300, 600, 100
@@ -84,6 +84,7 @@ def build_digits(name: str, options: Mapping[str, Any]) -> Dataset:
         digits.target[rows],
         classes=tuple("0123456789"),
         max_value=16,
+        names=[f"digits/{row:04d}" for row in rows],
         source=f"part '{part}' of scikit-learn's load_digits() (UCI optdigits, test set), "
         f"split with seed {SPLIT_SEED}",
     )

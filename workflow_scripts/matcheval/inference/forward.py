@@ -92,7 +92,7 @@ def run_inference(
     with repeatable_arithmetic(n_threads), torch.inference_mode():
         for start in tqdm(starts, desc=title, unit="batch", disable=not progress):
             rows = slice(start, start + batch_size)
-            images = to_input(dataset.images[rows], dataset.max_value).to(device)
+            images = to_input(dataset.pixels[rows], dataset.max_value).to(device)
             logits = model(images).float().cpu().numpy()
             _check_logits(logits, start, model_name, dataset)
             batch = ForwardBatch(start, dataset.labels[rows], logits)

@@ -191,7 +191,7 @@ def _batch(dataset: Dataset, rows: npt.NDArray[np.int64]) -> tuple[Tensor, Tenso
     """Images as float32 NCHW, and one-hot targets (n, n_classes)."""
     labels = torch.from_numpy(dataset.labels[rows].astype(np.int64))
     targets = functional.one_hot(labels, dataset.n_classes).float()
-    return to_input(dataset.images[rows], dataset.max_value), targets
+    return to_input(dataset.pixels[rows], dataset.max_value), targets
 
 
 def _subset(n: int, fraction: float, rng: np.random.Generator) -> npt.NDArray[np.int64]:
