@@ -31,11 +31,17 @@ SHARED = STUDY.results
 OWN = f"{STUDY.results}/{STUDY.name}"
 
 
+def one_of(names):
+    """A pattern of these names and nothing else; without names, of nothing at all."""
+    return "|".join(map(re.escape, sorted(names))) or "(?!)"
+
+
 wildcard_constraints:
     dataset="|".join(map(re.escape, STUDY.datasets)),
     model="|".join(map(re.escape, STUDY.models)),
     pair="|".join(map(re.escape, STUDY.pairs)),
     criterion="|".join(STUDY.criteria),
+    pool=one_of(STUDY.pools),
     batch="[0-9]+",
     top="[0-9]+",
     scale="linear|probit",

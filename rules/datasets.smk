@@ -7,6 +7,8 @@ rule prepare_dataset:
         dataset_files("{dataset}"),
     log:
         f"{SHARED}/logs/prepare_dataset/{{dataset}}.log",
+    wildcard_constraints:
+        dataset=one_of(set(STUDY.datasets) - set(STUDY.sampled)),
     conda:
         "../envs/models.yaml"
     resources:

@@ -40,7 +40,7 @@ def test_the_published_allocation_of_version_7(keywords):
 
 
 def test_the_rule_of_version_4(keywords):
-    """The rule gives 242 of the 250 counts; the others were changed by hand (2,023 against 2,021)."""
+    """The rule gives 242 of 250 counts; the others were changed by hand (2,023, not 2,021)."""
     counts = keywords["keyword_counts"]["v4"]
     published = {name: len(of) for name, of in keywords["v4_indices_per_keyword"].items()}
     targets = proportional_targets(counts, 30, top=250)
@@ -114,7 +114,7 @@ def test_controls_are_recovered(simulated):
 
 @pytest.mark.parametrize("strategy", ["matched_frequency", "threshold", "top_images"])
 def test_sampling_from_simulated_answers(simulated, exposure, strategy):
-    """The published sets as pool: the samples' true probabilities are as the strategies mean them."""
+    """The published sets as pool: true probabilities are as the strategies mean them."""
     frequencies, _ = simulated
     chosen = exposure[
         exposure[["in_matched_frequency", "in_threshold_07", "in_top_images"]].any(axis=1)
@@ -144,7 +144,7 @@ def test_sampling_from_simulated_answers(simulated, exposure, strategy):
 
 
 def test_histograms_of_the_real_layout(simulated, exposure):
-    """Every class of the original set has annotated images; in expectation they follow the truth."""
+    """Every class of the original set has annotated images, skewed as the truth is."""
     frequencies, _ = simulated
     controls = exposure[exposure["n_hits_pos_control"] > 0]
     class_of = dict(zip(controls["image"], controls["wnid"].astype(str), strict=True))

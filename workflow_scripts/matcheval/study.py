@@ -1,5 +1,6 @@
 """A study: what is compared, with which models, and where each artifact lies."""
 
+import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,15 +9,25 @@ from typing import Any
 
 from matcheval.catalogue import Model, read_catalogue
 from matcheval.config import check_config, complete_config
-from matcheval.dataset_specs import DatasetSpec
+from matcheval.dataset_specs import SAMPLED_KIND, DatasetSpec
 from matcheval.errors import InputError
 from matcheval.replication.settings import ReplicationSettings
+from matcheval.sampling.settings import PoolSettings
+from matcheval.sampling_checks import check_sampling
 from matcheval.settings import Criterion, Pair, check_epsilon
 from matcheval.statistics.lines import MIN_MODELS
 from matcheval.study_checks import check_study
 
 # Folders of the results that studies share, and no study can be named after.
-SHARED_FOLDERS = ("benchmarks", "checkpoints", "datasets", "logs", "predictions")
+SHARED_FOLDERS = (
+    "benchmarks",
+    "checkpoints",
+    "datasets",
+    "logs",
+    "pools",
+    "predictions",
+    "sampling",
+)
 
 
 @dataclass(frozen=True)
@@ -31,6 +42,8 @@ class Study:
         Models by name, in catalogue order.
     datasets, pairs : mapping
         By name.
+    pools : mapping
+        Pools that sampled datasets are taken from, by name.
     training : mapping
         Names of the sets for `train` and `validation`; empty if nothing is trained.
     criteria : tuple of Criterion
@@ -54,6 +67,7 @@ class Study:
     models: Mapping[str, Model]
     datasets: Mapping[str, DatasetSpec]
     pairs: Mapping[str, Pair]
+    pools: Mapping[str, PoolSettings]
     training: Mapping[str, str]
     criteria: tuple[Criterion, ...]
     epsilon: float
@@ -110,6 +124,27 @@ class Study:
         """Names of the sets that are in a pair."""
         pairs = self.pairs.values()
         return sorted({name for pair in pairs for name in (pair.original, pair.replication)})
+
+    @property
+    def sampled(self) -> list[str]:
+        """Names of the datasets that are sampled from a pool."""
+        return [name for name, spec in self.datasets.items() if spec.kind == SAMPLED_KIND]
+
+    def pool_of(self, dataset: str) -> PoolSettings:
+        """The pool that a dataset is sampled from."""
+        return self.pools[self.datasets[dataset].options["pool"]]
+
+    def sampling_json(self, dataset: str) -> str:
+        """Settings of a sampled dataset as JSON, for a command line."""
+        options = self.datasets[dataset].options
+        settings = {k: v for k, v in options.items() if k not in ("pool", "start_from")}
+        return json.dumps(settings, sort_keys=True)
+
+    def pool_files_state(self, pool: str) -> list[tuple[int, int]]:
+        """Size and time of the user's own files about a pool."""
+        settings = self.pools[pool]
+        answers = [] if settings.answers is None else [settings.answers]
+        return _states([*answers, *settings.own_files.values()])
 
     def own_files_state(self, pair: str, models: Iterable[str]) -> list[tuple[int, int]]:
         """Size and time of the user's own prediction files of a pair.
@@ -190,6 +225,10 @@ def load_study(
             for name, spec in config["datasets"].items()
         },
         pairs={name: Pair(name, **spec) for name, spec in config["pairs"].items()},
+        pools={
+            name: PoolSettings.from_mapping(name, pool)
+            for name, pool in config.get("pools", {}).items()
+        },
         training=config.get("training", {}),
         criteria=tuple(map(Criterion, matching["criteria"])),
         epsilon=check_epsilon(matching["epsilon"]),
@@ -203,6 +242,7 @@ def load_study(
         replication=ReplicationSettings.from_mapping(config["replication"]),
     )
     check_study(study)
+    check_sampling(study)
     return study
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.folders import Dataset
+from matcheval.datasets.dataset import Dataset
 from matcheval.errors import InputError
 
 

@@ -35,8 +35,8 @@ def lay_out_tasks(
         Names of the images by class; both of the same classes.
     rng : numpy.random.Generator
     positive_rounds : int
-        How many times every original image is shown with its own class: the paper made extra
-        rounds until each class had enough annotated images of the original set.
+        How many times, at least, every original image is shown with its own class: the paper made
+        extra rounds until each class had enough annotated images of the original set.
 
     Returns
     -------
@@ -62,19 +62,13 @@ def lay_out_tasks(
     for position, name in enumerate(names):
         others = original[names[(position + 1) % len(names)]]
         candidates = [pool[name][i] for i in rng.permutation(len(pool[name]))]
-        shown = [
-            original[name][i]
-            for _ in range(positive_rounds)
-            for i in rng.permutation(len(original[name]))
-        ]
-        for number in range(_tasks(len(candidates), len(shown))):
+        shown = _control_groups(original[name], rng, positive_rounds)
+        for number in range(max(-(-len(candidates) // CANDIDATES), len(shown))):
             task = f"{name}-{number:05d}"
             of_pool = candidates[number * CANDIDATES : (number + 1) * CANDIDATES]
-            positive = shown[number * CONTROLS : (number + 1) * CONTROLS]
             negative = rng.choice(len(others), min(CONTROLS, len(others)), replace=False)
             rows += [(task, "pool", image, name) for image in of_pool]
-            # A round's last and the next one's first may be one image: a task shows it once.
-            rows += [(task, "original", image, name) for image in dict.fromkeys(positive)]
+            rows += [(task, "original", image, name) for image in shown[number % len(shown)]]
             if len(names) > 1:
                 rows += [(task, "original", others[i], name) for i in negative]
     return pd.DataFrame(rows, columns=["task", "origin", "image", "class"])
@@ -180,5 +174,9 @@ def class_centres(
     return centres
 
 
-def _tasks(n_candidates: int, n_shown: int) -> int:
-    return max(-(-n_candidates // CANDIDATES), -(-n_shown // CONTROLS))
+def _control_groups(
+    images: Sequence[str], rng: np.random.Generator, rounds: int
+) -> list[list[str]]:  # fmt: skip
+    """The images of a class, in groups for the tasks; each round has every image once."""
+    shuffled = ([images[i] for i in rng.permutation(len(images))] for _ in range(rounds))
+    return [of[i : i + CONTROLS] for of in shuffled for i in range(0, len(of), CONTROLS)]
