@@ -4,6 +4,7 @@
 #   snakemake --cores all --configfile studies/mine.yaml    a study of one's own
 #   snakemake --cores all predictions | matched | tables | figures    up to a stage
 #   snakemake --cores all replication                       intervals, ranks and fits over the models
+#   snakemake --cores all followups                         the follow-ups that the study asks for
 #
 # Stages are files in rules/, logic is the library in workflow_scripts/matcheval/.
 from snakemake.utils import min_version
@@ -23,6 +24,7 @@ include: "rules/matching.smk"
 include: "rules/tables.smk"
 include: "rules/figures.smk"
 include: "rules/replication.smk"
+include: "rules/followups.smk"
 
 
 localrules:
@@ -32,6 +34,7 @@ localrules:
     tables,
     figures,
     replication,
+    followups,
 
 
 # Predictions and matched runs are asked for by name, so that one that was deleted is made again.
@@ -43,6 +46,7 @@ rule all:
         rules.tables.input,
         rules.figures.input,
         rules.replication.input,
+        rules.followups.input,
 
 
 include: "rules/checks.smk"

@@ -42,6 +42,7 @@ wildcard_constraints:
     pair="|".join(map(re.escape, STUDY.pairs)),
     criterion="|".join(STUDY.criteria),
     pool=one_of(STUDY.pools),
+    reference=one_of(STUDY.datasets),
     batch="[0-9]+",
     top="[0-9]+",
     scale="linear|probit",

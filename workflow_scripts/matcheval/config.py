@@ -16,7 +16,13 @@ from jsonschema import Draft202012Validator, ValidationError
 from matcheval.errors import InputError
 
 # What a study of one's own inherits from the default study: how, and not what, to compute.
-SETTINGS = ("results", "matching", "inference", "figures", "save_pairs", "replication")
+SETTINGS = ("results", "matching", "inference", "figures", "save_pairs", "replication", "followups")
+
+# Which follow-ups the default study makes are its own, too.
+NO_FOLLOWUPS: dict[str, Any] = {
+    "searches": [], "near_duplicates": {}, "hard_images": [], "people": {}, "balanced": [],
+    "by_frequency": {},
+}  # fmt: skip
 
 
 def complete_config(
@@ -61,6 +67,7 @@ def complete_config(
     settings["figures"] = settings["figures"] | {"reliability_models": []}
     settings["save_pairs"] = []
     settings["replication"] = settings["replication"] | {"fit_without": []}
+    settings["followups"] = settings["followups"] | NO_FOLLOWUPS
     return _merged(settings, given)
 
 

@@ -11,6 +11,8 @@ from matcheval.catalogue import Model, read_catalogue
 from matcheval.config import check_config, complete_config
 from matcheval.dataset_specs import SAMPLED_KIND, DatasetSpec
 from matcheval.errors import InputError
+from matcheval.followups.settings import FollowUps
+from matcheval.followups_checks import check_followups
 from matcheval.replication.settings import ReplicationSettings
 from matcheval.sampling.settings import PoolSettings
 from matcheval.sampling_checks import check_sampling
@@ -60,6 +62,8 @@ class Study:
     reliability_bins : int
     replication : ReplicationSettings
         Of the replication tables.
+    followups : FollowUps
+        Which follow-ups are made.
     """
 
     name: str
@@ -79,6 +83,7 @@ class Study:
     save_pairs: tuple[str, ...]
     reliability_bins: int
     replication: ReplicationSettings
+    followups: FollowUps
 
     @property
     def matched_pairs(self) -> list[str]:
@@ -160,6 +165,15 @@ class Study:
         """Size and time of the user's own files that a dataset's accuracies are counted from."""
         return [] if self.datasets[dataset].has_images else _states(self.accuracy_files(dataset))
 
+    def sets_of_pair(self, pair: str) -> dict[str, str]:
+        """Names of a pair's sets, by origin."""
+        return {o: getattr(self.pairs[pair], o) for o in ("original", "replication")}
+
+    def followup_files_state(self, key: str, name: str) -> list[tuple[int, int]]:
+        """Size and time of the user's own file of a follow-up of a dataset or pair."""
+        file = self.followups.own_files[key].get(name)
+        return [] if file is None else _states([file])
+
     def inference_files(self, dataset: str, model: str) -> list[str]:
         """All that is wanted of a model's inference on a dataset: predictions, and what else."""
         predictions = self.predictions_file(dataset, model)
@@ -240,9 +254,11 @@ def load_study(
         save_pairs=tuple(config["save_pairs"]),
         reliability_bins=int(figures["reliability_bins"]),
         replication=ReplicationSettings.from_mapping(config["replication"]),
+        followups=FollowUps.from_mapping(config["followups"]),
     )
     check_study(study)
     check_sampling(study)
+    check_followups(study)
     return study
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
-from matcheval.figures.style import new_figure, set_note, style
+from matcheval.figures.style import COLUMN_WIDTH, new_figure, set_note, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +70,8 @@ def plot_contact_sheet(
     with style():
         height = _CELL + _CAPTION * lines
         figure = new_figure(
-            max(n_columns * (_CELL + 0.05), 2.0), len(rows) * height + _TITLE + 0.2 * bool(note)
+            max(n_columns * (_CELL + 0.05), COLUMN_WIDTH),
+            len(rows) * height + _TITLE + 0.2 * bool(note),
         )
         grid = figure.subplots(len(rows), n_columns, squeeze=False)
         for axes_row, row in zip(grid, rows, strict=True):

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from matcheval.errors import InputError
+from matcheval.followups.counting import accuracy_columns
 from matcheval.neighbours.schemas import DUPLICATE_ACCURACIES
-from matcheval.statistics.intervals import clopper_pearson
 
 
 def accuracy_without_duplicates(
@@ -93,21 +93,7 @@ def duplicate_accuracies(
         parts["rest"] = is_right[~is_duplicate]
         row: dict[str, Any] = {"model": model, "dataset": dataset, "confidence": confidence}
         for part, values in parts.items():
-            row |= _accuracy(part, int(values.sum()), len(values), confidence)
+            row |= accuracy_columns(part, values, confidence)
         row["change"] = row["accuracy_rest"] - row["accuracy_all"]
         rows.append(row)
     return pd.DataFrame(rows, columns=DUPLICATE_ACCURACIES.names)
-
-
-def _accuracy(part: str, correct: int, n: int, confidence: float) -> dict[str, Any]:
-    low = high = accuracy = float("nan")
-    if n:
-        interval = clopper_pearson(correct, n, confidence)
-        low, high, accuracy = float(interval.low), float(interval.high), correct / n
-    return {
-        f"n_{part}": n,
-        f"n_correct_{part}": correct,
-        f"accuracy_{part}": accuracy,
-        f"accuracy_{part}_low": low,
-        f"accuracy_{part}_high": high,
-    }
