@@ -5,6 +5,7 @@
 #   snakemake --cores all predictions | matched | tables | figures    up to a stage
 #   snakemake --cores all replication                       intervals, ranks and fits over the models
 #   snakemake --cores all experiments                       follow-up analyses that train further models
+#   snakemake --cores all followups                         the follow-ups that the study asks for
 #
 # Stages are files in rules/, logic is the library in workflow_scripts/matcheval/.
 from snakemake.utils import min_version
@@ -17,6 +18,7 @@ report: "rules/captions/study.rst"
 
 include: "rules/common.smk"
 include: "rules/datasets.smk"
+include: "rules/sampling.smk"
 include: "rules/training.smk"
 include: "rules/pixels.smk"
 include: "rules/inference.smk"
@@ -25,6 +27,7 @@ include: "rules/tables.smk"
 include: "rules/figures.smk"
 include: "rules/replication.smk"
 include: "rules/experiments.smk"
+include: "rules/followups.smk"
 
 
 localrules:
@@ -35,6 +38,7 @@ localrules:
     figures,
     replication,
     experiments,
+    followups,
 
 
 # Predictions and matched runs are asked for by name, so that one that was deleted is made again.
@@ -47,6 +51,7 @@ rule all:
         rules.figures.input,
         rules.replication.input,
         rules.experiments.input,
+        rules.followups.input,
 
 
 include: "rules/checks.smk"

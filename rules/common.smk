@@ -35,11 +35,18 @@ STUDY_MIRROR = config.get("mirror") or ""
 OWN = f"{STUDY.results}/{STUDY.name}"
 
 
+def one_of(names):
+    """A pattern of these names and nothing else; without names, of nothing at all."""
+    return "|".join(map(re.escape, sorted(names))) or "(?!)"
+
+
 wildcard_constraints:
     dataset="|".join(map(re.escape, [*STUDY.datasets, *STUDY.derivations])),
     model="|".join(map(re.escape, STUDY.runnable)),
     pair="|".join(map(re.escape, STUDY.pairs)),
     criterion="|".join(STUDY.criteria),
+    pool=one_of(STUDY.pools),
+    reference=one_of(STUDY.datasets),
     batch="[0-9]+",
     top="[0-9]+",
     scale="linear|probit",

@@ -8,7 +8,7 @@ rule prepare_dataset:
     log:
         f"{SHARED}/logs/prepare_dataset/{{dataset}}.log",
     wildcard_constraints:
-        dataset="|".join(map(re.escape, STUDY.datasets)),
+        dataset=one_of(set(STUDY.datasets) - set(STUDY.sampled)),
     conda:
         "../envs/models.yaml"
     resources:

@@ -17,7 +17,7 @@ rule derive_dataset:
     log:
         f"{SHARED}/logs/derive_dataset/{{dataset}}.log",
     wildcard_constraints:
-        dataset="|".join(map(re.escape, STUDY.derivations)) or "none",
+        dataset=one_of(STUDY.derivations),
     conda:
         "../envs/models.yaml"
     resources:
@@ -53,7 +53,7 @@ rule tabulate_experiment:
     log:
         f"{OWN}/logs/tabulate_experiment/{{experiment}}.log",
     wildcard_constraints:
-        experiment="|".join(map(re.escape, STUDY.experiments)) or "none",
+        experiment=one_of(STUDY.experiments),
     conda:
         "../envs/analysis.yaml"
     resources:

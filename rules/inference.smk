@@ -41,7 +41,7 @@ rule download_weights:
     log:
         f"{SHARED}/logs/download_weights/{{weights}}.log",
     wildcard_constraints:
-        weights="|".join(map(re.escape, STUDY.inference_plan.weights_urls)) or "(?!)",
+        weights=one_of(STUDY.inference_plan.weights_urls),
     conda:
         "../envs/models.yaml"
     resources:

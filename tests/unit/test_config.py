@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from matcheval.config import check_config, complete_config, read_yaml
-from matcheval.dataset_specs import SUFFIXES
+from matcheval.dataset_specs import SAMPLED_KIND, SUFFIXES
 from matcheval.datasets import KIND_VERSIONS, KINDS
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
@@ -71,7 +71,7 @@ class TestDefaultStudy:
         schema = json.loads(SCHEMA.read_text())
         config = yaml.safe_load(DEFAULTS.read_text())
         assert set(config) == set(schema["properties"])
-        for section in ("matching", "inference", "figures", "training", "replication"):
+        for section in ("matching", "inference", "figures", "training", "replication", "followups"):
             assert set(config[section]) == set(schema["properties"][section]["properties"])
 
 
@@ -315,7 +315,7 @@ def test_the_default_study_fits_the_schema():
 def test_the_schema_knows_the_librarys_kinds_and_outputs():
     properties = json.loads(SCHEMA.read_text())["properties"]
     kinds = properties["datasets"]["additionalProperties"]["properties"]["kind"]["enum"]
-    assert set(kinds) == {*KINDS, *SUFFIXES}
+    assert set(kinds) == {*KINDS, *SUFFIXES, SAMPLED_KIND}
     assert set(KIND_VERSIONS) == set(KINDS)
     outputs = properties["inference"]["properties"]["outputs"]["items"]["enum"]
     assert {"predictions", *outputs} == set(OUTPUTS)

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from matcheval.replication.accuracies import dataset_accuracies
+from matcheval.replication.difficulty import Difficulty, fitted_difficulty
 from matcheval.replication.fits import fit_replication
 from matcheval.replication.results import average_change, tabulate_replication
 from matcheval.settings import Pair
@@ -144,6 +145,14 @@ def test_the_probit_fit_is_better_over_all_models(imagenet, matched_frequency):
     assert round(fits[Scale.LINEAR]["slope"], 3) == 0.968
     assert round(fits[Scale.LINEAR]["offset"], 2) == -9.46
     assert fits[Scale.PROBIT]["r_squared"] > 0.998 > 0.992 > fits[Scale.LINEAR]["r_squared"]
+
+
+def test_the_difficulty_of_imagenets_replication(imagenet, matched_frequency):
+    """Section 5.3 with difficulties N(0, 1) of the validation set: harder, and more spread."""
+    settings = dataclasses.replace(imagenet.replication, resamples=10)
+    row = fit_replication(matched_frequency, Scale.PROBIT, settings).row
+    found = fitted_difficulty(row["slope"], row["offset"], Difficulty(0, 1))
+    assert (round(found.mu, 4), round(found.sigma, 4)) == (0.4693, 1.0976)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
 from pathlib import Path
+from typing import Any
 
 from matcheval import __version__
 from matcheval.comparisons import Comparison
@@ -13,6 +14,7 @@ from matcheval.doors import run_door
 from matcheval.errors import InputError
 from matcheval.prediction_files import read_predictions
 from matcheval.protocol import comparison_pairs, comparison_runs
+from matcheval.sampling.commands import add_allocate, add_count, add_sample, add_simulate
 from matcheval.schemas import RUNS
 from matcheval.settings import EPSILON, N_SEEDS, NAME, Criterion, Pair, check_epsilon
 from matcheval.tables import check_suffix, write_table
@@ -90,7 +92,25 @@ def _parser() -> argparse.ArgumentParser:
         "--pairs", type=Path, metavar="FILE", help="matched index pairs, as .parquet or .csv"
     )
     match.set_defaults(run=_match)
+    _add_replicate(commands)
     return parser
+
+
+def _add_replicate(commands: Any) -> None:
+    """Add the making of a new test set, in steps."""
+    replicate = commands.add_parser(
+        "replicate", help="make a test set: annotated candidates in, a new set out",
+        description="Make a replication test set (docs/sampling.md). Sets are the folders that the "
+        "workflow makes of datasets.",
+    )  # fmt: skip
+    steps = replicate.add_subparsers(title="steps", required=True)
+    for step, add, what in (
+        ("simulate", add_simulate, "simulate workers' answers, to try things out"),
+        ("count", add_count, "count workers' answers: selection frequencies"),
+        ("sample", add_sample, "sample the new test set"),
+        ("allocate", add_allocate, "divide images among keywords, as CIFAR-10.1 does"),
+    ):
+        add(steps.add_parser(step, help=what, description=f"{what[0].upper()}{what[1:]}."))
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:

@@ -16,9 +16,14 @@ from jsonschema import Draft202012Validator, ValidationError
 from matcheval.errors import InputError
 
 # What a study of one's own inherits from the default study: how, and not what, to compute.
-SETTINGS = ("results", "matching", "inference", "figures", "save_pairs", "replication")
+SETTINGS = ("results", "matching", "inference", "figures", "save_pairs", "replication", "followups")
 # What a study trains on is its own; how is inherited.
 TRAINING_SETS = ("train", "validation")
+# Which follow-ups the default study makes are its own, too.
+NO_FOLLOWUPS: dict[str, Any] = {
+    "searches": [], "near_duplicates": {}, "hard_images": [], "people": {}, "balanced": [],
+    "by_frequency": {},
+}  # fmt: skip
 
 
 def complete_config(
@@ -66,6 +71,7 @@ def complete_config(
     if given.get("training"):
         training = defaults.get("training", {})
         settings["training"] = {k: v for k, v in training.items() if k not in TRAINING_SETS}
+    settings["followups"] = settings["followups"] | NO_FOLLOWUPS
     return _merged(settings, given)
 
 

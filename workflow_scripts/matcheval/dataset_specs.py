@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 PREDICTIONS_KIND = "predictions"
+SAMPLED_KIND = "sampled"  # from a pool of this study
 # Published results: classes without probabilities, or accuracies alone.
 LABELS_KIND = "labels"
 ARCHIVE_KIND = "label_archive"

@@ -1,5 +1,6 @@
 """A study: what is compared, with which models, and where each artifact lies."""
 
+import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -9,16 +10,20 @@ from typing import Any
 
 from matcheval.catalogue import Model, read_catalogue
 from matcheval.config import check_config, complete_config
-from matcheval.dataset_specs import DatasetSpec
+from matcheval.dataset_specs import SAMPLED_KIND, DatasetSpec
 from matcheval.datasets import KIND_VERSIONS
 from matcheval.derivations import Derivation
 from matcheval.errors import InputError
 from matcheval.experiments.designs import Experiment, Trained, design_experiment
+from matcheval.followups.settings import FollowUps
+from matcheval.followups_checks import check_followups
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.inference.planning import InferencePlan, PixelJob
 from matcheval.models.published import describe_published
 from matcheval.models.rows import CALLABLE, PUBLISHED
 from matcheval.replication.settings import ReplicationSettings
+from matcheval.sampling.settings import PoolSettings
+from matcheval.sampling_checks import check_sampling
 from matcheval.settings import Criterion, Pair, check_epsilon
 from matcheval.statistics.lines import MIN_MODELS
 from matcheval.study_checks import check_study
@@ -31,7 +36,9 @@ SHARED_FOLDERS = (
     "downloads",
     "logs",
     "pixels",
+    "pools",
     "predictions",
+    "sampling",
     "weights",
 )
 
@@ -48,6 +55,8 @@ class Study:
         Models by name, in catalogue order.
     datasets, pairs : mapping
         By name.
+    pools : mapping
+        Pools that sampled datasets are taken from, by name.
     training : mapping
         Names of the sets for `train` and `validation`, and how to train (see
         `training.engine.Engine`); empty if nothing is trained.
@@ -69,6 +78,8 @@ class Study:
         Of the replication tables.
     experiments : mapping
         Experiments by name.
+    followups : FollowUps
+        Which follow-ups are made.
     """
 
     name: str
@@ -77,6 +88,7 @@ class Study:
     datasets: Mapping[str, DatasetSpec]
     pairs: Mapping[str, Pair]
     training: Mapping[str, Any]
+    pools: Mapping[str, PoolSettings]
     criteria: tuple[Criterion, ...]
     epsilon: float
     seeds: tuple[int, ...]
@@ -89,6 +101,7 @@ class Study:
     reliability_bins: int
     replication: ReplicationSettings
     experiments: Mapping[str, Experiment]
+    followups: FollowUps
 
     @property
     def derivations(self) -> dict[str, Derivation]:
@@ -167,6 +180,27 @@ class Study:
         pairs = self.pairs.values()
         return sorted({name for pair in pairs for name in (pair.original, pair.replication)})
 
+    @property
+    def sampled(self) -> list[str]:
+        """Names of the datasets that are sampled from a pool."""
+        return [name for name, spec in self.datasets.items() if spec.kind == SAMPLED_KIND]
+
+    def pool_of(self, dataset: str) -> PoolSettings:
+        """The pool that a dataset is sampled from."""
+        return self.pools[self.datasets[dataset].options["pool"]]
+
+    def sampling_json(self, dataset: str) -> str:
+        """Settings of a sampled dataset as JSON, for a command line."""
+        options = self.datasets[dataset].options
+        settings = {k: v for k, v in options.items() if k not in ("pool", "start_from")}
+        return json.dumps(settings, sort_keys=True)
+
+    def pool_files_state(self, pool: str) -> list[tuple[int, int]]:
+        """Size and time of the user's own files about a pool."""
+        settings = self.pools[pool]
+        answers = [] if settings.answers is None else [settings.answers]
+        return _states([*answers, *settings.own_files.values()])
+
     def own_files_state(self, pair: str, models: Iterable[str]) -> list[tuple[int, int]]:
         """Size and time of the user's own prediction files of a pair.
 
@@ -180,6 +214,15 @@ class Study:
     def own_accuracy_files_state(self, dataset: str) -> list[tuple[int, int]]:
         """Size and time of the user's own files that a dataset's accuracies are counted from."""
         return [] if self.datasets[dataset].has_images else _states(self.accuracy_files(dataset))
+
+    def sets_of_pair(self, pair: str) -> dict[str, str]:
+        """Names of a pair's sets, by origin."""
+        return {o: getattr(self.pairs[pair], o) for o in ("original", "replication")}
+
+    def followup_files_state(self, key: str, name: str) -> list[tuple[int, int]]:
+        """Size and time of the user's own file of a follow-up of a dataset or pair."""
+        file = self.followups.own_files[key].get(name)
+        return [] if file is None else _states([file])
 
     def inference_files(self, dataset: str, model: str) -> list[str]:
         """All that is wanted of a model's inference on a dataset: predictions, and what else."""
@@ -281,6 +324,10 @@ def load_study(
             for name, spec in config["datasets"].items()
         },
         pairs={name: Pair(name, **spec) for name, spec in config["pairs"].items()},
+        pools={
+            name: PoolSettings.from_mapping(name, pool)
+            for name, pool in config.get("pools", {}).items()
+        },
         training=config.get("training", {}),
         criteria=tuple(map(Criterion, matching["criteria"])),
         epsilon=check_epsilon(matching["epsilon"]),
@@ -294,8 +341,11 @@ def load_study(
         reliability_bins=int(figures["reliability_bins"]),
         replication=ReplicationSettings.from_mapping(config["replication"]),
         experiments={},
+        followups=FollowUps.from_mapping(config["followups"]),
     )
     check_study(study)
+    check_sampling(study)
+    check_followups(study)
     return replace(study, experiments=_experiments(config.get("experiments", {}), study))
 
 

@@ -1,0 +1,298 @@
+# Follow-ups of a replication that train nothing; each is made for what the study names under it.
+FOLLOWUPS = f"{OWN}/followups"
+FOUND = "{dataset}-in-{reference}"
+
+
+def tables(stem, what):
+    """The files of a table, the readable one in the report."""
+    page = report(
+        f"{FOLLOWUPS}/{stem}.md",
+        category="Follow-ups",
+        caption=f"captions/{what}.rst",
+        labels={"what": what.replace("_", " "), "of": stem.split("/")[-1]},
+    )
+    return [
+        *(f"{FOLLOWUPS}/{stem}.{suffix}" for suffix in ("parquet", "csv", "tex")),
+        page,
+    ]
+
+
+def followup_figures(stem, what):
+    """The files of a figure, in the report."""
+    return report(
+        [f"{OWN}/figures/followups/{stem}.{format}" for format in STUDY.formats],
+        category="Follow-ups",
+        caption=f"captions/{what}.rst",
+        labels={
+            "what": f"{what.replace('_', ' ')} (figure)",
+            "of": stem.split("/")[-1],
+        },
+    )
+
+
+def spec_of(name):
+    """A dataset as a parameter."""
+    return vars(STUDY.datasets[name])
+
+
+def predictions_on(name):
+    """Prediction files of all models on a dataset, if it has such."""
+    return STUDY.accuracy_files(name) if STUDY.datasets[name].has_probabilities else []
+
+
+def own_file_state(key, name):
+    """Size and time of a file of the user's own, and of those with the results of the models."""
+    return [STUDY.followup_files_state(key, name), STUDY.own_accuracy_files_state(name)]
+
+
+rule find_neighbours:
+    input:
+        lambda wildcards: dataset_files(wildcards.dataset),
+        lambda wildcards: dataset_files(wildcards.reference),
+    output:
+        f"{FOLLOWUPS}/near_duplicates/{FOUND}.parquet",
+    log:
+        f"{OWN}/logs/find_neighbours/{FOUND}.log",
+    benchmark:
+        f"{OWN}/benchmarks/find_neighbours/{FOUND}.tsv"
+    conda:
+        "../envs/models.yaml"
+    threads: 2
+    resources:
+        mem_mb=2000,
+        runtime=60,
+    params:
+        queries=f"{SHARED}/datasets/{{dataset}}",
+        references=f"{SHARED}/datasets/{{reference}}",
+        k=STUDY.followups.neighbours,
+        size=STUDY.followups.compare_size,
+        code=code_digest(SCRIPTS / "find_neighbours.py"),
+    message:
+        "Searching {wildcards.reference} for near duplicates of {wildcards.dataset}"
+    script:
+        "../workflow_scripts/find_neighbours.py"
+
+
+rule plot_neighbours:
+    input:
+        lambda wildcards: dataset_files(wildcards.dataset),
+        lambda wildcards: dataset_files(wildcards.reference),
+        table=rules.find_neighbours.output[0],
+    output:
+        followup_figures(f"near_duplicates/{FOUND}", "near_duplicates_sheet"),
+    log:
+        f"{OWN}/logs/plot_neighbours/{FOUND}.log",
+    conda:
+        "../envs/models.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    params:
+        queries=f"{SHARED}/datasets/{{dataset}}",
+        references=f"{SHARED}/datasets/{{reference}}",
+        size=STUDY.followups.compare_size,
+        rows=STUDY.followups.sheet,
+        code=code_digest(SCRIPTS / "plot_neighbours.py"),
+    message:
+        "Drawing near duplicates of {wildcards.dataset} in {wildcards.reference}"
+    script:
+        "../workflow_scripts/plot_neighbours.py"
+
+
+rule tabulate_duplicates:
+    input:
+        lambda wildcards: STUDY.accuracy_files(wildcards.dataset),
+        reviewed=lambda wildcards: STUDY.followups.near_duplicates[wildcards.dataset],
+    output:
+        tables("near_duplicates/{dataset}", "near_duplicates"),
+    log:
+        f"{OWN}/logs/tabulate_duplicates/{{dataset}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        dataset=lambda wildcards: spec_of(wildcards.dataset),
+        models=list(STUDY.models),
+        predictions=lambda wildcards: predictions_on(wildcards.dataset),
+        confidence=STUDY.replication.confidence,
+        own_files=lambda wildcards: own_file_state("near_duplicates", wildcards.dataset),
+        code=code_digest(SCRIPTS / "tabulate_duplicates.py"),
+    message:
+        "Tabulating {wildcards.dataset} with and without near duplicates"
+    script:
+        "../workflow_scripts/tabulate_duplicates.py"
+
+
+rule list_hard_images:
+    input:
+        lambda wildcards: STUDY.accuracy_files(wildcards.dataset),
+    output:
+        tables("hard_images/{dataset}", "hard_images"),
+    log:
+        f"{OWN}/logs/list_hard_images/{{dataset}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        dataset=lambda wildcards: spec_of(wildcards.dataset),
+        models=list(STUDY.models),
+        predictions=lambda wildcards: predictions_on(wildcards.dataset),
+        share=STUDY.followups.hard_share,
+        own_files=lambda wildcards: STUDY.own_accuracy_files_state(wildcards.dataset),
+        code=code_digest(SCRIPTS / "list_hard_images.py"),
+    message:
+        "Listing the hard images of {wildcards.dataset}"
+    script:
+        "../workflow_scripts/list_hard_images.py"
+
+
+rule plot_hard_images:
+    input:
+        lambda wildcards: dataset_files(wildcards.dataset),
+        table=f"{FOLLOWUPS}/hard_images/{{dataset}}.parquet",
+    output:
+        followup_figures("hard_images/{dataset}", "hard_images_sheet"),
+    log:
+        f"{OWN}/logs/plot_hard_images/{{dataset}}.log",
+    conda:
+        "../envs/models.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        folder=f"{SHARED}/datasets/{{dataset}}",
+        size=STUDY.followups.compare_size,
+        sheet=STUDY.followups.sheet,
+        code=code_digest(SCRIPTS / "plot_hard_images.py"),
+    message:
+        "Drawing the hard images of {wildcards.dataset}"
+    script:
+        "../workflow_scripts/plot_hard_images.py"
+
+
+rule tabulate_people:
+    input:
+        lambda wildcards: [
+            file
+            for name in STUDY.sets_of_pair(wildcards.pair).values()
+            for file in STUDY.accuracy_files(name)
+        ],
+        answers=lambda wildcards: STUDY.followups.people[wildcards.pair],
+    output:
+        tables("people/{pair}", "people"),
+    log:
+        f"{OWN}/logs/tabulate_people/{{pair}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        datasets=lambda wildcards: {
+            origin: spec_of(name)
+            for origin, name in STUDY.sets_of_pair(wildcards.pair).items()
+        },
+        models=list(STUDY.models),
+        predictions=lambda wildcards: {
+            origin: predictions_on(name)
+            for origin, name in STUDY.sets_of_pair(wildcards.pair).items()
+        },
+        confidence=STUDY.replication.confidence,
+        own_files=lambda wildcards: [
+            STUDY.followup_files_state("people", wildcards.pair),
+            [
+                STUDY.own_accuracy_files_state(name)
+                for name in STUDY.sets_of_pair(wildcards.pair).values()
+            ],
+        ],
+        code=code_digest(SCRIPTS / "tabulate_people.py"),
+    message:
+        "Tabulating people's answers to {wildcards.pair}"
+    script:
+        "../workflow_scripts/tabulate_people.py"
+
+
+rule tabulate_balanced:
+    input:
+        lambda wildcards: STUDY.accuracy_files(wildcards.dataset),
+    output:
+        tables("balanced/{dataset}", "balanced"),
+    log:
+        f"{OWN}/logs/tabulate_balanced/{{dataset}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        dataset=lambda wildcards: spec_of(wildcards.dataset),
+        models=list(STUDY.models),
+        predictions=lambda wildcards: predictions_on(wildcards.dataset),
+        seed=STUDY.followups.seed,
+        confidence=STUDY.replication.confidence,
+        own_files=lambda wildcards: STUDY.own_accuracy_files_state(wildcards.dataset),
+        code=code_digest(SCRIPTS / "tabulate_balanced.py"),
+    message:
+        "Tabulating balanced classes of {wildcards.dataset}"
+    script:
+        "../workflow_scripts/tabulate_balanced.py"
+
+
+rule tabulate_by_frequency:
+    input:
+        lambda wildcards: STUDY.accuracy_files(wildcards.dataset),
+        frequencies=lambda wildcards: STUDY.followups.by_frequency[wildcards.dataset]
+        or f"{SHARED}/sampling/{wildcards.dataset}/provenance.parquet",
+    output:
+        tables("by_frequency/{dataset}", "by_frequency"),
+        followup_figures("by_frequency/{dataset}", "by_frequency"),
+    log:
+        f"{OWN}/logs/tabulate_by_frequency/{{dataset}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        dataset=lambda wildcards: spec_of(wildcards.dataset),
+        models=list(STUDY.models),
+        predictions=lambda wildcards: predictions_on(wildcards.dataset),
+        confidence=STUDY.replication.confidence,
+        own_files=lambda wildcards: own_file_state("by_frequency", wildcards.dataset),
+        code=code_digest(SCRIPTS / "tabulate_by_frequency.py"),
+    message:
+        "Tabulating {wildcards.dataset} by selection frequency"
+    script:
+        "../workflow_scripts/tabulate_by_frequency.py"
+
+
+rule followups:
+    input:
+        [
+            path
+            for search in STUDY.followups.searches
+            for path in expand(
+                [*rules.find_neighbours.output, *rules.plot_neighbours.output],
+                dataset=search.dataset,
+                reference=search.reference,
+            )
+        ],
+        expand(
+            rules.tabulate_duplicates.output, dataset=STUDY.followups.near_duplicates
+        ),
+        expand(rules.list_hard_images.output, dataset=STUDY.followups.hard_images),
+        expand(
+            rules.plot_hard_images.output,
+            dataset=[
+                name
+                for name in STUDY.followups.hard_images
+                if STUDY.datasets[name].has_images
+            ],
+        ),
+        expand(rules.tabulate_people.output, pair=STUDY.followups.people),
+        expand(rules.tabulate_balanced.output, dataset=STUDY.followups.balanced),
+        expand(rules.tabulate_by_frequency.output, dataset=STUDY.followups.by_frequency),

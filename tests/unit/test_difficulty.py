@@ -1,0 +1,98 @@
+"""The Gaussian model of difficulty: closed forms, simulation, and what fits give back."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import ndtr
+from test_replication import SETTINGS, results
+
+from matcheval.errors import InputError
+from matcheval.replication.difficulty import (
+    Difficulty,
+    expected_accuracy,
+    fitted_difficulty,
+    probit_line,
+    simulate_correct,
+    skills,
+)
+from matcheval.replication.fits import fit_replication
+from matcheval.statistics.lines import fit_line
+from matcheval.statistics.scales import Scale, to_scale
+
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(180)
+sets = st.builds(Difficulty, st.floats(-2, 2), st.floats(0, 3))
+
+
+@given(sets, st.lists(st.floats(-4, 4), min_size=1, max_size=5))
+def test_the_accuracy_is_the_mean_over_difficulties(difficulty, skill):
+    """Against Gauss-Hermite quadrature of Φ(s - τ) over N(μ, σ²)."""
+    tau = difficulty.mu + difficulty.sigma * NODES
+    mean = (ndtr(np.array(skill)[:, None] - tau) * WEIGHTS).sum(axis=1) / WEIGHTS.sum()
+    np.testing.assert_allclose(expected_accuracy(skill, difficulty), mean, atol=1e-8)
+
+
+@given(sets, sets, st.lists(st.floats(0.02, 0.98), min_size=3, max_size=6, unique=True))
+def test_probit_accuracies_lie_on_the_line_and_keep_their_order(original, replication, accuracy):
+    skill = skills(accuracy, original)
+    np.testing.assert_allclose(expected_accuracy(skill, original), accuracy, atol=1e-10)
+    new = expected_accuracy(skill, replication)
+    slope, offset = probit_line(original, replication)
+    np.testing.assert_allclose(
+        to_scale(new, Scale.PROBIT), slope * to_scale(accuracy, Scale.PROBIT) + offset, atol=1e-6
+    )
+    assert (np.argsort(new, kind="stable") == np.argsort(accuracy, kind="stable")).all()
+    again = fitted_difficulty(slope, offset, original)
+    assert (again.mu, again.sigma) == pytest.approx(
+        (replication.mu, replication.sigma), rel=1e-4, abs=1e-4
+    )
+
+
+def test_equal_sets_give_the_identity():
+    assert probit_line(Difficulty(0.3, 1.2), Difficulty(0.3, 1.2)) == (1, 0)
+
+
+def test_lines_that_no_difficulty_gives():
+    with pytest.raises(InputError, match=r"slope of 1.6 with σ = 1 .* above 1.25"):
+        fitted_difficulty(1.6, -0.5, Difficulty(0, 1))
+    with pytest.raises(InputError, match="slope of -1"):
+        fitted_difficulty(-1, 0, Difficulty(0, 1))
+    assert fitted_difficulty(1.6, -0.5, Difficulty(0, 1.25)).sigma == pytest.approx(
+        0.0312, abs=1e-3
+    )
+
+
+def test_the_line_is_recovered_from_simulated_sets():
+    """200,000 images of each set: slope and offset to 0.01, and a probit fit nearer to a line."""
+    rng = np.random.default_rng(0)
+    original, replication, n = Difficulty(0, 1), Difficulty(0.47, 1.3), 200_000
+    skill = np.linspace(-1, 2.5, 12)
+    correct = [
+        simulate_correct(skill, difficulty, n, rng) for difficulty in (original, replication)
+    ]
+    names = [f"m{i:02}" for i in range(12)]
+    table = results(*(dict(zip(names, c.tolist(), strict=True)) for c in correct), n, n)
+    fits = {scale: fit_replication(table, scale, SETTINGS).row for scale in Scale}
+    slope, offset = probit_line(original, replication)
+    assert fits[Scale.PROBIT]["slope"] == pytest.approx(slope, abs=0.01)
+    assert fits[Scale.PROBIT]["offset"] == pytest.approx(offset, abs=0.01)
+    assert fits[Scale.PROBIT]["r_squared"] > 0.9999 > fits[Scale.LINEAR]["r_squared"]
+    found = fitted_difficulty(fits[Scale.PROBIT]["slope"], fits[Scale.PROBIT]["offset"], original)
+    assert (found.mu, found.sigma) == pytest.approx((0.47, 1.3), abs=0.03)
+    # Datapoints are shared by the models, so that accuracies deviate together and not beyond
+    # what n allows.
+    expected = expected_accuracy(skill, original)
+    spread = np.sqrt(expected * (1 - expected) / n)
+    assert (np.abs(correct[0] / n - expected) < 4.5 * spread).all()
+
+
+def test_other_distributions_of_difficulty_are_nearly_linear_too():
+    """Logistic difficulties: the probit scale is still much nearer to a line."""
+    rng = np.random.default_rng(1)
+    skill = np.linspace(-1, 3, 15)
+    accuracies = [
+        ndtr(skill[:, None] - rng.logistic(mu, scale, 100_000)).mean(axis=1)
+        for mu, scale in ((0, 0.6), (0.5, 0.6))
+    ]
+    r_squared = {s: fit_line(*(to_scale(a, s) for a in accuracies)).r_squared for s in Scale}
+    assert r_squared[Scale.PROBIT] > 0.999 > r_squared[Scale.LINEAR]

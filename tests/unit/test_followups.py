@@ -1,0 +1,270 @@
+"""Follow-ups that train nothing: hard images, people, balanced classes, selection frequency."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from drawings import draw
+from matcheval.dataset_specs import DatasetSpec
+from matcheval.errors import InputError
+from matcheval.figures.by_frequency import plot_by_frequency
+from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
+from matcheval.figures.hard_images import plot_hard_images
+from matcheval.figures.neighbours import most_alike, plot_neighbours
+from matcheval.followups.balanced import balanced_accuracies, balanced_rows
+from matcheval.followups.by_frequency import accuracies_by_frequency, read_counts
+from matcheval.followups.hard_images import hard_images
+from matcheval.followups.people import people_accuracies, read_people
+from matcheval.followups.schemas import BALANCED, BY_FREQUENCY, HARD_IMAGES, PEOPLE
+from matcheval.followups.tables import (
+    balanced_columns,
+    duplicates_columns,
+    frequency_columns,
+    hard_columns,
+    people_columns,
+)
+from matcheval.neighbours.accounting import duplicate_accuracies
+from matcheval.neighbours.pixels import LabelledPixels
+from matcheval.neighbours.reviewed import read_reviewed
+from matcheval.neighbours.search import find_neighbours
+from matcheval.replication.correctness import Correctness, dataset_correctness
+from matcheval.replication.rendering import write_readable
+from published import DATA, needs_data, study
+
+
+def known(rows, labels=None):
+    """What models get right, a row of 0 and 1 per model."""
+    right = np.array([[c == "1" for c in row] for row in rows])
+    n = right.shape[1]
+    labels = np.zeros(n, np.int64) if labels is None else np.asarray(labels, np.int64)
+    names = tuple(f"m{i}" for i in range(len(rows)))
+    return Correctness(names, np.arange(n, dtype=np.int64), labels, right)
+
+
+def images(n, seed=0, name="set"):
+    rng = np.random.default_rng(seed)
+    pixels = rng.integers(0, 17, (n, 8, 8, 1)).astype(np.uint8)
+    return LabelledPixels(
+        name, pixels, np.arange(n, dtype=np.int16) % 3, tuple(f"{name}/{i}" for i in range(n)),
+        ("ape", "bee", "cow"), 16, f"{seed}",
+    )  # fmt: skip
+
+
+def test_hard_images_come_with_their_ties():
+    models = known(["1011010100", "1011000100", "1011010000"])
+    table = hard_images(models, "set", 0.1)
+    assert table["index"].tolist() == [1, 4, 6, 8, 9]  # right of none: all, though one would do
+    table = hard_images(models, "set", 0.6)
+    assert table["index"].tolist() == [1, 4, 6, 8, 9, 5, 7]
+    assert table.n_right.tolist() == [0] * 5 + [2] * 2
+    assert [c.cells for c in hard_columns(table)] == [["0", "2"], ["5", "2"], ["5", "7"]]
+    with pytest.raises(InputError, match="hard_share"):
+        hard_images(models, "set", 0)
+
+
+def test_balanced_subsets_are_exactly_balanced():
+    labels = np.array([0] * 5 + [1] * 9 + [3] * 7)
+    rows = balanced_rows(labels, 0)
+    assert np.bincount(labels[rows]).tolist() == [5, 5, 0, 5]
+    assert (np.diff(rows) > 0).all()
+    assert rows.tolist() == balanced_rows(labels, 0).tolist() != balanced_rows(labels, 1).tolist()
+    counts = np.zeros(21)
+    for seed in range(2000):
+        counts[balanced_rows(labels, seed)] += 1
+    assert counts[:5].min() == 2000
+    np.testing.assert_allclose(counts[5:14] / 2000, 5 / 9, atol=0.05)
+    table = balanced_accuracies(known(["1" * 5 + "0" * 9 + "1" * 7], labels), "set", seed=3)
+    row = table.iloc[0]
+    assert (row.accuracy_by_class, row.accuracy_balanced) == (2 / 3, 2 / 3)
+    assert row.accuracy_all == 12 / 21
+    assert (row.per_class, row.n_balanced) == (5, 15)
+
+
+def test_accuracy_by_frequency_by_hand():
+    counts = pd.DataFrame({
+        "index": [0, 1, 2, 3, 5], "n_answers": [10, 10, 5, 0, 10], "n_selected": [10, 2, 3, 0, 7],
+    })  # fmt: skip
+    table = accuracies_by_frequency(known(["110001", "011111"]), "set", counts)
+    first = table[table.model == "m0"]
+    assert first.n_bin.tolist() == [0, 1, 0, 2, 1]  # 3 of 5 and 7 of 10 are in [0.6, 0.8)
+    assert first.n_correct_bin.tolist() == [0, 1, 0, 1, 1]
+    assert np.isnan(first.accuracy_bin.iloc[0])
+    draw(plot_by_frequency(table))
+    assert len(frequency_columns(table)) == 6
+    with pytest.raises(InputError, match="1 of them are no datapoints, such as 5"):
+        accuracies_by_frequency(known(["10101"]), "set", counts)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("index,n_answers\n0,1\n", "no column n_selected"),
+        ("index,n_answers,n_selected\n0,1,2\n", "2 of 1 selected"),
+        ("index,n_answers,n_selected\n0,1,1\n0,2,1\n", "twice"),
+        ("index,n_answers,n_selected\n0,1,0.5\n", "whole numbers"),
+    ],
+)
+def test_bad_counts_are_refused(tmp_path, text, message):
+    path = tmp_path / "counts.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_counts(path)
+
+
+def test_peoples_accuracies_by_hand(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text(
+        "participant,set,index,answer\n"
+        "ann,original,0,1\nann,original,2,0\nann,replication,1,1\n"
+        "bob,original,0,1\nbob,original,2,2\n"
+    )
+    sets = {
+        "original": known(["101", "100"], [1, 0, 2]), "replication": known(["01", "11"], [0, 1]),
+    }  # fmt: skip
+    table = people_accuracies(read_people(path), sets, "pair")
+    assert table.participant.tolist() == ["bob", "ann"]
+    ann = table.iloc[1]
+    assert (ann.n_original, ann.n_correct_original, ann.accuracy_original) == (2, 1, 0.5)
+    assert (ann.models_original, ann.models_replication) == (0.75, 1.0)
+    assert ann.gap == -0.5
+    assert np.isnan(table.iloc[0].gap)  # bob saw no images of the new set
+    cells = {column.head: column.cells for column in people_columns(table)}
+    assert cells["Gap"] == ["–", "−50.0"]
+    path.write_text("participant,set,index,answer\nann,original,0,1\nann,original,0,2\n")
+    with pytest.raises(InputError, match="'ann' answered twice to image 0 of the original"):
+        read_people(path)
+    path.write_text("participant,set,index,answer\nann,new,0,1\n")
+    with pytest.raises(InputError, match="'new' is none of"):
+        read_people(path)
+    path.write_text("participant,set,index,answer\nann,original,7,1\n")
+    with pytest.raises(InputError, match="no datapoints, such as 7"):
+        people_accuracies(read_people(path), sets, "pair")
+
+
+def test_neighbours_table_and_sheet(tmp_path):
+    queries, references = images(6, 1, "test"), images(40, 2, "train")
+    references.pixels[7] = queries.pixels[4]
+    table = find_neighbours(queries, references, 5)
+    frame = table.to_pandas()
+    assert len(frame) == 30
+    copy = frame[frame["query"] == 4].iloc[0]
+    assert (copy.reference, copy.distance, copy.ssim_rank) == (7, 0, 1)
+    assert copy.ssim == pytest.approx(1)
+    assert (copy.query_name, copy.reference_name) == ("test/4", "train/7")
+    assert (copy.query_class, copy.reference_class) == ("bee", "bee")
+    for _, of_query in frame.groupby("query"):
+        assert (np.diff(of_query.distance) >= 0).all()
+        by_ssim = of_query.sort_values("ssim_rank").ssim
+        assert (np.diff(by_ssim) <= 0).all()
+    assert most_alike(frame, 3)[0] == 4
+    figure = plot_neighbours(frame, queries, references, rows=3)
+    draw(figure)
+    assert len(figure.axes) == 18
+    assert figure.axes[0].get_title() == "4\nbee"
+    assert figure.axes[1].get_title() == "7: 0 · 1.00\nbee"
+    within = find_neighbours(references, references, 1).to_pandas()
+    assert (within["query"] != within["reference"]).all()
+    with pytest.raises(InputError, match="pixels to 16 are not compared with pixels to 255"):
+        find_neighbours(queries, LabelledPixels(**{**vars(references), "max_value": 255}), 1)
+    assert most_alike(find_neighbours(queries, references, 2, ssim=False).to_pandas(), 2)[0] == 4
+
+
+def test_the_sheet_of_hard_images_shows_them_in_order():
+    table = hard_images(known(["110010", "110110"]), "set", 0.5)
+    figure = plot_hard_images(table, images(6), most=2)
+    draw(figure)
+    assert [axes.get_title() for axes in figure.axes] == ["2: ape\n0 of 2", "5: ape\n0 of 2"]
+    with pytest.raises(InputError, match="no images"):
+        plot_contact_sheet([], 16, "none")
+    colour = Picture(np.zeros((4, 4, 3), np.uint8), "c")
+    draw(plot_contact_sheet([[colour], [colour, colour]], 255, "a title", "a note"))
+
+
+def test_reviewed_duplicates_and_every_table_is_written(tmp_path):
+    path = tmp_path / "reviewed.csv"
+    path.write_text("index,note\n3,same car\n0,\n")
+    assert read_reviewed(path) == [3, 0]
+    path.write_text("image\n3\n")
+    with pytest.raises(InputError, match="no column index"):
+        read_reviewed(path)
+    models = known(["110010", "110110"])
+    right = dict(zip(models.models, models.right, strict=True))
+    duplicates = duplicate_accuracies(right, [3, 0], "set")
+    heads = [column.head for column in duplicates_columns(duplicates)]
+    assert heads[1:4] == ["All 6 (%) [95 % CI]", "2 duplicates (%)", "Other 4 (%)"]
+    for table, schema, columns in (
+        (hard_images(models, "set"), HARD_IMAGES, hard_columns),
+        (balanced_accuracies(models, "set"), BALANCED, balanced_columns),
+    ):
+        paths = [tmp_path / f"{schema.name}.{suffix}" for suffix in ("parquet", "csv", "md", "tex")]
+        write_readable(table, schema, columns, paths)
+        assert all(path.stat().st_size for path in paths)
+    assert set(PEOPLE.names) & set(BY_FREQUENCY.names) == {"confidence"}
+
+
+def test_correctness_is_that_of_the_counts(tmp_path):
+    labels = np.array([0, 1, 2, 1])
+    classes = {"a": [[0, 1], [1, 0], [0, 2], [1, 2]], "b": [[1, 0], [0, 1], [0, 2], [2, 1]]}
+    np.save(tmp_path / "labels.npy", labels)
+    for model, rows in classes.items():
+        np.save(tmp_path / f"{model}.npy", rows)
+    options = {"files": f"{tmp_path}/{{model}}.npy", "labels": f"{tmp_path}/labels.npy"}
+    found = dataset_correctness(DatasetSpec("d", "labels", options), ["a", "b"])
+    assert found.right.tolist() == [[True, True, False, True], [False] * 4]
+    options["reversed"] = ["b"]
+    found = dataset_correctness(DatasetSpec("d", "labels", options), ["a", "b"])
+    assert found.right[1].tolist() == [True, True, True, True]
+    with pytest.raises(InputError, match="accuracies only"):
+        dataset_correctness(DatasetSpec("d", "accuracies", {}), ["a"])
+
+
+# Published predictions -------------------------------------------------------
+
+
+@needs_data
+def test_hard_images_of_the_published_models():
+    """The paper, with more models than are public: 500 images of CIFAR-10 and 115 of CIFAR-10.1."""
+    cifar = study("recht-cifar10")
+    every = list(cifar.models)
+    without = [model for model in every if model != "alexnet_tf_ben"]
+    original, new = (
+        cifar.datasets[getattr(cifar.pairs["v4"], o)] for o in ("original", "replication")
+    )
+    counts = {
+        spec.name: [
+            len(hard_images(dataset_correctness(spec, models), spec.name))
+            for models in (every, without)
+        ]
+        for spec in (original, new)
+    }
+    assert counts == {original.name: [533, 551], new.name: [106, 108]}
+
+
+@needs_data
+def test_classes_reweighted_in_the_published_set():
+    """CIFAR-10.1 v4 with equal weights of the classes: 0.20 points more, mean of 30 models."""
+    cifar = study("recht-cifar10")
+    spec = cifar.datasets[cifar.pairs["v4"].replication]
+    table = balanced_accuracies(dataset_correctness(spec, list(cifar.models)), spec.name)
+    assert table.per_class.tolist() == [161] * 30
+    assert round(100 * (table.accuracy_by_class - table.accuracy_all).mean(), 2) == 0.20
+
+
+@needs_data
+def test_accuracy_rises_with_the_agreement_of_annotators():
+    """A stand-in for selection frequencies, which were not published: 6,761 ambiguous images."""
+    agreement = pd.read_parquet(DATA / "optional" / "imagenet_classify_agreement.parquet")
+    imagenet = study("recht-imagenet")
+    pair = imagenet.pairs["matched-frequency"]
+    networks = [m for m in imagenet.models if m not in imagenet.replication.fit_without]
+    right = dataset_correctness(imagenet.datasets[pair.original], networks)
+    with np.load(DATA / "imagenetv2_top1.npz") as archive:
+        row = {int(number): i for i, number in enumerate(archive["val_ids"])}
+    numbers = agreement.image.str.extract(r"val_(\d+)")[0].astype(int)
+    counts = pd.DataFrame({
+        "index": numbers.map(row), "n_answers": agreement.n_annot,
+        "n_selected": (agreement.sel_freq * agreement.n_annot).round().astype(int),
+    })  # fmt: skip
+    table = accuracies_by_frequency(right, pair.original, counts)
+    mean = 100 * table.groupby("bin").accuracy_bin.mean()
+    assert mean.round(1).tolist() == [39.1, 61.6, 69.3, 73.5, 78.6]

@@ -1,0 +1,289 @@
+"""Whole test sets from real images: digits, planted copies, files and the command line."""
+
+import json
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from matcheval.cli import main
+from matcheval.datasets import build_dataset
+from matcheval.datasets.dataset import EncodedImages, make_dataset
+from matcheval.datasets.folders import read_dataset, write_dataset
+from matcheval.datasets.subsets import take_images
+from matcheval.errors import InputError
+from matcheval.neighbours.distances import pairs_within
+from matcheval.sampling.files import read_keywords, read_near_duplicates
+from matcheval.sampling.making import Annotations, make_test_set
+from matcheval.sampling.schemas import ANSWERS, EXCLUDED, FREQUENCIES, PROVENANCE
+from matcheval.sampling.settings import SamplingSettings
+from matcheval.sampling.simulation import (
+    class_centres,
+    lay_out_tasks,
+    likeness_probabilities,
+    simulate_answers,
+)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return {
+        part: build_dataset(part, "digits", {"part": part})
+        for part in ("train", "known", "new-writers")
+    }
+
+
+@pytest.fixture(scope="module")
+def folders(digits, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sets")
+    for name, dataset in digits.items():
+        write_dataset(dataset, folder / name)
+    return folder
+
+
+def planted_pool(digits, n_copies=30):
+    """The new writers, and nearly the same images again; some of them are of the training set."""
+    pool, train = digits["new-writers"], digits["train"]
+    rng = np.random.default_rng(3)
+    twins, seen = rng.permutation(len(pool))[:n_copies], rng.permutation(len(train))[:n_copies]
+    images = np.concatenate([pool.images, pool.images[twins], train.images[seen]])
+    images[len(pool) :, 0, 0, 0] = 1  # nearly: the corner is always 0
+    names = [*pool.names, *(f"twin/{i}" for i in twins), *(f"seen/{i}" for i in seen)]
+    labels = np.concatenate([pool.labels, pool.labels[twins], train.labels[seen]])
+    return make_dataset(
+        "pool", images, labels, classes=pool.classes, max_value=16, source="planted", names=names
+    )
+
+
+@pytest.mark.parametrize("near", [{"max_distance": 1.5}, {"min_ssim": 0.995, "neighbours": 3}])
+def test_planted_copies_never_stay(digits, near):
+    pool = planted_pool(digits)
+    settings = SamplingSettings.from_mapping(
+        {"strategy": "top_images", "per_class": 40, "min_answers": 0, **near}
+    )
+    made = make_test_set(
+        "new", pool, digits["known"], settings,
+        Annotations(frequencies=FREQUENCIES.from_records([]).to_pandas()),
+        against=[digits["train"]],
+    )  # fmt: skip
+    chosen = set(made.dataset.names)
+    assert not any(name.startswith("seen/") for name in chosen)
+    reasons = made.excluded.set_index("image")
+    for name in (name for name in pool.names if name.startswith("twin/")):
+        of = pool.names[int(name.removeprefix("twin/"))]
+        assert len({name, of} & chosen) <= 1
+    assert set(reasons.reason) == {"near_duplicate"}
+    assert reasons.detail.str.startswith(("train/", "pool/", "known/")).all()
+    assert len(made.sampled.rounds) > 1
+    # By an independent count: nothing is near another image, nor near one of the training set.
+    if "max_distance" in near:
+        images = made.dataset.pixels
+        pairs = pairs_within(images, images, 1.5)
+        assert all(i == j for i, j, _ in pairs)
+        assert not pairs_within(images, digits["train"].pixels, 1.5)
+    assert Counter(made.dataset.labels.tolist()) == dict.fromkeys(range(10), 40)
+
+
+def test_the_set_is_of_the_pools_images_with_their_provenance(digits):
+    pool = digits["new-writers"]
+    keywords = {
+        "pool": {name: "even" if i % 2 else "odd" for i, name in enumerate(pool.names)},
+        "original": {n: "odd" if i % 4 else "even" for i, n in enumerate(digits["known"].names)},
+    }
+    settings = SamplingSettings.from_mapping(
+        {"strategy": "keywords", "per_class": 12, "min_answers": 0, "seed": 4}
+    )
+    blacklist = list(pool.names[:20])
+    made = make_test_set(
+        "new", pool, digits["known"], settings,
+        Annotations(keywords=keywords, blacklist=blacklist),
+    )  # fmt: skip
+    table = made.provenance
+    assert table["index"].tolist() == list(range(120))
+    for row in table.itertuples():
+        assert pool.names[row.pool_index] == row.image == made.dataset.names[row.Index]
+        np.testing.assert_array_equal(made.dataset.pixels[row.Index], pool.pixels[row.pool_index])
+    assert not set(table.image) & set(blacklist)
+    assert made.excluded.image.tolist() == sorted(blacklist, key=list(made.excluded.image).index)
+    # Three quarters of the original are odd, up to rounding in each class.
+    is_odd = np.arange(len(digits["known"])) % 4 != 0
+    for label in range(10):
+        share = is_odd[digits["known"].labels == label].mean()
+        n_odd = (table[table["class"] == str(label)].stratum == "odd").sum()
+        assert abs(n_odd - 12 * share) < 1
+    # The order is random: a part of the set has all classes.
+    assert len(set(made.dataset.labels[:60].tolist())) == 10
+    made_from = made.dataset.provenance
+    assert made_from["settings"]["strategy"] == "keywords"
+    assert made_from["pool"] == {"name": "new-writers", "sha256": pool.sha256}
+    with pytest.raises(InputError, match="1 keywords of images that 'new-writers' has not"):
+        make_test_set(
+            "new", pool, digits["known"], settings,
+            Annotations(keywords={"pool": {"nope": "odd"}, "original": {}}),
+        )  # fmt: skip
+
+
+def test_unequal_label_spaces_are_refused(digits):
+    known = digits["known"]
+    other = make_dataset(
+        "letters", known.images, known.labels, classes=(*"012345678", "l"), max_value=16, source=""
+    )
+    settings = SamplingSettings.from_mapping({"strategy": "top_images", "per_class": 1})
+    with pytest.raises(InputError, match=r"classes \['9', 'l'\] differ"):
+        make_test_set("new", digits["new-writers"], other, settings, Annotations())
+
+
+def test_subsets_of_image_files_keep_their_bytes():
+    files = [b"first", b"2nd", b"third file"]
+    data = np.frombuffer(b"".join(files), np.uint8)
+    whole = make_dataset(
+        "f", EncodedImages(data, np.array([0, 5, 8])), np.array([0, 1, 0]),
+        classes=("a", "b"), max_value=255, source="", names=list("xyz"),
+    )  # fmt: skip
+    part = take_images(whole, [2, 0], name="part", source="s")
+    assert [bytes(part.images.encoded(i)) for i in range(2)] == [files[2], files[0]]
+    assert (part.names, part.labels.tolist()) == (("z", "x"), [0, 0])
+    with pytest.raises(InputError):
+        take_images(whole, [0, 0], name="twice", source="")
+
+
+def test_tasks_have_controls_and_show_every_candidate_once():
+    pool = {"a": [f"p{i}" for i in range(100)], "b": ["q"]}
+    original = {"a": [f"o{i}" for i in range(7)], "b": ["r", "s", "t", "u"]}
+    shown = lay_out_tasks(pool, original, np.random.default_rng(0), positive_rounds=2)
+    assert not shown.duplicated(["task", "origin", "image", "class"]).any()
+    candidates = shown[shown.origin == "pool"]
+    assert sorted(candidates.image) == sorted([*pool["a"], "q"])
+    class_of = {name: group for group, names in original.items() for name in names}
+    controls = shown[shown.origin == "original"]
+    is_positive = controls.image.map(class_of) == controls["class"]
+    assert (controls[is_positive].image.value_counts() == 2).all()
+    assert (controls[~is_positive].groupby("task").size() == 3).all()
+    assert candidates.groupby("task").size().max() == 42
+    with pytest.raises(InputError, match="one of pool and original"):
+        lay_out_tasks(pool, {"a": ["o"]}, np.random.default_rng(0))
+
+
+def test_simulated_workers_are_different_ones_and_follow_the_probabilities():
+    shown = pd.DataFrame({
+        "task": ["t", "t", "u"], "origin": "pool", "image": ["x", "y", "x"], "class": "a",
+    })  # fmt: skip
+    answers = simulate_answers(
+        shown, [0, 1, 0.5], np.random.default_rng(0), assignments=400, workers=500
+    )
+    assert answers.columns.tolist() == ANSWERS.names
+    groups = answers.groupby(["task", "image"])
+    assert (groups.worker.nunique() == 400).all()
+    share = groups.selected.mean()
+    assert share["t", "x"] == 0
+    assert share["t", "y"] == 1
+    assert share["u", "x"] == pytest.approx(0.5, abs=0.1)
+    with pytest.raises(InputError, match="10 assignments of a task, 5 workers"):
+        simulate_answers(shown, [0, 1, 0], np.random.default_rng(0), workers=5)
+    with pytest.raises(InputError, match="probability"):
+        simulate_answers(shown, [0, 1, 2], np.random.default_rng(0))
+
+
+def test_likeness_prefers_what_looks_like_its_class(digits):
+    known = digits["known"]
+    centres = class_centres(known.pixels, known.labels, 10)
+    np.testing.assert_allclose(
+        centres[3], known.pixels[known.labels == 3].reshape(-1, 64).mean(axis=0)
+    )
+    right = likeness_probabilities(known.pixels, known.labels.astype(np.int64), centres)
+    wrong = likeness_probabilities(known.pixels, (known.labels + 1).astype(np.int64) % 10, centres)
+    assert right.mean() > 0.8
+    assert wrong.mean() < 0.15
+    assert 0.1 < (right < 0.7).mean() < 0.4
+
+
+def replicate(*arguments):
+    main(["replicate", *map(str, arguments)])
+
+
+def test_the_steps_by_command_line(folders, tmp_path, capsys):
+    """Simulated answers to a set: strategies are ordered as they should be, files say from what."""
+    sets = ["--candidates", folders / "new-writers", "--original", folders / "known"]
+    replicate("simulate", *sets, "--seed", 1, "--output", tmp_path / "answers.csv")
+    replicate(
+        "count", *sets, "--answers", tmp_path / "answers.csv", "--output", tmp_path / "f.parquet"
+    )
+    frequencies = FREQUENCIES.read(tmp_path / "f.parquet").to_pandas()
+    assert len(frequencies[frequencies.origin == "pool"]) == 497
+    means = {}
+    for strategy in ("matched_frequency", "threshold", "top_images"):
+        replicate(
+            "sample", *sets, "--name", strategy, "--frequencies", tmp_path / "f.parquet",
+            "--against", folders / "train", "--strategy", strategy, "--per-class", 12,
+            "--fill-upward", "--max-distance", 5, "--output", tmp_path / strategy,
+            "--class-threshold", "8=0.4", "--class-threshold", "1=0.4", "--seed", 2,
+        )  # fmt: skip
+        table = PROVENANCE.read(tmp_path / f"{strategy}.provenance.parquet").to_pandas()
+        dataset = read_dataset(tmp_path / strategy)
+        assert dataset.names == tuple(table.image)
+        assert EXCLUDED.read(tmp_path / f"{strategy}.excluded.parquet").num_rows >= 0
+        means[strategy] = table.frequency.mean()
+    own = frequencies[(frequencies.origin == "original") & (frequencies.frequency > 0)]
+    classes = {name: str(i) for name, i in zip(
+        read_dataset(folders / "known").names, read_dataset(folders / "known").labels, strict=True
+    )}  # fmt: skip
+    own = own[own.image.map(classes) == own["class"]]
+    assert means["matched_frequency"] < means["threshold"] < means["top_images"]
+    assert means["matched_frequency"] == pytest.approx(own.frequency.mean(), abs=0.05)
+    again = tmp_path / "threshold.provenance.parquet"
+    replicate(
+        "sample", *sets, "--name", "again", "--frequencies", tmp_path / "f.parquet", "--settings",
+        json.dumps({"strategy": "threshold", "per_class": 12, "thresholds": {"8": 0.4, "1": 0.4}}),
+        "--previous", again, "--output", tmp_path / "again", "--provenance", tmp_path / "p.parquet",
+    )  # fmt: skip
+    assert set(PROVENANCE.read(tmp_path / "p.parquet")["round"].to_pylist()) == {0}
+    with pytest.raises(SystemExit):
+        replicate(
+            "sample", *sets, "--name", "x", "--frequencies", tmp_path / "f.parquet", "--strategy",
+            "threshold", "--per-class", 60, "--output", tmp_path / "x",
+        )  # fmt: skip
+    assert "class '0': " in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
+
+
+def test_bad_tables_and_settings_are_refused(folders, tmp_path, capsys):
+    sets = ["--candidates", folders / "new-writers", "--original", folders / "known"]
+    sample = ["sample", *sets, "--name", "x", "--output", tmp_path / "x"]
+    for arguments, message in (
+        ([], "strategy and per_class missing"),
+        (["--strategy", "threshold", "--per-class", 3], "needs selection frequencies"),
+        (["--strategy", "keywords", "--per-class", 3], "needs keywords"),
+        (["--settings", '{"strategy": "nope", "per_class": 1}'], "nope"),
+        (["--settings", '{"strategy": "threshold", "per_class": 1, "x": 1}'], "x"),
+        (["--strategy", "threshold", "--per-class", 0], "0 images per class"),
+        (["--strategy", "threshold", "--per-class", 1, "--class-threshold", "a=b"], "'a=b'"),
+    ):
+        with pytest.raises(SystemExit):
+            replicate(*sample, *arguments)
+        assert message in capsys.readouterr().err
+    path = tmp_path / "k.csv"
+    path.write_text("origin,image,keyword\npool,a,x\npool,a,y\n")
+    with pytest.raises(InputError, match="row 1: image 'a' has two keywords"):
+        read_keywords(path)
+    path.write_text("origin,image,keyword\nelsewhere,a,x\n")
+    with pytest.raises(InputError, match="neither pool nor original"):
+        read_keywords(path)
+    path.write_text("image,other\na,b\n")
+    with pytest.raises(InputError, match="no column set"):
+        read_near_duplicates(path)
+    path.write_text("image,set,other\na,train,b\n")
+    assert read_near_duplicates(path) == [(("pool", "a"), ("train", "b"))]
+
+
+def test_keywords_are_allocated_by_command_line(tmp_path, capsys):
+    counts = tmp_path / "counts.json"
+    counts.write_text('{"cat": {"tabby": 3, "tom": 1}, "dog": {"pug": 2}}')
+    replicate("allocate", counts, "--per-class", 4, "--output", tmp_path / "out.json")
+    assert json.loads((tmp_path / "out.json").read_text()) == {
+        "cat": {"tabby": 3, "tom": 1}, "dog": {"pug": 4},
+    }  # fmt: skip
+    counts.write_text("[1, 2]")
+    with pytest.raises(SystemExit):
+        replicate("allocate", counts, "--per-class", 4, "--output", tmp_path / "out.json")
+    assert "not readable as JSON" in capsys.readouterr().err

@@ -1,0 +1,118 @@
+"""Follow-ups in the real workflow: on published labels, and a search on digits."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from engine import Workflow
+
+from matcheval.errors import InputError
+from matcheval.study import load_study
+
+MODELS = ("alex", "dense", "res")
+N = 60
+CONFIG = """
+study: after
+models: models.csv
+datasets:
+  old: {kind: labels, files: "old/{model}.json", labels: labels.npy}
+  new: {kind: labels, files: "new/{model}.json", labels: labels.npy}
+  train: {kind: digits, part: train}
+  validation: {kind: digits, part: validation}
+pairs: {both: {original: old, replication: new}}
+replication: {resamples: 100, scales: []}
+figures: {formats: [png]}
+followups:
+  searches: [{of: validation, among: train}]
+  sheet: 3
+  near_duplicates: {old: reviewed.csv}
+  hard_images: [old]
+  people: {both: people.csv}
+  balanced: [new]
+  by_frequency: {old: counts.csv}
+"""
+
+
+@pytest.fixture(scope="module")
+def after(tmp_path_factory):
+    """All follow-ups, made once. Not to be changed."""
+    workflow = Workflow.fresh(tmp_path_factory.mktemp("after") / "tree", small=False)
+    folder, rng = workflow.folder, np.random.default_rng(0)
+    labels = np.arange(N) % 3
+    np.save(folder / "labels.npy", labels)
+    for name in ("old", "new"):
+        (folder / name).mkdir()
+        for model in MODELS:
+            wrong = rng.random(N) < 0.3
+            classes = np.where(wrong, (labels + 1) % 3, labels)
+            (folder / name / f"{model}.json").write_text(json.dumps(classes.tolist()))
+    (folder / "models.csv").write_text(
+        "name,kind\n" + "".join(f"{m},predictions\n" for m in MODELS)
+    )
+    (folder / "reviewed.csv").write_text("index\n3\n4\n5\n")
+    (folder / "people.csv").write_text("participant,set,index,answer\nann,original,3,0\n")
+    (folder / "counts.csv").write_text(
+        "index,n_answers,n_selected\n" + "".join(f"{i},10,{i % 11}\n" for i in range(N))
+    )
+    (folder / "after.yaml").write_text(CONFIG)
+    workflow.run("followups", "--configfile", "after.yaml")
+    return workflow
+
+
+def test_every_follow_up_has_its_files(after):
+    own = after.folder / "results" / "after"
+    tables = {
+        f"{stem}.{suffix}"
+        for stem in (
+            "near_duplicates/old", "hard_images/old", "people/both", "balanced/new",
+            "by_frequency/old",
+        )
+        for suffix in ("parquet", "csv", "md", "tex")
+    }  # fmt: skip
+    search = "near_duplicates/validation-in-train"
+    made = own / "followups"
+    assert {str(p.relative_to(made)) for p in made.rglob("*") if p.is_file()} == tables | {
+        f"{search}.parquet"
+    }
+    figures = own / "figures" / "followups"
+    assert {str(p.relative_to(figures)) for p in figures.rglob("*.png")} == {
+        f"{search}.png", "by_frequency/old.png",
+    }  # fmt: skip
+    duplicates = pd.read_csv(made / "near_duplicates" / "old.csv")
+    assert duplicates.n_duplicates.tolist() == [3, 3, 3]
+    assert len(pd.read_parquet(made / f"{search}.parquet")) == 100 * 10
+    people = pd.read_csv(made / "people" / "both.csv")
+    assert people.accuracy_original.tolist() == [1.0]
+    assert "n = 12 (%)" in (made / "by_frequency" / "old.md").read_text()
+
+
+def test_what_was_reviewed_again_is_tabulated_again(after, tmp_path):
+    workflow = after.copy_to(tmp_path / "tree")
+    (workflow.folder / "reviewed.csv").write_text("index\n3\n")
+    plan = workflow.plan("followups", "--configfile", "after.yaml").jobs
+    assert plan == {"tabulate_duplicates": 1, "followups": 1}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("hard_images: [old]", "hard_images: [older]", "unknown dataset 'older'"),
+        ("hard_images: [old]", "hard_images: [train]", "'train' is in no pair"),
+        ("of: validation", "of: old", "'old' has no images to search"),
+        ("reviewed.csv", "nothing.csv", "no such file: nothing.csv"),
+        ("old: counts.csv", 'old: ""', "'old' was not sampled"),
+        ("both: people.csv", "all: people.csv", "unknown pair 'all'"),
+    ],
+)
+def test_what_cannot_be_made_is_said_before_any_job(after, monkeypatch, old, new, message):
+    text = (after.folder / "after.yaml").read_text()
+    assert old in text
+    monkeypatch.chdir(after.folder)
+    with pytest.raises(InputError, match=message):
+        load_study(
+            yaml.safe_load(text.replace(old, new)),
+            defaults_file=after.folder / "config.yaml",
+            schema_file=after.folder / "rules" / "schemas" / "config.schema.json",
+        )

@@ -1,0 +1,114 @@
+"""Sampling in the real workflow: from a pool and answers to sets that models are run on."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from engine import SMALL_CATALOGUE, Workflow
+
+from matcheval.datasets import build_dataset
+from matcheval.errors import InputError
+from matcheval.study import load_study
+
+CONFIG = """
+study: made
+models: models.csv
+datasets:
+  train: {kind: digits, part: train}
+  validation: {kind: digits, part: validation}
+  known: {kind: digits, part: known}
+  writers: {kind: digits, part: new-writers}
+  best: {kind: sampled, pool: own, strategy: top_images, per_class: 20, max_distance: 6}
+  later:
+    {kind: sampled, pool: own, strategy: threshold, threshold: 0.5, per_class: 20, start_from: best}
+  matched:
+    {kind: sampled, pool: made-up, strategy: matched_frequency, per_class: 10, fill_upward: true}
+pools:
+  own: {candidates: writers, original: known, against: [train], answers: answers.csv}
+  made-up: {candidates: writers, original: known, simulate: {seed: 3}}
+training: {train: train, validation: validation}
+pairs:
+  best: {original: known, replication: best}
+"""
+LATER, MATCHED = (f"results/sampling/{name}/provenance.parquet" for name in ("later", "matched"))
+
+
+def write_answers(path, n_workers=10):
+    """Answers to all candidates: the later an image, the more workers select it."""
+    pool = build_dataset("writers", "digits", {"part": "new-writers"})
+    rng = np.random.default_rng(0)
+    rows = [
+        f"w{w},{name},{label},{int(rng.random() < (i + 200) / 700)}\n"
+        for i, (name, label) in enumerate(zip(pool.names, pool.labels, strict=True))
+        for w in range(n_workers)
+    ]
+    path.write_text("worker,image,class,selected\n" + "".join(rows))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Two sets, sampled from one pool, and a model run on one. Not to be changed."""
+    workflow = Workflow.fresh(tmp_path_factory.mktemp("sampling") / "tree", small=False)
+    rows = SMALL_CATALOGUE.splitlines(keepends=True)
+    (workflow.folder / "models.csv").write_text("".join(rows[:2]))
+    (workflow.folder / "made.yaml").write_text(CONFIG)
+    write_answers(workflow.folder / "answers.csv")
+    workflow.run(LATER, "results/predictions/best/linear.parquet", "--configfile", "made.yaml")
+    return workflow
+
+
+def test_sets_are_sampled_and_models_run_on_them(made):
+    results = made.folder / "results"
+    best, later = (
+        pd.read_parquet(results / "sampling" / name / "provenance.parquet")
+        for name in ("best", "later")
+    )
+    assert (best["class"].value_counts() == 20).all()
+    assert best.n_answers.unique().tolist() == [10]
+    # What is kept of the earlier version, and what came in for it.
+    kept = later[later["round"] == 0]
+    assert set(kept.image) <= set(best.image)
+    assert (later.frequency >= 0.5).all()
+    predictions = pd.read_parquet(results / "predictions" / "best" / "linear.parquet")
+    assert predictions.label.astype(str).tolist() == best["class"].tolist()
+
+
+def test_new_answers_make_new_sets(made, tmp_path):
+    workflow = made.copy_to(tmp_path / "tree")
+    targets = [LATER, "--configfile", "made.yaml"]
+    assert workflow.plan(*targets).jobs == {}
+    write_answers(workflow.folder / "answers.csv", n_workers=11)
+    assert workflow.plan(*targets).jobs == {"count_selections": 1, "sample_dataset": 2}
+    simulated = {"simulate_answers": 1, "count_selections": 1, "sample_dataset": 1}
+    assert workflow.plan(MATCHED, "--configfile", "made.yaml").jobs == simulated
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("pool: own, strategy: top", "pool: none, strategy: top", "unknown pool 'none'"),
+        ("against: [train]", "against: [test]", "unknown dataset 'test'"),
+        ("answers: answers.csv", "answers: gone.csv", "no such file: gone.csv"),
+        (", answers: answers.csv", "", "strategy top_images needs answers or simulate"),
+        ("strategy: threshold", "strategy: best", "'best' is none of matched_frequency"),
+        ("start_from: best", "start_from: known", "unknown set 'known'"),
+        ("candidates: writers, original: known, ag", "candidates: best, original: known, ag",
+         "'best' is sampled from a pool that it is part of"),
+        ("original: known, simulate", "original: writers, simulate", "pool and original at once"),
+        ("simulate: {seed: 3}", "simulate: {seed: 3}, answers: answers.csv", "at once"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_sampled_is_said_before_any_job(
+    made, tmp_path, monkeypatch, old, new, message
+):
+    text = (made.folder / "made.yaml").read_text()
+    assert old in text
+    (tmp_path / "models.csv").symlink_to(made.folder / "models.csv")
+    (tmp_path / "answers.csv").symlink_to(made.folder / "answers.csv")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=message):
+        load_study(
+            yaml.safe_load(text.replace(old, new)),
+            defaults_file=made.folder / "config.yaml",
+            schema_file=made.folder / "rules" / "schemas" / "config.schema.json",
+        )

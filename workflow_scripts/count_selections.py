@@ -1,0 +1,19 @@
+"""Count workers' answers: selection frequencies of candidates and controls."""
+
+import argparse
+from collections.abc import Sequence
+
+from matcheval.doors import run_door
+from matcheval.sampling.commands import add_count
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Read the command line and count."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_count(parser)
+    arguments = parser.parse_args(argv)
+    run_door(arguments.run, arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""What a study's follow-ups must mean, beyond what its schema says of each key."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from matcheval.dataset_specs import ACCURACIES_KIND, SAMPLED_KIND
+from matcheval.errors import InputError
+from matcheval.study_checks import _known as known
+
+if TYPE_CHECKING:
+    from matcheval.study import Study
+
+
+def check_followups(study: "Study") -> None:
+    """Check names and files of the follow-ups, before any job.
+
+    Raises
+    ------
+    InputError
+        Naming key and value of what is wrong.
+    """
+    for search in study.followups.searches:
+        for key, name in (("of", search.dataset), ("among", search.reference)):
+            field = f"followups.searches.{key}"
+            known(name, study.datasets, field, "dataset")
+            if not study.datasets[name].has_images:
+                raise InputError(
+                    f"'{name}' has no images to search", file="configuration", field=field
+                )
+    for key, names in study.followups.datasets.items():
+        for name in names:
+            if key == "people":
+                known(name, study.pairs, f"followups.{key}", "pair")
+                for of_pair in study.sets_of_pair(name).values():
+                    _check_results(study, of_pair, key)
+            else:
+                known(name, study.datasets, f"followups.{key}", "dataset")
+                _check_results(study, name, key)
+    _check_files(study)
+
+
+def _check_results(study: "Study", name: str, key: str) -> None:
+    """Models must have been run on it, datapoint by datapoint."""
+    field = f"followups.{key}"
+    if study.datasets[name].kind == ACCURACIES_KIND:
+        raise InputError(
+            f"'{name}' has accuracies only, not what is right of each datapoint",
+            file="configuration",
+            field=field,
+        )
+    if name not in study.compared:
+        raise InputError(
+            f"'{name}' is in no pair, so that no model was run on it",
+            file="configuration",
+            field=field,
+        )
+
+
+def _check_files(study: "Study") -> None:
+    for key, files in study.followups.own_files.items():
+        for path in files.values():
+            if not Path(path).is_file():
+                raise InputError(
+                    f"no such file: {path}", file="configuration", field=f"followups.{key}"
+                )
+    for name, path in study.followups.by_frequency.items():
+        if not path and study.datasets[name].kind != SAMPLED_KIND:
+            raise InputError(
+                f"'{name}' was not sampled, so that its selection frequencies must be given",
+                file="configuration",
+                field="followups.by_frequency",
+                remedy="Name a file with columns index, n_answers, n_selected",
+            )

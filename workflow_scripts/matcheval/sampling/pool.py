@@ -1,0 +1,181 @@
+"""The pool: all candidates, what is known of each, and why some may not be sampled."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import pandas as pd
+
+from matcheval.errors import InputError
+from matcheval.sampling.allocation import histogram_targets, keyword_targets
+from matcheval.sampling.duplicates import Member
+from matcheval.sampling.frequencies import class_histograms, frequency_bins
+from matcheval.sampling.settings import SamplingSettings, Strategy
+from matcheval.sampling.strategies import Candidate
+
+BLACKLISTED, FEW_ANSWERS, BELOW_THRESHOLD = "blacklisted", "few_answers", "below_threshold"
+NEAR_DUPLICATE = "near_duplicate"
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Candidates by class, and how many images of each stratum a class is to have.
+
+    Attributes
+    ----------
+    candidates : mapping
+        By class, all of them.
+    barred : mapping
+        Why a candidate may not be sampled, by name: the first reason that holds.
+    targets : mapping
+        By class, images by stratum in rising order.
+    """
+
+    candidates: Mapping[str, Sequence[Candidate]]
+    barred: Mapping[str, str]
+    targets: Mapping[str, Mapping[str, int]]
+
+    @property
+    def members(self) -> dict[str, Member]:
+        """All candidates by name, for the choice among near duplicates."""
+        return {
+            c.name: Member(group, c.frequency, self.barred.get(c.name) == BLACKLISTED)
+            for group, candidates in self.candidates.items()
+            for c in candidates
+        }
+
+
+def make_pool(
+    images: Mapping[str, str],
+    classes: Sequence[str],
+    settings: SamplingSettings,
+    *,
+    frequencies: pd.DataFrame | None = None,
+    original: Mapping[str, str] | None = None,
+    keywords: Mapping[str, str] | None = None,
+    original_keywords: Mapping[str, Mapping[str, int]] | None = None,
+    blacklist: Collection[str] = (),
+) -> Pool:
+    """Gather what the samplers need.
+
+    Parameters
+    ----------
+    images : mapping
+        Class of every candidate, by name.
+    classes : sequence of str
+        Of the new test set.
+    settings : SamplingSettings
+    frequencies : pandas.DataFrame, optional
+        Columns of `schemas.FREQUENCIES`; needed by all strategies but `keywords`.
+    original : mapping, optional
+        Class of every image of the original set, for `matched_frequency`.
+    keywords, original_keywords : mapping, optional
+        Keyword of every candidate; images of the original set by class and keyword; for
+        `keywords`.
+    blacklist : collection of str
+        Candidates that may not be sampled.
+
+    Raises
+    ------
+    InputError
+        If what a strategy needs is missing, the blacklist or the thresholds name what there is
+        not, or the original set has too few annotated images.
+    """
+    _refuse_unknown(blacklist, images, "blacklist", "candidate")
+    _refuse_unknown(settings.thresholds, classes, "thresholds", "class")
+    by_keyword = settings.strategy is Strategy.KEYWORDS
+    if frequencies is None and not by_keyword:
+        raise InputError("needs selection frequencies", field=settings.strategy.value)
+    if by_keyword and (keywords is None or original_keywords is None):
+        raise InputError("needs keywords of pool and original set", field="keywords")
+    counts = _counts(frequencies, images)
+    candidates: dict[str, list[Candidate]] = {name: [] for name in classes}
+    for image, group in images.items():
+        n_answers, n_selected = counts.get(image, (0, 0))
+        if by_keyword:
+            stratum = (keywords or {}).get(image, "")
+        elif settings.strategy is Strategy.MATCHED_FREQUENCY:
+            stratum = f"{int(frequency_bins(n_selected, n_answers, settings.bins))}"
+        else:
+            stratum = ""
+        candidates[group].append(Candidate(image, stratum, n_answers, n_selected))
+    barred = {
+        c.name: reason
+        for group, of_class in candidates.items()
+        for c in of_class
+        if (reason := _reason(c, group, settings, blacklist))
+    }
+    targets = _targets(classes, settings, frequencies, original, original_keywords)
+    return Pool(candidates, barred, targets)
+
+
+def _reason(
+    candidate: Candidate, group: str, settings: SamplingSettings, blacklist: Collection[str]
+) -> str:
+    """Why a candidate may not be sampled, before near duplicates are looked for."""
+    if candidate.name in blacklist:
+        return BLACKLISTED
+    if candidate.n_answers < settings.min_answers:
+        return FEW_ANSWERS
+    if settings.strategy is Strategy.THRESHOLD:
+        least = settings.thresholds.get(group, settings.threshold)
+        if candidate.frequency < Fraction(str(least)):  # as it is written, not as it is stored
+            return BELOW_THRESHOLD
+    return ""
+
+
+def _targets(
+    classes: Sequence[str],
+    settings: SamplingSettings,
+    frequencies: pd.DataFrame | None,
+    original: Mapping[str, str] | None,
+    original_keywords: Mapping[str, Mapping[str, int]] | None,
+) -> dict[str, dict[str, int]]:
+    if settings.strategy is Strategy.KEYWORDS:
+        counts = original_keywords or {}
+        return {
+            name: keyword_targets(counts.get(name, {}), settings.per_class, settings.top_keywords)
+            for name in classes
+        }
+    if settings.strategy is not Strategy.MATCHED_FREQUENCY:
+        return {name: {"": settings.per_class} for name in classes}
+    if original is None or frequencies is None:
+        raise InputError("needs an annotated original set", field=settings.strategy.value)
+    histograms = class_histograms(
+        frequencies,
+        original,
+        classes,
+        bins=settings.bins,
+        min_answers=settings.min_answers,
+        min_images=settings.min_original,
+    )
+    return {
+        name: {
+            f"{i}": n
+            for i, n in enumerate(histogram_targets(row.tolist(), settings.per_class))
+        }
+        for name, row in zip(classes, histograms, strict=True)
+    }  # fmt: skip
+
+
+def _counts(
+    frequencies: pd.DataFrame | None, images: Mapping[str, str]
+) -> dict[str, tuple[int, int]]:  # fmt: skip
+    """Answers and selections of each candidate under its class."""
+    if frequencies is None:
+        return {}
+    own = frequencies[frequencies["origin"] == "pool"]
+    own = own[own["image"].map(images) == own["class"]]
+    pairs = zip(own["n_answers"].tolist(), own["n_selected"].tolist(), strict=True)
+    return dict(zip(own["image"].tolist(), pairs, strict=True))
+
+
+def _refuse_unknown(
+    names: Collection[str], known: Collection[str], field: str, what: str
+) -> None:  # fmt: skip
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        raise InputError(
+            f"'{unknown[0]}' is no {what}" + f" (nor {len(unknown) - 1} more)" * (len(unknown) > 1),
+            field=field,
+        )

@@ -1,0 +1,39 @@
+"""Rule plot_neighbours: a contact sheet of near duplicates, for a person to review."""
+
+from collections.abc import Sequence
+
+from matcheval.datasets.folders import read_dataset
+from matcheval.doors import run_script
+from matcheval.figures.neighbours import plot_neighbours
+from matcheval.figures.saving import save_figure
+from matcheval.neighbours.pixels import labelled_pixels
+from matcheval.neighbours.schemas import NEIGHBOURS
+
+
+def main(
+    *,
+    table: str,
+    queries: str,
+    references: str,
+    size: int | None,
+    rows: int,
+    outputs: Sequence[str],
+) -> None:
+    """Draw the images most alike to every output, by its suffix."""
+    sets = [labelled_pixels(read_dataset(folder), size) for folder in (queries, references)]
+    figure = plot_neighbours(NEIGHBOURS.read(table).to_pandas(), *sets, rows)
+    for path in outputs:
+        save_figure(figure, path)
+
+
+if __name__ == "__main__":
+    run_script(
+        main,
+        snakemake.log[0],
+        table=snakemake.input.table,
+        queries=snakemake.params.queries,
+        references=snakemake.params.references,
+        size=snakemake.params.size,
+        rows=snakemake.params.rows,
+        outputs=list(snakemake.output),
+    )

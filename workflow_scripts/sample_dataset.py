@@ -1,0 +1,19 @@
+"""Sample a test set from a pool of annotated candidates."""
+
+import argparse
+from collections.abc import Sequence
+
+from matcheval.doors import run_door
+from matcheval.sampling.commands import add_sample
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Read the command line and sample."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_sample(parser)
+    arguments = parser.parse_args(argv)
+    run_door(arguments.run, arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+"""Simulate workers' answers for a pool of candidates."""
+
+import argparse
+from collections.abc import Sequence
+
+from matcheval.doors import run_door
+from matcheval.sampling.commands import add_simulate
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Read the command line and simulate."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_simulate(parser)
+    arguments = parser.parse_args(argv)
+    run_door(arguments.run, arguments)
+
+
+if __name__ == "__main__":
+    main()
