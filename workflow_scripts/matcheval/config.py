@@ -105,8 +105,8 @@ def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """Merge mappings, deeply: what `over` says wins, lists are replaced.
 
-    Text that replaces a number or a truth value is read as one: Snakemake hands on `--config 'a={b: 1}'` with the
-    inner values unread, and YAML takes 1e-3 for text.
+    Text that replaces a number or a truth value is read as one: Snakemake hands on
+    `--config 'a={b: 1}'` with the inner values unread, and YAML takes 1e-3 for text.
     """
     merged = dict(base)
     for key, value in over.items():
