@@ -21,7 +21,7 @@ SETTINGS = ("results", "matching", "inference", "figures", "save_pairs", "replic
 # Which follow-ups the default study makes are its own, too.
 NO_FOLLOWUPS: dict[str, Any] = {
     "searches": [], "near_duplicates": {}, "hard_images": [], "people": {}, "balanced": [],
-    "by_frequency": {},
+    "by_frequency": {}, "difficulty": [],
 }  # fmt: skip
 
 
