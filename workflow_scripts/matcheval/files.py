@@ -1,8 +1,10 @@
 """Files that are whole or absent."""
 
+import errno
 import glob
 import os
 import platform
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,13 +47,85 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
             left.unlink(missing_ok=True)
     partial = final.with_name(f"{start}{os.getpid()}-{final.name}")
     try:
-        yield partial
-        partial.replace(final)
-    except PermissionError as error:
-        raise InputError(f"cannot be written ({error.strerror})", file=path) from error
+        with disk_errors(final):
+            yield partial
+            partial.replace(final)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def disk_errors(path: Path, needed: int = 0) -> Iterator[None]:
+    """Say in plain words that a file cannot be written, or the disk is full.
+
+    Parameters
+    ----------
+    path : Path
+        What the block writes.
+    needed : int
+        Bytes that it will write: refused at once if the disk has less.
+
+    Raises
+    ------
+    InputError
+        Naming the file, and what is free.
+    """
+    free = shutil.disk_usage(path.parent).free if needed else 0
+    if needed > free:
+        raise _disk_full(path, f"{needed:,} bytes are needed")
+    try:
+        yield
+    except PermissionError as error:
+        raise InputError(f"cannot be written ({error.strerror})", file=path) from error
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _disk_full(path, str(error.strerror)) from error
+        raise
+
+
+def _disk_full(path: Path, why: str) -> InputError:
+    free = shutil.disk_usage(path.parent).free
+    return InputError(
+        f"the disk is full: {why}, {free:,} are free in {path.parent.resolve()}",
+        file=path,
+        remedy="Make room, or set 'results' to a folder on another disk; what was made so far is "
+        "kept",
+    )
+
+
+@contextmanager
+def file_lock(path: str | os.PathLike[str]) -> Iterator[bool]:
+    """Let one process at a time make a file or folder; others wait.
+
+    The lock is a hidden file beside it, which stays; it is let go when its process dies.
+
+    Parameters
+    ----------
+    path : path-like
+        What is made; missing parent folders are made.
+
+    Yields
+    ------
+    bool
+        Whether this process had to wait, so that it may find the work done.
+    """
+    from filelock import FileLock, Timeout  # needed by few
+
+    path = Path(path)
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path.with_name(f".{path.name}.lock"))
+    waited = False
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        waited = True
+        lock.acquire()
+    try:
+        yield waited
+    finally:
+        lock.release()
 
 
 def _is_alive(pid: str) -> bool:

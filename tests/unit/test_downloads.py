@@ -1,0 +1,324 @@
+"""The downloader against a real server that breaks on purpose."""
+
+import errno
+import hashlib
+import multiprocessing
+import os
+import re
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from matcheval.downloads import SOURCES
+from matcheval.downloads.checksums import file_digests
+from matcheval.downloads.fetching import download
+from matcheval.downloads.sources import published_file, published_files
+from matcheval.errors import InputError
+from servers import serving
+
+DATA = np.random.default_rng(0).bytes(3_000_000)
+SHA256, MD5 = hashlib.sha256(DATA).hexdigest(), hashlib.md5(DATA).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def running():
+    with serving() as files:
+        yield files
+
+
+@pytest.fixture
+def server(running):
+    running.files = {"data.bin": DATA}
+    running.mishaps.clear()
+    running.requests.clear()
+    running.etags = True
+    return running
+
+
+@pytest.fixture
+def get(server, tmp_path):
+    """Download `data.bin`; waits are listed instead of waited."""
+
+    def get(**options):
+        get.waits = []
+        options = {"sha256": SHA256, "sleep": get.waits.append} | options
+        return download(server.url("data.bin"), tmp_path / "data.bin", **options)
+
+    return get
+
+
+def left(folder):
+    return sorted(path.name for path in folder.iterdir() if path.suffix != ".lock")
+
+
+@pytest.mark.parametrize("checksum", [{"sha256": SHA256}, {"sha256": None, "md5": MD5}])
+def test_a_file_is_got_and_verified(get, server, tmp_path, checksum):
+    done = get(size=len(DATA), **checksum)
+    assert (done.path.read_bytes(), done.sha256, done.verified) == (DATA, SHA256, True)
+    assert left(tmp_path) == ["data.bin"]
+    assert [request.sent for request in server.requests] == [len(DATA)]
+
+
+def test_a_file_that_is_there_is_verified_and_taken(get, server, tmp_path):
+    (tmp_path / "data.bin").write_bytes(DATA)
+    assert get().verified
+    assert server.requests == []
+    (tmp_path / "data.bin").write_bytes(DATA[:-1])
+    with pytest.raises(InputError, match=f"data.bin: has sha256 .*, not {SHA256}. Delete it"):
+        get()
+    assert (tmp_path / "data.bin").read_bytes() == DATA[:-1]  # the user's file is left alone
+
+
+@pytest.mark.parametrize("etags", [True, False])
+def test_a_cut_download_goes_on_where_it_was_cut(get, server, etags):
+    server.etags = etags
+    server.mishaps["data.bin"] = [("cut", 2_000_000), ("cut", 500_000)]
+    assert get().path.read_bytes() == DATA
+    asked = [request.range for request in server.requests]
+    starts = [int(re.findall(r"\d+", text)[0]) for text in asked[1:]]
+    assert asked[0] is None
+    assert 0 < starts[0] <= 2_000_000 < starts[0] + 500_001
+    assert [r.sent for r in server.requests][1:] == [500_000, len(DATA) - starts[1]]
+    assert get.waits == [1, 1]  # progress was made: the waits do not grow
+
+
+def test_a_later_process_goes_on_too(get, server, tmp_path):
+    server.mishaps["data.bin"] = [("cut", 2_000_000)]
+    with pytest.raises(InputError, match=r"cut|broken|bytes"):
+        get(attempts=1)
+    assert left(tmp_path) == ["data.bin.part", "data.bin.part.json"]
+    start = (tmp_path / "data.bin.part").stat().st_size
+    assert start > 1_000_000
+    get()
+    assert server.requests[-1].range == f"bytes={start}-"
+    assert server.requests[-1].sent == len(DATA) - start
+    assert left(tmp_path) == ["data.bin"]
+
+
+def test_a_server_without_ranges_begins_anew(get, server):
+    server.mishaps["data.bin"] = [("cut", 2_000_000), ("no ranges",)]
+    assert get().path.read_bytes() == DATA
+    assert [r.status for r in server.requests] == [200, 200]
+    assert server.requests[1].sent == len(DATA)
+
+
+@pytest.mark.parametrize("etags", [True, False])
+def test_a_file_that_changes_between_attempts_is_not_mixed(get, server, etags):
+    """With tags the server sends all of the new file; without, the checksum finds out."""
+    server.etags = etags
+    older = DATA[::-1]
+    server.mishaps["data.bin"] = [("bytes", older)]
+    server.files["data.bin"] = older
+    server.mishaps["data.bin"] = [("cut", 2_000_000)]
+    with pytest.raises(InputError):
+        get(attempts=1)
+    server.files["data.bin"] = DATA
+    assert get().path.read_bytes() == DATA
+    assert server.requests[-1].sent == len(DATA)
+
+
+def test_a_changed_length_is_noticed_without_tags(get, server):
+    server.etags = False
+    server.files["data.bin"] = DATA + b"more"
+    server.mishaps["data.bin"] = [("cut", 2_000_000)]
+    with pytest.raises(InputError):
+        get(attempts=1)
+    server.files["data.bin"] = DATA
+    assert get().path.read_bytes() == DATA
+    assert [r.status for r in server.requests] == [200, 206, 200]
+
+
+def test_wrong_bytes_are_refused(get, server, tmp_path):
+    server.files["data.bin"] = wrong = DATA[:-1] + b"x"
+    with pytest.raises(InputError) as caught:
+        get()
+    for part in (hashlib.sha256(wrong).hexdigest(), SHA256, server.url("data.bin"),
+                 str(tmp_path / "data.bin")):  # fmt: skip
+        assert part in str(caught.value)
+    assert left(tmp_path) == []
+
+
+def test_bytes_damaged_once_get_a_second_chance(get, server):
+    server.mishaps["data.bin"] = [("bytes", DATA[:-1] + b"x")]
+    assert get().path.read_bytes() == DATA
+
+
+def test_busy_servers_are_asked_again_later_and_later(get, server):
+    server.mishaps["data.bin"] = [
+        ("status", 503), ("status", 429, {"Retry-After": "7"}), ("status", 500),
+    ]  # fmt: skip
+    assert get().path.read_bytes() == DATA
+    assert get.waits == [1, 7, 4]
+
+
+def test_a_file_that_is_not_there_says_what_to_do_by_hand(get, server, tmp_path):
+    server.files.clear()
+    with pytest.raises(InputError) as caught:
+        get()
+    assert len(server.requests) == 1  # asking again would not help
+    for part in ("data.bin", "HTTP 404", SHA256, f"put the file at {tmp_path}/data.bin by hand",
+                 "'mirror'"):  # fmt: skip
+        assert part in str(caught.value)
+
+
+def test_no_network_says_what_to_do_by_hand(tmp_path):
+    waits = []
+    with pytest.raises(InputError) as caught:
+        download(
+            "http://127.0.0.1:1/data.bin", tmp_path / "data.bin", md5=MD5, sleep=waits.append
+        )  # fmt: skip
+    assert waits == [1, 2, 4, 8]
+    for part in ("http://127.0.0.1:1/data.bin", "refused", f"MD5 {MD5}", "by hand"):
+        assert part in str(caught.value)
+
+
+def test_further_addresses_are_tried(server, tmp_path):
+    urls = [server.url("gone"), server.url("data.bin")]
+    assert download(urls, tmp_path / "data.bin", sha256=SHA256).verified
+
+
+def test_without_a_checksum_the_file_is_taken_with_a_warning(get, caplog):
+    done = get(sha256=None)
+    assert (done.sha256, done.verified) == (SHA256, False)
+    assert "data.bin: no checksum is published; taken as it came" in caplog.text
+
+
+@pytest.mark.parametrize("form", ["{}", "file://{}"])
+def test_a_folder_can_stand_in_for_every_host(server, tmp_path, form):
+    (tmp_path / "mirror").mkdir()
+    mirror = form.format(tmp_path / "mirror")
+    url, path = "https://nowhere.invalid/a/b?download=1", tmp_path / "to" / "my data.bin"
+    with pytest.raises(InputError, match=r"my data.bin: could not be had from .*no such file"):
+        download(url, path, sha256=SHA256, mirror=mirror)
+    (tmp_path / "mirror" / "my data.bin").write_bytes(DATA)
+    assert download(url, path, sha256=SHA256, mirror=mirror).path.read_bytes() == DATA
+    assert server.requests == []
+
+
+def test_a_server_can_stand_in_for_every_host(server, tmp_path):
+    url, path = "https://nowhere.invalid/a/b?download=1", tmp_path / "data.bin"
+    assert download(url, path, sha256=SHA256, mirror=f"{server.address}/").verified
+
+
+def _in_a_process(url, path):
+    download(url, path, sha256=SHA256)
+
+
+def test_two_processes_get_a_file_once(server, tmp_path):
+    context = multiprocessing.get_context("spawn")
+    arguments = (server.url("data.bin"), tmp_path / "data.bin")
+    processes = [context.Process(target=_in_a_process, args=arguments) for _ in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+    assert len(server.requests) == 1
+    assert left(tmp_path) == ["data.bin"]
+
+
+def test_the_second_waits_for_the_first(server, tmp_path):
+    release, done = threading.Event(), []
+    server.mishaps["data.bin"] = [("status", 503)]
+
+    def get(sleep):
+        path = tmp_path / "data.bin"
+        done.append(download(server.url("data.bin"), path, sha256=SHA256, sleep=sleep))
+
+    first = threading.Thread(target=get, args=(lambda seconds: release.wait(),))
+    first.start()
+    while not server.requests:
+        pass
+    second = threading.Thread(target=get, args=(None,))
+    second.start()
+    second.join(0.3)
+    assert second.is_alive()
+    assert done == []
+    release.set()
+    first.join()
+    second.join()
+    assert len(done) == 2
+    assert len(server.requests) == 2
+
+
+def test_a_disk_that_is_too_small_is_said_before_anything_is_written(get, tmp_path, monkeypatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda path: os.terminal_size((0, 0)) and _Usage)
+    with pytest.raises(InputError, match="the disk is full: 3,000,000 bytes are needed, 1,000 are"):
+        get()
+    assert "data.bin" not in left(tmp_path)
+
+
+class _Usage:
+    free = 1000
+
+
+def test_a_disk_that_fills_up_is_said_and_what_came_is_kept(get, tmp_path, monkeypatch):
+    real = Path.open
+
+    def limited(path, mode="r", *arguments, **options):
+        file = real(path, mode, *arguments, **options)
+        if path.suffix != ".part" or mode == "rb":
+            return file
+        write = file.write
+
+        class Full:
+            def __getattr__(self, name):
+                return getattr(file, name)
+
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *error):
+                file.close()
+
+            def write(self, data):
+                if file.tell() + len(data) > 2_000_000:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                return write(data)
+
+        return Full()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", limited)
+        with pytest.raises(InputError, match="the disk is full: No space left on device"):
+            get()
+    kept = (tmp_path / "data.bin.part").stat().st_size
+    assert kept == 1 << 20
+    assert get().path.read_bytes() == DATA
+
+
+def test_every_published_file_is_sound():
+    files = published_files()
+    assert len(files) == 12
+    unproved = [name for name, file in files.items() if not (file.sha256 or file.md5)]
+    assert unproved == ["cifar102_train.npz"]
+    for file in files.values():
+        assert all(url.startswith("https://") for url in file.urls)
+    text = SOURCES.read_text()
+    assert text.count("checked:") == len(files)
+
+
+def test_known_checksums_are_those_of_installed_libraries():
+    from torchvision.datasets import CIFAR10
+
+    assert published_file(CIFAR10.filename).md5 == CIFAR10.tgz_md5
+    assert published_file(CIFAR10.filename).urls == (CIFAR10.url,)
+
+
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [({"urls": []}, "'f': has no urls"), ({"urls": ["u"], "md5": "12"}, "'f': '12' is no md5")],
+)
+def test_a_list_of_files_is_checked(tmp_path, entry, problem):
+    path = tmp_path / "sources.yaml"
+    path.write_text(yaml.safe_dump({"set": {"files": {"f": entry}}}))
+    with pytest.raises(InputError, match=re.escape(problem)):
+        published_files(path)
+
+
+def test_digests_are_those_of_hashlib(tmp_path):
+    (tmp_path / "f").write_bytes(DATA)
+    assert file_digests(tmp_path / "f", with_md5=True) == {"sha256": SHA256, "md5": MD5}
