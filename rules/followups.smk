@@ -270,8 +270,38 @@ rule tabulate_by_frequency:
         "../workflow_scripts/tabulate_by_frequency.py"
 
 
+rule model_difficulty:
+    input:
+        results=rules.tabulate_replication.output.parquet,
+        fits=rules.fit_replication.output.parquet,
+    output:
+        tables("difficulty/{pair}-top{top}", "difficulty"),
+        followup_figures("difficulty/{pair}-top{top}", "difficulty"),
+        skills=f"{FOLLOWUPS}/difficulty/{{pair}}-top{{top}}.skills.parquet",
+    log:
+        f"{OWN}/logs/model_difficulty/{{pair}}/{{top}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        sigma=STUDY.followups.difficulty_sigma,
+        seed=STUDY.followups.seed,
+        code=code_digest(SCRIPTS / "model_difficulty.py"),
+    message:
+        "Modelling the difficulty of {wildcards.pair}, top {wildcards.top}"
+    script:
+        "../workflow_scripts/model_difficulty.py"
+
+
 rule followups:
     input:
+        expand(
+            rules.model_difficulty.output,
+            pair=STUDY.followups.difficulty,
+            top=STUDY.replication.top,
+        ),
         [
             path
             for search in STUDY.followups.searches

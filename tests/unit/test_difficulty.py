@@ -1,17 +1,22 @@
 """The Gaussian model of difficulty: closed forms, simulation, and what fits give back."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 from test_replication import SETTINGS, results
 
+from drawings import draw
 from matcheval.errors import InputError
+from matcheval.figures.difficulty import plot_difficulty
+from matcheval.followups.tables import difficulty_columns
 from matcheval.replication.difficulty import (
     Difficulty,
     expected_accuracy,
     fitted_difficulty,
+    model_difficulty,
     probit_line,
     simulate_correct,
     skills,
@@ -96,3 +101,31 @@ def test_other_distributions_of_difficulty_are_nearly_linear_too():
     ]
     r_squared = {s: fit_line(*(to_scale(a, s) for a in accuracies)).r_squared for s in Scale}
     assert r_squared[Scale.PROBIT] > 0.999 > r_squared[Scale.LINEAR]
+
+
+def test_a_pair_is_modelled_and_drawn():
+    old = {f"m{i:02}": 1000 + 60 * i for i in range(15)}
+    new = {model: int(0.9 * n) - 60 for model, n in old.items()} | {"perfect": 1990}
+    table = results(old | {"perfect": 2000}, new, 2000, 2000)
+    fit = pd.Series(fit_replication(table, Scale.PROBIT, SETTINGS).row)
+    row, of_models = model_difficulty(table, fit, sigma=1.5, seed=2)
+    assert row["n_models"] == 15  # without the perfect one, which has no finite skill
+    assert (row["mu_original"], row["sigma_original"]) == (0, 1.5)
+    line = probit_line(
+        Difficulty(0, 1.5), Difficulty(row["mu_replication"], row["sigma_replication"])
+    )
+    assert line == pytest.approx((fit["slope"], fit["offset"]))
+    assert row["rms_error"] < 0.02
+    np.testing.assert_allclose(
+        of_models.simulated_replication, of_models.expected_replication, atol=0.05
+    )
+    figure = plot_difficulty(table, of_models, pd.Series(row))
+    draw(figure)
+    right = {line.get_label(): line for line in figure.axes[1].lines}
+    assert len(right["observed"].get_xdata()) == 16
+    np.testing.assert_allclose(
+        right["simulated"].get_ydata(), 100 * of_models.simulated_replication
+    )
+    (cells,) = zip(*(c.cells for c in difficulty_columns(pd.DataFrame([row]))), strict=True)
+    assert cells[0] == "both"
+    assert cells[-1] == "15"

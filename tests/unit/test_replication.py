@@ -209,7 +209,10 @@ class TestRendering:
         text = markdown(results_columns(results(MODELS, ON_NEW)))
         head, _, first, *_ = text.splitlines()
         assert head.startswith("| Original rank | Model | Original accuracy (%) [95 % CI] |")
-        assert first == "| 1 | res | 95.0 [88.7, 98.4] | 80.0 [66.3, 90.0] | 15.0 | 2 | −1 |"
+        assert first == (
+            "| 1 | res | 95.0 [88.7, 98.4] | 80.0 [66.3, 90.0] | 15.0 | "
+            "[−13.8, 10.0] | [5.0, 28.8] | 2 | −1 |"
+        )
 
     def test_unknown_intervals_are_not_printed(self):
         table = results(MODELS, {model: c / 50 for model, c in ON_NEW.items()}, n_new=0)
@@ -273,3 +276,18 @@ def test_doors(tmp_path):
         pd.testing.assert_frame_equal(csv, table, check_dtype=False)
     assert pq.read_table(outputs[0])["confidence"].to_pylist() == [0.9] * 4
     assert len(REGION.read(tmp_path / "region.parquet")) == 2 * GRID_POINTS
+
+
+def test_the_random_part_of_a_gap_and_the_rest():
+    """By hand: 90 of 100 against 40 of 50, whose interval is [66.28, 89.97] %."""
+    row = results({"a": 90}, {"a": 40}).iloc[0]
+    assert row.random_gap_low == pytest.approx(0.6628 - 0.8, abs=1e-4)
+    assert row.random_gap_high == pytest.approx(0.8997 - 0.8, abs=1e-4)
+    assert row.rest_gap_low == pytest.approx(0.1 - (0.8997 - 0.8), abs=1e-4)
+    assert row.rest_gap_high == pytest.approx(0.1 + (0.8 - 0.6628), abs=1e-4)
+    cells = {c.head: c.cells for c in results_columns(results({"a": 90}, {"a": 40}))}
+    assert cells["Of it random"] == ["[−13.8, 10.0]"]
+    assert cells["Rest of it"] == ["[0.0, 23.8]"]
+    unknown = results({"a": 0.9}, {"a": 0.8}, 100, 0)
+    assert np.isnan(unknown.rest_gap_low.iloc[0])
+    assert {c.head: c.cells for c in results_columns(unknown)}["Rest of it"] == ["–"]

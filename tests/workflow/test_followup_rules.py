@@ -22,7 +22,7 @@ datasets:
   train: {kind: digits, part: train}
   validation: {kind: digits, part: validation}
 pairs: {both: {original: old, replication: new}}
-replication: {resamples: 100, scales: []}
+replication: {resamples: 100, scales: [probit]}
 figures: {formats: [png]}
 followups:
   searches: [{of: validation, among: train}]
@@ -32,6 +32,8 @@ followups:
   people: {both: people.csv}
   balanced: [new]
   by_frequency: {old: counts.csv}
+  difficulty: [both]
+  difficulty_sigma: 3
 """
 
 
@@ -67,18 +69,18 @@ def test_every_follow_up_has_its_files(after):
         f"{stem}.{suffix}"
         for stem in (
             "near_duplicates/old", "hard_images/old", "people/both", "balanced/new",
-            "by_frequency/old",
+            "by_frequency/old", "difficulty/both-top1",
         )
         for suffix in ("parquet", "csv", "md", "tex")
     }  # fmt: skip
     search = "near_duplicates/validation-in-train"
     made = own / "followups"
     assert {str(p.relative_to(made)) for p in made.rglob("*") if p.is_file()} == tables | {
-        f"{search}.parquet"
-    }
+        f"{search}.parquet", "difficulty/both-top1.skills.parquet",
+    }  # fmt: skip
     figures = own / "figures" / "followups"
     assert {str(p.relative_to(figures)) for p in figures.rglob("*.png")} == {
-        f"{search}.png", "by_frequency/old.png",
+        f"{search}.png", "by_frequency/old.png", "difficulty/both-top1.png",
     }  # fmt: skip
     duplicates = pd.read_csv(made / "near_duplicates" / "old.csv")
     assert duplicates.n_duplicates.tolist() == [3, 3, 3]

@@ -22,7 +22,7 @@ TRAINING_SETS = ("train", "validation")
 # Which follow-ups the default study makes are its own, too.
 NO_FOLLOWUPS: dict[str, Any] = {
     "searches": [], "near_duplicates": {}, "hard_images": [], "people": {}, "balanced": [],
-    "by_frequency": {},
+    "by_frequency": {}, "difficulty": [],
 }  # fmt: skip
 
 

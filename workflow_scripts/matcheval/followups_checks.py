@@ -36,6 +36,15 @@ def check_followups(study: "Study") -> None:
             else:
                 known(name, study.datasets, f"followups.{key}", "dataset")
                 _check_results(study, name, key)
+    for name in study.followups.difficulty:
+        known(name, study.pairs, "followups.difficulty", "pair")
+        if "probit" not in study.fitted_scales:
+            raise InputError(
+                "the model of difficulty needs a probit fit",
+                file="configuration",
+                field="followups.difficulty",
+                remedy="Add probit to replication.scales; at least three models are needed",
+            )
     _check_files(study)
 
 

@@ -40,7 +40,12 @@ class FollowUps:
     by_frequency : mapping
         CSV or Parquet files of selection frequencies, by dataset; for a sampled dataset, "" for
         those it was sampled by.
+    difficulty : tuple of str
+        Pairs to which the model of difficulty is fitted.
+    difficulty_sigma : float
+        Standard deviation of the original's difficulties.
     seed : int
+        Of balanced subsets and simulated sets.
     """
 
     searches: tuple[Search, ...]
@@ -53,6 +58,8 @@ class FollowUps:
     people: Mapping[str, str]
     balanced: tuple[str, ...]
     by_frequency: Mapping[str, str]
+    difficulty: tuple[str, ...]
+    difficulty_sigma: float
     seed: int
 
     @classmethod
@@ -69,6 +76,8 @@ class FollowUps:
             people=given["people"],
             balanced=tuple(given["balanced"]),
             by_frequency=given["by_frequency"],
+            difficulty=tuple(given["difficulty"]),
+            difficulty_sigma=float(given["difficulty_sigma"]),
             seed=int(given["seed"]),
         )
 

@@ -88,3 +88,21 @@ def frequency_columns(table: pd.DataFrame) -> list[TextColumn]:
         head = f"{first['frequency_low']:g}–{first['frequency_high']:g}, n = {first['n_bin']:,} (%)"
         columns.append(TextColumn(head, accuracy_cells(of_bin, "bin")))
     return columns
+
+
+def difficulty_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Columns of `replication.schemas.DIFFICULTY`."""
+    heads = {
+        "slope": "u", "offset": "v", "mu_original": "μ original", "sigma_original": "σ original",
+        "mu_replication": "μ new", "sigma_replication": "σ new",
+    }  # fmt: skip
+    numbers = [
+        TextColumn(head, [f"{value:.3f}".replace("-", "−") for value in table[name]])
+        for name, head in heads.items()
+    ]
+    return [
+        TextColumn("Pair", table["pair"].tolist(), is_number=False),
+        *numbers,
+        TextColumn("RMS error (points)", [f"{100 * value:.2f}" for value in table["rms_error"]]),
+        TextColumn("Models", [f"{n}" for n in table["n_models"]]),
+    ]

@@ -6,11 +6,14 @@ accuracy is Φ((s − μ) / √(σ² + 1)), and those on two sets are Φ⁻¹(α
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from matcheval.errors import InputError
+from matcheval.replication.schemas import DIFFICULTY, SKILLS
 from matcheval.statistics.intervals import FloatArray
 from matcheval.statistics.scales import Scale, from_scale, to_scale
 
@@ -96,3 +99,59 @@ def simulate_correct(
     tau = rng.normal(difficulty.mu, difficulty.sigma, n)
     chances = (from_scale(s - tau, Scale.PROBIT) for s in np.asarray(skill, np.float64))
     return np.array([(rng.random(n) < chance).sum() for chance in chances], np.int64)
+
+
+def model_difficulty(
+    results: pd.DataFrame, fit: pd.Series, sigma: float = 1.0, seed: int = 0
+) -> tuple[dict[str, Any], pd.DataFrame]:
+    """Fit the model of difficulty to a pair, and simulate sets of the same sizes.
+
+    Parameters
+    ----------
+    results : pandas.DataFrame
+        Columns of `schemas.RESULTS`, one pair and top.
+    fit : pandas.Series
+        The row of `schemas.FITS` on the probit scale.
+    sigma : float
+        Standard deviation of the original's difficulties; their mean is 0.
+    seed : int
+        Of the simulated sets.
+
+    Returns
+    -------
+    dict, pandas.DataFrame
+        A row of `schemas.DIFFICULTY`; columns of `schemas.SKILLS`, by name of the model. Models
+        with accuracy 0 or 1 on the original have no skill and are left out. Where the size of a
+        set is not known, nothing is simulated (NaN).
+
+    Raises
+    ------
+    InputError
+        If no difficulty gives the fit.
+    """
+    original = Difficulty(0.0, sigma)
+    replication = fitted_difficulty(float(fit["slope"]), float(fit["offset"]), original)
+    known = results[results["accuracy_original"].between(0, 1, inclusive="neither")]
+    known = known.sort_values("model", ignore_index=True)
+    table = known[["model", "accuracy_original", "accuracy_replication"]].copy()
+    table["skill"] = skills(known["accuracy_original"], original)
+    table["expected_replication"] = expected_accuracy(table["skill"], replication)
+    rng = np.random.default_rng(seed)
+    for origin, difficulty in (("original", original), ("replication", replication)):
+        n = int(known[f"n_{origin}"].iloc[0])
+        drawn = simulate_correct(table["skill"], difficulty, n, rng) / n if n else np.nan
+        table[f"simulated_{origin}"] = drawn
+    error = table["accuracy_replication"] - table["expected_replication"]
+    row = {
+        **{name: fit[name] for name in ("pair", "top", "original", "replication")},
+        "slope": fit["slope"],
+        "offset": fit["offset"],
+        "mu_original": original.mu,
+        "sigma_original": original.sigma,
+        "mu_replication": replication.mu,
+        "sigma_replication": replication.sigma,
+        "rms_error": float(np.sqrt((error**2).mean())),
+        "n_models": len(table),
+        "seed": seed,
+    }
+    return {name: row[name] for name in DIFFICULTY.names}, table[SKILLS.names]

@@ -18,7 +18,7 @@ _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "Δ": r"$\Delta$", "−": "$-$", "ρ": r"$\rho$", "τ": r"$\tau$", "²": r"$^2$", "≤": r"$\le$",
-    "×": r"$\times$", "–": "--",
+    "×": r"$\times$", "μ": r"$\mu$", "σ": r"$\sigma$", "–": "--",
 }  # fmt: skip
 
 
@@ -40,6 +40,8 @@ def results_columns(results: pd.DataFrame) -> list[TextColumn]:
         TextColumn(f"Original accuracy (%) [{level}]", _accuracies(results, "original")),
         TextColumn(f"New accuracy (%) [{level}]", _accuracies(results, "replication")),
         TextColumn("Gap", [_signed(100 * gap, 1) for gap in results["gap"]]),
+        TextColumn("Of it random", _ranges(results, "random_gap")),
+        TextColumn("Rest of it", _ranges(results, "rest_gap")),
         TextColumn("New rank", [f"{r}" for r in results["replication_rank"]]),
         TextColumn("Δ rank", [_signed(r, 0) for r in results["delta_rank"]]),
     ]
@@ -156,6 +158,14 @@ def outward(low: float, high: float, digits: int) -> tuple[str, str]:
 
 def _latex_row(cells: Sequence[str]) -> str:
     return " & ".join("".join(_LATEX.get(c, c) for c in cell) for cell in cells) + r" \\"
+
+
+def _ranges(results: pd.DataFrame, part: str) -> list[str]:
+    """Bounds in percentage points, rounded outward; a dash where there are none."""
+    bounds = 100 * results[[f"{part}_low", f"{part}_high"]].to_numpy(dtype=float)
+    return [
+        "–" if math.isnan(low) else f"[{', '.join(outward(low, high, 1))}]" for low, high in bounds
+    ]
 
 
 def _accuracies(results: pd.DataFrame, origin: str) -> list[str]:

@@ -50,6 +50,12 @@ RESULTS = TableSchema(
         *_of_set("original"),
         *_of_set("replication"),
         _fraction("gap", "accuracy, original minus replication"),
+        _fraction(
+            "random_gap_low", "least part of the gap by the choice of the replication's images"
+        ),
+        _fraction("random_gap_high", "most of it: bounds of accuracy_replication minus itself"),
+        _fraction("rest_gap_low", "least rest of the gap: adaptivity + distribution, inseparable"),
+        _fraction("rest_gap_high", "most rest of the gap"),
         Column("replication_rank", pa.int32(), "1", "rank on the replication, ties by name"),
         Column("delta_rank", pa.int32(), "1", "original minus replication rank; < 0: lost places"),
         _LEVEL,
@@ -96,6 +102,37 @@ REGION = TableSchema(
         _fraction("fit", "accuracy on the replication, by the line"),
         _fraction("low", "bootstrap lower bound of the line at this point"),
         _fraction("high", "bootstrap upper bound of the line at this point"),
+    ),
+)
+
+_SKILLS = "standard deviations of a model's own noise"
+
+DIFFICULTY = TableSchema(
+    "model of difficulty",
+    (
+        *_PAIR,
+        Column("slope", pa.float64(), "1", "u, of the probit fit"),
+        Column("offset", pa.float64(), "standard deviations", "v, of the probit fit"),
+        Column("mu_original", pa.float64(), _SKILLS, "mean difficulty; chosen"),
+        Column("sigma_original", pa.float64(), _SKILLS, "its standard deviation; chosen"),
+        Column("mu_replication", pa.float64(), _SKILLS, "mean difficulty"),
+        Column("sigma_replication", pa.float64(), _SKILLS, "its standard deviation"),
+        _fraction("rms_error", "root mean square over models of accuracy minus expectation"),
+        Column("n_models", pa.int32(), "models", "models with a skill: accuracy not 0 or 1"),
+        Column("seed", pa.int64(), "1", "of the simulated sets"),
+    ),
+)
+
+SKILLS = TableSchema(
+    "skills of models",
+    (
+        Column("model", pa.string(), "", "name of the model"),
+        Column("skill", pa.float64(), _SKILLS, "from the accuracy on the original"),
+        _fraction("accuracy_original", "accuracy on the original"),
+        _fraction("accuracy_replication", "accuracy on the replication"),
+        _fraction("expected_replication", "by the model of difficulty"),
+        _fraction("simulated_original", "on a simulated set of the original's size"),
+        _fraction("simulated_replication", "on a simulated set of the replication's size"),
     ),
 )
 

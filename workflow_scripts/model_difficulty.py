@@ -1,0 +1,48 @@
+"""Rule model_difficulty: the Gaussian model of difficulty (section 5.3 of Recht et al.)."""
+
+import logging
+from collections.abc import Sequence
+
+import pandas as pd
+
+from matcheval.doors import run_script
+from matcheval.figures.difficulty import plot_difficulty
+from matcheval.figures.saving import save_figure
+from matcheval.followups.tables import difficulty_columns
+from matcheval.replication.difficulty import model_difficulty
+from matcheval.replication.rendering import write_readable
+from matcheval.replication.schemas import DIFFICULTY, FITS, RESULTS, SKILLS
+from matcheval.tables import write_table
+from matcheval.tabulation import to_arrow
+
+
+def main(
+    *, results: str, fits: str, sigma: float, seed: int, outputs: Sequence[str], skills: str
+) -> None:
+    """Write tables and figures by their suffixes, and the skills of the models."""
+    table = RESULTS.read(results).to_pandas()
+    fit = FITS.read(fits).to_pandas()
+    fit = fit[fit["scale"] == "probit"].iloc[0]
+    row, of_models = model_difficulty(table, fit, sigma, seed)
+    figure = plot_difficulty(table, of_models, pd.Series(row))
+    write_readable(pd.DataFrame([row]), DIFFICULTY, difficulty_columns, outputs[:4])
+    write_table(to_arrow(of_models, SKILLS), skills)
+    for path in outputs[4:]:
+        save_figure(figure, path)
+    logging.info(
+        "replication: mu %.4f, sigma %.4f", row["mu_replication"], row["sigma_replication"]
+    )
+
+
+if __name__ == "__main__":
+    *outputs, skills = snakemake.output
+    run_script(
+        main,
+        snakemake.log[0],
+        results=snakemake.input.results,
+        fits=snakemake.input.fits,
+        sigma=snakemake.params.sigma,
+        seed=snakemake.params.seed,
+        outputs=outputs,
+        skills=skills,
+    )
