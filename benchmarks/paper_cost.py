@@ -78,6 +78,7 @@ def _cifar(models: Mapping[str, Model]) -> Iterator[tuple[str, str, float]]:
 
 def _imagenet(models: Mapping[str, Model]) -> Iterator[tuple[str, str, float]]:
     import timm
+
     from matcheval.models.timm_library import pretrained_config
 
     for name, model in models.items():
