@@ -16,7 +16,7 @@ from matcheval.statistics.lines import MIN_MODELS
 from matcheval.study_checks import check_study
 
 # Folders of the results that studies share, and no study can be named after.
-SHARED_FOLDERS = ("benchmarks", "checkpoints", "datasets", "logs", "predictions")
+SHARED_FOLDERS = ("benchmarks", "checkpoints", "datasets", "downloads", "logs", "predictions")
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,8 @@ class Study:
     ----------
     name, results : str
         Its name; the folder of all results.
+    mirror : str
+        Folder or address that replaces every host of downloads; empty for none.
     models : mapping
         Models by name, in catalogue order.
     datasets, pairs : mapping
@@ -51,6 +53,7 @@ class Study:
 
     name: str
     results: str
+    mirror: str
     models: Mapping[str, Model]
     datasets: Mapping[str, DatasetSpec]
     pairs: Mapping[str, Pair]
@@ -184,6 +187,7 @@ def load_study(
     study = Study(
         name=config["study"],
         results=config["results"].rstrip("/") or "/",
+        mirror=config["mirror"],
         models=read_catalogue(config["models"]),
         datasets={
             name: DatasetSpec(name, spec["kind"], {k: v for k, v in spec.items() if k != "kind"})
