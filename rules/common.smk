@@ -11,6 +11,7 @@ SCRIPTS = Path(workflow.basedir) / "workflow_scripts"
 
 sys.path.insert(0, str(SCRIPTS))
 
+from matcheval.downloads.sources import published_files
 from matcheval.errors import InputError
 from matcheval.jobs import set_job_environment
 from matcheval.provenance import code_digest
@@ -29,8 +30,6 @@ except InputError as error:
 
 # Shared by all studies with this results folder: datasets, checkpoints, predictions, logs.
 SHARED = STUDY.results
-# Replaces the hosts of downloads. Not a param: another mirror makes nothing anew.
-STUDY_MIRROR = config.get("mirror") or ""
 # This study's own: matched runs, tables, figures, summary.
 OWN = f"{STUDY.results}/{STUDY.name}"
 
@@ -41,9 +40,10 @@ def one_of(names):
 
 
 wildcard_constraints:
-    dataset="|".join(map(re.escape, [*STUDY.datasets, *STUDY.derivations])),
-    model="|".join(map(re.escape, STUDY.runnable)),
-    pair="|".join(map(re.escape, STUDY.pairs)),
+    file=one_of(published_files()),
+    dataset=one_of([*STUDY.datasets, *STUDY.derivations]),
+    model=one_of(STUDY.runnable),
+    pair=one_of(STUDY.pairs),
     criterion="|".join(STUDY.criteria),
     pool=one_of(STUDY.pools),
     reference=one_of(STUDY.datasets),

@@ -51,6 +51,8 @@ class Study:
     ----------
     name, results : str
         Its name; the folder of all results.
+    mirror : str
+        Folder or address that replaces every host of downloads; empty for none.
     models : mapping
         Models by name, in catalogue order.
     datasets, pairs : mapping
@@ -84,6 +86,7 @@ class Study:
 
     name: str
     results: str
+    mirror: str
     models: Mapping[str, Model]
     datasets: Mapping[str, DatasetSpec]
     pairs: Mapping[str, Pair]
@@ -318,6 +321,7 @@ def load_study(
     study = Study(
         name=config["study"],
         results=results,
+        mirror=config["mirror"],
         models=models,
         datasets={
             name: DatasetSpec(name, spec["kind"], {k: v for k, v in spec.items() if k != "kind"})
