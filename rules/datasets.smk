@@ -10,8 +10,7 @@ rule prepare_dataset:
     conda:
         "../envs/models.yaml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **resources_of("prepare_dataset"),
     params:
         kind=lambda wildcards: STUDY.datasets[wildcards.dataset].kind,
         options=lambda wildcards: STUDY.datasets[wildcards.dataset].options_json,

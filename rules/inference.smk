@@ -18,10 +18,9 @@ rule predict_dataset:
         f"{SHARED}/benchmarks/predict_dataset/{{dataset}}/{{model}}.tsv"
     conda:
         "../envs/models.yaml"
-    threads: 1
+    threads: threads_of("predict_dataset")
     resources:
-        mem_mb=1500,
-        runtime=30,
+        **resources_of("predict_dataset"),
     params:
         folder=lambda wildcards, input: Path(input.dataset[0]).parent,
         device=STUDY.inference["device"],
@@ -35,7 +34,7 @@ rule predict_dataset:
     message:
         "Predicting {wildcards.dataset} with {wildcards.model}"
     shell:
-        "python -m predict_dataset --model {wildcards.model}"
+        LEASE_GPU + "python -m predict_dataset --model {wildcards.model}"
         " --checkpoint {input.checkpoint:q} --dataset {params.folder:q}"
         " --dataset-name {wildcards.dataset} --batch-size {params.batch_size}"
         " --threads {threads} --device {params.device} --output {output.predictions:q}"

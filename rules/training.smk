@@ -15,10 +15,9 @@ rule train_model:
         f"{SHARED}/benchmarks/train_model/{{model}}.tsv"
     conda:
         "../envs/models.yaml"
-    threads: 1
+    threads: threads_of("train_model")
     resources:
-        mem_mb=1500,
-        runtime=30,
+        **resources_of("train_model"),
     params:
         recipe=lambda wildcards: STUDY.models[wildcards.model].recipe_json,
         train=lambda wildcards, input: Path(input.train[0]).parent,
@@ -27,6 +26,7 @@ rule train_model:
     message:
         "Training {wildcards.model}"
     shell:
-        "python -m train_model --name {wildcards.model} --recipe {params.recipe:q}"
+        LEASE_GPU
+        + "python -m train_model --name {wildcards.model} --recipe {params.recipe:q}"
         " --train {params.train:q} --validation {params.validation:q} --threads {threads}"
         " --output {output.checkpoint:q} --history {output.history:q} > {log:q} 2>&1"
