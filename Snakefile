@@ -46,3 +46,5 @@ rule all:
 
 
 include: "rules/checks.smk"
+include: "rules/prefetch.smk"
+include: "rules/cluster.smk"

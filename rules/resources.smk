@@ -106,36 +106,36 @@ NEEDS = {
 GPU_RULES = ("train_model", "predict_dataset")
 
 
-def need_of(rule, wildcards):
+def need_of(name, wildcards):
     """A job's need at its first attempt."""
-    return NEEDS[rule](wildcards) if rule in NEEDS else resources.SMALL
+    return NEEDS[name](wildcards) if name in NEEDS else resources.SMALL
 
 
-def resources_of(rule):
+def resources_of(name):
     """Resources, to be given as `**resources_of("name")`."""
 
     def one(field):
         """One resource as a function of wildcards and attempt, as Snakemake calls it."""
         return lambda wildcards, attempt: getattr(
-            need_of(rule, wildcards).on_attempt(attempt), field
+            need_of(name, wildcards).on_attempt(attempt), field
         )
 
     given = {field: one(field) for field in ("mem_mb", "runtime")}
-    if rule not in GPU_RULES:
+    if name not in GPU_RULES:
         return given
     given["gpu"] = one("gpu")
     if GPU_PARTITION is not None:
         given["slurm_partition"] = lambda wildcards: (
             GPU_PARTITION
-            if need_of(rule, wildcards).gpu
+            if need_of(name, wildcards).gpu
             else default_resource("slurm_partition")
         )
     return given
 
 
-def threads_of(rule):
+def threads_of(name):
     """Threads, to be given as `threads_of("name")`."""
-    return lambda wildcards: need_of(rule, wildcards).threads
+    return lambda wildcards: need_of(name, wildcards).threads
 
 
 # Put before the command of a job that may run on a GPU: it gets one of its own.

@@ -6,8 +6,8 @@ Everything it keeps is in one folder: configuration, keys, state, sockets, logs.
     with Cluster.started(folder) as cluster:
         subprocess.run(["sinfo"], env=cluster.environment)
 
-Nodes are processes: `slurmd -N cpu1` and so on, each with a port of its own. Their size is declared,
-not real. GPUs are links to /dev/null: scheduled, counted and handed out like true ones.
+Nodes are processes: `slurmd -N cpu1` and so on, each with a port of its own. Their size is
+declared, not real. GPUs are links to /dev/null: scheduled, counted and handed out like true ones.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """Which GPUs this machine has, and one of them for each job. Imports no torch.
 
-A device is taken by a lock on a file, which the operating system frees when the job's process ends,
-however it ends. So jobs of several runs on one machine share its GPUs without knowing of each other.
+A device is taken by a lock on a file, which the operating system frees when the job's process
+ends, however it ends. So jobs of several runs on one machine share its GPUs without knowing of each other.
 """
 
 import fcntl
@@ -24,9 +24,7 @@ DEVICES = Path("/dev")
 _POLL_SECONDS = 0.2
 
 
-def visible_gpus(
-    environment: Mapping[str, str] = os.environ, devices: Path = DEVICES
-) -> list[str]:
+def visible_gpus(environment: Mapping[str, str] = os.environ, devices: Path = DEVICES) -> list[str]:
     """Name the GPUs that a process may use.
 
     Parameters

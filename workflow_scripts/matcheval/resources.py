@@ -75,7 +75,7 @@ def of_training(
     """Need of training one model.
 
     Weights, gradients, momentum and a copy are held at once, besides the images and a batch's
-    intermediate results (on the GPU, if there is one). A step's operations are three forward passes.
+    intermediate results (on the GPU, if there is one). A step costs three forward passes.
 
     Parameters
     ----------

@@ -7,6 +7,7 @@ made again with more (`resources`). Imports no torch.
 
 import dataclasses
 import functools
+import itertools
 import json
 import math
 from dataclasses import dataclass
@@ -112,7 +113,7 @@ def size_of_architecture(
         return ModelSize(weights, weights)
     if architecture == "mlp":
         sizes = [inputs, *[width] * depth, data.classes]
-        weights = sum((a + 1) * b for a, b in zip(sizes[:-1], sizes[1:], strict=True))
+        weights = sum((a + 1) * b for a, b in itertools.pairwise(sizes))
         return ModelSize(weights, weights)
     if architecture == "cnn":
         stages = [(width, 1)] * depth
@@ -138,9 +139,7 @@ def _convolutions(stages: list[tuple[int, int]], data: ImageSet) -> ModelSize:
     return ModelSize(weights + last, operations + last)
 
 
-def size_of_published(
-    name: str, *, parameters: float | None = None, side: int = 224
-) -> ModelSize:
+def size_of_published(name: str, *, parameters: float | None = None, side: int = 224) -> ModelSize:
     """Estimate a published model by what its name says of its size.
 
     Parameters
