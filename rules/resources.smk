@@ -10,7 +10,7 @@ LOCAL_GPUS = len(visible_gpus())
 # On this machine, never more jobs on GPUs than there are GPUs. A profile or `--resources gpu=N` says
 # otherwise; profiles/slurm does, whose jobs have their GPUs from the cluster.
 if LOCAL_GPUS and "gpu" not in workflow.global_resources:
-    workflow.global_resources["gpu"] = LOCAL_GPUS
+    workflow.register_resource("gpu", LOCAL_GPUS)
 
 
 def default_resource(name):

@@ -1,7 +1,8 @@
 """Which GPUs this machine has, and one of them for each job. Imports no torch.
 
 A device is taken by a lock on a file, which the operating system frees when the job's process
-ends, however it ends. So jobs of several runs on one machine share its GPUs without knowing of each other.
+ends, however it ends. So jobs of several runs on one machine share its GPUs without knowing of
+each other.
 """
 
 import fcntl
