@@ -268,9 +268,13 @@ class Cluster:
             daemon.kill()
             daemon.wait()
 
-    def _is_ours(self, process: psutil.Process) -> bool:
-        """Whether a process was started within this cluster."""
-        return process.environ().get("SLURM_CONF", "").startswith(str(self.folder))
+    def _is_ours(self, step: psutil.Process) -> bool:
+        """Whether a slurmstepd is of this cluster: what it started has this one's `srun` first.
+
+        Its own environment cannot be read: it writes its title over it.
+        """
+        path = str(self.folder / "bin")
+        return any(path in child.environ().get("PATH", "") for child in step.children())
 
     def _answers(self) -> bool:
         """Whether the controller is there; asks its log and port before the patient clients."""

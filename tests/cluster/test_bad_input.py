@@ -90,8 +90,7 @@ def test_results_that_nodes_do_not_see(slurm, prepared, tmp_path):
         Path(folder).chmod(0o755)
         with Cluster.started(Path(folder) / "c", hidden=tmp_path / "elsewhere") as cluster:
             run = ClusterRun(tree, cluster)
-            code, output = run.run(
-                checkpoint("linear"), "--config", f"results={tmp_path}/elsewhere"
-            )
+            target = checkpoint("linear").replace("results", str(tmp_path / "elsewhere"))
+            code, output = run.run(target, "--config", f"results={tmp_path}/elsewhere")
     assert code == 1
     assert f"nodes of partition 'cpu' do not see {tmp_path}/elsewhere" in output

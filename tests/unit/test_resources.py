@@ -99,9 +99,7 @@ def test_a_broken_description_is_named(tmp_path):
         workloads.size_of_dataset("digits", tmp_path)
 
 
-sizes = st.builds(
-    ModelSize, st.integers(1, 2_000_000_000), st.integers(1, 500_000_000_000)
-)
+sizes = st.builds(ModelSize, st.integers(1, 2_000_000_000), st.integers(1, 500_000_000_000))
 datasets = st.builds(
     ImageSet, st.integers(1, 2_000_000), st.integers(1, 512), encoded=st.booleans()
 )

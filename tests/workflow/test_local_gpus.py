@@ -9,7 +9,7 @@ import subprocess
 from engine import environment
 
 # Put at the head of predict_dataset.py: notes the GPU, and predicts without one.
-NOTE = '''
+NOTE = """
 import json, os, pathlib, sys, time
 _place = sys.argv.index("--device") + 1
 assert sys.argv[_place] == "cuda"
@@ -19,7 +19,7 @@ time.sleep(1.0)
 with open("notes", "a") as _file:
     _gpu = os.environ["CUDA_VISIBLE_DEVICES"]
     _file.write(json.dumps({"gpu": _gpu, "begin": _begin, "end": time.time()}) + "\\n")
-'''
+"""
 
 
 def test_as_many_jobs_as_gpus_each_with_its_own(small, tmp_path):
