@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint envs/lock.txt
 SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 
-.PHONY: help demo test lint format docs clean
+.PHONY: help demo test cluster-test lint format docs clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -25,6 +25,10 @@ demo: $(VENV)/.workflow
 ## make test      run the tests (results of the tests go to temporary folders)
 test: $(VENV)/.test
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4
+
+## make cluster-test  the tests on a real SLURM, which they bring up here and end (root, Debian)
+cluster-test: $(VENV)/.cluster
+	$(BIN)/python -m pytest tests/cluster --durations 10
 
 ## make lint      check style, types and the workflow
 lint: $(VENV)/.lint
@@ -68,6 +72,10 @@ $(VENV)/.workflow: pyproject.toml envs/lock.txt | $(VENV)/bin/python
 
 $(VENV)/.test: $(VENV)/.workflow
 	$(PIP_INSTALL) --editable '.[workflow,test]'
+	@touch $@
+
+$(VENV)/.cluster: $(VENV)/.test
+	$(PIP_INSTALL) --editable '.[workflow,test,slurm]'
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.test

@@ -18,6 +18,7 @@ report: "rules/captions/study.rst"
 
 include: "rules/common.smk"
 include: "rules/downloads.smk"
+include: "rules/resources.smk"
 include: "rules/datasets.smk"
 include: "rules/sampling.smk"
 include: "rules/training.smk"
@@ -56,3 +57,5 @@ rule all:
 
 
 include: "rules/checks.smk"
+include: "rules/prefetch.smk"
+include: "rules/cluster.smk"

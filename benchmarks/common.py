@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "workflow_scripts"), str(ROOT / "tests")]
 
-WORKFLOW = ("Snakefile", "config.yaml", "rules", "workflow_scripts", "studies", "envs")
+WORKFLOW = ("Snakefile", "config.yaml", "rules", "workflow_scripts", "studies", "envs", "profiles")
 RESULTS = Path(__file__).parent / "results"
 
 

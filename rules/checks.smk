@@ -18,8 +18,7 @@ rule check:
     conda:
         "../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **resources_of("check"),
     message:
         "Checking the results of the study"
     shell:

@@ -70,3 +70,7 @@ def names_of(*wildcards):
         "format": list(STUDY.formats),
     }
     return {name: values[name] for name in wildcards}
+
+
+# What the study downloads; rules that download add to it what they make for this study.
+DOWNLOADS = []

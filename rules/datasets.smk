@@ -20,8 +20,7 @@ rule prepare_dataset:
         "../envs/models.yaml"
     threads: lambda wildcards: STUDY.datasets[wildcards.dataset].preparing_threads
     resources:
-        mem_mb=1500,
-        runtime=60,
+        **resources_of("prepare_dataset"),
     params:
         kind=lambda wildcards: STUDY.datasets[wildcards.dataset].kind,
         options=lambda wildcards: STUDY.datasets[wildcards.dataset].options_json,

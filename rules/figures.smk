@@ -23,8 +23,7 @@ rule plot_confidence:
     conda:
         "../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **resources_of("plot_confidence"),
     params:
         code=code_digest(SCRIPTS / "plot_confidence.py"),
     message:
@@ -51,8 +50,7 @@ rule plot_matched_accuracy:
     conda:
         "../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **resources_of("plot_matched_accuracy"),
     params:
         code=code_digest(SCRIPTS / "plot_matched_accuracy.py"),
     message:
@@ -84,8 +82,7 @@ rule plot_reliability:
     conda:
         "../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **resources_of("plot_reliability"),
     params:
         pair=lambda wildcards: vars(STUDY.pairs[wildcards.pair]),
         epsilon=STUDY.epsilon,

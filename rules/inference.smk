@@ -19,22 +19,6 @@ def ticket(wildcards):
     return [ancient(file)] if file else []
 
 
-def inference_memory(wildcards, input, attempt):
-    """Memory in MB: of torch, activations and buffers of a batch, and weights."""
-    weights = os.path.getsize(input.weights) / 1e6 if "weights" in input.keys() else 0
-    resized = STUDY.ticket_file(wildcards.dataset, wildcards.model)
-    return int(attempt * ((4000 if resized else 1500) + 4 * weights))
-
-
-def inference_minutes(wildcards, attempt):
-    """Time limit: an hour at 224 × 224 on a GPU, a day on a CPU."""
-    height, width = STUDY.inference_plan.geometry(wildcards.model).crop
-    if not height:
-        return 30 * attempt
-    hours = 1 if STUDY.inference["device"] == "cuda" else 24
-    return int(60 * hours * attempt * max(1, height * width / 224**2))
-
-
 rule download_weights:
     output:
         f"{SHARED}/weights/{{weights}}",
@@ -45,8 +29,7 @@ rule download_weights:
     conda:
         "../envs/models.yaml"
     resources:
-        mem_mb=500,
-        runtime=120,
+        **resources_of("download_weights"),
         downloads=1,
     params:
         url=lambda wildcards: STUDY.inference_plan.weights_urls[wildcards.weights],
@@ -75,9 +58,7 @@ rule predict_dataset:
         "../envs/models.yaml"
     threads: STUDY.inference["threads"]
     resources:
-        mem_mb=inference_memory,
-        runtime=inference_minutes,
-        gpu=int(STUDY.inference["device"] == "cuda"),
+        **resources_of("predict_dataset"),
     params:
         model=lambda wildcards: STUDY.runnable[wildcards.model].source.to_json(),
         code=lambda wildcards: STUDY.runnable[wildcards.model].source.code_digest,
@@ -99,7 +80,8 @@ rule predict_dataset:
     message:
         "Predicting {wildcards.dataset} with {wildcards.model}"
     shell:
-        "python -m predict_dataset --model {params.model:q} --dataset {params.folder:q}"
+        LEASE_GPU
+        + "python -m predict_dataset --model {params.model:q} --dataset {params.folder:q}"
         " --dataset-name {wildcards.dataset} --batch-size {params.batch_size}"
         " --threads {threads} --device {params.device} --precision {params.precision}"
         " {params.compile} {params.files:q} > {log:q} 2>&1"

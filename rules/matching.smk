@@ -19,8 +19,7 @@ rule match_predictions:
     conda:
         "../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime=30,
+        **resources_of("match_predictions"),
     params:
         models=lambda wildcards: STUDY.batches[wildcards.batch],
         own_files=lambda wildcards: STUDY.own_files_state(
@@ -50,8 +49,7 @@ rule save_pairs:
     conda:
         "../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **resources_of("save_pairs"),
     params:
         own_files=lambda wildcards: STUDY.own_files_state(
             wildcards.pair, [wildcards.model]

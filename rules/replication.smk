@@ -14,8 +14,7 @@ rule count_correct:
     conda:
         "../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime=30,
+        **resources_of("count_correct"),
     params:
         models=list(STUDY.models),
         dataset=lambda wildcards: vars(STUDY.datasets[wildcards.dataset]),
@@ -50,8 +49,7 @@ rule tabulate_replication:
     conda:
         "../envs/analysis.yaml"
     resources:
-        mem_mb=500,
-        runtime=10,
+        **resources_of("tabulate_replication"),
     params:
         pair=lambda wildcards: vars(STUDY.pairs[wildcards.pair]),
         confidence=STUDY.replication.confidence,
@@ -83,8 +81,7 @@ rule fit_replication:
     conda:
         "../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **resources_of("fit_replication"),
     params:
         settings=STUDY.replication.of_fits,
         code=code_digest(SCRIPTS / "fit_replication.py"),
@@ -114,8 +111,7 @@ rule plot_replication:
     conda:
         "../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **resources_of("plot_replication"),
     params:
         code=code_digest(SCRIPTS / "plot_replication.py"),
     message:
@@ -146,8 +142,7 @@ rule summarize_replication:
     conda:
         "../envs/analysis.yaml"
     resources:
-        mem_mb=500,
-        runtime=10,
+        **resources_of("summarize_replication"),
     params:
         study=STUDY.name,
         code=code_digest(SCRIPTS / "summarize_replication.py"),

@@ -14,8 +14,7 @@ rule tabulate_runs:
     conda:
         "../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **resources_of("tabulate_runs"),
     params:
         code=code_digest(SCRIPTS / "tabulate_runs.py"),
     message:
@@ -34,8 +33,7 @@ rule write_summary:
     conda:
         "../envs/analysis.yaml"
     resources:
-        mem_mb=500,
-        runtime=10,
+        **resources_of("write_summary"),
     params:
         study=STUDY.name,
         code=code_digest(SCRIPTS / "write_summary.py"),

@@ -1,11 +1,6 @@
 # Training: from a recipe in the catalogue to a checkpoint.
 from matcheval.training import TRAINING_VERSION
-from matcheval.training.resources import engine_options, training_resources
-
-
-def resources_of(model):
-    """What a model's training takes."""
-    return training_resources(STUDY.trained[model].model.recipe, STUDY.training)
+from matcheval.training.options import engine_options
 
 
 rule train_model:
@@ -25,9 +20,7 @@ rule train_model:
         "../envs/models.yaml"
     threads: STUDY.training.get("threads", 1)
     resources:
-        mem_mb=lambda wildcards: resources_of(wildcards.model).mem_mb,
-        runtime=lambda wildcards: resources_of(wildcards.model).runtime,
-        gpu=lambda wildcards: resources_of(wildcards.model).gpu,
+        **resources_of("train_model"),
         # How it is done changes no more than the last bits, which is no reason to train again: a
         # resource, unlike a parameter, is none to Snakemake.
         engine=engine_options(STUDY.training),
@@ -39,6 +32,7 @@ rule train_model:
     message:
         "Training {wildcards.model}"
     shell:
-        "python -m train_model --name {wildcards.model} --recipe {params.recipe:q}"
+        LEASE_GPU
+        + "python -m train_model --name {wildcards.model} --recipe {params.recipe:q}"
         " --train {params.train:q} --validation {params.validation:q} --threads {threads} {resources.engine}"
         " --output {output.checkpoint:q} --history {output.history:q} > {log:q} 2>&1"

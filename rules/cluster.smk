@@ -1,0 +1,94 @@
+# What is checked of a profile always, and of a cluster before jobs are submitted to it.
+from snakemake_interface_executor_plugins.settings import ExecMode
+
+from matcheval.cluster.names import check_names, check_resources
+
+
+def check_profile():
+    """Names of rules, groups and resources in the profile and on the command line."""
+    settings, groups = workflow.resource_settings, workflow.group_settings
+    names = [one.name for one in workflow.rules]
+    check_names(settings.overwrite_resources, names, "rule", "set-resources")
+    check_names(settings.overwrite_threads, names, "rule", "set-threads")
+    check_names(groups.overwrite_groups, names, "rule", "groups")
+    check_names(
+        groups.group_components,
+        set(groups.overwrite_groups.values()),
+        "group",
+        "group-components",
+    )
+    check_resources(settings.default_resources or {}, "default-resources")
+    for given in settings.overwrite_resources.values():
+        check_resources(given, "set-resources")
+
+
+def request_of(job):
+    """What a job or group will ask of SLURM."""
+    from matcheval.cluster.requests import Request
+
+    wanted = job.resources.get
+    return Request(
+        job=job.name,
+        cpus=int(wanted("cpus_per_task") or job.threads),
+        mem_mb=int(wanted("mem_mb") or 0),
+        minutes=int(wanted("runtime") or 0),
+        gpus=int(wanted("gpu") or 0),
+        partition=wanted("slurm_partition"),
+        account=wanted("slurm_account"),
+        qos=wanted("qos") or workflow.executor_settings.qos,
+        constraint=wanted("constraint"),
+    )
+
+
+def comment_of(job):
+    """What the executor tells SLURM a job is."""
+    from snakemake_executor_plugin_slurm.utils import get_job_wildcards
+
+    wildcards = get_job_wildcards(job)
+    return f"rule_{job.name}" + (f"_wildcards_{wildcards}" if wildcards else "")
+
+
+def check_cluster():
+    """Whether this SLURM can run the study as it is about to be asked to."""
+    from matcheval.cluster import asking, folders, requests
+    from matcheval.cluster.watching import keep_status_command
+
+    settings = workflow.executor_settings
+    jobs = [
+        job
+        for job in workflow.dag.get_jobs_or_groups()
+        if workflow.dag.needrun(job) and not job.is_local
+    ]
+    wanted = [request_of(job) for job in jobs]
+    requests.check_requests(wanted, asking.nodes())
+    requests.check_accounts(wanted)
+    requests.check_with_scheduler(wanted)
+    requests.check_status_command(
+        settings.status_command, settings.init_seconds_before_status_checks
+    )
+    folders.check_no_earlier_jobs(map(comment_of, jobs), Path.cwd())
+    folders.check_shared(
+        Path(SHARED),
+        [Path(workflow.main_snakefile).resolve(), Path(sys.executable)],
+        {request.partition for request in wanted},
+        Path(".snakemake") / "seen-by-nodes.json",
+    )
+    keep_status_command()
+
+
+def checked(check):
+    """Run a check; bad input ends the run with its message alone."""
+    try:
+        check()
+    except InputError as error:
+        raise WorkflowError(str(error)) from None
+
+
+# The workflow is read once more in every job, where all this is known.
+if workflow.exec_mode == ExecMode.DEFAULT:
+    checked(check_profile)
+
+
+onstart:
+    if workflow.executor_plugin.name == "slurm":
+        checked(check_cluster)

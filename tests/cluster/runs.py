@@ -1,0 +1,137 @@
+"""The workflow run through profiles/slurm on the test cluster, watched and disturbed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from engine import SMALL_CATALOGUE, Workflow
+from slurm import Cluster
+
+# Put at the head of train_model.py: what a model does before it is trained, by its name. A model
+# `hold...` waits until there is a file `go`; the others misbehave at their first start, or always.
+DISTURBANCE = """
+import os, pathlib, sys, time
+_name = sys.argv[sys.argv.index("--name") + 1]
+with open("starts", "a") as _file:
+    _file.write(f"{_name} {os.environ.get('SLURM_JOB_ID')}\\n")
+_first = pathlib.Path("starts").read_text().split().count(_name) == 1
+if _name == "greedy" and _first:
+    _ballast = b"x" * (2200 << 20)
+    time.sleep(120)
+if _name == "slow" and _first:
+    time.sleep(600)
+if _name == "broken":
+    sys.exit("error: this model fails for good")
+while _name.startswith("hold") and not pathlib.Path("go").exists():
+    time.sleep(0.1)
+"""
+
+
+class ClusterRun:
+    """A tree of the workflow, and runs of Snakemake in it on a cluster."""
+
+    def __init__(self, workflow: Workflow, cluster: Cluster) -> None:
+        self.workflow = workflow
+        self.folder = workflow.folder
+        self.cluster = cluster
+
+    def add_models(self, *names: str) -> None:
+        """Add small models of these names, which are disturbed in their training."""
+        row = SMALL_CATALOGUE.splitlines()[1]
+        catalogue = self.folder / "studies" / "small.csv"
+        rows = "".join(row.replace("linear", name, 1) + "\n" for name in names)
+        catalogue.write_text(catalogue.read_text() + rows)
+        main = 'if __name__ == "__main__":'
+        self.workflow.edit("workflow_scripts/train_model.py", main, DISTURBANCE + main)
+
+    def command(self, *arguments: str) -> list[str]:
+        """The command line, with the waits of the profile cut short."""
+        return [
+            sys.executable, "-m", "snakemake", *arguments, "--nocolor",
+            "--profile", "profiles/slurm", "--configfile", "small.yaml",
+            "--slurm-init-seconds-before-status-checks", "3", "--latency-wait", "15",
+        ]  # fmt: skip
+
+    def start(
+        self, *arguments: str, environment: Mapping[str, str] | None = None
+    ) -> "subprocess.Popen[str]":
+        """Start a run; its output goes to a file."""
+        with (self.folder / "output.txt").open("w") as output:
+            return subprocess.Popen(
+                self.command(*arguments), cwd=self.folder, stdout=output, stderr=output, text=True,
+                env=dict(environment or self.environment), start_new_session=True,
+            )  # fmt: skip
+
+    def finish(self, process: "subprocess.Popen[str]", seconds: float = 600) -> str:
+        """Wait for a run's end; its output. A run that hangs is killed and fails the test."""
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise AssertionError(f"the run hangs:\n{self.output}") from None
+        return self.output
+
+    def run(self, *arguments: str, environment: Mapping[str, str] | None = None) -> tuple[int, str]:
+        """Run to the end; exit code and output."""
+        process = self.start(*arguments, environment=environment)
+        output = self.finish(process)
+        return process.returncode, output
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The cluster's, without this tree's library."""
+        return {k: v for k, v in self.cluster.environment.items() if k != "PYTHONPATH"}
+
+    @property
+    def output(self) -> str:
+        """What the run has said so far."""
+        return (self.folder / "output.txt").read_text()
+
+    @property
+    def starts(self) -> list[str]:
+        """Names of the models whose training started, once for each start."""
+        file = self.folder / "starts"
+        return [line.split()[0] for line in file.read_text().splitlines()] if file.exists() else []
+
+    def jobs_of(self, model: str) -> list[dict[str, str]]:
+        """What SLURM knows of the trainings of a model, first attempt first."""
+        form = "%i|%k|%m|%l|%T|%Z"
+        rows = self.cluster.command("squeue", "-h", "--states=all", "-o", form).splitlines()
+        fields = ("id", "comment", "memory", "limit", "state", "folder")
+        jobs = [dict(zip(fields, row.split("|"), strict=True)) for row in rows]
+        mine = [
+            job
+            for job in jobs
+            if job["comment"] == f"rule_train_model_wildcards_{model}"
+            and job["folder"] == str(self.folder)
+        ]
+        return sorted(mine, key=lambda job: int(job["id"]))
+
+    def wait(self, condition: Callable[[], bool], what: str, seconds: float = 240) -> None:
+        """Wait until something is so."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline:
+                raise AssertionError(f"waited in vain for {what}:\n{self.output}")
+            time.sleep(0.2)
+
+
+def checkpoint(model: str) -> str:
+    """The file that training a model makes."""
+    return f"results/checkpoints/{model}.safetensors"
+
+
+def without(program: str, folder: Path, path: str) -> str:
+    """A PATH on which all of another one is, but one program."""
+    folder.mkdir()
+    for place in path.split(os.pathsep):
+        for file in sorted(Path(place).glob("*")):
+            link = folder / file.name
+            if file.name != program and not link.exists() and not link.is_symlink():
+                link.symlink_to(file)
+    return str(folder)

@@ -1,0 +1,340 @@
+"""A real SLURM on this machine's loopback, for tests: brought up, and torn down by process id.
+
+Everything it keeps is in one folder: configuration, keys, state, sockets, logs. The machine's own
+/etc/slurm and munge are neither read nor written; commands find this cluster by `SLURM_CONF`.
+
+    with Cluster.started(folder) as cluster:
+        subprocess.run(["sinfo"], env=cluster.environment)
+
+Nodes are processes: `slurmd -N cpu1` and so on, each with a port of its own. Their size is
+declared, not real. GPUs are links to /dev/null: scheduled, counted and handed out like true ones.
+"""
+
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+PACKAGES = ("slurm-wlm", "munge")
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "sinfo", "scontrol", "srun")
+CPU_NODES = ("cpu1", "cpu2")
+GPU_NODE = "gpu1"
+NODES = (*CPU_NODES, GPU_NODE)
+CPUS_PER_NODE, MEM_MB_PER_NODE, GPUS = 4, 12000, 2
+
+SLURM_CONF = """\
+ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={ports[slurmctld]}
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool/%n
+SlurmctldPidFile={folder}/run/slurmctld.pid
+SlurmdPidFile={folder}/run/slurmd-%n.pid
+SlurmctldLogFile={folder}/log/slurmctld.log
+SlurmdLogFile={folder}/log/slurmd-%n.log
+# No control groups, which a container may not have: memory is watched instead, every second.
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherParams=OverMemoryKill
+JobAcctGatherFrequency=task=1
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+SlurmdParameters=config_overrides
+GresTypes=gpu
+# Without an accounting database finished jobs are known for this long.
+MinJobAge=300
+EnforcePartLimits=ALL
+# A dead node is noticed in seconds, not minutes; a killed job gets a second to end.
+SlurmdTimeout=10
+KillWait=2
+UnkillableStepTimeout=10
+ReturnToService=2
+SchedulerParameters=sched_interval=2,bf_interval=2
+MailProg=/bin/true
+PropagateResourceLimits=NONE
+NodeName=DEFAULT Sockets=1 CoresPerSocket={cpus} ThreadsPerCore=1 RealMemory={memory}
+{nodes}
+PartitionName=cpu Nodes=cpu[1-2] Default=YES DefMemPerCPU=100 MaxTime=1440
+PartitionName=gpu Nodes=gpu1 DefMemPerCPU=100 MaxTime=1440
+"""
+GRES_CONF = "AutoDetect=off\nNodeName={node} Name=gpu File={folder}/dev/nvidia[0-{last}]\n"
+
+
+class ClusterError(RuntimeError):
+    """The cluster did not come up; the message holds the ends of its logs."""
+
+
+def why_not() -> str:
+    """Say why no cluster can be brought up here, and install what is missing where that works.
+
+    Returns
+    -------
+    str
+        The reason; empty if there is none.
+    """
+    if os.geteuid() != 0:
+        return "a test cluster needs root: its nodes start jobs as other users"
+    if missing := _missing():
+        if shutil.which("apt-get") is None:
+            return f"no {missing[0]} on PATH, and no apt-get to install {' '.join(PACKAGES)} with"
+        if failure := _install():
+            return f"no {missing[0]} on PATH, and apt-get did not install it: {failure}"
+    return "" if not (missing := _missing()) else f"no {missing[0]} on PATH"
+
+
+def _missing() -> list[str]:
+    return [program for program in PROGRAMS if shutil.which(program) is None]
+
+
+def _install() -> str:
+    """Install the packages without starting their services; return what went wrong."""
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
+    install = ["apt-get", "install", "-y", "--no-install-recommends", *PACKAGES]
+    for command in (["apt-get", "update"], install):
+        result = subprocess.run(
+            command, capture_output=True, text=True, env=environment, check=False, timeout=300
+        )
+        if result.returncode:
+            return " ".join(result.stderr.split())[-300:]
+    return ""
+
+
+@dataclass
+class Cluster:
+    """A running cluster.
+
+    Attributes
+    ----------
+    folder : Path
+        All it keeps.
+    environment : mapping
+        Environment variables with which SLURM's commands talk to it.
+    """
+
+    folder: Path
+    environment: Mapping[str, str]
+    _daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    @contextlib.contextmanager
+    def started(cls, folder: Path, hidden: Path | None = None) -> Iterator["Cluster"]:
+        """Bring a cluster up, and down again whatever happens.
+
+        Parameters
+        ----------
+        folder : Path
+            New; is removed at the end.
+        hidden : Path, optional
+            A folder the nodes see empty, as if it were not on a shared file system.
+        """
+        for name in ("state", "spool", "run", "log", "dev", "bin"):
+            (folder / name).mkdir(parents=True)
+        folder.chmod(0o755)
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("SLURM")}
+        environment |= {"SLURM_CONF": str(folder / "slurm.conf"), "LC_ALL": "C"}
+        environment["PATH"] = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        cluster = cls(folder, environment)
+        try:
+            cluster._write_configuration()
+            cluster._start_munge()
+            cluster.start_controller(fresh=True)
+            for node in NODES:
+                cluster.start_node(node, hidden)
+            cluster.wait_for_nodes()
+            yield cluster
+        finally:
+            cluster.stop()
+            shutil.rmtree(folder)
+
+    def _write_configuration(self) -> None:
+        host = socket.gethostname().split(".")[0]
+        ports = dict(zip(("slurmctld", *NODES), _free_ports(1 + len(NODES)), strict=True))
+        nodes = "\n".join(
+            f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[node]}"
+            + (f" Gres=gpu:{GPUS}" if node == GPU_NODE else "")
+            for node in NODES
+        )
+        # Jobs start their steps without SLURM_CONF, which the executor plugin does not hand on.
+        srun = self.folder / "bin" / "srun"
+        srun.write_text(
+            f'#!/bin/sh\nSLURM_CONF={self.folder}/slurm.conf exec {shutil.which("srun")} "$@"\n'
+        )
+        srun.chmod(0o755)
+        for i in range(GPUS):
+            (self.folder / "dev" / f"nvidia{i}").symlink_to("/dev/null")
+        (self.folder / "slurm.conf").write_text(
+            SLURM_CONF.format(
+                host=host, ports=ports, folder=self.folder, nodes=nodes,
+                cpus=CPUS_PER_NODE, memory=MEM_MB_PER_NODE,
+            )
+        )  # fmt: skip
+        (self.folder / "gres.conf").write_text(
+            GRES_CONF.format(node=GPU_NODE, folder=self.folder, last=GPUS - 1)
+        )
+
+    def _start_munge(self) -> None:
+        key, place = self.folder / "munge.key", self.folder / "munge.socket"
+        key.write_bytes(secrets.token_bytes(128))
+        key.chmod(0o400)
+        self._start(
+            "munged", "munged", "--foreground", "--force", f"--key-file={key}",
+            f"--socket={place}", f"--pid-file={self.folder}/run/munged.pid",
+            f"--seed-file={self.folder}/munge.seed",
+        )  # fmt: skip
+        self._wait(place.exists, 10, "munged made no socket")
+
+    def start_controller(self, *, fresh: bool = False) -> None:
+        """Start slurmctld; with `fresh`, without an earlier one's state."""
+        self._start("slurmctld", "slurmctld", "-D", *(["-c"] if fresh else []))
+        self._wait(self._answers, 20, "slurmctld does not answer")
+
+    def start_node(self, node: str, hidden: Path | None = None) -> None:
+        """Start a node's slurmd; `hidden` is a folder that its jobs see empty."""
+        start = ["slurmd", "-D", "-N", node]
+        if hidden is not None:
+            mount = 'mount -t tmpfs none "$0" && exec "$@"'
+            start = ["unshare", "--mount", "sh", "-c", mount, str(hidden), *start]
+        self._start(node, *start)
+
+    def _start(self, name: str, *command: str) -> None:
+        """Start a daemon as a child of this process, which ends and reaps it."""
+        with (self.folder / "log" / f"{name}.output.log").open("ab") as output:
+            self._daemons[name] = subprocess.Popen(
+                command, env=dict(self.environment), stdin=subprocess.DEVNULL, stdout=output,
+                stderr=output, start_new_session=True,
+            )  # fmt: skip
+
+    def wait_for_nodes(self) -> None:
+        """Wait until all nodes take jobs."""
+
+        def ready() -> bool:
+            idle = self.command("sinfo", "-h", "-N", "-t", "idle,mix,alloc", "-o", "%N")
+            return set(idle.split()) == set(NODES)
+
+        self._wait(ready, 30, "nodes did not come up")
+
+    def command(self, *words: str) -> str:
+        """Run a command in the cluster's environment; its standard output."""
+        result = subprocess.run(
+            words, capture_output=True, text=True, env=dict(self.environment), check=False,
+            timeout=60,
+        )  # fmt: skip
+        if result.returncode:
+            raise ClusterError(f"{' '.join(words)}: {result.stderr.strip()}\n{self._logs()}")
+        return result.stdout
+
+    def queue(self, form: str = "%i|%T|%k|%N") -> list[list[str]]:
+        """Jobs in the queue, as rows of the fields of a format of squeue's."""
+        rows = self.command("squeue", "-h", "--states=pending,running,completing", "-o", form)
+        return [row.split("|") for row in rows.splitlines()]
+
+    def kill_controller(self) -> None:
+        """End slurmctld as a power cut would."""
+        self._end("slurmctld", signal.SIGKILL)
+
+    def kill_node(self, node: str) -> None:
+        """End a node with all that runs on it, as a power cut would."""
+        jobs = {row[0] for row in self.queue("%i|%N") if row[1] == node}
+        self._end(node, signal.SIGKILL)
+        _kill_steps(lambda step: self._is_ours(step) and _job_of(step) in jobs)
+
+    def stop(self) -> None:
+        """End all jobs and daemons, nodes first."""
+        for name in reversed(list(self._daemons)):
+            self._end(name, signal.SIGTERM)
+        _kill_steps(self._is_ours)
+
+    def _end(self, name: str, how: signal.Signals) -> None:
+        """End a daemon, and wait until it is gone."""
+        daemon = self._daemons.pop(name)
+        daemon.send_signal(how)
+        try:
+            daemon.wait(15)
+        except subprocess.TimeoutExpired:
+            daemon.kill()
+            daemon.wait()
+
+    def _is_ours(self, step: psutil.Process) -> bool:
+        """Whether a slurmstepd is of this cluster: what it started has this one's `srun` first.
+
+        Its own environment cannot be read: it writes its title over it.
+        """
+        path = str(self.folder / "bin")
+        return any(path in child.environ().get("PATH", "") for child in step.children())
+
+    def _answers(self) -> bool:
+        """Whether the controller is there; asks its log and port before the patient clients."""
+        log = self.folder / "log" / "slurmctld.log"
+        if log.exists() and "fatal:" in log.read_text(errors="replace"):
+            raise ClusterError(f"slurmctld ended:\n{self._logs()}")
+        result = subprocess.run(
+            ["scontrol", "ping"], capture_output=True, env=dict(self.environment), check=False
+        )
+        return result.returncode == 0
+
+    def _wait(self, condition: Callable[[], bool], seconds: float, failure: str) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline:
+                raise ClusterError(f"{failure}\n{self._logs()}")
+            time.sleep(0.1)
+
+    def _logs(self) -> str:
+        """The last lines of every daemon's log."""
+        logs = sorted((self.folder / "log").glob("*.log"))
+        tails = ["\n".join(log.read_text(errors="replace").splitlines()[-8:]) for log in logs]
+        return "\n".join(f"--- {log.name}\n{tail}" for log, tail in zip(logs, tails, strict=True))
+
+
+def _free_ports(number: int) -> list[int]:
+    """Ports nobody listens on."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+def _job_of(process: psutil.Process) -> str:
+    """Number of the job that a slurmstepd is for; empty for another process."""
+    title = " ".join(process.cmdline())
+    if not title.startswith("slurmstepd: ["):
+        return ""
+    return title.removeprefix("slurmstepd: [").split(".")[0].rstrip("]")
+
+
+def _kill_steps(wanted: Callable[[psutil.Process], bool]) -> None:
+    """End the slurmstepd for which `wanted` holds, with all that they started."""
+    family: list[psutil.Process] = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):  # those that end meanwhile
+            if _job_of(process) and wanted(process):
+                family += [*process.children(recursive=True), process]
+    for member in family:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            member.kill()
+    deadline = time.monotonic() + 10
+    while any(_alive(member) for member in family) and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def _alive(process: psutil.Process) -> bool:
+    """Whether a process is there; one that waits to be reaped by init is not."""
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False

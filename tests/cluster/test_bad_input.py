@@ -1,0 +1,96 @@
+"""What cannot work on a cluster is said before anything is submitted."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from runs import ClusterRun, checkpoint, without
+from slurm import Cluster
+
+CASES = {
+    "partition": (
+        ["--default-resources", "slurm_partition=cpus"],
+        "the cluster has no partition 'cpus'. Set 'slurm_partition' or 'gpu_partition' in "
+        "profiles/slurm/config.yaml to one of: cpu, gpu",
+    ),
+    "account": (
+        ["--default-resources", "slurm_partition=cpu", "slurm_account=physics"],
+        "account 'physics' is named, and the cluster keeps no accounts",
+    ),
+    "feature": (
+        ["--default-resources", "slurm_partition=cpu", "constraint=a100"],
+        "Invalid feature specification",
+    ),
+    "memory": (
+        ["--set-resources", "train_model:mem_mb=64000"],
+        "train_model asks for 64000 MB of memory (at most 12000) in partition 'cpu': it would "
+        "wait for ever",
+    ),
+    "gpus": (
+        ["--set-resources", "train_model:gpu=3", "train_model:slurm_partition=gpu",
+         "--resources", "gpu=9"],
+        "train_model asks for 3 GPUs (at most 2) in partition 'gpu': it would wait for ever",
+    ),
+    "time": (
+        ["--set-resources", "train_model:runtime=5000"],
+        "train_model asks for 5000 minutes (at most 1440) in partition 'cpu'",
+    ),
+    "rule": (
+        ["--set-resources", "train_modle:mem_mb=1000"],
+        "'set-resources': unknown rule 'train_modle'. Did you mean 'train_model'?",
+    ),
+    "resource": (
+        ["--default-resources", "slurm_partiton=cpu"],
+        "'default-resources': resource 'slurm_partiton' has no effect. Did you mean "
+        "'slurm_partition'?",
+    ),
+    "sacct": (
+        ["--slurm-status-command", "sacct"],
+        "jobs are to be watched with sacct, and the cluster keeps no accounts",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run(cluster, prepared, tmp_path_factory):
+    return ClusterRun(prepared.copy_to(tmp_path_factory.mktemp("bad") / "tree"), cluster)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_refused(run, case):
+    arguments, message = CASES[case]
+    code, output = run.run(checkpoint("linear"), *arguments)
+    assert code == 1
+    assert message in output
+    assert "has been submitted" not in output
+    assert "Traceback" not in output
+
+
+def test_a_misspelt_key_of_the_profile(run):
+    run.workflow.edit("profiles/slurm/config.yaml", "latency-wait", "latency-wiat")
+    code, output = run.run(checkpoint("linear"))
+    run.workflow.edit("profiles/slurm/config.yaml", "latency-wiat", "latency-wait")
+    assert code == 2
+    assert "unrecognized arguments: --latency-wiat=60" in output
+
+
+def test_no_sbatch(run, tmp_path):
+    path = without("sinfo", tmp_path / "bin", run.environment["PATH"])
+    (tmp_path / "bin" / "sbatch").unlink()
+    code, output = run.run(checkpoint("linear"), environment={**run.environment, "PATH": path})
+    assert code == 1
+    assert "there is no 'sinfo' on PATH" in output
+    assert "on a login node of the cluster" in output
+
+
+def test_results_that_nodes_do_not_see(slurm, prepared, tmp_path):
+    tree = prepared.copy_to(tmp_path / "tree")
+    (tmp_path / "elsewhere").mkdir()
+    with tempfile.TemporaryDirectory(prefix="slurm-") as folder:
+        Path(folder).chmod(0o755)
+        with Cluster.started(Path(folder) / "c", hidden=tmp_path / "elsewhere") as cluster:
+            run = ClusterRun(tree, cluster)
+            target = checkpoint("linear").replace("results", str(tmp_path / "elsewhere"))
+            code, output = run.run(target, "--config", f"results={tmp_path}/elsewhere")
+    assert code == 1
+    assert f"nodes of partition 'cpu' do not see {tmp_path}/elsewhere" in output

@@ -1,0 +1,140 @@
+"""What goes wrong on a cluster costs no result: faults made on a real one, one by one.
+
+The table in docs/cluster.md names these tests.
+"""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from runs import checkpoint, without
+
+
+def test_the_same_bytes_as_without_a_cluster(on_cluster, prepared, tmp_path):
+    run = on_cluster()
+    code, output = run.run()
+    assert code == 0, output
+    # Few submissions: three trainings, and groups of predictions, matchings and tables.
+    assert output.count("has been submitted with SLURM jobid") == 6
+    local = prepared.copy_to(tmp_path / "local")
+    local.run()
+    here, there = local.artifacts(), run.workflow.artifacts()
+    assert set(here) == set(there)
+    assert [name for name in here if here[name] != there[name]] == []
+
+
+def test_a_node_killed_with_its_jobs(on_cluster):
+    run = on_cluster("hold")
+    process = run.start(checkpoint("hold"))
+    run.wait(lambda: run.starts == ["hold"], "the training")
+    (job,) = run.jobs_of("hold")
+    node = run.cluster.command("squeue", "-h", "-j", job["id"], "-o", "%N").strip()
+    (run.folder / "go").touch()  # for the next attempt
+    run.cluster.kill_node(node)
+    try:
+        output = run.finish(process)
+    finally:
+        run.cluster.start_node(node)
+    assert process.returncode == 0, output
+    assert "NODE_FAIL" in output
+    assert "Trying to restart job" in output
+    assert run.starts == ["hold", "hold"]
+    assert (run.folder / checkpoint("hold")).exists()
+    run.cluster.wait_for_nodes()
+
+
+def test_the_controller_gone_and_back(on_cluster):
+    """Longer than the executor's patience with one question (10 s); the job ends meanwhile."""
+    run = on_cluster("hold")
+    process = run.start(checkpoint("hold"))
+    run.wait(lambda: run.starts == ["hold"], "the training")
+    run.cluster.kill_controller()
+    (run.folder / "go").touch()
+    time.sleep(25)
+    run.cluster.start_controller()
+    output = run.finish(process)
+    assert process.returncode == 0, output
+    assert run.starts == ["hold"]
+
+
+def test_snakemake_killed_and_restarted(on_cluster):
+    run = on_cluster("hold", "late")
+    targets = [checkpoint("hold"), checkpoint("late")]
+    process = run.start(*targets, "--jobs", "1")
+    run.wait(lambda: "hold" in run.starts, "the training")
+    before = run.starts
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    run.workflow.run("--unlock")
+
+    code, output = run.run(*targets)
+    assert code == 1
+    (job,) = run.jobs_of("hold")
+    assert f"still in the queue and would be done twice: {job['id']}" in output
+    assert f"scancel {job['id']}" in output
+
+    (run.folder / "go").touch()
+    run.wait(lambda: run.jobs_of("hold")[0]["state"] == "COMPLETED", "the job's end")
+    made = (run.folder / checkpoint("hold")).stat().st_mtime_ns
+    code, output = run.run(*targets)
+    assert code == 0, output
+    # The job that outlived Snakemake is not done again; the one that was not begun, once.
+    assert sorted(run.starts) == sorted({*before, "hold", "late"})
+    assert (run.folder / checkpoint("hold")).stat().st_mtime_ns == made
+
+
+def test_without_sacct(on_cluster, tmp_path):
+    run = on_cluster("fine")
+    path = without("sacct", tmp_path / "bin", run.environment["PATH"])
+    environment = {**run.environment, "PATH": path}
+    code, output = run.run(checkpoint("fine"), environment=environment)
+    assert code == 0, output
+    assert run.starts == ["fine"]
+
+
+class TestMisbehavingJobs:
+    """One run with all of them, begun before the other tests; see `conftest.misbehaving`."""
+
+    @pytest.fixture(scope="class")
+    def run(self, slurm, misbehaving):
+        run, process = misbehaving
+        run.finish(process)
+        assert process.returncode == 1
+        return run
+
+    def test_too_much_memory(self, run):
+        first, second = run.jobs_of("greedy")
+        assert first["state"] == "OUT_OF_MEMORY"
+        assert second["state"] == "COMPLETED"
+        assert megabytes(second["memory"]) == 2 * megabytes(first["memory"])
+        assert (run.folder / checkpoint("greedy")).exists()
+
+    def test_too_much_time(self, run):
+        first, second = run.jobs_of("slow")
+        assert (first["state"], first["limit"]) == ("TIMEOUT", "1:00")
+        assert (second["state"], second["limit"]) == ("COMPLETED", "2:00")
+        assert (run.folder / checkpoint("slow")).exists()
+
+    def test_an_error_each_time(self, run):
+        """It is tried three times and told with its log; the others are finished."""
+        assert run.starts.count("broken") == 3
+        assert [job["state"] for job in run.jobs_of("broken")] == ["FAILED"] * 3
+        assert "results/logs/train_model/broken.log" in run.output
+        assert "error: this model fails for good" in run.output
+        assert not (run.folder / checkpoint("broken")).exists()
+        assert (run.folder / checkpoint("fine")).exists()
+        assert run.starts.count("fine") == 1
+
+
+def megabytes(text: str) -> float:
+    """Read a memory of squeue's."""
+    units = {"M": 1, "G": 1024, "T": 1024**2}
+    return float(text[:-1]) * units[text[-1]]
+
+
+def test_the_cluster_is_private(cluster):
+    """Its configuration is its own, not the machine's."""
+    configuration = cluster.command("scontrol", "show", "config")
+    assert str(Path(cluster.folder) / "slurm.conf") in configuration

@@ -1,0 +1,44 @@
+"""docs/cluster.md tells of every rule, every fault test, and the profile's keys."""
+
+import re
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+SOURCES = {file: file.read_text(encoding="utf-8") for file in (ROOT / "rules").glob("*.smk")}
+# Rules that only collect the files of others run where Snakemake runs.
+TARGETS = {"predictions", "matched", "tables", "figures", "replication", "prefetch"}
+
+
+def rules() -> set[str]:
+    """Names of the rules that run as jobs; downloads run on the login node."""
+    found = {name for text in SOURCES.values() for name in re.findall(r"^rule (\w+):", text, re.M)}
+    return {name for name in found - TARGETS if not name.startswith("download_")}
+
+
+def test_every_rule_has_its_row():
+    table = PAGE.split("## What jobs ask for")[1].split("Requests hold")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.M)) == rules()
+
+
+def test_every_rule_asks_in_the_one_place():
+    for file, text in SOURCES.items():
+        for name, body in re.findall(r"^rule (\w+):\n((?:    .*\n|\n)+)", text, re.M):
+            if name in rules():
+                assert f'**resources_of("{name}")' in body, f"{file}: {name}"
+
+
+def test_every_group_is_of_rules():
+    profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text())
+    assert set(profile["groups"]) <= rules()
+    assert set(profile["groups"].values()) == set(profile["group-components"])
+
+
+def test_every_fault_of_the_table_has_its_test():
+    code = (ROOT / "tests" / "cluster" / "test_faults.py").read_text(encoding="utf-8")
+    named = re.findall(r"\| `(test_\w+)` \|", PAGE)
+    assert len(named) == 7
+    for name in named:
+        assert f"def {name}(" in code

@@ -1,0 +1,162 @@
+"""What jobs ask for: against built models, known sizes, and what was measured."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from matcheval import resources, workloads
+from matcheval.datasets.folders import make_dataset, write_dataset
+from matcheval.errors import InputError
+from matcheval.models.building import build_model
+from matcheval.resources import Need
+from matcheval.workloads import CIFAR, DIGITS, IMAGENET, ImageSet, ModelSize
+
+
+@pytest.mark.parametrize(
+    ("architecture", "width", "depth"),
+    [("linear", 0, 0), ("mlp", 64, 3), ("cnn", 16, 2), ("cnn", 32, 2), ("resnet", 16, 2)],
+)
+@pytest.mark.parametrize("data", [DIGITS, CIFAR])
+def test_parameters_of_models_that_are_built(architecture, width, depth, data):
+    size = workloads.size_of_architecture(architecture, width, depth, data)
+    model = build_model(
+        architecture, width=width, depth=depth, n_classes=data.classes,
+        input_shape=(data.side, data.side, data.channels),
+    )  # fmt: skip
+    true = sum(weights.numel() for weights in model.parameters())
+    if architecture in ("linear", "mlp"):
+        assert size.parameters == true
+    assert true / 2 <= size.parameters <= 2 * true
+
+
+# Weights in millions and multiply-adds for one image, as their papers and timm have them.
+@pytest.mark.parametrize(
+    ("architecture", "width", "depth", "groups", "data", "millions", "billions"),
+    [
+        ("resnet_a", 16, 20, 1, CIFAR, 0.27, 0.041),
+        ("resnet_a", 16, 56, 1, CIFAR, 0.86, 0.127),
+        ("resnet_a", 16, 110, 1, CIFAR, 1.73, 0.255),
+        ("preact", 16, 110, 1, CIFAR, 1.73, 0.255),
+        ("vgg", 64, 16, 1, CIFAR, 14.7, 0.31),
+        ("shake_shake", 96, 26, 2, CIFAR, 26.2, 3.8),
+    ],
+)
+def test_sizes_in_the_literature(architecture, width, depth, groups, data, millions, billions):
+    size = workloads.size_of_architecture(architecture, width, depth, data, groups=groups)
+    assert millions / 3 <= size.parameters / 1e6 <= 3 * millions
+    assert billions / 3 <= size.multiply_adds / 1e9 <= 6 * billions
+
+
+@pytest.mark.parametrize(
+    ("name", "millions"),
+    [
+        ("vit_large_patch16_224.augreg_in21k_ft_in1k", 304),
+        ("vit_base_patch16_224.augreg_in1k", 86),
+        ("convnext_tiny.fb_in1k", 28.6),
+        ("convnext_xxlarge.clip_laion2b_soup_ft_in1k", 846),
+        ("resnet50.a1_in1k", 25.6),
+        ("resnet152.a1_in1k", 60.2),
+        ("mobilenetv3_large_100.ra_in1k", 5.5),
+        ("VGG16_Weights.IMAGENET1K_V1", 138),
+        ("eva_giant_patch14_224.clip_ft_in1k", 1013),
+    ],
+)
+def test_published_models_by_their_names(name, millions):
+    """Never less than the model: too little memory costs a second attempt."""
+    size = workloads.size_of_published(name)
+    assert size.parameters >= 0.95 * millions * 1e6
+
+
+def test_a_known_number_of_parameters_is_believed():
+    assert workloads.size_of_published("vit_large", parameters=25e6).parameters == 25_000_000
+    small, large = (workloads.size_of_published("resnet50", side=side) for side in (224, 448))
+    assert large.multiply_adds == 4 * small.multiply_adds
+
+
+def test_a_prepared_dataset_says_its_size(tmp_path):
+    images = np.zeros((7, 12, 10, 3), np.uint8)
+    dataset = make_dataset(
+        "mine", images, np.arange(7) % 4, classes=tuple("abcd"), max_value=255, source=""
+    )
+    write_dataset(dataset, tmp_path)
+    size = workloads.size_of_dataset("imagenet", tmp_path)
+    assert size == ImageSet(images=7, side=12, channels=3, classes=4)
+
+
+def test_kinds_of_datasets_before_they_are_prepared(tmp_path):
+    assert workloads.size_of_dataset("digits", tmp_path) == DIGITS
+    assert workloads.size_of_dataset("cifar10_1") == CIFAR
+    assert workloads.size_of_dataset("something") == IMAGENET
+
+
+def test_a_broken_description_is_named(tmp_path):
+    (tmp_path / "dataset.json").write_text("{")
+    with pytest.raises(InputError, match=r"dataset\.json"):
+        workloads.size_of_dataset("digits", tmp_path)
+
+
+sizes = st.builds(ModelSize, st.integers(1, 2_000_000_000), st.integers(1, 500_000_000_000))
+datasets = st.builds(
+    ImageSet, st.integers(1, 2_000_000), st.integers(1, 512), encoded=st.booleans()
+)
+
+
+@given(sizes, datasets, st.integers(0, 1))
+def test_every_request_can_be_made(size, data, gpus):
+    for need in (
+        resources.of_training(size, data, epochs=3, batch_size=8, gpus=gpus),
+        resources.of_inference(size, data, batch_size=8, logits=True, gpus=gpus),
+        resources.of_preparing(data), resources.of_pixels(data),
+        resources.of_matching(64, 10, data.images), resources.of_reading(300, data.images),
+    ):  # fmt: skip
+        assert need.mem_mb >= 800
+        assert need.runtime >= 10
+        assert need.runtime % 10 == 0
+        assert 1 <= need.threads <= 4
+
+
+@given(sizes, datasets, st.integers(1, 100))
+def test_larger_work_never_asks_for_less(size, data, factor):
+    def needs(model: ModelSize, images: ImageSet) -> list[Need]:
+        return [
+            resources.of_training(model, images, epochs=1, batch_size=8, gpus=1),
+            resources.of_inference(model, images, batch_size=8, logits=False, gpus=1),
+        ]
+
+    larger = ModelSize(size.parameters * factor, size.multiply_adds * factor)
+    for less, more in zip(needs(size, data), needs(larger, data), strict=True):
+        assert more.mem_mb >= less.mem_mb
+        assert more.runtime >= less.runtime
+
+
+def test_further_attempts_ask_for_twice_as_much():
+    need = Need(mem_mb=1500, runtime=10, threads=2, gpu=1)
+    assert need.on_attempt(1) == need
+    assert need.on_attempt(3) == Need(mem_mb=6000, runtime=40, threads=2, gpu=1)
+    with pytest.raises(ValueError, match="attempt 0"):
+        need.on_attempt(0)
+
+
+def test_training_of_the_paper_fits_what_is_known_of_it():
+    """A ResNet-50 on ImageNet's 1.28 million images: about two days of an older GPU."""
+    model = ModelSize(25_600_000, 4_100_000_000)
+    data = ImageSet(1_281_167, 224, classes=1000, encoded=True)
+    need = resources.of_training(model, data, epochs=90, batch_size=256, gpus=1)
+    assert 2 * 24 * 60 <= need.runtime <= 45 * 24 * 60
+
+
+def test_measured_memory_of_the_digits_is_within_the_request():
+    """The most that trainings and predictions took: docs/cluster.md has the measurement."""
+    page = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text()
+    measured = re.search(r"at most (\d+) MB in training and (\d+) MB in inference", page)
+    assert measured is not None
+    model = workloads.size_of_architecture("resnet", 16, 2, DIGITS)
+    training = resources.of_training(model, DIGITS, epochs=15, batch_size=32, gpus=0)
+    inference = resources.of_inference(model, DIGITS, batch_size=256, logits=False, gpus=0)
+    snakemakes = 300
+    assert int(measured[1]) + snakemakes <= training.mem_mb <= 2500
+    assert int(measured[2]) + snakemakes <= inference.mem_mb <= 2500

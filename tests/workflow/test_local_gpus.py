@@ -1,0 +1,43 @@
+"""On one machine, never more jobs on GPUs than GPUs, and each job on its own: the real engine.
+
+The GPUs are names without devices; predictions note when and on which they ran.
+"""
+
+import json
+import subprocess
+
+from engine import environment
+
+# Put at the head of predict_dataset.py: notes the GPU, and predicts without one.
+NOTE = """
+import json, os, pathlib, sys, time
+_place = sys.argv.index("--device") + 1
+assert sys.argv[_place] == "cuda"
+sys.argv[_place] = "cpu"
+_begin = time.time()
+time.sleep(1.0)
+with open("notes", "a") as _file:
+    _gpu = os.environ["CUDA_VISIBLE_DEVICES"]
+    _file.write(json.dumps({"gpu": _gpu, "begin": _begin, "end": time.time()}) + "\\n")
+"""
+
+
+def test_as_many_jobs_as_gpus_each_with_its_own(small, tmp_path):
+    main = 'if __name__ == "__main__":'
+    small.edit("workflow_scripts/predict_dataset.py", main, NOTE + main)
+    small.edit("small.yaml", "matching:", "inference: {device: cuda}\nmatching:")
+    command = [*small.command("predictions"), "--cores", "6"]
+    variables = {"CUDA_VISIBLE_DEVICES": "0,GPU-b7", "TMPDIR": str(tmp_path)}
+    result = subprocess.run(
+        command, cwd=small.folder, capture_output=True, text=True, check=False, timeout=300,
+        env=environment() | variables,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    notes = [json.loads(line) for line in (small.folder / "notes").read_text().splitlines()]
+    assert len(notes) == 6
+    assert {note["gpu"] for note in notes} == {"0", "GPU-b7"}
+    for note in notes:
+        # Those that ran when this one began.
+        others = [n for n in notes if n["begin"] <= note["begin"] < n["end"] and n is not note]
+        assert len(others) <= 1
+        assert note["gpu"] not in [other["gpu"] for other in others]

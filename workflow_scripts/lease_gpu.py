@@ -1,0 +1,9 @@
+"""Run a command with GPUs of its own: `python -m lease_gpu 1 python -m train_model ...`."""
+
+import sys
+
+from matcheval.doors import run_door
+from matcheval.gpus import run_with_gpus
+
+if __name__ == "__main__":
+    run_door(run_with_gpus, int(sys.argv[1]), sys.argv[2:])
