@@ -51,7 +51,6 @@ def comment_of(job):
 def check_cluster():
     """Whether this SLURM can run the study as it is about to be asked to."""
     from matcheval.cluster import asking, folders, requests
-    from matcheval.cluster.watching import keep_status_command
 
     settings = workflow.executor_settings
     jobs = [
@@ -74,6 +73,22 @@ def check_cluster():
         Path(".snakemake") / "seen-by-nodes.json",
     )
     keep_status_command()
+
+
+def keep_status_command():
+    """Let the executor ask once, not before every look at jobs, how long they stay in the queue.
+
+    When slurmctld does not answer that question, snakemake-executor-plugin-slurm (2.8.0) looks at
+    jobs with sacct instead of squeue. Where nothing is accounted sacct fails every time, and the
+    executor then forgets the jobs and waits for ever. With the answer at hand it keeps to squeue,
+    and asks again until the controller is back (tests/cluster, test_the_controller_gone_and_back).
+    """
+    import snakemake_executor_plugin_slurm as plugin
+
+    from matcheval.cluster import asking
+
+    age = asking.min_job_age()
+    plugin.get_min_job_age = lambda: age
 
 
 def checked(check):
