@@ -17,8 +17,8 @@ report: "rules/captions/study.rst"
 
 
 include: "rules/common.smk"
-include: "rules/downloads.smk"
 include: "rules/resources.smk"
+include: "rules/downloads.smk"
 include: "rules/datasets.smk"
 include: "rules/sampling.smk"
 include: "rules/training.smk"
@@ -58,4 +58,4 @@ rule all:
 
 include: "rules/checks.smk"
 include: "rules/prefetch.smk"
-include: "rules/cluster.smk"
+include: "rules/preflight.smk"

@@ -18,8 +18,7 @@ rule download_file:
     conda:
         "../envs/models.yaml"
     resources:
-        mem_mb=500,
-        runtime=240,
+        **resources_of("download_file"),
     params:
         identity=lambda wildcards: published_file(wildcards.file).identity,
     message:

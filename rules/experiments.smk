@@ -21,8 +21,7 @@ rule derive_dataset:
     conda:
         "../envs/models.yaml"
     resources:
-        mem_mb=2000,
-        runtime=10,
+        **resources_of("derive_dataset"),
     params:
         derivation=lambda wildcards: STUDY.derivations[wildcards.dataset].json,
         sources=lambda wildcards: [
@@ -57,8 +56,7 @@ rule tabulate_experiment:
     conda:
         "../envs/analysis.yaml"
     resources:
-        mem_mb=500,
-        runtime=10,
+        **resources_of("tabulate_experiment"),
     params:
         kind=lambda wildcards: STUDY.experiments[wildcards.experiment].kind,
         trials=lambda wildcards: [

@@ -59,8 +59,7 @@ rule find_neighbours:
         "../envs/models.yaml"
     threads: 2
     resources:
-        mem_mb=2000,
-        runtime=60,
+        **resources_of("find_neighbours"),
     params:
         queries=f"{SHARED}/datasets/{{dataset}}",
         references=f"{SHARED}/datasets/{{reference}}",
@@ -85,8 +84,7 @@ rule plot_neighbours:
     conda:
         "../envs/models.yaml"
     resources:
-        mem_mb=2000,
-        runtime=10,
+        **resources_of("plot_neighbours"),
     params:
         queries=f"{SHARED}/datasets/{{dataset}}",
         references=f"{SHARED}/datasets/{{reference}}",
@@ -110,8 +108,7 @@ rule tabulate_duplicates:
     conda:
         "../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **resources_of("tabulate_duplicates"),
     params:
         dataset=lambda wildcards: spec_of(wildcards.dataset),
         models=list(STUDY.models),
@@ -135,8 +132,7 @@ rule list_hard_images:
     conda:
         "../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **resources_of("list_hard_images"),
     params:
         dataset=lambda wildcards: spec_of(wildcards.dataset),
         models=list(STUDY.models),
@@ -161,8 +157,7 @@ rule plot_hard_images:
     conda:
         "../envs/models.yaml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **resources_of("plot_hard_images"),
     params:
         folder=f"{SHARED}/datasets/{{dataset}}",
         size=STUDY.followups.compare_size,
@@ -189,8 +184,7 @@ rule tabulate_people:
     conda:
         "../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **resources_of("tabulate_people"),
     params:
         datasets=lambda wildcards: {
             origin: spec_of(name)
@@ -226,8 +220,7 @@ rule tabulate_balanced:
     conda:
         "../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **resources_of("tabulate_balanced"),
     params:
         dataset=lambda wildcards: spec_of(wildcards.dataset),
         models=list(STUDY.models),
@@ -255,8 +248,7 @@ rule tabulate_by_frequency:
     conda:
         "../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **resources_of("tabulate_by_frequency"),
     params:
         dataset=lambda wildcards: spec_of(wildcards.dataset),
         models=list(STUDY.models),
@@ -283,8 +275,7 @@ rule model_difficulty:
     conda:
         "../envs/analysis.yaml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **resources_of("model_difficulty"),
     params:
         sigma=STUDY.followups.difficulty_sigma,
         seed=STUDY.followups.seed,

@@ -20,10 +20,9 @@ rule transform_images:
         or "(?!)",
     conda:
         "../envs/models.yaml"
-    threads: lambda wildcards: workflow.cores if len(pixel_job(wildcards).waiting) > 1 else 1
+    threads: threads_of("transform_images")
     resources:
-        mem_mb=lambda wildcards, threads: 500 + 300 * threads,
-        runtime=240,
+        **resources_of("transform_images"),
     params:
         folder=lambda wildcards, input: Path(input.dataset[0]).parent,
         geometry=lambda wildcards: json.dumps(

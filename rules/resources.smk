@@ -2,8 +2,8 @@
 #
 # The numbers behind them are in workflow_scripts/matcheval/resources.py, the table for people in
 # docs/cluster.md. Profiles and the command line have the last word: `set-resources`, `set-threads`.
-from matcheval import resources, workloads
 from matcheval.gpus import visible_gpus
+from matcheval.needs import Needs
 
 LOCAL_GPUS = len(visible_gpus())
 
@@ -31,84 +31,9 @@ def gpus_of(device):
     return int(device.startswith("cuda"))
 
 
-def size_of_set(name):
-    """How large a dataset is: by its description where it is prepared, else by its kind."""
-    return workloads.size_of_dataset(
-        STUDY.datasets[name].kind, f"{SHARED}/datasets/{name}"
-    )
-
-
-def largest_set(names):
-    """The largest of some datasets, in images."""
-    return max((size_of_set(name) for name in names), key=lambda size: size.images)
-
-
-def size_of_model(name, data):
-    """How large a model is: by its recipe, else by its name."""
-    recipe = STUDY.models[name].recipe
-    if recipe is None:
-        return workloads.size_of_published(name)
-    return workloads.size_of_architecture(
-        recipe.architecture,
-        recipe.width,
-        recipe.depth,
-        data,
-        groups=getattr(recipe, "groups", 1),
-    )
-
-
-def sets_of_pair(name):
-    """Names of the two sets of a pair."""
-    return STUDY.pairs[name].original, STUDY.pairs[name].replication
-
-
-def need_of_training(wildcards):
-    recipe = STUDY.models[wildcards.model].recipe
-    data = size_of_set(STUDY.training["train"])
-    return resources.of_training(
-        size_of_model(wildcards.model, data),
-        data,
-        epochs=recipe.epochs,
-        batch_size=recipe.batch_size,
-        gpus=gpus_of(STUDY.training.get("device", "cpu")),
-    )
-
-
-def need_of_inference(wildcards):
-    data = size_of_set(wildcards.dataset)
-    return resources.of_inference(
-        size_of_model(wildcards.model, data),
-        data,
-        batch_size=int(STUDY.inference["batch_size"]),
-        logits="logits" in STUDY.inference["outputs"],
-        gpus=gpus_of(STUDY.inference["device"]),
-    )
-
-
-def need_of_matching(wildcards, n_models):
-    images = largest_set(sets_of_pair(wildcards.pair)).images
-    return resources.of_matching(n_models, len(STUDY.seeds), images)
-
-
-# Those that are not named are small: seconds, whatever the study.
-NEEDS = {
-    "prepare_dataset": lambda w: resources.of_preparing(size_of_set(w.dataset)),
-    "cache_pixels": lambda w: resources.of_pixels(size_of_set(w.dataset)),
-    "train_model": need_of_training,
-    "predict_dataset": need_of_inference,
-    "match_predictions": lambda w: need_of_matching(w, len(STUDY.batches[w.batch])),
-    "save_pairs": lambda w: need_of_matching(w, 1),
-    "count_correct": lambda w: resources.of_reading(
-        len(STUDY.models), size_of_set(w.dataset).images
-    ),
-}
+NEEDS = Needs(STUDY, gpus_of)
 # Whose jobs may run on a GPU.
 GPU_RULES = ("train_model", "predict_dataset")
-
-
-def need_of(name, wildcards):
-    """A job's need at its first attempt."""
-    return NEEDS[name](wildcards) if name in NEEDS else resources.SMALL
 
 
 def resources_of(name):
@@ -117,7 +42,7 @@ def resources_of(name):
     def one(field):
         """One resource as a function of wildcards and attempt, as Snakemake calls it."""
         return lambda wildcards, attempt: getattr(
-            need_of(name, wildcards).on_attempt(attempt), field
+            NEEDS.of(name, wildcards).on_attempt(attempt), field
         )
 
     given = {field: one(field) for field in ("mem_mb", "runtime")}
@@ -127,7 +52,7 @@ def resources_of(name):
     if GPU_PARTITION is not None:
         given["slurm_partition"] = lambda wildcards: (
             GPU_PARTITION
-            if need_of(name, wildcards).gpu
+            if NEEDS.of(name, wildcards).gpu
             else default_resource("slurm_partition")
         )
     return given
@@ -135,7 +60,7 @@ def resources_of(name):
 
 def threads_of(name):
     """Threads, to be given as `threads_of("name")`."""
-    return lambda wildcards: need_of(name, wildcards).threads
+    return lambda wildcards: NEEDS.of(name, wildcards).threads
 
 
 # Put before the command of a job that may run on a GPU: it gets one of its own.

@@ -26,8 +26,7 @@ rule simulate_answers:
     conda:
         "../envs/models.yaml"
     resources:
-        mem_mb=2000,
-        runtime=30,
+        **resources_of("simulate_answers"),
     params:
         sets=lambda wildcards: pool_sets(wildcards.pool),
         options=lambda wildcards: flags(STUDY.pools[wildcards.pool].simulate),
@@ -63,8 +62,7 @@ rule count_selections:
     conda:
         "../envs/models.yaml"
     resources:
-        mem_mb=4000,
-        runtime=30,
+        **resources_of("count_selections"),
     params:
         sets=lambda wildcards: pool_sets(wildcards.pool),
         repeated=lambda wildcards: STUDY.pools[wildcards.pool].repeated,
@@ -104,8 +102,7 @@ rule sample_dataset:
     conda:
         "../envs/models.yaml"
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **resources_of("sample_dataset"),
     params:
         pool=lambda wildcards: pool_sets(STUDY.pool_of(wildcards.dataset).name),
         against=lambda wildcards: " ".join(

@@ -12,12 +12,8 @@ from matcheval.models import FAMILIES
 from matcheval.models.building import build_model
 from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.training import LOSSES, SCHEDULES
-from matcheval.training.resources import (
-    engine_options,
-    kept_values,
-    multiplications,
-    training_resources,
-)
+from matcheval.training.options import engine_options
+from matcheval.workloads import CIFAR, size_of_architecture
 
 STUDIES = Path(__file__).parents[2] / "studies"
 MODELS = read_catalogue(STUDIES / "cifar10-models.csv")
@@ -87,21 +83,9 @@ def test_every_network_instantiates_and_its_costs_are_about_those_estimated(size
             if not list(module.children()):
                 module.register_forward_hook(count)
         assert model(torch.empty(1, 3, 32, 32)).shape == (1, 10)
-    assert 1 / 2 < multiplications(recipe) / sum(products) < 2
-    assert 1 / 2 < kept_values(recipe) / sum(kept) < 3
-
-
-def test_resources_follow_recipe_and_device():
-    small, large = (
-        training_resources(RECIPES[name], SETTINGS) for name in ("resnet-20-s0", "resnet-50-s0")
-    )
-    assert (small.gpu, small.threads, large.gpu) == (1, 2, 1)
-    assert small.runtime < large.runtime
-    slow = training_resources(RECIPES["resnet-50-s0"], SETTINGS | {"device": "cpu"})
-    assert (slow.gpu, slow.runtime > large.runtime, slow.mem_mb > large.mem_mb) == (0, True, True)
-    digits = read_catalogue(STUDIES / "digits-models.csv")["resnet-16-mixup"].recipe
-    found = training_resources(digits, SETTINGS | {"device": "cpu", "threads": 1})
-    assert (found.threads, found.mem_mb, found.runtime, found.gpu) == (1, 1500, 30, 0)
+    size = size_of_architecture(architecture, width, depth, CIFAR, groups=groups)
+    assert 1 / 2 < size.multiply_adds / sum(products) < 2
+    assert 1 / 2 < size.kept / sum(kept) < 3
 
 
 def test_engine_options_are_those_of_the_command_line():

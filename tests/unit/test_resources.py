@@ -109,7 +109,7 @@ datasets = st.builds(
 def test_every_request_can_be_made(size, data, gpus):
     for need in (
         resources.of_training(size, data, epochs=3, batch_size=8, gpus=gpus),
-        resources.of_inference(size, data, batch_size=8, logits=True, gpus=gpus),
+        resources.of_inference(size, data, batch_size=8, gpus=gpus),
         resources.of_preparing(data), resources.of_pixels(data),
         resources.of_matching(64, 10, data.images), resources.of_reading(300, data.images),
     ):  # fmt: skip
@@ -124,7 +124,7 @@ def test_larger_work_never_asks_for_less(size, data, factor):
     def needs(model: ModelSize, images: ImageSet) -> list[Need]:
         return [
             resources.of_training(model, images, epochs=1, batch_size=8, gpus=1),
-            resources.of_inference(model, images, batch_size=8, logits=False, gpus=1),
+            resources.of_inference(model, images, batch_size=8, gpus=1),
         ]
 
     larger = ModelSize(size.parameters * factor, size.multiply_adds * factor)
@@ -156,7 +156,7 @@ def test_measured_memory_of_the_digits_is_within_the_request():
     assert measured is not None
     model = workloads.size_of_architecture("resnet", 16, 2, DIGITS)
     training = resources.of_training(model, DIGITS, epochs=15, batch_size=32, gpus=0)
-    inference = resources.of_inference(model, DIGITS, batch_size=256, logits=False, gpus=0)
+    inference = resources.of_inference(model, DIGITS, batch_size=256, gpus=0)
     snakemakes = 300
     assert int(measured[1]) + snakemakes <= training.mem_mb <= 2500
     assert int(measured[2]) + snakemakes <= inference.mem_mb <= 2500

@@ -29,8 +29,6 @@ START_SECONDS = 120
 STEP_MINUTES = 10
 # How much longer than estimated a job may take.
 TIME_MARGIN = 3
-# Work above this many operations gets several processors on a CPU.
-SINGLE_CORE_FLOPS = 1e13
 MANY_CORES = 4
 
 
@@ -70,7 +68,7 @@ class Need:
 
 
 def of_training(
-    model: ModelSize, data: ImageSet, *, epochs: int, batch_size: int, gpus: int
+    model: ModelSize, data: ImageSet, *, epochs: int, batch_size: int, gpus: int, threads: int = 1
 ) -> Need:
     """Need of training one model.
 
@@ -85,15 +83,18 @@ def of_training(
         As the recipe has it.
     gpus : int
         0 for the CPU.
+    threads : int
+        Processor cores that the study gives it.
     """
     operations = 3.0 * 2 * model.multiply_adds * data.images * epochs
     weights = 16 * model.parameters
-    batch = 0 if gpus else batch_size * model.multiply_adds / 8
-    return _need(operations, data, weights + batch, passes=epochs, gpus=gpus)
+    # Float32, and as much again for gradients.
+    batch = 0 if gpus else 8 * batch_size * model.kept
+    return _need(operations, data, weights + batch, passes=epochs, gpus=gpus, threads=threads)
 
 
 def of_inference(
-    model: ModelSize, data: ImageSet, *, batch_size: int, logits: bool, gpus: int
+    model: ModelSize, data: ImageSet, *, batch_size: int, gpus: int, threads: int = 1
 ) -> Need:
     """Need of one model's predictions on one dataset.
 
@@ -103,25 +104,25 @@ def of_inference(
         What is run on what.
     batch_size : int
         Images at a time.
-    logits : bool
-        Whether the results of all classes are kept until the end.
     gpus : int
         0 for the CPU.
+    threads : int
+        Processor cores that the study gives it.
     """
     operations = 2.0 * model.multiply_adds * data.images
     weights = 8 * model.parameters  # the file, and the model
     batch = 0 if gpus else batch_size * model.multiply_adds / 80
-    kept = 8 * data.images * data.classes if logits else 0
-    return _need(operations, data, weights + batch + kept, passes=1, gpus=gpus)
+    return _need(operations, data, weights + batch, passes=1, gpus=gpus, threads=threads)
 
 
-def _need(operations: float, data: ImageSet, memory: float, *, passes: int, gpus: int) -> Need:
+def _need(
+    operations: float, data: ImageSet, memory: float, *, passes: int, gpus: int, threads: int
+) -> Need:
     """Need of running a model: by its operations, and by the images it has to decode."""
+    speed, base = threads * CORE_FLOPS, BASE_TORCH_MB
     if gpus:
-        threads, speed, base = MANY_CORES, gpus * GPU_FLOPS, BASE_CUDA_MB
-    else:
-        threads = MANY_CORES if operations > SINGLE_CORE_FLOPS else 1
-        speed, base = threads * CORE_FLOPS, BASE_TORCH_MB
+        threads = max(threads, MANY_CORES)
+        speed, base = gpus * GPU_FLOPS, BASE_CUDA_MB
     decoding = passes * data.images / (DECODED_PER_SECOND * threads) if data.encoded else 0
     # Encoded images are read as they are wanted; arrays are kept, and once more as a batch.
     pixels = 0 if data.encoded else 2 * data.pixel_bytes
@@ -139,10 +140,20 @@ def of_preparing(data: ImageSet) -> Need:
     return Need(_megabytes(BASE_TORCH_MB, 2 * size), _minutes(data.images / 1000))
 
 
-def of_pixels(data: ImageSet) -> Need:
-    """Need of decoding and resizing a dataset's images to a file, once for all models."""
+def of_pixels(data: ImageSet, *, waited_for: bool = True) -> Need:
+    """Need of decoding and resizing a dataset's images to a file, once for all models.
+
+    Parameters
+    ----------
+    data : ImageSet
+        The dataset.
+    waited_for : bool
+        Whether several models wait for it; else nothing is done.
+    """
+    if not waited_for:
+        return SMALL
     seconds = data.images / (DECODED_PER_SECOND * MANY_CORES)
-    return Need(_megabytes(BASE_TORCH_MB, 0), _minutes(seconds), MANY_CORES)
+    return Need(_megabytes(BASE_MB, MANY_CORES * 300e6), _minutes(seconds), MANY_CORES)
 
 
 def of_matching(n_models: int, n_seeds: int, images: int) -> Need:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from matcheval.config import TRAINING_SETS
 from matcheval.dataset_specs import SUFFIXES, DatasetSpec
 from matcheval.datasets.label_spaces import compare_classes
-from matcheval.errors import InputError
+from matcheval.errors import InputError, Problems
 from matcheval.models.rows import CHECKPOINT
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ def check_study(study: "Study") -> None:
     _check_pairs(study)
     _check_chosen_models(study)
     _check_training(study)
-    _check_own_images(study)
     _check_predictions(study)
     _check_inference(study)
 
@@ -68,18 +67,30 @@ def _check_label_spaces(study: "Study", field: str, names: tuple[str, str]) -> N
         )
 
 
-def _check_own_images(study: "Study") -> None:
-    """Images of the user's own must be there."""
-    used = {*study.compared, *study.training.values()}
-    for name in sorted(used & study.datasets.keys()):
+def check_own_images(study: "Study") -> None:
+    """Images of the user's own must be there.
+
+    Apart from `check_study`, so that what a study would do can be planned without ImageNet.
+
+    Raises
+    ------
+    InputError
+        Naming all that is missing.
+    """
+    used = {*study.compared, *(study.training[part] for part in TRAINING_SETS if study.training)}
+    problems = Problems()
+    for name in sorted(used):
         for key, paths in study.datasets[name].own_paths.items():
             for path in paths:
-                if not path.exists():
-                    raise InputError(
-                        f"no such file or folder: {path}",
-                        file="configuration",
-                        field=f"datasets.{name}.{key}",
-                    )
+                with problems.gathered():
+                    if not path.exists():
+                        raise InputError(
+                            f"no such file or folder: {path}",
+                            file="configuration",
+                            field=f"datasets.{name}.{key}",
+                            remedy="Put it there, or say where it is (docs/datasets.md)",
+                        )
+    problems.raise_any()
 
 
 def _check_chosen_models(study: "Study") -> None:

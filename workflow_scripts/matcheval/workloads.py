@@ -53,7 +53,8 @@ class ImageSet:
 DIGITS = ImageSet(600, 8, 1)
 CIFAR = ImageSet(50_000, 32)
 IMAGENET = ImageSet(50_000, 224, classes=1000, encoded=True)
-KINDS = {"digits": DIGITS, "cifar": CIFAR, "imagenet": IMAGENET}
+CINIC = ImageSet(90_000, 32)
+KINDS = {"digits": DIGITS, "cifar": CIFAR, "cinic": CINIC, "imagenet": IMAGENET}
 
 
 @dataclass(frozen=True)
@@ -66,15 +67,36 @@ class ModelSize:
         Number of weights.
     multiply_adds : int
         Multiply-accumulate operations for one image.
+    kept : int
+        Values of one image that training keeps for the backward pass.
     """
 
     parameters: int
     multiply_adds: int
+    kept: int = 0
 
 
 # A published model that nothing is known of: as large as ViT-L or ConvNeXt-L, of which there are
 # few larger ones.
 UNKNOWN_PUBLISHED = ModelSize(parameters=300_000_000, multiply_adds=60_000_000_000)
+
+# Of the published networks for 32 × 32 images, at a width and depth (of ResNeXt per group): 10⁹
+# multiply-adds, which grow as width² × depth × groups, and 10⁶ kept values, which grow as width ×
+# depth × groups.
+_FOR_CIFAR = {
+    "vgg": (0.314, 0.9, 64, 16),
+    "resnet_a": (0.041, 0.5, 16, 20),
+    "resnet_imagenet": (0.56, 3.0, 64, 18),
+    "densenet": (0.3, 10.0, 12, 100),
+    "resnext": (0.68, 3.2, 64, 29),
+    "preact": (0.041, 0.5, 16, 20),
+    "preact_bottleneck": (0.26, 6.4, 16, 164),
+    "preact_imagenet": (0.56, 2.0, 64, 18),
+    "shake_shake": (0.43, 3.1, 32, 26),
+    "pyramidnet": (0.65, 5.7, 84, 110),
+    "seresnet_a": (0.041, 0.5, 16, 20),
+    "seresnet_imagenet": (0.56, 3.0, 64, 18),
+}
 
 # Architectures of four stages that begin with a quarter of the image's height and width when they
 # are made for ImageNet; all others have three (as the ResNets for CIFAR).
@@ -86,7 +108,8 @@ def size_of_architecture(
 ) -> ModelSize:
     """Estimate a model that is described by its architecture.
 
-    `linear` and `mlp` are exact. Everything else is taken for `depth` 3 × 3 convolutions in equal
+    `linear` and `mlp` are exact. Operations of the published networks for CIFAR-10 come from a
+    table; everything else is taken for `depth` 3 × 3 convolutions in equal
     stages, each with twice the channels and half the height and width of the one before, which
     is what the residual networks of He et al. (2016) are. Our `cnn` keeps its width; our `resnet`
     has a block of two convolutions per stage.
@@ -123,20 +146,30 @@ def size_of_architecture(
         number = 4 if architecture in _FOUR_STAGES else 3
         channels = width // 4 if architecture == "pyramidnet" else width * math.sqrt(groups)
         stages = [(int(channels * 2**i), math.ceil(depth / number)) for i in range(number)]
-    return _convolutions(stages, data)
+    size = _convolutions(stages, data)
+    if architecture not in _FOR_CIFAR:
+        return size
+    billions, millions, table_width, table_depth = _FOR_CIFAR[architecture]
+    scale = width / table_width * depth / table_depth * groups * (data.side / 32) ** 2
+    return ModelSize(
+        size.parameters,
+        int(1e9 * billions * scale * width / table_width),
+        int(1e6 * millions * scale),
+    )
 
 
 def _convolutions(stages: list[tuple[int, int]], data: ImageSet) -> ModelSize:
     """Sum over stages of (channels, layers); the map is halved after each."""
-    side, before, weights, operations = data.side, data.channels, 0, 0
+    side, before, weights, operations, kept = data.side, data.channels, 0, 0, 0
     for channels, layers in stages:
         of_layers = 9 * channels * (before + (layers - 1) * channels)
         weights += of_layers
         operations += of_layers * side**2
+        kept += 3 * layers * channels * side**2  # of a convolution, its norm and activation
         before, side = channels, max(1, side // 2)
     # A classifier reads the last map whole, or its mean: the former is the larger one.
     last = before * side**2 * data.classes
-    return ModelSize(weights + last, operations + last)
+    return ModelSize(weights + last, operations + last, kept)
 
 
 def size_of_published(name: str, *, parameters: float | None = None, side: int = 224) -> ModelSize:

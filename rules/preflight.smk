@@ -1,7 +1,9 @@
-# What is checked of a profile always, and of a cluster before jobs are submitted to it.
+# What is checked before the first job: the profile always; images of the user's own, which a dry run
+# can do without; a cluster before jobs are submitted to it.
 from snakemake_interface_executor_plugins.settings import ExecMode
 
 from matcheval.cluster.names import check_names, check_resources
+from matcheval.study_checks import check_own_images
 
 
 def check_profile():
@@ -51,7 +53,6 @@ def comment_of(job):
 def check_cluster():
     """Whether this SLURM can run the study as it is about to be asked to."""
     from matcheval.cluster import asking, folders, requests
-    from matcheval.cluster.watching import keep_status_command
 
     settings = workflow.executor_settings
     jobs = [
@@ -76,6 +77,22 @@ def check_cluster():
     keep_status_command()
 
 
+def keep_status_command():
+    """Let the executor ask once, not before every look at jobs, how long they stay in the queue.
+
+    When slurmctld does not answer that question, snakemake-executor-plugin-slurm (2.8.0) looks at
+    jobs with sacct instead of squeue. Where nothing is accounted sacct fails every time, and the
+    executor then forgets the jobs and waits for ever. With the answer at hand it keeps to squeue,
+    and asks again until the controller is back (tests/cluster, test_the_controller_gone_and_back).
+    """
+    import snakemake_executor_plugin_slurm as plugin
+
+    from matcheval.cluster import asking
+
+    age = asking.min_job_age()
+    plugin.get_min_job_age = lambda: age
+
+
 def checked(check):
     """Run a check; bad input ends the run with its message alone."""
     try:
@@ -87,8 +104,13 @@ def checked(check):
 # The workflow is read once more in every job, where all this is known.
 if workflow.exec_mode == ExecMode.DEFAULT:
     checked(check_profile)
+    try:
+        check_own_images(STUDY)
+    except InputError as error:
+        logger.warning(f"To be there before this can run: {error}")
 
 
 onstart:
+    checked(lambda: check_own_images(STUDY))
     if workflow.executor_plugin.name == "slurm":
         checked(check_cluster)

@@ -1,0 +1,238 @@
+"""What a cluster is asked before jobs are submitted, and what is made of its answers.
+
+The commands are stand-ins that say what SLURM says; tests/cluster asks a real one.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from matcheval.cluster import asking, folders, names, requests
+from matcheval.cluster.asking import Node, count_gpus, minutes
+from matcheval.cluster.requests import Request, check_requests, largest
+from matcheval.errors import InputError
+
+CPU = Node("c1", "cpu", True, cpus=32, mem_mb=128_000, gpus=0, minutes=1440, up=True)
+LARGE = Node("c2", "cpu", True, cpus=8, mem_mb=512_000, gpus=0, minutes=1440, up=True)
+GPU = Node("g1", "gpu", False, cpus=64, mem_mb=256_000, gpus=4, minutes=float("inf"), up=True)
+NODES = [CPU, LARGE, GPU]
+SMALL = Request("train_model", cpus=1, mem_mb=1500, minutes=10, partition="cpu")
+
+
+@pytest.fixture
+def commands(tmp_path, monkeypatch):
+    """Put stand-ins for commands first on PATH: `commands(name, shell script)`."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    asking.settings.cache_clear()
+
+    def add(name: str, script: str) -> None:
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
+
+    yield add
+    asking.settings.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("gres", "number"),
+    [("(null)", 0), ("gpu:2", 2), ("gpu:a100:4(S:0-1)", 4), ("gpu", 1), ("shard:8", 0),
+     ("gpu:a100:2,gpu:v100:1,shard:8", 3), ("gpu:h100:8(S:0,2)", 8)],
+)  # fmt: skip
+def test_gpus_of_a_node(gres, number):
+    assert count_gpus(gres) == number
+
+
+@pytest.mark.parametrize(
+    ("limit", "value"),
+    [("infinite", float("inf")), ("30", 30), ("30:00", 30), ("1:30:00", 90), ("2-00:00:00", 2880),
+     ("1-12", 2160), ("1-12:30", 2190), ("0:30", 0.5)],
+)  # fmt: skip
+def test_time_limits(limit, value):
+    assert minutes(limit) == value
+
+
+def test_nodes_as_sinfo_lists_them(commands):
+    commands(
+        "sinfo",
+        "echo 'n1|cpu*|64|256000|(null)|2-00:00:00|mix'\n"
+        "echo 'n1|long|64|256000|(null)|infinite|mix'\n"
+        "echo 'g1|gpu|16|64000+|gpu:a100:2|30:00|drain*'\n",
+    )
+    assert asking.nodes() == [
+        Node("n1", "cpu", True, 64, 256_000, 0, 2880, True),
+        Node("n1", "long", False, 64, 256_000, 0, float("inf"), True),
+        Node("g1", "gpu", False, 16, 64_000, 2, 30, False),
+    ]
+
+
+def test_no_command_and_a_failing_one(commands, monkeypatch):
+    commands(
+        "sinfo", "echo 'slurm_load_partitions: Unable to contact slurm controller' >&2; exit 1"
+    )
+    with pytest.raises(InputError, match=r"'sinfo' failed: .*Unable to contact slurm controller"):
+        asking.nodes()
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(InputError, match=r"no 'sinfo' on PATH.*login node.*profiles/laptop"):
+        asking.nodes()
+
+
+def test_what_fits_is_let_through():
+    check_requests([SMALL, Request("predict", 4, 8000, 60, gpus=4, partition="gpu")], NODES)
+    check_requests([Request("anywhere", 32, 128_000, 1440)], NODES)
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (
+            Request("a", 1, 600_000, 10),
+            r"600000 MB of memory \(at most 512000\) in partition 'cpu'",
+        ),
+        (Request("a", 33, 100, 10), r"33 processors \(at most 32\)"),
+        (Request("a", 1, 100, 2000), r"2000 minutes \(at most 1440\)"),
+        (Request("a", 1, 100, 10, gpus=1), r"1 GPUs \(at most 0\).*inference\.device=cpu"),
+        (Request("a", 1, 100, 10, gpus=5, partition="gpu"), r"5 GPUs \(at most 4\)"),
+        (Request("a", 32, 500_000, 10), "32 processors, 500000 MB, 0 GPUs and 10 minutes together"),
+        (Request("a", 1, 100, 10, partition="x"), r"no partition 'x'.*one of: cpu, gpu"),
+    ],
+)
+def test_what_would_wait_for_ever(request_, message):
+    with pytest.raises(InputError, match=message):
+        check_requests([SMALL, request_], NODES)
+
+
+def test_all_that_is_wrong_is_told_at_once():
+    with pytest.raises(InputError) as error:
+        check_requests([Request("a", 99, 1, 1), Request("b", 1, 1, 1, partition="x"), SMALL], NODES)
+    assert "a asks for 99 processors" in str(error.value)
+    assert "no partition 'x'" in str(error.value)
+    assert "train_model" not in str(error.value)
+
+
+def test_nodes_that_are_down_are_waited_for(caplog):
+    down = Node("g1", "gpu", False, 64, 256_000, 4, 100, up=False)
+    check_requests([Request("predict", 1, 100, 10, gpus=1, partition="gpu")], [CPU, down])
+    assert "predict will wait until a node of partition 'gpu' that is down" in caplog.text
+
+
+def test_jobs_of_one_kind_count_as_their_largest():
+    many = [Request("a", 1, 100, 90), Request("a", 2, 50, 10), Request("b", 1, 1, 1)]
+    assert largest(many) == [Request("a", 2, 100, 90), Request("b", 1, 1, 1)]
+
+
+def test_accounts(commands):
+    commands("scontrol", "echo 'AccountingStorageType = accounting_storage/slurmdbd'")
+    commands("sacctmgr", "echo biology; echo Chemistry")
+    requests.check_accounts([SMALL, Request("a", 1, 1, 1, account="chemistry")])
+    with pytest.raises(InputError, match=r"'physics' is none of yours \(Chemistry, biology\)"):
+        requests.check_accounts([Request("a", 1, 1, 1, account="physics")])
+
+
+def test_the_schedulers_own_words(commands, tmp_path):
+    commands(
+        "sbatch",
+        f'echo "$@" >> {tmp_path}/asked\ncase "$*" in *long*) '
+        "echo 'allocation failure: Invalid qos specification' >&2; exit 1;; esac",
+    )
+    requests.check_with_scheduler([SMALL])
+    asked = (tmp_path / "asked").read_text()
+    assert asked == (
+        "--test-only --partition=cpu --cpus-per-task=1 --mem=1500 --time=10 --wrap=true\n"
+    )
+    with pytest.raises(InputError, match=r"refuse a \(--qos=long .*Invalid qos specification"):
+        requests.check_with_scheduler([Request("a", 1, 1, 1, qos="long"), SMALL])
+
+
+def test_how_jobs_are_watched(commands):
+    def cluster(storage: str, age: int) -> None:
+        commands(
+            "scontrol",
+            f"echo 'AccountingStorageType = accounting_storage/{storage}'\n"
+            f"echo 'MinJobAge = {age} sec'",
+        )
+        asking.settings.cache_clear()
+
+    cluster("slurmdbd", 2)
+    requests.check_status_command("sacct", 40)
+    cluster("none", 300)
+    requests.check_status_command("squeue", 15)
+    with pytest.raises(InputError, match="--slurm-status-command squeue"):
+        requests.check_status_command("sacct", 15)
+    with pytest.raises(InputError, match=r"after 300 s.*every 303 s"):
+        requests.check_status_command("squeue", 101)
+    cluster("none", 60)
+    with pytest.raises(InputError, match="forgets finished jobs after 60 s"):
+        requests.check_status_command("squeue", 15)
+
+
+class TestFolders:
+    @pytest.fixture
+    def results(self, tmp_path) -> Path:
+        return tmp_path / "results"
+
+    def check(self, results: Path) -> None:
+        folders.check_shared(results, [Path("/bin/sh")], ["cpu"], results.parent / "seen.json")
+
+    def run_command(self, before: str = "") -> str:
+        """An srun that runs its command here."""
+        return f'{before}\nwhile [ "$1" != sh ]; do shift; done\nexec "$@"'
+
+    def test_seen_by_nodes(self, commands, results):
+        commands("srun", self.run_command())
+        self.check(results)
+        assert list(results.iterdir()) == []
+        # It is remembered, and not asked again.
+        commands("srun", "exit 1")
+        self.check(results)
+        assert json.loads((results.parent / "seen.json").read_text()) == [f"{results} in cpu"]
+
+    def test_not_seen_by_nodes(self, commands, results):
+        # A node on which everything of that name is missing.
+        commands("srun", self.run_command().replace('exec "$@"', 'exec "$@" /nowhere'))
+        with pytest.raises(InputError, match="partition 'cpu' do not see /nowhere"):
+            self.check(results)
+        commands("srun", f"for f; do case $f in {results}/*) echo $f; esac; done; echo looked")
+        with pytest.raises(InputError, match=f"partition 'cpu' do not see {results}"):
+            self.check(results)
+
+    def test_busy_nodes_tell_nothing(self, commands, results, caplog):
+        commands("srun", "echo 'srun: error: Unable to allocate resources' >&2; exit 1")
+        self.check(results)
+        assert "not checked" in caplog.text
+        assert json.loads((results.parent / "seen.json").read_text()) == []
+
+    def test_jobs_of_an_earlier_run(self, commands, tmp_path):
+        rows = [f"7|rule_a_wildcards_x|{tmp_path}", "8|rule_a_wildcards_x|/elsewhere",
+                f"9|rule_b|{tmp_path}"]  # fmt: skip
+        commands("squeue", "\n".join(f"echo '{row}'" for row in rows))
+        folders.check_no_earlier_jobs(["rule_a_wildcards_y"], tmp_path)
+        with pytest.raises(InputError, match=r"twice: 7 9\. .*scancel 7 9$"):
+            folders.check_no_earlier_jobs(["rule_a_wildcards_x", "rule_b"], tmp_path)
+
+
+def test_names_of_rules():
+    names.check_names(["train_model"], ["train_model"], "rule", "set-resources")
+    with pytest.raises(
+        InputError, match=r"'groups': unknown rule 'matchs'. Did you mean 'match'\?"
+    ):
+        names.check_names(["matchs"], ["match", "train"], "rule", "groups")
+    with pytest.raises(InputError, match=r"Known: match, train"):
+        names.check_names(["zzz"], ["match", "train"], "rule", "groups")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("slurm_acount", "slurm_account"), ("partition", "slurm_partition"), ("gpus", "gpu"),
+     ("mem_bm", "mem_mb"), ("run_time", "runtime"), ("walltime", "runtime")],
+)  # fmt: skip
+def test_resources_that_have_no_effect(name, meant):
+    with pytest.raises(InputError, match=f"'{name}' has no effect. Did you mean '{meant}'"):
+        names.check_resources([name], "default-resources")
+
+
+def test_resources_of_a_site_are_let_through():
+    names.check_resources([*names.RESOURCES, "matlab_licences"], "default-resources")
