@@ -15,6 +15,7 @@ report: "rules/captions/study.rst"
 
 
 include: "rules/common.smk"
+include: "rules/downloads.smk"
 include: "rules/datasets.smk"
 include: "rules/training.smk"
 include: "rules/pixels.smk"

@@ -11,6 +11,7 @@ SCRIPTS = Path(workflow.basedir) / "workflow_scripts"
 
 sys.path.insert(0, str(SCRIPTS))
 
+from matcheval.downloads.sources import published_files
 from matcheval.errors import InputError
 from matcheval.jobs import set_job_environment
 from matcheval.provenance import code_digest
@@ -29,13 +30,12 @@ except InputError as error:
 
 # Shared by all studies with this results folder: datasets, checkpoints, predictions, logs.
 SHARED = STUDY.results
-# Replaces the hosts of downloads. Not a param: another mirror makes nothing anew.
-STUDY_MIRROR = config.get("mirror") or ""
 # This study's own: matched runs, tables, figures, summary.
 OWN = f"{STUDY.results}/{STUDY.name}"
 
 
 wildcard_constraints:
+    file="|".join(map(re.escape, published_files())),
     dataset="|".join(map(re.escape, STUDY.datasets)),
     model="|".join(map(re.escape, STUDY.models)),
     pair="|".join(map(re.escape, STUDY.pairs)),

@@ -13,10 +13,16 @@ def model_files(wildcards):
 def ticket(wildcards):
     """Where a model is told of the pixel cache.
 
-    It is `ancient`, and stays: no predictions are made again because pixels are (see `tickets`).
+    A ticket stays, and it is `ancient` for models that have their predictions: these are not made
+    again because pixels are (see `tickets`). It is not for the others: Snakemake passes over jobs
+    whose inputs that are made anew are all ancient and there, even if they have no output yet.
     """
     file = STUDY.ticket_file(wildcards.dataset, wildcards.model)
-    return [ancient(file)] if file else []
+    if not file:
+        return []
+    job = STUDY.pixel_jobs.get(file)
+    predictions = STUDY.predictions_file(wildcards.dataset, wildcards.model)
+    return [file if job and predictions in job.waiting else ancient(file)]
 
 
 def inference_memory(wildcards, input, attempt):
@@ -35,9 +41,14 @@ def inference_minutes(wildcards, attempt):
     return int(60 * hours * attempt * max(1, height * width / 224**2))
 
 
+# Needs the network, which the nodes of a cluster may not have.
+localrules:
+    download_weights,
+
+
 rule download_weights:
     output:
-        f"{SHARED}/weights/{{weights}}",
+        update(f"{SHARED}/weights/{{weights}}"),
     log:
         f"{SHARED}/logs/download_weights/{{weights}}.log",
     wildcard_constraints:
@@ -47,13 +58,12 @@ rule download_weights:
     resources:
         mem_mb=500,
         runtime=120,
-        downloads=1,
     params:
         url=lambda wildcards: STUDY.inference_plan.weights_urls[wildcards.weights],
     message:
         "Downloading {wildcards.weights}"
     shell:
-        "python -m download_weights --url {params.url:q} --mirror {STUDY_MIRROR:q}"
+        "python -m download_weights --url {params.url:q} --mirror {STUDY.mirror:q}"
         " --output {output:q} > {log:q} 2>&1"
 
 

@@ -20,7 +20,7 @@ rule transform_images:
         or "(?!)",
     conda:
         "../envs/models.yaml"
-    threads: lambda wildcards: workflow.cores if len(pixel_job(wildcards).waiting) > 1 else 1
+    threads: lambda wildcards: workflow.cores if pixel_job(wildcards).cached else 1
     resources:
         mem_mb=lambda wildcards, threads: 500 + 300 * threads,
         runtime=240,
@@ -30,7 +30,9 @@ rule transform_images:
             pixel_job(wildcards).geometry.to_mapping()
         ),
         pixels=lambda wildcards: pixel_job(wildcards).file(SHARED),
-        waiting=lambda wildcards: list(pixel_job(wildcards).waiting),
+        waiting=lambda wildcards: list(
+            pixel_job(wildcards).waiting * pixel_job(wildcards).cached
+        ),
         keep="--keep" if STUDY.inference["keep_pixels"] else "",
     message:
         "Transforming images: {wildcards.ticket}"

@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from matcheval.errors import InputError
 
 # What a study of one's own inherits from the default study: how, and not what, to compute.
-SETTINGS = ("results", "matching", "inference", "figures", "save_pairs", "replication")
+SETTINGS = ("results", "mirror", "matching", "inference", "figures", "save_pairs", "replication")
 # What a study trains on is its own; how is inherited.
 TRAINING_SETS = ("train", "validation")
 

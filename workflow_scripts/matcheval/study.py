@@ -42,6 +42,8 @@ class Study:
     ----------
     name, results : str
         Its name; the folder of all results.
+    mirror : str
+        Folder or address that replaces every host of downloads; empty for none.
     models : mapping
         Models by name, in catalogue order.
     datasets, pairs : mapping
@@ -69,6 +71,7 @@ class Study:
 
     name: str
     results: str
+    mirror: str
     models: Mapping[str, Model]
     datasets: Mapping[str, DatasetSpec]
     pairs: Mapping[str, Pair]
@@ -92,6 +95,19 @@ class Study:
             name
             for name, pair in self.pairs.items()
             if all(self.datasets[d].has_probabilities for d in (pair.original, pair.replication))
+        ]
+
+    @property
+    def undecided_pairs(self) -> list[str]:
+        """Names of the pairs of images whose classes can be compared only once they are built."""
+        both = {
+            name: [self.datasets[d] for d in (pair.original, pair.replication)]
+            for name, pair in self.pairs.items()
+        }
+        return [
+            name
+            for name, sets in both.items()
+            if all(s.has_images for s in sets) and any(s.classes is None for s in sets)
         ]
 
     @property
@@ -236,6 +252,7 @@ def load_study(
     study = Study(
         name=config["study"],
         results=results,
+        mirror=config["mirror"],
         models=models,
         datasets={
             name: DatasetSpec(name, spec["kind"], {k: v for k, v in spec.items() if k != "kind"})
