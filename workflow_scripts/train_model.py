@@ -20,30 +20,28 @@ def train_model(
     from matcheval.training.running import train_to_checkpoint
 
     start = time.perf_counter()
+    files = map(Path, (train, validation, output, history))
     last = train_to_checkpoint(
-        name,
-        recipe,
-        Path(train),
-        Path(validation),
-        Path(output),
-        Path(history),
-        engine=Engine(**engine),
-        progress=show_progress(),
+        name, recipe, *files, engine=Engine(**engine), progress=show_progress()
     )
-    seconds = time.perf_counter() - start
     log.info(
         f"{name}: accuracy {last.train_accuracy:.4f} in training, {last.validation_accuracy:.4f} "
-        f"in validation, after {last.epoch} epochs and {seconds:.1f} s"
+        f"in validation, after {last.epoch} epochs and {time.perf_counter() - start:.1f} s"
     )
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Read the command line and train the model."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--name", required=True, help="the model's name; enters its seeds")
-    parser.add_argument("--recipe", required=True, help="the recipe's fields, a JSON object")
-    parser.add_argument("--train", required=True, help="dataset folder to learn from")
-    parser.add_argument("--validation", required=True, help="dataset folder to report on")
+    for option, meaning in (
+        ("--name", "the model's name; enters its seeds"),
+        ("--recipe", "the recipe's fields, a JSON object"),
+        ("--train", "dataset folder to learn from"),
+        ("--validation", "dataset folder to report on"),
+        ("--output", "checkpoint to write, .safetensors"),
+        ("--history", "figures by epoch to write, .csv"),
+    ):
+        parser.add_argument(option, required=True, help=meaning)
     parser.add_argument("--threads", type=int, default=1, dest="n_threads", help="CPU threads")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
     parser.add_argument("--channels-last", action="store_true", help="memory layout")
@@ -51,8 +49,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--fast", action="store_false", dest="deterministic", help="see Engine")
     parser.add_argument("--validate-every", type=int, default=1, help="epochs")
     parser.add_argument("--save-minutes", type=float, default=10, help="between two savings")
-    parser.add_argument("--output", required=True, help="checkpoint to write, .safetensors")
-    parser.add_argument("--history", required=True, help="figures by epoch to write, .csv")
     run_door(train_model, **vars(parser.parse_args(argv)))
 
 

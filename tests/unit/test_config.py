@@ -62,6 +62,11 @@ class TestDefaultStudy:
         assert (study.epsilon, study.seeds) == (0.001, (0, 1, 2))
         assert load(replication={"top": ["1", "5"]}).replication.top == (1, 5)
 
+    def test_truth_values_that_come_as_text(self):
+        assert load(training={"channels_last": "true"}).training["channels_last"] is True
+        with pytest.raises(InputError, match=r"'training\.compile': 'perhaps' is not"):
+            load(training={"compile": "perhaps"})
+
     def test_the_library_and_the_command_line_have_the_same_defaults(self):
         matching = yaml.safe_load(DEFAULTS.read_text())["matching"]
         assert (matching["epsilon"], matching["seeds"]) == (EPSILON, N_SEEDS)
@@ -108,6 +113,16 @@ class TestOwnStudy:
             for row in catalogue.splitlines()[1:]:
                 (tmp_path / dataset / f"{row.split(',')[0]}.csv").touch()
         assert load(**config).training == {}
+
+    def test_how_to_train_is_inherited_and_what_on_is_not(self, tmp_path):
+        config = own_study(tmp_path)
+        config["datasets"] |= {"d": {"kind": "digits", "part": "train"}}
+        config["training"] = {"train": "d", "validation": "d", "threads": 2}
+        training = load(**config).training
+        assert (training["train"], training["threads"], training["device"]) == ("d", 2, "cpu")
+        del config["training"]["validation"]
+        with pytest.raises(InputError, match="'training': validation missing"):
+            load(**config)
 
     def test_needs_what_a_study_is_of(self):
         with pytest.raises(InputError, match="models and datasets and pairs missing"):

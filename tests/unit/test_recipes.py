@@ -1,11 +1,13 @@
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
 import torch
 
 from matcheval.errors import InputError
-from matcheval.training import SCHEDULES
+from matcheval.models import ARCHITECTURES
+from matcheval.training import AUGMENTATIONS, LOSSES, NORMALIZATIONS, PRECISIONS, SCHEDULES
 from matcheval.training.recipe import Recipe
 from matcheval.training.schedules import _FACTORS, learning_rate_factor
 
@@ -151,3 +153,10 @@ def test_one_cycle_is_torchs():
 def test_every_step_moves(schedule, steps):
     assert tuple(_FACTORS) == SCHEDULES
     assert all(0 < learning_rate_factor(schedule, step, steps) <= 1 for step in range(steps))
+
+
+def test_every_column_and_choice_is_documented():
+    text = (Path(__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
+    names = [field.name for field in fields(Recipe)]
+    choices = (*ARCHITECTURES, *LOSSES, *AUGMENTATIONS, *SCHEDULES, *NORMALIZATIONS, *PRECISIONS)
+    assert [name for name in (*names, *choices) if f"`{name}`" not in text] == []
