@@ -13,15 +13,26 @@ def model_files(wildcards):
 def ticket(wildcards):
     """Where a model is told of the pixel cache.
 
-    It is `ancient`, and stays: no predictions are made again because pixels are (see `tickets`).
+    A ticket stays, and it is `ancient` for models that have their predictions: these are not made
+    again because pixels are (see `tickets`). It is not for the others: Snakemake passes over jobs
+    whose inputs that are made anew are all ancient and there, even if they have no output yet.
     """
     file = STUDY.ticket_file(wildcards.dataset, wildcards.model)
-    return [ancient(file)] if file else []
+    if not file:
+        return []
+    job = STUDY.pixel_jobs.get(file)
+    predictions = STUDY.predictions_file(wildcards.dataset, wildcards.model)
+    return [file if job and predictions in job.waiting else ancient(file)]
+
+
+# Needs the network, which the nodes of a cluster may not have.
+localrules:
+    download_weights,
 
 
 rule download_weights:
     output:
-        f"{SHARED}/weights/{{weights}}",
+        update(f"{SHARED}/weights/{{weights}}"),
     log:
         f"{SHARED}/logs/download_weights/{{weights}}.log",
     wildcard_constraints:
@@ -30,7 +41,6 @@ rule download_weights:
         "../envs/models.yaml"
     resources:
         **resources_of("download_weights"),
-        downloads=1,
     params:
         url=lambda wildcards: STUDY.inference_plan.weights_urls[wildcards.weights],
     message:

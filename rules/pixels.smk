@@ -29,7 +29,9 @@ rule transform_images:
             pixel_job(wildcards).geometry.to_mapping()
         ),
         pixels=lambda wildcards: pixel_job(wildcards).file(SHARED),
-        waiting=lambda wildcards: list(pixel_job(wildcards).waiting),
+        waiting=lambda wildcards: list(
+            pixel_job(wildcards).waiting * pixel_job(wildcards).cached
+        ),
         keep="--keep" if STUDY.inference["keep_pixels"] else "",
     message:
         "Transforming images: {wildcards.ticket}"

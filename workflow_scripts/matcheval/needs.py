@@ -102,7 +102,7 @@ class Needs:
 
     def _of_pixels(self, wildcards: Any) -> Need:
         job = self._study.pixel_jobs[f"{self._study.results}/pixels/{wildcards.ticket}.json"]
-        return resources.of_pixels(self._set(job.dataset), waited_for=len(job.waiting) > 1)
+        return resources.of_pixels(self._set(job.dataset), cached=job.cached)
 
     def _of_matching(self, wildcards: Any, n_models: int) -> Need:
         pair = self._study.pairs[wildcards.pair]

@@ -140,17 +140,17 @@ def of_preparing(data: ImageSet) -> Need:
     return Need(_megabytes(BASE_TORCH_MB, 2 * size), _minutes(data.images / 1000))
 
 
-def of_pixels(data: ImageSet, *, waited_for: bool = True) -> Need:
+def of_pixels(data: ImageSet, *, cached: bool = True) -> Need:
     """Need of decoding and resizing a dataset's images to a file, once for all models.
 
     Parameters
     ----------
     data : ImageSet
         The dataset.
-    waited_for : bool
-        Whether several models wait for it; else nothing is done.
+    cached : bool
+        Whether there is to be such a file; else there is next to nothing to do.
     """
-    if not waited_for:
+    if not cached:
         return SMALL
     seconds = data.images / (DECODED_PER_SECOND * MANY_CORES)
     return Need(_megabytes(BASE_MB, MANY_CORES * 300e6), _minutes(seconds), MANY_CORES)

@@ -42,7 +42,7 @@ class Geometry:
     interpolation : str
         One of `INTERPOLATIONS`.
     fill : (int, int, int) or None
-        Colour of the padding, and timm's rule of centring; None for black and torchvision's rule.
+        Colour of the padding; None for black.
     """
 
     resize: str = "none"
@@ -114,18 +114,19 @@ class Geometry:
 
     def _cropped(self, image: Image.Image) -> Image.Image:
         height, width = self.crop
-        top, left = self._start(image.height, height), self._start(image.width, width)
+        top, left = _start(image.height, height), _start(image.width, width)
         if top >= 0 and left >= 0:
             return image.crop((left, top, left + width, top + height))
         canvas = Image.new(image.mode, (width, height), self.fill or 0)
         canvas.paste(image, (-left, -top))
         return canvas
 
-    def _start(self, there: int, wanted: int) -> int:
-        """Where a central crop begins along an axis; negative where there is padding."""
-        if there >= wanted or self.fill is not None:
-            return round((there - wanted) / 2)
-        return -((wanted - there) // 2)
+
+def _start(there: int, wanted: int) -> int:
+    """Where a central crop begins along an axis; negative where there is padding."""
+    if there >= wanted:
+        return round((there - wanted) / 2)
+    return -((wanted - there) // 2)
 
 
 def _edges(size: Size) -> str:

@@ -30,12 +30,15 @@ class PixelJob:
     geometry : Geometry
         What happens to its images.
     waiting : tuple of str
-        Prediction files that are to be made with it.
+        Prediction files that are to be made in this run.
+    cached : bool
+        Whether they are made from a cache.
     """
 
     dataset: str
     geometry: Geometry
     waiting: tuple[str, ...]
+    cached: bool
 
     def file(self, results: str) -> str:
         """Where the cache goes."""
@@ -122,10 +125,8 @@ class InferencePlan:
             ]  # fmt: skip
             if waiting:
                 wanted = tuple(next(iter(files[name])) for name in waiting)
-                job = PixelJob(dataset, self.geometry(names[0]), wanted)
-                jobs[ticket] = job if self.settings["pixel_cache"] else PixelJob(
-                    dataset, job.geometry, ()
-                )  # fmt: skip
+                cached = len(wanted) > 1 and bool(self.settings["pixel_cache"])
+                jobs[ticket] = PixelJob(dataset, self.geometry(names[0]), wanted, cached)
         return jobs
 
     def _is_old(self, ticket: Path, dataset: str) -> bool:

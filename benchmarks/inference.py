@@ -1,0 +1,243 @@
+r"""Inference against a plain loop of timm's validation style; memory; what bf16 changes.
+
+    .venv/bin/python benchmarks/inference.py                     CPU: 1,000 images
+    .venv/bin/python benchmarks/inference.py --device cuda --images 20000 --batch-size 256 \
+        --models resnet50 vit_base_patch16_224 tf_efficientnet_b5 --memory
+
+The images are generated JPEGs of 500 × 375 pixels, the weights random: neither changes the work.
+The plain loop is `ImageFolder` and `DataLoader` with the same transform, batch and threads, and
+`model(images)`. `cold` decodes on the way; `shared` has five models read one pixel cache, whose
+making counts a fifth to each; `forward` is the model alone on pixels that are on the device.
+"""
+
+import argparse
+import io
+import multiprocessing
+import resource
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import torch
+from common import write_results
+from PIL import Image
+
+from matcheval.datasets.dataset import Dataset, EncodedImages, make_dataset
+from matcheval.datasets.folders import read_dataset, write_dataset
+from matcheval.inference.forward import Settings, run_inference
+from matcheval.inference.outputs import PredictionSink
+from matcheval.inference.pixels import open_pixels, write_pixels
+from matcheval.inference.precision import arithmetic
+from matcheval.inference.readers import DecodingReader, Reader
+from matcheval.inference.transforms import Transform
+from matcheval.models.timm_library import load_timm
+
+SHARING = 5  # models that share a cache
+N_DISTINCT = 500  # photographs; more images are these again
+
+
+def photographs(n: int) -> list[bytes]:
+    """JPEG files of the size and weight of ImageNet's."""
+    files = []
+    for i in range(min(n, N_DISTINCT)):
+        rng = np.random.default_rng(i)
+        soft = Image.fromarray(rng.integers(0, 256, (9, 12, 3), dtype=np.uint8))
+        pixels = np.asarray(soft.resize((500, 375), Image.Resampling.BICUBIC)).astype(np.float32)
+        pixels += rng.normal(0, 14, pixels.shape)
+        stream = io.BytesIO()
+        Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8)).save(stream, "JPEG", quality=90)
+        files.append(stream.getvalue())
+    return [files[i % len(files)] for i in range(n)]
+
+
+def make_dataset_folder(folder: Path, n: int) -> list[bytes]:
+    """Generated photographs as a dataset of the workflow, in `folder/dataset`."""
+    files = photographs(n)
+    offsets = np.cumsum([0, *map(len, files)])[:-1].astype(np.int64)
+    images = EncodedImages(np.frombuffer(b"".join(files), np.uint8), offsets)
+    classes = tuple(f"{i:04d}" for i in range(1000))
+    labels = np.arange(n) % 1000
+    dataset = make_dataset(
+        "photos", images, labels, classes=classes, max_value=255, source="generated"
+    )
+    write_dataset(dataset, folder / "dataset")
+    return files
+
+
+def make_inputs(folder: Path, n: int) -> None:
+    """The same images as our dataset and as a tree of class folders."""
+    for i, data in enumerate(make_dataset_folder(folder, n)):
+        place = folder / "tree" / f"{i % 1000:04d}"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{i:06d}.jpg").write_bytes(data)
+
+
+def alone() -> ProcessPoolExecutor:
+    """A process for each task, so that each has its own peak of memory."""
+    return ProcessPoolExecutor(
+        1, mp_context=multiprocessing.get_context("spawn"), max_tasks_per_child=1
+    )
+
+
+def make_model(name: str) -> tuple[torch.nn.Module, dict[str, object]]:
+    """A model of timm with random weights, and its data configuration."""
+    timm = load_timm()
+    torch.manual_seed(0)
+    model = timm.create_model(name).eval()
+    return model, timm.data.resolve_data_config(model=model)
+
+
+def seconds_of(settings: Settings) -> float:
+    """The time now, once the device is done with what it was given."""
+    if settings.device.type == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def plain_loop(name: str, tree: Path, settings: Settings, workers: int) -> float:
+    """Images a second of timm's validation style, without its start."""
+    from torch.utils.data import DataLoader
+    from torchvision.datasets import ImageFolder
+
+    model, data = make_model(name)
+    transform = load_timm().data.create_transform(**data, is_training=False)
+    dataset = ImageFolder(tree, transform)
+    cuda = settings.device.type == "cuda"
+    loader = DataLoader(
+        dataset, batch_size=settings.images_at_a_time(1, 1), num_workers=workers, pin_memory=cuda
+    )
+    model.to(settings.device)
+    torch.set_num_threads(settings.n_threads)
+    start = seconds_of(settings)
+    found = []
+    with torch.inference_mode():
+        for images, _ in loader:
+            p = model(images.to(settings.device, non_blocking=cuda)).float().softmax(1)
+            found.append(p.max(1).indices.cpu())
+    return len(dataset) / (seconds_of(settings) - start)
+
+
+def our_pass(
+    name: str, reader: Reader, dataset: Dataset, settings: Settings
+) -> tuple[float, object]:
+    """Images a second of this workflow, without its start, and the predictions."""
+    model, data = make_model(name)
+    model.to(settings.device)
+    sink = PredictionSink(Path("unused"), {"n_classes": "1000"})
+    sink.finish = lambda: None  # type: ignore[method-assign]
+    start = seconds_of(settings)
+    run_inference(
+        model, reader, Transform.from_data_config(data), dataset,
+        model_name=name, settings=settings, sinks=[sink],
+    )  # fmt: skip
+    return len(dataset) / (seconds_of(settings) - start), sink.collect()
+
+
+def forward_rate(name: str, settings: Settings, size: int) -> float:
+    """Images a second of the model alone, its input normalised and on the device."""
+    model, data = make_model(name)
+    model.to(settings.device, memory_format=torch.channels_last)
+    batch = settings.images_at_a_time(size, size)
+    images = torch.rand(batch, *data["input_size"], device=settings.device)
+    images = images.to(memory_format=torch.channels_last)
+    n = 0
+    with (
+        arithmetic(settings.precision, settings.device, settings.n_threads),
+        torch.inference_mode(),
+    ):
+        model(images)
+        start = seconds_of(settings)
+        while seconds_of(settings) - start < 5:
+            model(images)
+            n += batch
+        return n / (seconds_of(settings) - start)
+
+
+def measure_speed(name: str, folder: Path, settings: Settings, workers: int) -> dict[str, object]:
+    """One row: rates and ratios of a model, all of one run."""
+    dataset = read_dataset(folder / "dataset")
+    _, data = make_model(name)
+    geometry = Transform.from_data_config(data).geometry
+    plain = plain_loop(name, folder / "tree", settings, workers)
+    cold, _ = our_pass(name, DecodingReader(dataset, geometry, workers), dataset, settings)
+    start = time.perf_counter()
+    write_pixels(folder / "dataset", geometry, folder / "p.npy", n_workers=workers)
+    transforming = time.perf_counter() - start
+    cache = open_pixels(folder / "p.npy", dataset.sha256, geometry)
+    warm, fp32 = our_pass(name, cache, dataset, settings)
+    forward = forward_rate(name, settings, geometry.crop[0])
+    shared = len(dataset) / (len(dataset) / warm + transforming / SHARING)
+    bf16 = Settings(settings.device, settings.batch_size, settings.n_threads, "bf16")
+    bf16_rate, low = our_pass(name, open_pixels(folder / "p.npy", dataset.sha256, geometry),
+                              dataset, bf16)  # fmt: skip
+    flips = int((fp32.prediction != low.prediction).sum())
+    return {
+        "model": name, "device": settings.device.type, "images": len(dataset),
+        "threads": settings.n_threads, "decoders": workers,
+        "plain_per_s": round(plain, 1), "cold_per_s": round(cold, 1),
+        "transform_s": round(transforming, 1), "warm_per_s": round(warm, 1),
+        "shared_per_s": round(shared, 1), "forward_per_s": round(forward, 1),
+        "bf16_per_s": round(bf16_rate, 1), "cold_ratio": round(cold / plain, 2),
+        "shared_ratio": round(shared / plain, 2), "warm_of_forward": round(warm / forward, 3),
+        "bf16_flips": flips, "bf16_flips_fraction": round(flips / len(dataset), 5),
+    }  # fmt: skip
+
+
+def measure_memory(n: int, cached: bool) -> dict[str, object]:
+    """Peak memory of a pass of resnet18, in a process of its own."""
+    settings = Settings(torch.device("cpu"), 64, 2)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        with alone() as pool:
+            pool.submit(make_dataset_folder, folder, n).result()
+        dataset = read_dataset(folder / "dataset", verify=False)
+        geometry = Transform.from_data_config(make_model("resnet18")[1]).geometry
+        reader: Reader = DecodingReader(dataset, geometry, 2)
+        if cached:
+            write_pixels(folder / "dataset", geometry, folder / "p.npy", n_workers=2)
+            reader = open_pixels(folder / "p.npy", dataset.sha256, geometry)
+        model = torch.nn.Sequential(  # what counts is the reading: a small model saves an hour
+            torch.nn.AvgPool2d(16), torch.nn.Flatten(), torch.nn.Linear(588, 1000)
+        )
+        sink = PredictionSink(folder / "p.parquet", {"n_classes": "1000"})
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        run_inference(
+            model, reader, Transform(geometry, (0.5,) * 3, (0.5,) * 3), dataset,
+            model_name="small", settings=settings, sinks=[sink],
+        )  # fmt: skip
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {
+        "images": n, "pixels": "cache" if cached else "decoded", "peak_mib": round(peak / 1024),
+        "of_it_before_mib": round(before / 1024),
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Read the command line, and measure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    models = ["resnet18", "vit_tiny_patch16_224", "efficientnet_b0"]
+    parser.add_argument("--models", nargs="+", default=models)
+    parser.add_argument("--images", type=int, default=1000)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--threads", type=int, default=2, help="of the model, on the CPU")
+    parser.add_argument("--workers", type=int, default=2, help="that decode")
+    parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--memory", action="store_true", help="also the peaks of memory")
+    given = parser.parse_args()
+    settings = Settings(torch.device(given.device), given.batch_size, given.threads)
+    name = "inference" if given.device == "cpu" else f"inference_{given.device}"
+    with tempfile.TemporaryDirectory() as place:
+        make_inputs(Path(place), given.images)
+        rows = [measure_speed(m, Path(place), settings, given.workers) for m in given.models]
+    write_results(name, rows, "torch", "timm", "pillow")
+    if given.memory:
+        with alone() as pool:
+            cases = [(1_000, False), (20_000, False), (1_000, True), (20_000, True)]
+            peaks = list(pool.map(measure_memory, *zip(*cases, strict=True)))
+        write_results("inference_memory", peaks, "torch", "pillow")
+
+
+if __name__ == "__main__":
+    main()

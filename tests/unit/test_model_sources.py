@@ -1,0 +1,336 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from matcheval.catalogue import read_catalogue
+from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.folders import write_dataset
+from matcheval.errors import InputError
+from matcheval.inference.outputs import read_vectors
+from matcheval.inference.running import How, predict_to_files
+from matcheval.inference.tickets import issue_ticket
+from matcheval.inference.transforms import Transform
+from matcheval.models import published as published_module
+from matcheval.models.building import build_model
+from matcheval.models.loading import as_transform, load_model, state_digest
+from matcheval.models.published import (
+    check_file_name_digest,
+    describe_published,
+    describe_timm,
+    describe_torchvision,
+)
+from matcheval.models.rows import ModelSource
+from matcheval.models.timm_library import load_timm
+from matcheval.prediction_files import read_predictions
+from photos import encoded_dataset, imagenet_classes, photos
+
+SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
+TIMM_TAG = "test_resnet.r160_in1k"  # the smallest of timm's models with the usual layers
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return photos(40, edges=(120, 260))
+
+
+@pytest.fixture(scope="module")
+def folder(dataset, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sources")
+    write_dataset(dataset, folder / "photos")
+    torch.manual_seed(0)
+    model = load_timm().create_model("test_resnet")
+    save_file(model.state_dict(), folder / "resnet.safetensors")
+    return folder
+
+
+def cifar_like(n_classes=10):
+    rng = np.random.default_rng(0)
+    return make_dataset(
+        "small", rng.integers(0, 256, (30, 32, 32, 3), dtype=np.uint8), np.arange(30) % n_classes,
+        classes=tuple(f"c{i}" for i in range(n_classes)), max_value=255, source="random",
+    )  # fmt: skip
+
+
+# Rows of the catalogue
+
+
+def catalogue(tmp_path, *rows, header="name,kind,source,architecture,width,depth,normalization"):
+    path = tmp_path / "models.csv"
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return read_catalogue(path)
+
+
+def test_rows_of_every_kind_are_read(tmp_path):
+    models = catalogue(
+        tmp_path,
+        "a,timm,resnet50.a1_in1k,,,,",
+        "b,torchvision,ResNet50_Weights.IMAGENET1K_V2,,,,",
+        "c,checkpoint,w/c.safetensors,resnet_a,16,20,imagenet",
+        "d,checkpoint,w/d.safetensors,,,,",
+        "e,callable,mine.models:make,,,,",
+        "f,predictions,,,,,",
+    )
+    assert models["a"].source == ModelSource("a", "timm", "resnet50.a1_in1k")
+    assert models["c"].source.options == {
+        "architecture": "resnet_a", "width": 16, "depth": 20, "normalization": "imagenet",
+    }  # fmt: skip
+    assert models["d"].source.options == {}
+    assert models["f"].source is None
+    for model in models.values():
+        assert model.source is None or ModelSource.from_json(model.source.to_json()) == model.source
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("a,timm,,,,,", "'' is no source of a model of kind 'timm'"),
+        ("a,timm,timm/resnet50,,,,", "something like 'resnet50.a1_in1k'"),
+        ("a,timm,resnet50.a1_in1k,resnet,,,", "architecture is filled"),
+        ("a,torchvision,resnet50,,,,", "something like 'ResNet50_Weights"),
+        ("a,checkpoint,weights.pth,,,,", r"something like 'weights/mine.safetensors'"),
+        ("a,checkpoint,w.safetensors,resnot,16,20,", "'architecture': unknown value 'resnot'"),
+        ("a,checkpoint,w.safetensors,resnet_a,16,20,mnist", "Known: none, cifar10, imagenet"),
+        ("a,checkpoint,w.safetensors,resnet_a,x,20,", "'width': cannot read 'x'"),
+        ("a,callable,mine,,,,", "something like 'my_models:make_model'"),
+        ("a,oracle,,,,,", "'oracle' is no kind of model. Known: trained, timm, torchvision"),
+        ("a,predictions,x,,,,", "known by its predictions only, yet source is filled"),
+        ("a.features,timm,resnet50.a1_in1k,,,,", "cannot be a name"),
+    ],
+)
+def test_bad_rows_are_refused_with_their_line(tmp_path, row, message):
+    with pytest.raises(InputError, match=message) as caught:
+        catalogue(tmp_path, row)
+    assert "models.csv, line 2" in str(caught.value)
+
+
+# What timm and torchvision say of their models
+
+
+def test_descriptions_are_timms_and_torchvisions():
+    found = describe_timm("resnet50.a1_in1k")
+    assert (
+        found.url == "https://huggingface.co/timm/resnet50.a1_in1k/resolve/main/model.safetensors"
+    )
+    assert (found.n_classes, found.file_name) == (1000, "resnet50.a1_in1k.safetensors")
+    found = describe_torchvision("ResNet50_Weights.DEFAULT")
+    assert found.url == "https://download.pytorch.org/models/resnet50-11ad3fa6.pth"
+    assert found.file_name == "ResNet50_Weights.IMAGENET1K_V2.pth"
+
+
+def test_the_papers_lost_model_is_the_right_one():
+    """Its old name leads to 32×8d in timm 1.0; 828 million parameters are those of 32×48d."""
+    describe_timm("resnext101_32x48d.fb_wsl_ig1b_ft_in1k")
+    with torch.device("meta"):
+        model = load_timm().create_model("resnext101_32x48d.fb_wsl_ig1b_ft_in1k")
+    assert sum(p.numel() for p in model.parameters()) == 828_411_176
+
+
+@pytest.mark.parametrize(
+    ("describe", "source", "message"),
+    [
+        (describe_timm, "resnet50.a1in1k", "did you mean 'resnet50.a1_in1k'"),
+        (describe_timm, "resnet50", "Give architecture and tag"),
+        (describe_timm, "resnit50.a1_in1k", "no pretrained model 'resnit50.a1_in1k', did you mean"),
+        (describe_torchvision, "ResNet50_Weights.V1", "no weights 'ResNet50_Weights.V1'"),
+        (describe_torchvision, "ResNet50_Weight.IMAGENET1K_V1", "'ResNet50_Weights.IMAGENET1K_V1'"),
+        (
+            describe_torchvision, "FCN_ResNet50_Weights.COCO_WITH_VOC_LABELS_V1",
+            "not for the classification of images",
+        ),
+    ],
+)  # fmt: skip
+def test_unknown_names_are_refused_with_the_nearest(describe, source, message):
+    with pytest.raises(InputError, match=message):
+        describe(source)
+
+
+def test_all_unknown_names_are_told_at_once(tmp_path):
+    models = [ModelSource("a", "timm", "resnet50.x"), ModelSource("b", "timm", "vgg.y")]
+    with pytest.raises(InputError, match=r"(?s)model 'a'.*model 'b'"):
+        describe_published(models, tmp_path)
+    assert not any(tmp_path.iterdir())
+
+
+def test_what_was_asked_once_is_not_asked_again(tmp_path, monkeypatch):
+    models = [ModelSource("a", "timm", "resnet50.a1_in1k"), ModelSource("p", "trained")]
+    first = describe_published(models, tmp_path)
+    monkeypatch.setattr(published_module, "describe_timm", None)
+    assert describe_published(models, tmp_path) == first
+    assert list(first) == ["a"]
+    monkeypatch.undo()
+    (file,) = tmp_path.iterdir()
+    file.write_text("{")
+    assert describe_published(models, tmp_path) == first
+    code = (
+        "import sys; from matcheval.models.published import describe_published as d;"
+        "from matcheval.models.rows import ModelSource as M;"
+        f"d([M('a', 'timm', 'resnet50.a1_in1k')], {str(tmp_path)!r});"
+        "import matcheval.study; print('torch' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=SCRIPTS
+    )
+    assert done.stdout.strip() == "False"
+
+
+def test_digests_in_file_names_are_compared(tmp_path):
+    file = tmp_path / "w.pth"
+    file.write_text("weights")
+    check_file_name_digest("https://x/resnet18-0123abcd.pth", file, "0123abcd" + "0" * 56)
+    check_file_name_digest("https://x/model.safetensors", file, "f" * 64)
+    with pytest.raises(InputError, match=r"not 0123abcd\.\.\., as https://x"):
+        check_file_name_digest("https://x/resnet18-0123abcd.pth", file, "f" * 64)
+    assert not file.exists()
+
+
+# Loading, and predictions from end to end
+
+
+def predict(source, weights, folder, out, ticket=None, **how):
+    files = {"predictions": out / "p.parquet", "logits": out / "l.parquet"}
+    predict_to_files(
+        source, weights, "photos", folder / "photos", files,
+        how=How(**{"batch_size": 16, **how}), ticket_file=ticket,
+    )  # fmt: skip
+    return files
+
+
+def test_timm_models_predict_as_timm_does_with_and_without_cache(dataset, folder, tmp_path):
+    source, weights = ModelSource("m", "timm", TIMM_TAG), folder / "resnet.safetensors"
+    streamed = predict(source, weights, folder, tmp_path / "streamed")
+    geometry = Transform.from_json(describe_timm(TIMM_TAG).transform).geometry
+    ticket = tmp_path / "t.json"
+    issue_ticket(
+        folder / "photos", geometry, tmp_path / "p.npy", ticket,
+        waiting=("a", "b"), keep=False, n_workers=1,
+    )  # fmt: skip
+    cached = predict(source, weights, folder, tmp_path / "cached", ticket)
+    for name, file in streamed.items():
+        assert file.read_bytes() == cached[name].read_bytes()
+    timm = load_timm()
+    model = timm.create_model("test_resnet", checkpoint_path=weights).eval()
+    data = timm.data.resolve_data_config(pretrained_cfg=timm.get_pretrained_cfg(TIMM_TAG).to_dict())
+    transform = timm.data.create_transform(**data, is_training=False)
+    with torch.inference_mode():
+        logits = model(torch.stack([transform(dataset.image(i)) for i in range(len(dataset))]))
+    found = read_vectors(streamed["logits"], "logits").values
+    assert np.allclose(found, logits.numpy(), atol=1e-5)
+    predictions = read_predictions(streamed["predictions"])
+    assert np.array_equal(predictions.prediction, logits.argmax(1).numpy())
+    metadata = predictions.metadata
+    assert metadata["transform"] == (
+        "shorter edge to 168 (bilinear), centre 160; uint8 / 255; mean (0.5, 0.5, 0.5), "
+        "std (0.5, 0.5, 0.5)"
+    )
+    assert metadata["model_source"] == f"timm {TIMM_TAG}"
+    assert metadata["weights_sha256"] == state_digest(model.state_dict())
+    assert metadata.keys() >= {"timm", "pillow", "torch", "dtype", "device", "dataset_sha256"}
+
+
+def test_weights_of_another_model_are_refused(dataset, folder, tmp_path):
+    source = ModelSource("m", "timm", "test_vit.r160_in1k")
+    with pytest.raises(InputError, match=r"resnet\.safetensors: not the weights of test_vit"):
+        load_model(source, folder / "resnet.safetensors", dataset)
+    damaged = tmp_path / "w.safetensors"
+    damaged.write_bytes((folder / "resnet.safetensors").read_bytes()[:5000])
+    source = ModelSource("m", "timm", TIMM_TAG)
+    with pytest.raises(InputError, match="Delete it: the workflow downloads it again"):
+        load_model(source, damaged, dataset)
+    with pytest.raises(InputError, match="no such file of weights"):
+        load_model(source, tmp_path / "none.safetensors", dataset)
+
+
+def test_torchvision_models_are_built_as_torchvision_does(dataset, tmp_path):
+    """Inception's own option for pretrained weights is set, and nothing is downloaded."""
+    from torchvision import models
+
+    torch.manual_seed(0)
+    theirs = models.mobilenet_v3_small()
+    torch.save(theirs.state_dict(), tmp_path / "w.pth")
+    source = ModelSource("m", "torchvision", "MobileNet_V3_Small_Weights.IMAGENET1K_V1")
+    loaded = load_model(source, tmp_path / "w.pth", dataset)
+    x = torch.rand(2, 3, 64, 64)
+    with torch.inference_mode():
+        assert torch.equal(loaded.module.eval()(x), theirs.eval()(x))
+    assert loaded.classes == imagenet_classes()
+    assert loaded.transform.geometry.name == "short256-bilinear-crop224"
+    with pytest.raises(InputError, match="not the weights of ResNet18_Weights"):
+        load_model(
+            ModelSource("m", "torchvision", "ResNet18_Weights.IMAGENET1K_V1"),
+            tmp_path / "w.pth", dataset,
+        )  # fmt: skip
+
+
+def test_plain_state_dicts_are_loaded_and_checked(tmp_path):
+    data = cifar_like()
+    model = build_model("resnet_a", width=16, depth=20, input_shape=(32, 32, 3), n_classes=10)
+    weights = tmp_path / "w.safetensors"
+    save_file(model.state_dict(), weights)
+    options = {"architecture": "resnet_a", "width": 16, "depth": 20, "normalization": "imagenet"}
+    source = ModelSource("m", "checkpoint", str(weights), options)
+    loaded = load_model(source, weights, data)
+    assert loaded.transform == Transform.plain((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+    with pytest.raises(InputError, match=r"linear\.(bias|weight) has shape \(10.*, not \(7"):
+        load_model(source, weights, cifar_like(7))
+    deeper = ModelSource("m", "checkpoint", str(weights), {**options, "depth": 32})
+    with pytest.raises(InputError, match=r"is missing \(and"):
+        load_model(deeper, weights, data)
+    with pytest.raises(InputError, match="the catalogue does not say of what"):
+        load_model(ModelSource("m", "checkpoint", str(weights)), weights, data)
+    weights.write_bytes(b"no weights")
+    with pytest.raises(InputError, match="not a readable safetensors file"):
+        load_model(source, weights, data)
+
+
+def test_callables_give_a_module_and_perhaps_a_transform(dataset, tmp_path, monkeypatch):
+    (tmp_path / "own_models.py").write_text(
+        "import torch\n"
+        "from matcheval.inference.transforms import Transform\n"
+        "def plain(): return torch.nn.Linear(3, 3)\n"
+        "def with_config(): return torch.nn.Linear(3, 3), {'input_size': (3, 64, 64),"
+        " 'interpolation': 'bilinear', 'mean': (.5, .5, .5), 'std': (.5, .5, .5)}\n"
+        "def wrong(): return 'a model'\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    source = ModelSource("m", "callable", "own_models:plain")
+    assert load_model(source, None, dataset).transform == Transform.plain()
+    digest = source.code_digest
+    loaded = load_model(ModelSource("m", "callable", "own_models:with_config"), None, dataset)
+    assert loaded.transform.geometry.name == "short73-bilinear-crop64"
+    for name, message in (("wrong", "returned a str"), ("none", "cannot import 'none'")):
+        with pytest.raises(InputError, match=message):
+            load_model(ModelSource("m", "callable", f"own_models:{name}"), None, dataset)
+    with pytest.raises(InputError, match="no module 'not_there'"):
+        _ = ModelSource("m", "callable", "not_there:make").code_file
+    with Path("own_models.py").open("a") as stream:
+        stream.write("# edited\n")
+    assert source.code_digest != digest
+    with pytest.raises(InputError, match="no transform that this workflow can take apart"):
+        as_transform(lambda image: image)
+
+
+def test_label_spaces_must_agree(folder, tmp_path):
+    source, weights = ModelSource("m", "timm", TIMM_TAG), folder / "resnet.safetensors"
+    few = encoded_dataset([b"x"], n_classes=10)
+    with pytest.raises(InputError, match=r"number of classes is 10, but model m takes 1000"):
+        load_model(source, weights, few)
+    wnids = imagenet_classes()
+
+    def with_classes(classes):
+        return make_dataset(
+            "d", np.zeros((1, 8, 8, 3), np.uint8), np.zeros(1, int),
+            classes=classes, max_value=255, source="",
+        )  # fmt: skip
+
+    swapped = (wnids[1], wnids[0], *wnids[2:])
+    with pytest.raises(InputError, match=r"class 0 is 'n01443537', but 'n01440764'.*2 classes"):
+        load_model(source, weights, with_classes(swapped))
+    # Names in words cannot be compared with wnids; their number can.
+    load_model(source, weights, with_classes(tuple(f"word {i}" for i in range(1000))))
+    assert json.loads(source.to_json())["source"] == TIMM_TAG
