@@ -51,8 +51,7 @@ rule compare_classes:
     conda:
         "../envs/analysis.yaml"
     resources:
-        mem_mb=500,
-        runtime=10,
+        **resources_of("compare_classes"),
     params:
         code=code_digest(SCRIPTS / "compare_classes.py"),
     message:

@@ -9,7 +9,10 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
 SOURCES = {file: file.read_text(encoding="utf-8") for file in (ROOT / "rules").glob("*.smk")}
 # Rules that only collect the files of others run where Snakemake runs.
-TARGETS = {"predictions", "matched", "tables", "figures", "replication", "prefetch"}
+TARGETS = {
+    "predictions", "matched", "tables", "figures", "replication", "followups", "experiments",
+    "prefetch",
+}  # fmt: skip
 
 
 def rules() -> set[str]:

@@ -14,6 +14,7 @@ from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
 from matcheval.settings import EPSILON, N_SEEDS, Criterion
 from matcheval.study import load_study
+from matcheval.study_checks import check_own_images
 
 ROOT = Path(__file__).parents[2]
 DEFAULTS = ROOT / "config.yaml"
@@ -282,9 +283,7 @@ class TestBadOwnStudy:
             ({"kind": "cifar10"}, "'datasets.old': part missing"),
             ({"kind": "cifar10_c", "corruption": "fog", "severity": 6}, "'6' is none of 1, 2"),
             ({"kind": "imagenetv2", "variant": "top-images", "n": 1}, "unknown key 'n'"),
-            ({"kind": "imagenet", "source": "nowhere"}, "'datasets.old.source': no such file or"),
             ({"kind": "arrays", "file": "a.npz", "labels": "l.npy", "classes": "cifar10"}, "old"),
-            ({"kind": "parquet", "files": ["a", "b"], "classes": "cifar10"}, "old.files': no such"),
             ({"kind": "parquet", "files": []}, "datasets.old.files"),
             ({"kind": "image_folder", "path": ".", "classes": ["a", "a"]}, "datasets.old.classes"),
             ({"kind": "image_folder", "path": ".", "unreadable": "ok"}, "'ok' is none of fail"),
@@ -294,6 +293,20 @@ class TestBadOwnStudy:
         config = own_study(tmp_path)
         config["datasets"]["old"] = old
         self.refuse(config, message)
+
+    def test_images_of_ones_own_that_are_missing_are_all_named(self, tmp_path):
+        """A study can be planned without them, and not run."""
+        config = own_study(tmp_path, models=(ROOT / "studies" / "digits-models.csv").read_text())
+        config["training"] = {"train": "old", "validation": "new"}
+        config["datasets"] = {
+            "old": {"kind": "parquet", "files": ["a", "b"], "classes": "cifar10"},
+            "new": {"kind": "image_folder", "path": "c", "classes": "cifar10"},
+        }
+        study = load(**config)
+        with pytest.raises(InputError) as refused:
+            check_own_images(study)
+        for name, path in (("old.files", "a"), ("old.files", "b"), ("new.path", "c")):
+            assert f"'datasets.{name}': no such file or folder: {path}" in str(refused.value)
 
     @pytest.mark.parametrize(
         ("other", "message"),
@@ -331,7 +344,7 @@ BAD_CATALOGUES = {
     HEADER + "m,predictions\nm,predictions\n": "line 3: model 'm' is named twice",
     HEADER + "m,predictions\nM,predictions\n": "line 3: model 'M' is named twice",
     "name;kind\nm;predictions\n": "no column name and kind in the header ['name;kind']",
-    HEADER + "m,pretrained\n": "'kind': 'pretrained' is neither 'trained' nor 'predictions'",
+    HEADER + "m,pretrained\n": "'kind': 'pretrained' is no kind of model",
     HEADER + "a b,predictions\n": "'name': 'a b' cannot be a name",
     HEADER + "m.logits,predictions\n": "'m.logits' cannot be a name",
     HEADER + ",predictions\n": "'' cannot be a name",

@@ -176,6 +176,8 @@ def of_downloading(megabytes: float = 1000) -> Need:
     return Need(BASE_MB, _minutes(megabytes / 2))
 
 
+# Searches of near-duplicates, and what is sampled by them.
+SEARCH = Need(mem_mb=4000, runtime=60)
 # Tables and figures of a study: seconds each, whatever its size.
 SMALL = Need(mem_mb=1000, runtime=STEP_MINUTES)
 
