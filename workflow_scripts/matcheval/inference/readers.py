@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.datasets.folders import Dataset, EncodedImages
+from matcheval.errors import InputError
 from matcheval.inference.geometry import Geometry
 
 
@@ -44,19 +45,40 @@ class DecodingReader:
 
     def __init__(self, dataset: Dataset, geometry: Geometry, n_threads: int) -> None:
         self._dataset, self._geometry = dataset, geometry
-        self.shape = (*geometry.crop, 3)
+        resized = geometry.resize != "none"
+        self.shape = (*geometry.crop, 3) if resized else image_shape(dataset)
         self._pool = ThreadPoolExecutor(n_threads, thread_name_prefix="decode")
 
     def read(self, start: int, stop: int, out: npt.NDArray[np.uint8]) -> None:
         """Decode images."""
 
         def fill(row: int) -> None:
-            out[row] = decode(self._dataset, start + row, self._geometry)
+            pixels = decode(self._dataset, start + row, self._geometry)
+            if pixels.shape != self.shape:
+                raise InputError(
+                    f"image {start + row} ({self._dataset.names[start + row]}) is "
+                    f"{pixels.shape[0]} × {pixels.shape[1]} pixels large, others are "
+                    f"{self.shape[0]} × {self.shape[1]}",
+                    file=self._dataset.name,
+                    remedy="Use models with a transform that resizes",
+                )
+            out[row] = pixels
 
         for _ in self._pool.map(fill, range(stop - start)):
             pass
         images = self._dataset.images
         release(images.data if isinstance(images, EncodedImages) else images)
+
+
+def image_shape(dataset: Dataset) -> tuple[int, int, int]:
+    """Height, width and channels of a dataset's images as they are stored.
+
+    Of image files, those of the first, in RGB: a reader makes sure that the others have them too.
+    """
+    if dataset.stored == "array":
+        return dataset.image_shape
+    first = dataset.image(0)
+    return first.height, first.width, 3
 
 
 def decode(dataset: Dataset, index: int, geometry: Geometry) -> npt.NDArray[np.uint8]:
