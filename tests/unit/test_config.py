@@ -331,7 +331,7 @@ BAD_CATALOGUES = {
     HEADER + "m,predictions\nm,predictions\n": "line 3: model 'm' is named twice",
     HEADER + "m,predictions\nM,predictions\n": "line 3: model 'M' is named twice",
     "name;kind\nm;predictions\n": "no column name and kind in the header ['name;kind']",
-    HEADER + "m,pretrained\n": "'kind': 'pretrained' is neither 'trained' nor 'predictions'",
+    HEADER + "m,pretrained\n": "'kind': 'pretrained' is no kind of model",
     HEADER + "a b,predictions\n": "'name': 'a b' cannot be a name",
     HEADER + "m.logits,predictions\n": "'m.logits' cannot be a name",
     HEADER + ",predictions\n": "'' cannot be a name",
