@@ -1,13 +1,12 @@
 """Where a model's pixels come from: an array, a pixel cache, or images decoded on the way."""
 
-import mmap
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.folders import Dataset, EncodedImages
+from matcheval.datasets.dataset import Dataset, EncodedImages, release
 from matcheval.errors import InputError
 from matcheval.inference.geometry import Geometry
 
@@ -94,15 +93,3 @@ def decode(dataset: Dataset, index: int, geometry: Geometry) -> npt.NDArray[np.u
         Naming the image, if it cannot be decoded.
     """
     return np.asarray(geometry.apply(dataset.image(index)))
-
-
-def release(array: npt.NDArray[Any]) -> None:
-    """Let go of the pages of a mapped file that were read; they are read again where needed.
-
-    Without it, a process seems to hold as much of a file as it has ever read of it.
-    """
-    base: Any = array
-    while isinstance(base, np.ndarray | memoryview):
-        base = base.obj if isinstance(base, memoryview) else base.base
-    if isinstance(base, mmap.mmap) and hasattr(base, "madvise"):
-        base.madvise(mmap.MADV_DONTNEED)
