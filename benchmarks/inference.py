@@ -16,8 +16,10 @@ import multiprocessing
 import resource
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,6 +29,7 @@ from PIL import Image
 from matcheval.datasets.dataset import Dataset, EncodedImages, make_dataset
 from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.inference.forward import Settings, run_inference
+from matcheval.inference.geometry import Geometry
 from matcheval.inference.outputs import PredictionSink
 from matcheval.inference.pixels import open_pixels, write_pixels
 from matcheval.inference.precision import arithmetic
@@ -74,11 +77,10 @@ def make_inputs(folder: Path, n: int) -> None:
         (place / f"{i:06d}.jpg").write_bytes(data)
 
 
-def alone() -> ProcessPoolExecutor:
-    """A process for each task, so that each has its own peak of memory."""
-    return ProcessPoolExecutor(
-        1, mp_context=multiprocessing.get_context("spawn"), max_tasks_per_child=1
-    )
+def alone(function: Callable[..., Any], *arguments: object) -> Any:
+    """Call a function in a process of its own, which has its own peak of memory."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
 
 
 def make_model(name: str) -> tuple[torch.nn.Module, dict[str, object]]:
@@ -186,14 +188,13 @@ def measure_speed(name: str, folder: Path, settings: Settings, workers: int) -> 
 
 
 def measure_memory(n: int, cached: bool) -> dict[str, object]:
-    """Peak memory of a pass of resnet18, in a process of its own."""
+    """Peak memory of a pass of a small model, in a process of its own."""
     settings = Settings(torch.device("cpu"), 64, 2)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        with alone() as pool:
-            pool.submit(make_dataset_folder, folder, n).result()
-        dataset = read_dataset(folder / "dataset", verify=False)
-        geometry = Transform.from_data_config(make_model("resnet18")[1]).geometry
+        alone(make_dataset_folder, folder, n)
+        dataset = read_dataset(folder / "dataset")
+        geometry = Geometry("short", (256, 256), (224, 224), "bicubic")
         reader: Reader = DecodingReader(dataset, geometry, 2)
         if cached:
             write_pixels(folder / "dataset", geometry, folder / "p.npy", n_workers=2)
@@ -233,9 +234,8 @@ def main() -> None:
         rows = [measure_speed(m, Path(place), settings, given.workers) for m in given.models]
     write_results(name, rows, "torch", "timm", "pillow")
     if given.memory:
-        with alone() as pool:
-            cases = [(1_000, False), (20_000, False), (1_000, True), (20_000, True)]
-            peaks = list(pool.map(measure_memory, *zip(*cases, strict=True)))
+        cases = [(1_000, False), (20_000, False), (1_000, True), (20_000, True)]
+        peaks = [alone(measure_memory, *case) for case in cases]
         write_results("inference_memory", peaks, "torch", "pillow")
 
 

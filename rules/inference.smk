@@ -46,7 +46,7 @@ rule download_weights:
     message:
         "Downloading {wildcards.weights}"
     shell:
-        "python -m download_weights --url {params.url:q} --mirror {STUDY.mirror:q}"
+        "python -m download_weights --url {params.url:q} --mirror={STUDY.mirror:q}"
         " --output {output:q} > {log:q} 2>&1"
 
 

@@ -9,7 +9,7 @@ from matcheval.doors import run_door, show_progress
 
 def download_weights(url: str, output: Path, mirror: str | None) -> None:
     """Get the file, from `mirror` if there is one, and compare it with the digest in its name."""
-    from matcheval.downloads import download
+    from matcheval.downloads.fetching import download
     from matcheval.models.published import check_file_name_digest
 
     done = download(url, output, mirror=mirror or None, progress=show_progress())

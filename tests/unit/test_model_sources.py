@@ -28,7 +28,7 @@ from matcheval.models.published import (
 from matcheval.models.rows import ModelSource
 from matcheval.models.timm_library import load_timm
 from matcheval.prediction_files import read_predictions
-from photos import encoded_dataset, imagenet_classes, photos
+from photos import encoded_dataset, imagenet_classes, jpeg, photo, photos
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 TIMM_TAG = "test_resnet.r160_in1k"  # the smallest of timm's models with the usual layers
@@ -286,6 +286,31 @@ def test_plain_state_dicts_are_loaded_and_checked(tmp_path):
     weights.write_bytes(b"no weights")
     with pytest.raises(InputError, match="not a readable safetensors file"):
         load_model(source, weights, data)
+
+
+def test_files_of_one_size_are_decoded_for_models_that_do_not_resize(tmp_path):
+    """JPEG files of 32 × 32 pixels, as against the same pixels in an array; and a stray one."""
+    files = [jpeg(photo(32, 32, i)) for i in range(20)]
+    encoded = encoded_dataset(files, n_classes=10)
+    pixels = np.stack([np.asarray(encoded.image(i)) for i in range(20)])
+    array = make_dataset(
+        "photos", pixels, encoded.labels, classes=encoded.classes, max_value=255, source=""
+    )
+    model = build_model("resnet_a", width=16, depth=20, input_shape=(32, 32, 3), n_classes=10)
+    weights = tmp_path / "w.safetensors"
+    save_file(model.state_dict(), weights)
+    options = {"architecture": "resnet_a", "width": 16, "depth": 20, "normalization": "cifar10"}
+    source = ModelSource("m", "checkpoint", str(weights), options)
+    logits = []
+    for name, dataset in (("files", encoded), ("array", array)):
+        write_dataset(dataset, tmp_path / name / "photos")
+        out = predict(source, weights, tmp_path / name, tmp_path / name)
+        logits.append(read_vectors(out["logits"], "logits").values)
+    assert np.array_equal(*logits)
+    stray = encoded_dataset([*files, jpeg(photo(40, 32))], n_classes=10)
+    write_dataset(stray, tmp_path / "stray" / "photos")
+    with pytest.raises(InputError, match=r"image 20 \(20\.jpg\) is 32 × 40 pixels large"):
+        predict(source, weights, tmp_path / "stray", tmp_path / "stray")
 
 
 def test_callables_give_a_module_and_perhaps_a_transform(dataset, tmp_path, monkeypatch):

@@ -227,6 +227,19 @@ def chunks(array: npt.NDArray[np.uint8]) -> Iterator[memoryview]:
     rows = max(1, _CHUNK_BYTES // max(1, int(np.prod(array.shape[1:]))))
     for start in range(0, len(array), rows):
         yield np.ascontiguousarray(array[start : start + rows]).data
+        release(array)
+
+
+def release(array: npt.NDArray[Any]) -> None:
+    """Let go of the pages of a mapped file that were read; they are read again where needed.
+
+    Without it, a process seems to hold as much of a file as it has ever read of it.
+    """
+    base: Any = array
+    while isinstance(base, np.ndarray | memoryview):
+        base = base.obj if isinstance(base, memoryview) else base.base
+    if isinstance(base, mmap.mmap) and hasattr(base, "madvise"):
+        base.madvise(mmap.MADV_DONTNEED)
 
 
 def check_content(

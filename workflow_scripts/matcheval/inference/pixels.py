@@ -23,11 +23,12 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
+from matcheval.datasets.dataset import release
 from matcheval.datasets.folders import Dataset, read_dataset
 from matcheval.errors import InputError
 from matcheval.files import whole_file
 from matcheval.inference.geometry import Geometry
-from matcheval.inference.readers import decode, release
+from matcheval.inference.readers import decode
 
 BLOCK = 64  # images to a checksum; ten megabytes at 224 × 224
 _REMEDY = "Delete it and its .json: the workflow makes it again, or does without it"

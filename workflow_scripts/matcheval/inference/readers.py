@@ -1,13 +1,13 @@
 """Where a model's pixels come from: an array, a pixel cache, or images decoded on the way."""
 
-import mmap
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.folders import Dataset, EncodedImages
+from matcheval.datasets.dataset import Dataset, EncodedImages, release
+from matcheval.errors import InputError
 from matcheval.inference.geometry import Geometry
 
 
@@ -44,19 +44,40 @@ class DecodingReader:
 
     def __init__(self, dataset: Dataset, geometry: Geometry, n_threads: int) -> None:
         self._dataset, self._geometry = dataset, geometry
-        self.shape = (*geometry.crop, 3)
+        resized = geometry.resize != "none"
+        self.shape = (*geometry.crop, 3) if resized else image_shape(dataset)
         self._pool = ThreadPoolExecutor(n_threads, thread_name_prefix="decode")
 
     def read(self, start: int, stop: int, out: npt.NDArray[np.uint8]) -> None:
         """Decode images."""
 
         def fill(row: int) -> None:
-            out[row] = decode(self._dataset, start + row, self._geometry)
+            pixels = decode(self._dataset, start + row, self._geometry)
+            if pixels.shape != self.shape:
+                raise InputError(
+                    f"image {start + row} ({self._dataset.names[start + row]}) is "
+                    f"{pixels.shape[0]} × {pixels.shape[1]} pixels large, others are "
+                    f"{self.shape[0]} × {self.shape[1]}",
+                    file=self._dataset.name,
+                    remedy="Use models with a transform that resizes",
+                )
+            out[row] = pixels
 
         for _ in self._pool.map(fill, range(stop - start)):
             pass
         images = self._dataset.images
         release(images.data if isinstance(images, EncodedImages) else images)
+
+
+def image_shape(dataset: Dataset) -> tuple[int, int, int]:
+    """Height, width and channels of a dataset's images as they are stored.
+
+    Of image files, those of the first, in RGB: a reader makes sure that the others have them too.
+    """
+    if dataset.stored == "array":
+        return dataset.image_shape
+    first = dataset.image(0)
+    return first.height, first.width, 3
 
 
 def decode(dataset: Dataset, index: int, geometry: Geometry) -> npt.NDArray[np.uint8]:
@@ -72,15 +93,3 @@ def decode(dataset: Dataset, index: int, geometry: Geometry) -> npt.NDArray[np.u
         Naming the image, if it cannot be decoded.
     """
     return np.asarray(geometry.apply(dataset.image(index)))
-
-
-def release(array: npt.NDArray[Any]) -> None:
-    """Let go of the pages of a mapped file that were read; they are read again where needed.
-
-    Without it, a process seems to hold as much of a file as it has ever read of it.
-    """
-    base: Any = array
-    while isinstance(base, np.ndarray | memoryview):
-        base = base.obj if isinstance(base, memoryview) else base.base
-    if isinstance(base, mmap.mmap) and hasattr(base, "madvise"):
-        base.madvise(mmap.MADV_DONTNEED)

@@ -133,7 +133,7 @@ def provenance(
 def _reader(loaded: LoadedModel, dataset: Dataset, ticket: Ticket | None, n_threads: int) -> Reader:
     """Choose where the pixels come from: nothing else depends on it."""
     geometry = loaded.transform.geometry
-    if geometry.resize == "none":
+    if geometry.resize == "none" and dataset.stored == "array":
         return ArrayReader(dataset)
     if ticket is not None and ticket.pixels is not None:
         cache = open_pixels(ticket.pixels, dataset.sha256, geometry)

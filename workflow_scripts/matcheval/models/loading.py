@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from matcheval.datasets.folders import Dataset
 from matcheval.errors import InputError
+from matcheval.inference.readers import image_shape
 from matcheval.inference.transforms import NORMALIZATIONS, Transform
 from matcheval.models.building import build_model
 from matcheval.models.checkpoints import load_checkpoint
@@ -108,9 +109,10 @@ def _load_trained(source: ModelSource, weights: Path, dataset: Dataset) -> Loade
             file=weights,
             remedy="Give the name it was made with, or make it again",
         )
-    if info.input_shape != dataset.image_shape or info.max_value != dataset.max_value:
+    shape = image_shape(dataset)
+    if info.input_shape != shape or info.max_value != dataset.max_value:
         raise InputError(
-            f"image shape is {dataset.image_shape}, of values to {dataset.max_value}, but model "
+            f"image shape is {shape}, of values to {dataset.max_value}, but model "
             f"{source.name} takes {info.input_shape}, to {info.max_value}",
             file=dataset.name,
             remedy="Pair the model with a dataset of the kind it was trained on",
@@ -143,7 +145,7 @@ def _load_checkpoint(source: ModelSource, weights: Path, dataset: Dataset) -> Lo
         )
     options = dict(source.options)
     mean, std = NORMALIZATIONS[options.pop("normalization")]
-    module = build_model(**options, input_shape=dataset.image_shape, n_classes=dataset.n_classes)
+    module = build_model(**options, input_shape=image_shape(dataset), n_classes=dataset.n_classes)
     _fill(module, state, weights, f"a {options['architecture']} for {dataset.name}")
     return LoadedModel(
         module, Transform.plain(mean, std), dataset.n_classes, None,
