@@ -13,7 +13,7 @@ sys.path.insert(0, str(SCRIPTS))
 
 from matcheval.downloads.sources import published_files
 from matcheval.errors import InputError
-from matcheval.jobs import set_job_environment
+from matcheval.jobs import set_job_environment, set_mirror
 from matcheval.provenance import code_digest
 from matcheval.study import load_study
 

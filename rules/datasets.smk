@@ -26,12 +26,13 @@ rule prepare_dataset:
         options=lambda wildcards: STUDY.datasets[wildcards.dataset].options_json,
         own_files=lambda wildcards: STUDY.datasets[wildcards.dataset].own_files_state,
         version=lambda wildcards: KIND_VERSIONS[STUDY.datasets[wildcards.dataset].kind],
+        downloads=f"{SHARED}/downloads",
         folder=lambda wildcards, output: Path(output[0]).parent,
     message:
         "Preparing dataset {wildcards.dataset}"
     shell:
         "python -m prepare_dataset --name {wildcards.dataset} --kind {params.kind}"
-        " --options {params.options:q} --downloads {SHARED:q}/downloads --threads {threads}"
+        " --options {params.options:q} --downloads {params.downloads:q} --threads {threads}"
         " --output {params.folder:q} > {log:q} 2>&1"
 
 

@@ -2,7 +2,9 @@
 #
 # A file that was put there by hand is kept, and verified when it is read. Where the files are, and
 # their checksums, is in workflow_scripts/matcheval/downloads/sources.yaml.
-from matcheval.downloads.sources import published_file, published_files
+from matcheval.downloads.sources import published_file
+
+set_mirror(STUDY.mirror)
 
 
 # Needs the network, which the nodes of a cluster may not have.
@@ -23,7 +25,6 @@ rule download_file:
         identity=lambda wildcards: published_file(wildcards.file).identity,
     message:
         "Downloading {wildcards.file}"
-    # The mirror is no parameter: the checksum decides what a file is, not where it comes from.
     shell:
         "python -m download_file --name {wildcards.file} --output {output:q}"
-        " --mirror {STUDY.mirror:q} --log {log:q}"
+        ' --mirror "$MATCHEVAL_MIRROR" --log {log:q}'

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ TARGETS = [f"results/datasets/{name}/dataset.json" for name in ("old", "new", "o
 SOURCES = "workflow_scripts/matcheval/downloads/sources.yaml"
 
 
+@cache  # gzip writes the time into its header
 def files():
     return {
         "cifar-10-python.tar.gz": cifar10_tar(IMAGES, LABELS),
