@@ -94,6 +94,7 @@ rule sample_dataset:
         dataset_files("{dataset}"),
         provenance=f"{SHARED}/sampling/{{dataset}}/provenance.parquet",
         excluded=f"{SHARED}/sampling/{{dataset}}/excluded.parquet",
+        strata=f"{SHARED}/sampling/{{dataset}}/strata.parquet",
     log:
         f"{SHARED}/logs/sample_dataset/{{dataset}}.log",
     wildcard_constraints:
@@ -124,4 +125,4 @@ rule sample_dataset:
         "python -m sample_dataset --name {wildcards.dataset} {params.pool}"
         " --against {params.against} {params.tables} --settings {params.settings:q}"
         " --output {params.folder:q} --provenance {output.provenance:q}"
-        " --excluded {output.excluded:q} > {log:q} 2>&1"
+        " --excluded {output.excluded:q} --strata {output.strata:q} > {log:q} 2>&1"

@@ -16,7 +16,7 @@ from matcheval.errors import InputError
 from matcheval.neighbours.distances import pairs_within
 from matcheval.sampling.files import read_keywords, read_near_duplicates
 from matcheval.sampling.making import Annotations, make_test_set
-from matcheval.sampling.schemas import ANSWERS, EXCLUDED, FREQUENCIES, PROVENANCE
+from matcheval.sampling.schemas import ANSWERS, EXCLUDED, FREQUENCIES, PROVENANCE, STRATA
 from matcheval.sampling.settings import SamplingSettings
 from matcheval.sampling.simulation import (
     class_centres,
@@ -105,6 +105,10 @@ def test_the_set_is_of_the_pools_images_with_their_provenance(digits):
         assert pool.names[row.pool_index] == row.image == made.dataset.names[row.Index]
         np.testing.assert_array_equal(made.dataset.pixels[row.Index], pool.pixels[row.pool_index])
     assert not set(table.image) & set(blacklist)
+    assert made.strata.groupby("class").n_target.sum().tolist() == [12] * 10
+    assert (made.strata.n_drawn == made.strata.n_target).all()
+    assert (made.strata.n_own == made.strata.n_target).all()
+    assert made.strata.n_original.sum() == 600
     assert made.excluded.image.tolist() == sorted(blacklist, key=list(made.excluded.image).index)
     # Three quarters of the original are odd, up to rounding in each class.
     is_odd = np.arange(len(digits["known"])) % 4 != 0
@@ -224,6 +228,11 @@ def test_the_steps_by_command_line(folders, tmp_path, capsys):
         assert dataset.names == tuple(table.image)
         assert EXCLUDED.read(tmp_path / f"{strategy}.excluded.parquet").num_rows >= 0
         means[strategy] = table.frequency.mean()
+        strata = STRATA.read(tmp_path / f"{strategy}.strata.parquet").to_pandas()
+        if strategy != "top_images":
+            assert (strata.n_drawn == strata.n_target).all()
+        assert strata.n_drawn.sum() == 120
+        assert len(strata) == (50 if strategy == "matched_frequency" else 10)
     own = frequencies[(frequencies.origin == "original") & (frequencies.frequency > 0)]
     classes = {name: str(i) for name, i in zip(
         read_dataset(folders / "known").names, read_dataset(folders / "known").labels, strict=True
