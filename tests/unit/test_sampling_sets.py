@@ -14,6 +14,7 @@ from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.datasets.subsets import take_images
 from matcheval.errors import InputError
 from matcheval.neighbours.distances import pairs_within
+from matcheval.neighbours.schemas import NEIGHBOURS
 from matcheval.sampling.files import read_keywords, read_near_duplicates
 from matcheval.sampling.making import Annotations, make_test_set
 from matcheval.sampling.schemas import ANSWERS, EXCLUDED, FREQUENCIES, PROVENANCE, STRATA
@@ -296,3 +297,19 @@ def test_keywords_are_allocated_by_command_line(tmp_path, capsys):
     with pytest.raises(SystemExit):
         replicate("allocate", counts, "--per-class", 4, "--output", tmp_path / "out.json")
     assert "not readable as JSON" in capsys.readouterr().err
+
+
+def test_near_duplicates_by_command_line(folders, tmp_path, capsys):
+    output, sheet = tmp_path / "n.parquet", tmp_path / "n.png"
+    main(["duplicates", *(str(folders / name) for name in ("known", "train")), "--neighbours", "2",
+          "--output", str(output), "--sheet", str(sheet), "--rows", "2"])  # fmt: skip
+    table = NEIGHBOURS.read(output).to_pandas()
+    assert len(table) == 1200
+    assert sheet.stat().st_size > 0
+    # A known writer's next digit looks like another of the same digit, nearly always.
+    nearest = table[table["rank"] == 1]
+    assert (nearest.query_class == nearest.reference_class).mean() > 0.95
+    with pytest.raises(SystemExit):
+        main(["duplicates", str(folders / "known"), str(folders / "train"), "--neighbours", "601",
+              "--output", str(output)])  # fmt: skip
+    assert "601 neighbours of 600 images" in capsys.readouterr().err
