@@ -16,6 +16,7 @@ report: "rules/captions/study.rst"
 
 
 include: "rules/common.smk"
+include: "rules/downloads.smk"
 include: "rules/datasets.smk"
 include: "rules/sampling.smk"
 include: "rules/training.smk"

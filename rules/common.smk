@@ -9,6 +9,7 @@ SCRIPTS = Path(workflow.basedir) / "workflow_scripts"
 
 sys.path.insert(0, str(SCRIPTS))
 
+from matcheval.downloads.sources import published_files
 from matcheval.errors import InputError
 from matcheval.jobs import set_job_environment
 from matcheval.provenance import code_digest
@@ -37,6 +38,7 @@ def one_of(names):
 
 
 wildcard_constraints:
+    file="|".join(map(re.escape, published_files())),
     dataset="|".join(map(re.escape, STUDY.datasets)),
     model="|".join(map(re.escape, STUDY.models)),
     pair="|".join(map(re.escape, STUDY.pairs)),

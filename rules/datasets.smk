@@ -1,26 +1,36 @@
-# Datasets: from where they come to arrays of images and labels.
+# Datasets: from published files, or files of the user's own, to images and labels.
 from matcheval.datasets import KIND_VERSIONS
 
 
 rule prepare_dataset:
+    input:
+        lambda wildcards: [
+            f"{SHARED}/downloads/{file}"
+            for file in STUDY.datasets[wildcards.dataset].published_files
+        ],
     output:
         dataset_files("{dataset}"),
-    log:
-        f"{SHARED}/logs/prepare_dataset/{{dataset}}.log",
     wildcard_constraints:
         dataset=one_of(set(STUDY.datasets) - set(STUDY.sampled)),
+    log:
+        f"{SHARED}/logs/prepare_dataset/{{dataset}}.log",
+    benchmark:
+        f"{SHARED}/benchmarks/prepare_dataset/{{dataset}}.tsv"
     conda:
         "../envs/models.yaml"
+    threads: lambda wildcards: STUDY.datasets[wildcards.dataset].preparing_threads
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=1500,
+        runtime=60,
     params:
         kind=lambda wildcards: STUDY.datasets[wildcards.dataset].kind,
         options=lambda wildcards: STUDY.datasets[wildcards.dataset].options_json,
+        own_files=lambda wildcards: STUDY.datasets[wildcards.dataset].own_files_state,
         version=lambda wildcards: KIND_VERSIONS[STUDY.datasets[wildcards.dataset].kind],
         folder=lambda wildcards, output: Path(output[0]).parent,
     message:
         "Preparing dataset {wildcards.dataset}"
     shell:
         "python -m prepare_dataset --name {wildcards.dataset} --kind {params.kind}"
-        " --options {params.options:q} --output {params.folder:q} > {log:q} 2>&1"
+        " --options {params.options:q} --downloads {SHARED:q}/downloads --threads {threads}"
+        " --output {params.folder:q} > {log:q} 2>&1"

@@ -1,19 +1,20 @@
-"""Build one dataset: a folder of images, labels and a description."""
+"""Build one dataset: a folder of images, datapoints and a description."""
 
 import argparse
 import json
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 
-from matcheval.datasets import KINDS, build_dataset
-from matcheval.datasets.folders import write_dataset
+from matcheval.datasets import KINDS
+from matcheval.datasets.preparing import prepare_dataset
 from matcheval.doors import run_door
 from matcheval.errors import InputError
 
 log = logging.getLogger("prepare_dataset")
 
 
-def prepare(name: str, kind: str, options: str, output: str) -> None:
+def prepare(name: str, kind: str, options: str, downloads: str, threads: int, output: str) -> None:
     """Build dataset `name` from `kind` and its `options` (a JSON object) into a folder."""
     try:
         parsed = json.loads(options)
@@ -21,10 +22,10 @@ def prepare(name: str, kind: str, options: str, output: str) -> None:
         raise InputError(f"not JSON ({error})", file=name, field="options") from error
     if not isinstance(parsed, dict):
         raise InputError("not a JSON object", file=name, field="options")
-    dataset = build_dataset(name, kind, parsed)
-    write_dataset(dataset, output)
-    shape = "×".join(str(side) for side in dataset.image_shape)
-    log.info("%s: %d images of %s, sha256 %s", name, len(dataset), shape, dataset.sha256[:16])
+    made = prepare_dataset(name, kind, parsed, Path(output), Path(downloads), n_threads=threads)
+    is_array = made.stored == "array"
+    what = "×".join(str(side) for side in made.image_shape) if is_array else "sizes of their own"
+    log.info("%s: %d images of %s, sha256 %s", name, len(made), what, made.sha256[:16])
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -33,9 +34,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--name", required=True, help="what to call the dataset")
     parser.add_argument("--kind", required=True, help=f"source: {', '.join(KINDS)}")
     parser.add_argument("--options", default="{}", help="the kind's options, a JSON object")
+    parser.add_argument("--downloads", default="downloads", help="folder of the published files")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads that decode images")
     parser.add_argument("--output", required=True, help="folder to write")
-    arguments = parser.parse_args(argv)
-    run_door(prepare, **vars(arguments))
+    run_door(prepare, **vars(parser.parse_args(argv)))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import importlib.util
 import multiprocessing
 import os
 import re
@@ -302,10 +303,12 @@ def test_every_published_file_is_sound():
 
 
 def test_known_checksums_are_those_of_installed_libraries():
-    from torchvision.datasets import CIFAR10
-
-    assert published_file(CIFAR10.filename).md5 == CIFAR10.tgz_md5
-    assert published_file(CIFAR10.filename).urls == (CIFAR10.url,)
+    """torchvision's, read as text: its import takes seconds."""
+    package = Path(importlib.util.find_spec("torchvision").origin).parent
+    text = (package / "datasets" / "cifar.py").read_text()
+    file = published_file("cifar-10-python.tar.gz")
+    assert f'tgz_md5 = "{file.md5}"' in text
+    assert f'url = "{file.urls[0]}"' in text
 
 
 @pytest.mark.parametrize(

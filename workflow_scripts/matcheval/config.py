@@ -16,7 +16,16 @@ from jsonschema import Draft202012Validator, ValidationError
 from matcheval.errors import InputError
 
 # What a study of one's own inherits from the default study: how, and not what, to compute.
-SETTINGS = ("results", "matching", "inference", "figures", "save_pairs", "replication", "followups")
+SETTINGS = (
+    "results",
+    "mirror",
+    "matching",
+    "inference",
+    "figures",
+    "save_pairs",
+    "replication",
+    "followups",
+)
 
 # Which follow-ups the default study makes are its own, too.
 NO_FOLLOWUPS: dict[str, Any] = {

@@ -3,7 +3,16 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from matcheval.datasets.needs import (
+    STREAMED_KINDS,
+    known_classes,
+    own_paths,
+    own_state,
+    published_names,
+)
 
 PREDICTIONS_KIND = "predictions"
 SAMPLED_KIND = "sampled"  # from a pool of this study
@@ -46,6 +55,38 @@ class DatasetSpec:
     def has_images(self) -> bool:
         """Whether there are images, or just what models said of them on file."""
         return self.kind not in SUFFIXES
+
+    @property
+    def published_files(self) -> list[str]:
+        """Names of the published files that it is built from."""
+        return published_names(self.kind, self.options)
+
+    @property
+    def own_paths(self) -> dict[str, list[Path]]:
+        """Files and folders of the user's own that its images are built from, by option."""
+        return own_paths(self.kind, self.options)
+
+    @property
+    def own_files_state(self) -> str:
+        """What tells the user's own files from changed ones."""
+        return own_state(self.kind, self.options)
+
+    @property
+    def classes(self) -> tuple[str, ...] | None:
+        """Names of its classes by label, if they are known before it is built."""
+        return known_classes(self.kind, self.options)
+
+    @property
+    def n_classes(self) -> int | None:
+        """How many classes it has, if that is known before it is built."""
+        given = self.options.get("classes")
+        classes = self.classes
+        return given if isinstance(given, int) else None if classes is None else len(classes)
+
+    @property
+    def preparing_threads(self) -> int:
+        """CPU threads that building it can use: images are decoded by several."""
+        return 4 if self.kind in STREAMED_KINDS else 1
 
     @property
     def has_probabilities(self) -> bool:

@@ -25,6 +25,7 @@ SHARED_FOLDERS = (
     "benchmarks",
     "checkpoints",
     "datasets",
+    "downloads",
     "logs",
     "pools",
     "predictions",
@@ -40,6 +41,8 @@ class Study:
     ----------
     name, results : str
         Its name; the folder of all results.
+    mirror : str
+        Folder or address that replaces every host of downloads; empty for none.
     models : mapping
         Models by name, in catalogue order.
     datasets, pairs : mapping
@@ -68,6 +71,7 @@ class Study:
 
     name: str
     results: str
+    mirror: str
     models: Mapping[str, Model]
     datasets: Mapping[str, DatasetSpec]
     pairs: Mapping[str, Pair]
@@ -233,6 +237,7 @@ def load_study(
     study = Study(
         name=config["study"],
         results=config["results"].rstrip("/") or "/",
+        mirror=config["mirror"],
         models=read_catalogue(config["models"]),
         datasets={
             name: DatasetSpec(name, spec["kind"], {k: v for k, v in spec.items() if k != "kind"})

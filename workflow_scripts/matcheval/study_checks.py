@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matcheval.dataset_specs import SUFFIXES, DatasetSpec
+from matcheval.datasets.label_spaces import compare_classes
 from matcheval.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ def check_study(study: "Study") -> None:
     _check_pairs(study)
     _check_chosen_models(study)
     _check_training(study)
+    _check_own_images(study)
     _check_predictions(study)
 
 
@@ -38,16 +40,43 @@ def _check_pairs(study: "Study") -> None:
         if pair.source is not None:
             both = dict.fromkeys((pair.original, pair.replication))
             _known(pair.source, both, f"pairs.{pair.name}.source", "set of the pair")
-        classes = [
-            study.datasets[d].options.get("classes") for d in (pair.original, pair.replication)
-        ]
-        if None not in classes and len(set(classes)) > 1:
-            raise InputError(
-                f"'{pair.original}' has {classes[0]} classes, '{pair.replication}' {classes[1]}",
-                file="configuration",
-                field=f"pairs.{pair.name}",
-                remedy="Both sets must be of one label space",
-            )
+        _check_label_spaces(study, f"pairs.{pair.name}", (pair.original, pair.replication))
+
+
+def _check_label_spaces(study: "Study", field: str, names: tuple[str, str]) -> None:
+    """Refuse two sets of different classes, as far as they are known before any job."""
+    specs = [study.datasets[name] for name in names]
+    counts = [spec.n_classes for spec in specs]
+    if None not in counts and len(set(counts)) > 1:
+        raise InputError(
+            f"'{names[0]}' has {counts[0]} classes, '{names[1]}' {counts[1]}",
+            file="configuration",
+            field=field,
+            remedy="Both sets must be of one label space",
+        )
+    first, second = (spec.classes for spec in specs)
+    problem = compare_classes(second, first) if first and second else ""
+    if problem:
+        raise InputError(
+            f"'{names[1]}' has, against '{names[0]}', {problem}",
+            file="configuration",
+            field=field,
+            remedy="Both sets must be of one label space",
+        )
+
+
+def _check_own_images(study: "Study") -> None:
+    """Images of the user's own must be there."""
+    used = {*study.compared, *study.training.values()}
+    for name in sorted(used & study.datasets.keys()):
+        for key, paths in study.datasets[name].own_paths.items():
+            for path in paths:
+                if not path.exists():
+                    raise InputError(
+                        f"no such file or folder: {path}",
+                        file="configuration",
+                        field=f"datasets.{name}.{key}",
+                    )
 
 
 def _check_chosen_models(study: "Study") -> None:
@@ -84,6 +113,11 @@ def _check_training(study: "Study") -> None:
                 file="configuration",
                 field=f"training.{part}",
             )
+    if trained and has_images and study.training:
+        train = study.training["train"]
+        for name in {**dict.fromkeys(study.compared), study.training["validation"]: None}:
+            if study.datasets[name].has_images:
+                _check_label_spaces(study, "training.train", (train, name))
 
 
 def _check_predictions(study: "Study") -> None:

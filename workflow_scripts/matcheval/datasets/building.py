@@ -1,29 +1,45 @@
 """Building datasets: one function per kind of source.
 
-To add a kind, write a module with a function like `build_digits` - it imports what it needs
-inside, so that listing the kinds stays cheap - and add one line to `_BUILDERS` and to
-`KIND_VERSIONS`.
+To add a kind, write a function like those of `cifar`, add one line to `_BUILDERS` and to
+`KIND_VERSIONS`, its options to `rules/schemas/config.schema.json`, and, if it reads published
+files, to `needs`. Modules are imported when a kind is built, so that listing them stays cheap.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import importlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from matcheval.datasets.dataset import Dataset
-from matcheval.datasets.digits import build_digits
 from matcheval.errors import InputError
 
-_BUILDERS: dict[str, Callable[[str, Mapping[str, Any]], Dataset]] = {
-    "digits": build_digits,
+if TYPE_CHECKING:
+    from matcheval.datasets.dataset import Dataset
+    from matcheval.datasets.sources import Sources
+    from matcheval.datasets.streams import ImageStream
+
+_BUILDERS = {
+    "digits": "digits.build_digits",
+    "cifar10": "cifar.build_cifar10",
+    "cifar10_1": "cifar.build_cifar10_1",
+    "cifar10_2": "cifar.build_cifar10_2",
+    "cifar10_c": "cifar.build_cifar10_c",
+    "cinic10": "cifar.build_cinic10",
+    "imagenet": "imagenet.build_imagenet",
+    "imagenetv2": "imagenet.build_imagenetv2",
+    "image_folder": "own.build_image_folder",
+    "arrays": "own.build_arrays",
+    "parquet": "own.build_parquet",
 }
 
 KINDS = tuple(_BUILDERS)
 
 # Raised by hand when an edit changes what a kind gives: datasets are made by a `shell:` rule, which
 # takes no notice of the library, and everything else would be made again after them.
-KIND_VERSIONS = {"digits": 2}
+KIND_VERSIONS = dict.fromkeys(KINDS, 1) | {"digits": 2}
 
 
-def build_dataset(name: str, kind: str, options: Mapping[str, Any]) -> Dataset:
+def build_dataset(
+    name: str, kind: str, options: Mapping[str, Any], sources: "Sources"
+) -> "Dataset | ImageStream":
     """Build a dataset from its source.
 
     Parameters
@@ -33,15 +49,25 @@ def build_dataset(name: str, kind: str, options: Mapping[str, Any]) -> Dataset:
     kind : str
         One of `KINDS`.
     options : mapping
-        What the kind takes; see its module.
+        What the kind takes; see its function.
+    sources : Sources
+        Opens the files that it is built from.
+
+    Returns
+    -------
+    Dataset or ImageStream
+        All of it, or images one by one (see `streams.write_stream`).
 
     Raises
     ------
     InputError
-        If the kind is unknown, or its options are not what it takes.
+        If the kind is unknown, its options are not what it takes, or a file is unsound.
     """
     if kind not in _BUILDERS:
         raise InputError(
             f"unknown kind '{kind}'", file=name, field="kind", remedy=f"Known: {', '.join(KINDS)}"
         )
-    return _BUILDERS[kind](name, options)
+    module, function = _BUILDERS[kind].split(".")
+    build = getattr(importlib.import_module(f"matcheval.datasets.{module}"), function)
+    built: Dataset | ImageStream = build(name, options, sources)
+    return built

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.datasets.dataset import Dataset, make_dataset
+from matcheval.datasets.label_spaces import DIGITS
+from matcheval.datasets.sources import Sources
 from matcheval.errors import InputError
 
 N_ROWS, N_KNOWN_WRITERS, N_TRAIN, N_VALIDATION = 1797, 1300, 600, 100
@@ -46,7 +48,7 @@ def rows_of(part: str) -> npt.NDArray[np.int64]:
     return np.sort(rows[part])
 
 
-def build_digits(name: str, options: Mapping[str, Any]) -> Dataset:
+def build_digits(name: str, options: Mapping[str, Any], sources: Sources) -> Dataset:
     """Build one part of the digits.
 
     Parameters
@@ -55,6 +57,8 @@ def build_digits(name: str, options: Mapping[str, Any]) -> Dataset:
         The dataset's name.
     options : mapping
         `part`, one of `PARTS`, and nothing else.
+    sources : Sources
+        Not used: the digits come with scikit-learn.
 
     Returns
     -------
@@ -82,7 +86,7 @@ def build_digits(name: str, options: Mapping[str, Any]) -> Dataset:
         name,
         digits.images[rows].astype(np.uint8)[..., np.newaxis],
         digits.target[rows],
-        classes=tuple("0123456789"),
+        classes=DIGITS,
         max_value=16,
         names=[f"digits/{row:04d}" for row in rows],
         source=f"part '{part}' of scikit-learn's load_digits() (UCI optdigits, test set), "

@@ -153,7 +153,7 @@ def read_dataset(folder: str | os.PathLike[str], mmap: bool = True, verify: bool
     """
     folder = Path(folder)
     description = read_description(folder)
-    array = _read_array(folder / IMAGES, mmap)
+    array = read_array(folder / IMAGES, mmap)
     datapoints = DATAPOINTS_SCHEMA.read(folder / DATAPOINTS)
     labels = datapoints["label"].to_numpy().astype(np.int16)
     images: Images = array
@@ -208,7 +208,8 @@ def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
     return dict(description)
 
 
-def _read_array(path: Path, mmap: bool) -> npt.NDArray[Any]:
+def read_array(path: Path, mmap: bool) -> npt.NDArray[Any]:
+    """Read or map an .npy file; one that is missing or damaged is an `InputError`."""
     try:
         array = np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
     except FileNotFoundError as error:

@@ -1,0 +1,124 @@
+"""Small image sets in the formats that the real ones are published in."""
+
+import hashlib
+import io
+import os
+import pickle
+import tarfile
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import yaml
+from PIL import Image
+
+from matcheval.datasets.label_spaces import CIFAR10
+
+ROOT = Path(__file__).parents[1]
+SHARED = Path(os.environ.get("MATCHEVAL_SHARED", ROOT.parent / "shared")) / "data" / "cifar10"
+
+
+def cifar_images(n):
+    """Real CIFAR-10 test images where they are at hand, and noise of their shape elsewhere."""
+    if not SHARED.is_dir():
+        rng = np.random.default_rng(0)
+        return rng.integers(0, 256, (n, 32, 32, 3), np.uint8), np.arange(n) % 10
+    with pq.ParquetFile(SHARED / "test.parquet") as file:
+        rows = next(file.iter_batches(n)).to_pydict()
+    images = [np.asarray(Image.open(io.BytesIO(data)).convert("RGB")) for data in rows["image"]]
+    return np.stack(images), np.array(rows["label"])
+
+
+def encode(image, kind="PNG", **options):
+    file = io.BytesIO()
+    Image.fromarray(np.asarray(image)).save(file, kind, **options)
+    return file.getvalue()
+
+
+def tar(files, mode="w"):
+    """A tar archive as bytes, of files by path."""
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode=mode) as writer:
+        for path, content in files.items():
+            member = tarfile.TarInfo(path)
+            member.size = len(content)
+            writer.addfile(member, io.BytesIO(content))
+    return archive.getvalue()
+
+
+def npy(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+def npz(**arrays):
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def cifar10_tar(images, labels, classes=CIFAR10):
+    """The Python version: pickles of rows of planes, here a fifth of the images a batch."""
+
+    def batch(rows):
+        return pickle.dumps(
+            {
+                b"data": images[rows].transpose(0, 3, 1, 2).reshape(len(images[rows]), -1),
+                b"labels": [int(label) for label in labels[rows]],
+                b"filenames": [f"image_{row}.png".encode() for row in range(len(labels[rows]))],
+            },
+            protocol=2,
+        )
+
+    parts = {f"data_batch_{i + 1}": slice(i, None, 5) for i in range(5)}
+    files = {name: batch(rows) for name, rows in parts.items()}
+    files["test_batch"] = batch(slice(None))
+    files["batches.meta"] = pickle.dumps({b"label_names": [n.encode() for n in classes]}, 2)
+    return tar({f"cifar-10-batches-py/{name}": data for name, data in files.items()}, "w:gz")
+
+
+def downloads(folder, files):
+    """Put files where published ones go, and give sources with their checksums.
+
+    Returns the text of a `sources.yaml`.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    return sources_yaml(files)
+
+
+def sources_yaml(files):
+    entries = {
+        name: {
+            "urls": [f"https://nowhere.invalid/{name}"],
+            "size": len(content),
+            "sha256": hashlib.sha256(content).hexdigest(),
+        }
+        for name, content in files.items()
+    }
+    return yaml.safe_dump({"sets": {"files": entries}})
+
+
+def prepare(monkeypatch, tmp_path, kind, options, files=None, **further):
+    """Prepare a dataset from published files that are these."""
+    from matcheval.datasets.preparing import prepare_dataset
+    from matcheval.downloads import sources
+
+    if files:
+        path = tmp_path / "sources.yaml"
+        path.write_text(downloads(tmp_path / "downloads", files))
+        known = sources.published_files(path)
+        monkeypatch.setattr(sources, "published_files", lambda: known)
+    folder = tmp_path / "datasets" / "d"
+    return prepare_dataset("d", kind, options, folder, tmp_path / "downloads", **further)
+
+
+def opened(path):
+    """An open tree of a path, and the stack that closes it."""
+    from matcheval.datasets.trees import open_tree
+
+    stack = ExitStack()
+    return stack, stack.enter_context(open_tree(path))

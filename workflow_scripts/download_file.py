@@ -1,0 +1,39 @@
+"""Download one published file, or take it from a mirror, and verify it."""
+
+import argparse
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from matcheval.doors import run_door, show_progress
+from matcheval.downloads.fetching import download_published
+from matcheval.downloads.sources import published_file
+from matcheval.errors import InputError
+
+
+def download(name: str, output: str, mirror: str, log: str) -> None:
+    """Get a published file into the folder of `output`; standard error stays free for progress."""
+    if log:
+        logging.getLogger().addHandler(logging.FileHandler(log, mode="w", encoding="utf-8"))
+    try:
+        file = published_file(name)
+        download_published(file, Path(output).parent, mirror or None, progress=show_progress())
+    except InputError as error:
+        if log:
+            with Path(log).open("a", encoding="utf-8") as lines:
+                lines.write(f"error: {error}\n")
+        raise
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Read the command line and download the file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--name", required=True, help="the file, as in downloads/sources.yaml")
+    parser.add_argument("--output", required=True, help="where it goes; must end with its name")
+    parser.add_argument("--mirror", default="", help="folder or address that replaces all hosts")
+    parser.add_argument("--log", default="", help="file for messages, beside standard error")
+    run_door(download, **vars(parser.parse_args(argv)))
+
+
+if __name__ == "__main__":
+    main()

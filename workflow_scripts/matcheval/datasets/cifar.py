@@ -1,0 +1,204 @@
+"""CIFAR-10 and the sets made like it, in the formats they are published in.
+
+All have 32 × 32 RGB images and CIFAR-10's ten classes in its order; where a file names its classes,
+they are compared. Images keep the order of their files. CINIC-10 is sorted by class, then by name.
+"""
+
+import io
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.datasets.dataset import Dataset, make_dataset
+from matcheval.datasets.label_spaces import CIFAR10, check_classes, labels_of_folders
+from matcheval.datasets.pickles import load_plain_pickle
+from matcheval.datasets.sources import Sources, check_options
+from matcheval.datasets.streams import ImageStream, LabelledFile
+from matcheval.datasets.trees import Tree
+from matcheval.errors import InputError
+
+CORRUPTIONS = (
+    "brightness", "contrast", "defocus_blur", "elastic_transform", "fog", "frost", "gaussian_blur",
+    "gaussian_noise", "glass_blur", "impulse_noise", "jpeg_compression", "motion_blur", "pixelate",
+    "saturate", "shot_noise", "snow", "spatter", "speckle_noise", "zoom_blur",
+)  # fmt: skip
+SEVERITIES = (1, 2, 3, 4, 5)
+_BATCHES = {"train": [f"data_batch_{i}" for i in range(1, 6)], "test": ["test_batch"]}
+
+
+def build_cifar10(name: str, options: Mapping[str, Any], sources: Sources) -> Dataset:
+    """Build CIFAR-10's training or test set (option `part`) from its Python pickles.
+
+    Raises
+    ------
+    InputError
+        If an option or a file is not as published.
+    """
+    check_options(name, options, {"part": tuple(_BATCHES)})
+    path = sources.published("cifar-10-python.tar.gz")
+    wanted = ["batches.meta", *_BATCHES[options["part"]]]
+    tree = sources.tree(path, lambda p: p.rsplit("/", 1)[-1] in wanted)
+    found = {p.rsplit("/", 1)[-1]: p for p in tree.paths}
+    batches = {batch: _pickle(tree, found, batch, path) for batch in wanted}
+    named = [_text(n) for n in batches.pop("batches.meta")[b"label_names"]]
+    check_classes(named, CIFAR10, path)
+    images, labels, names = [], [], []
+    for batch, content in batches.items():
+        # A row is a plane of red, one of green, one of blue.
+        planes = content[b"data"].reshape(-1, 3, 32, 32)
+        images.append(np.ascontiguousarray(planes.transpose(0, 2, 3, 1)))
+        labels += content[b"labels"]
+        files = enumerate(content[b"filenames"])
+        names += [f"{batch}/{row:04d}/{_text(file)}" for row, file in files]
+    return _dataset(name, np.concatenate(images), np.array(labels), names, f"CIFAR-10, {path.name}")
+
+
+def _pickle(tree: Tree, found: Mapping[str, str], batch: str, path: Path) -> dict[bytes, Any]:
+    if batch not in found:
+        raise InputError(f"has no '{batch}'", file=path)
+    content = load_plain_pickle(io.BytesIO(tree.read(found[batch])), f"{path}: {batch}")
+    keys = [b"label_names"] if batch == "batches.meta" else [b"data", b"labels", b"filenames"]
+    if not isinstance(content, dict) or any(key not in content for key in keys):
+        raise InputError(f"'{batch}' has not the keys {keys}", file=path)
+    return content
+
+
+def build_cifar10_1(name: str, options: Mapping[str, Any], sources: Sources) -> Dataset:
+    """Build CIFAR-10.1 (option `version`: v4 or v6) from its two arrays.
+
+    Raises
+    ------
+    InputError
+        If an option or a file is not as published.
+    """
+    check_options(name, options, {"version": ("v4", "v6")})
+    stem = f"cifar10.1_{options['version']}"
+    images, labels = (
+        read_npy(sources.published(f"{stem}_{what}.npy")) for what in ("data", "labels")
+    )
+    return _dataset(name, images, labels, _rows(stem, len(labels)), f"CIFAR-10.1, {stem}_data.npy")
+
+
+def build_cifar10_2(name: str, options: Mapping[str, Any], sources: Sources) -> Dataset:
+    """Build CIFAR-10.2's training or test set (option `part`) from its archive of arrays.
+
+    Raises
+    ------
+    InputError
+        If an option or a file is not as published.
+    """
+    check_options(name, options, {"part": ("train", "test")})
+    stem = f"cifar102_{options['part']}"
+    path = sources.published(f"{stem}.npz")
+    images, labels, named = (npz_array(path, key) for key in ("images", "labels", "label_names"))
+    check_classes([_text(n) for n in np.asarray(named).ravel()], CIFAR10, path)
+    return _dataset(name, images, labels, _rows(stem, len(labels)), f"CIFAR-10.2, {path.name}")
+
+
+def build_cifar10_c(name: str, options: Mapping[str, Any], sources: Sources) -> Dataset:
+    """Build one corruption at one severity of CIFAR-10-C: a fifth of the corruption's array.
+
+    Raises
+    ------
+    InputError
+        If an option or a file is not as published.
+    """
+    check_options(name, options, {"corruption": CORRUPTIONS, "severity": SEVERITIES})
+    corruption, severity = options["corruption"], options["severity"]
+    path = sources.published("CIFAR-10-C.tar")
+    tree = sources.tree(path)
+    arrays = []
+    for file in (f"CIFAR-10-C/{corruption}.npy", "CIFAR-10-C/labels.npy"):
+        if file not in tree.paths:
+            raise InputError(f"has no '{file}'", file=path)
+        array = _load(io.BytesIO(tree.read(file)), f"{path}: {file}")
+        n = len(array) // len(SEVERITIES)
+        arrays.append(array[(severity - 1) * n : severity * n])
+    names = _rows(f"{corruption}-{severity}", len(arrays[1]))
+    return _dataset(
+        name, arrays[0], arrays[1], names,
+        f"CIFAR-10-C, {corruption} at severity {severity}, {path.name}",
+    )  # fmt: skip
+
+
+def build_cinic10(name: str, options: Mapping[str, Any], sources: Sources) -> ImageStream:
+    """Build one part of CINIC-10 (option `part`: test, valid, train) from its PNG files.
+
+    Raises
+    ------
+    InputError
+        If an option or a file is not as published.
+    """
+    check_options(name, options, {"part": ("test", "valid", "train")})
+    path, part = sources.published("CINIC-10.tar.gz"), options["part"]
+    # .../test/airplane/cifar10-train-10043.png
+    tree = sources.tree(path, lambda p: p.split("/")[-3:-2] == [part] and p.endswith(".png"))
+    labels = labels_of_folders(sorted({p.split("/")[-2] for p in tree.paths}), CIFAR10, path)
+
+    def files() -> Iterator[LabelledFile]:
+        for file in sorted(tree.paths, key=lambda p: (labels[p.split("/")[-2]], p)):
+            yield LabelledFile(file, labels[file.split("/")[-2]], tree.read(file))
+
+    return ImageStream(name, CIFAR10, f"CINIC-10, part '{part}', {path.name}", files())
+
+
+def read_npy(path: Path) -> npt.NDArray[Any]:
+    """Read an .npy file without pickles; a damaged one is an `InputError`."""
+    with path.open("rb") as file:
+        return _load(file, path)
+
+
+def npz_array(path: Path, key: str) -> npt.NDArray[Any]:
+    """Read one array of an .npz file; one of Python objects by the reader of plain pickles.
+
+    Raises
+    ------
+    InputError
+        If there is no such array, or the file is damaged.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(f"{key}.npy") as file:
+            return _load(io.BytesIO(file.read()), f"{path}: {key}")
+    except KeyError as error:
+        raise InputError(f"has no array '{key}'", file=path, field=key) from error
+    except (zipfile.BadZipFile, OSError, EOFError) as error:
+        raise InputError(f"not a readable .npz file ({error})", file=path) from error
+
+
+def _load(file: Any, name: object) -> npt.NDArray[Any]:
+    try:
+        version = np.lib.format.read_magic(file)
+        read = np.lib.format.read_array_header_1_0
+        dtype = (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(file)[2]
+        if dtype.hasobject:
+            return np.asarray(load_plain_pickle(file, name))
+        file.seek(0)
+        return np.asarray(np.load(file, allow_pickle=False))
+    except (ValueError, EOFError, OSError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"not a readable array, truncated perhaps ({error})", file=name) from error
+
+
+def _dataset(
+    name: str, images: npt.NDArray[Any], labels: npt.NDArray[Any], names: list[str], source: str
+) -> Dataset:
+    if images.shape[1:] != (32, 32, 3):
+        raise InputError(
+            f"images have the shape {images.shape[1:]}, not 32 × 32 × 3", file=name, field="images"
+        )
+    return make_dataset(
+        name, images, labels, classes=CIFAR10, max_value=255, source=source, names=names
+    )
+
+
+def _rows(stem: str, n: int) -> list[str]:
+    return [f"{stem}/{row:05d}" for row in range(n)]
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)

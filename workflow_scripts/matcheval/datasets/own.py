@@ -1,0 +1,211 @@
+"""Image sets of the user's own: class folders, arrays, Parquet files."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from matcheval.datasets.cifar import npz_array, read_npy
+from matcheval.datasets.dataset import Dataset, make_dataset
+from matcheval.datasets.label_spaces import (
+    check_classes,
+    folder_classes,
+    labels_of_folders,
+    resolve_classes,
+)
+from matcheval.datasets.sources import Sources, check_options
+from matcheval.datasets.streams import ImageStream, LabelledFile
+from matcheval.errors import InputError
+
+_BATCH_ROWS = 256
+
+
+def build_image_folder(name: str, options: Mapping[str, Any], sources: Sources) -> ImageStream:
+    """Build a set from a folder or tar archive with a folder per class, as for `ImageFolder`.
+
+    Parameters
+    ----------
+    name : str
+        The dataset's name.
+    options : mapping
+        `path`; `classes` (list, or the name of a label space) in order of their labels, by
+        default the folders' names sorted. Given classes may lack a folder.
+    sources : Sources
+        Opens them.
+
+    Raises
+    ------
+    InputError
+        If a folder is no class, or images are in none.
+    """
+    check_options(name, options, {"path": ()}, ("classes",))
+    path = sources.own(options["path"])
+    tree = sources.tree(path)
+    root = _common_root(tree.paths) if path.is_file() else 0
+    inside = {p: p.split("/")[root] for p in tree.paths if p.count("/") > root}
+    folders = sorted(set(inside.values()))
+    if not folders:
+        raise InputError("has no class folders with files in them", file=path)
+    given = options.get("classes")
+    classes = folder_classes(folders, path) if given is None else resolve_classes(given)
+    labels = labels_of_folders(folders, classes, path, all_needed=False)
+
+    def files() -> Iterator[LabelledFile]:
+        for file, folder in sorted(inside.items(), key=lambda item: (labels[item[1]], item[0])):
+            yield LabelledFile(file, labels[folder], tree.read(file))
+
+    return ImageStream(name, classes, f"image folders, {path.name}", files())
+
+
+def build_arrays(name: str, options: Mapping[str, Any], sources: Sources) -> Dataset:
+    """Build a set from arrays.
+
+    Parameters
+    ----------
+    name : str
+        The dataset's name.
+    options : mapping
+        `file`: an .npz file with `images` and `labels`; or `images` and `labels`: .npy files.
+        Images are uint8, n × height × width, with or without channels. `classes` as for image
+        folders; `max_value`, the pixel value that means 1.0, by default 255.
+    sources : Sources
+        Opens them.
+
+    Raises
+    ------
+    InputError
+        If the arrays are not as said above.
+    """
+    classes = resolve_classes(options.get("classes", ()))
+    if "file" in options:
+        check_options(name, options, {"file": (), "classes": ()}, ("max_value",))
+        path = sources.own(options["file"])
+        images, labels = npz_array(path, "images"), npz_array(path, "labels")
+    else:
+        required: dict[str, tuple[Any, ...]] = {"images": (), "labels": (), "classes": ()}
+        check_options(name, options, required, ("max_value",))
+        path = sources.own(options["images"])
+        images, labels = read_npy(path), read_npy(sources.own(options["labels"]))
+    return make_dataset(
+        name,
+        images[..., np.newaxis] if images.ndim == 3 else images,
+        labels,
+        classes=classes,
+        max_value=int(options.get("max_value", 255)),
+        source=f"arrays, {path.name}",
+    )
+
+
+def build_parquet(name: str, options: Mapping[str, Any], sources: Sources) -> ImageStream:
+    """Build a set from Parquet files, in the order of their rows.
+
+    Parameters
+    ----------
+    name : str
+        The dataset's name.
+    options : mapping
+        `files`: a path or several. `image_column` (default `image`): bytes of image files, or
+        Hugging Face's structure of `bytes` and `path`. `label_column` (`label`): whole numbers.
+        `classes` as for image folders, by default those in Hugging Face's metadata.
+    sources : Sources
+        Opens them.
+
+    Raises
+    ------
+    InputError
+        If columns or classes are not as said above.
+    """
+    check_options(name, options, {"files": ()}, ("classes", "image_column", "label_column"))
+    given = options["files"]
+    paths = [sources.own(path) for path in ([given] if isinstance(given, str) else given)]
+    columns = options.get("image_column", "image"), options.get("label_column", "label")
+    classes = _parquet_classes(name, paths, columns, options.get("classes"))
+
+    def files() -> Iterator[LabelledFile]:
+        for path in paths:
+            yield from _parquet_rows(path, columns, len(classes))
+
+    return ImageStream(name, classes, f"Parquet, {', '.join(p.name for p in paths)}", files())
+
+
+def _common_root(paths: Sequence[str]) -> int:
+    """How many folders an archive wraps its class folders in, as one folder that holds all."""
+    tops = {p.split("/")[0] for p in paths}
+    deep = all(p.count("/") >= 2 for p in paths)
+    return 1 if len(tops) == 1 and deep else 0
+
+
+def _parquet_classes(
+    name: str, paths: Sequence[Path], columns: tuple[str, str], given: Any
+) -> tuple[str, ...]:
+    classes = None if given is None else resolve_classes(given)
+    for path in paths:
+        try:
+            schema = pq.read_schema(path)
+        except (pa.ArrowException, OSError) as error:
+            reason = str(error).splitlines()[0]
+            raise InputError(f"not a readable Parquet file ({reason})", file=path) from error
+        _check_columns(schema, columns, path)
+        told = _told_classes(schema, columns[1])
+        if told is not None and classes is not None:
+            check_classes(told, classes, path)
+        classes = told if classes is None else classes
+    if classes is None:
+        raise InputError(
+            "the files do not say what the classes are",
+            file=name,
+            field="classes",
+            remedy="Give a list of names in order of their labels, or cifar10, or imagenet",
+        )
+    return classes
+
+
+def _check_columns(schema: pa.Schema, columns: tuple[str, str], path: Path) -> None:
+    for column in columns:
+        if column not in schema.names:
+            raise InputError(
+                f"no column '{column}'", file=path, remedy=f"It has {', '.join(schema.names)}"
+            )
+    image, label = (schema.field(column).type for column in columns)
+    nested = pa.types.is_struct(image) and image.get_field_index("bytes") >= 0
+    if not (nested or pa.types.is_binary(image) or pa.types.is_large_binary(image)):
+        raise InputError(
+            f"is {image}, not bytes of image files, or a structure with them",
+            file=path,
+            field=columns[0],
+        )
+    if not pa.types.is_integer(label):
+        raise InputError(f"is {label}, not whole numbers", file=path, field=columns[1])
+
+
+def _told_classes(schema: pa.Schema, column: str) -> tuple[str, ...] | None:
+    """Class names in the metadata that Hugging Face's library writes."""
+    text = (schema.metadata or {}).get(b"huggingface")
+    if text is None:
+        return None
+    features = json.loads(text).get("info", {}).get("features", {})
+    names = features.get(column, {}).get("names")
+    return None if names is None else tuple(map(str, names))
+
+
+def _parquet_rows(path: Path, columns: tuple[str, str], n_classes: int) -> Iterator[LabelledFile]:
+    row = 0
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(_BATCH_ROWS, columns=list(columns)):
+            images, labels = (batch.column(column) for column in columns)
+            if pa.types.is_struct(images.type):
+                images = images.field("bytes")
+            for image, label in zip(images, labels.to_pylist(), strict=True):
+                if label is None or not 0 <= label < n_classes:
+                    raise InputError(
+                        f"row {row}: {label} is not one of {n_classes} classes",
+                        file=path,
+                        field=columns[1],
+                    )
+                # No bytes (Hugging Face's files may hold a path instead) cannot be decoded either.
+                yield LabelledFile(f"{path.stem}/{row:06d}", label, image.as_py() or b"")
+                row += 1

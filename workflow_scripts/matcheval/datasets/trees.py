@@ -1,0 +1,144 @@
+"""Files in folders or in tar archives, looked at alike and never unpacked."""
+
+import os
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Protocol
+
+from matcheval.errors import InputError
+from matcheval.files import disk_errors
+
+_CHUNK_BYTES = 1 << 20
+
+
+class Tree(Protocol):
+    """Files by their relative path, with "/" between its parts."""
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """All files, sorted; hidden ones are left out."""
+
+    def read(self, path: str) -> bytes:
+        """Contents of a file."""
+
+
+@contextmanager
+def open_tree(path: Path, wanted: Callable[[str], bool] = lambda path: True) -> Iterator[Tree]:
+    """Open a folder, or a tar archive, compressed or not.
+
+    The wanted files of a compressed archive, which cannot be read in another order than its own,
+    go into one temporary file first (`TMPDIR` says where). A plain one is read in place, whatever
+    its name says. Links in archives are left out.
+
+    Parameters
+    ----------
+    path : Path
+        The folder or archive.
+    wanted : callable
+        Says of a path whether the file is of interest.
+
+    Raises
+    ------
+    InputError
+        If it is neither, is damaged, or has a file twice.
+    """
+    if path.is_dir():
+        yield _Folder(path, wanted)
+        return
+    if not path.is_file():
+        raise InputError("no such file or folder", file=path)
+    plain = _is_plain(path)
+    with path.open("rb") if plain else tempfile.TemporaryFile() as file:
+        try:
+            yield _Archive(path, wanted, file, plain)
+        except (tarfile.TarError, EOFError) as error:
+            raise InputError(
+                f"not a readable tar archive, truncated perhaps ({error})", file=path
+            ) from error
+
+
+class _Folder:
+    def __init__(self, root: Path, wanted: Callable[[str], bool]) -> None:
+        self._root = root
+        found = []
+        for folder, folders, files in os.walk(root, followlinks=True):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            relative = Path(folder).relative_to(root)
+            found += [(relative / name).as_posix() for name in files]
+        self.paths = sorted(p for p in found if not _is_hidden(p) and wanted(p))
+
+    def read(self, path: str) -> bytes:
+        return (self._root / path).read_bytes()
+
+
+@dataclass(frozen=True)
+class _Place:
+    start: int
+    size: int
+
+
+class _Archive:
+    def __init__(
+        self, path: Path, wanted: Callable[[str], bool], file: IO[bytes], plain: bool
+    ) -> None:
+        self._places: dict[str, _Place] = {}
+        self._file = file
+        with tarfile.open(path, "r:" if plain else "r|*", tarinfo=_Member) as archive:
+            for member in archive:
+                name = member.name.removeprefix("./")
+                if not member.isreg() or _is_hidden(name) or not wanted(name):
+                    continue
+                if name in self._places:
+                    raise InputError(f"'{name}' is in it twice", file=path)
+                start = member.offset_data if plain else _copy(archive, member, file)
+                self._places[name] = _Place(start, member.size)
+        self.paths = sorted(self._places)
+
+    def read(self, path: str) -> bytes:
+        place = self._places[path]
+        self._file.seek(place.start)
+        content = self._file.read(place.size)
+        if len(content) != place.size:
+            raise EOFError(f"{path} ends early")
+        return content
+
+
+class _Member(tarfile.TarInfo):
+    """A member of an archive; `tarfile` takes a damaged one for the end, and loses what follows."""
+
+    @classmethod
+    def fromtarfile(cls, tarfile_: tarfile.TarFile) -> "_Member":
+        try:
+            return super().fromtarfile(tarfile_)
+        except tarfile.HeaderError as error:
+            if type(error).__name__ in ("TruncatedHeaderError", "InvalidHeaderError"):
+                raise tarfile.ReadError(str(error)) from error
+            raise
+
+
+def _is_plain(path: Path) -> bool:
+    """Whether an archive is not compressed: names lie (ImageNetV2's are .tar.gz, and plain)."""
+    try:
+        with tarfile.open(path, "r:"):
+            return True
+    except tarfile.ReadError:
+        return False
+
+
+def _copy(archive: tarfile.TarFile, member: tarfile.TarInfo, spool: IO[bytes]) -> int:
+    start = spool.tell()
+    source = archive.extractfile(member)
+    if source is None or member.issparse():
+        raise tarfile.ReadError(f"{member.name} is no plain file")
+    with disk_errors(Path(tempfile.gettempdir()) / "unpacked archive"):
+        while chunk := source.read(_CHUNK_BYTES):
+            spool.write(chunk)
+    return start
+
+
+def _is_hidden(path: str) -> bool:
+    return any(part.startswith(".") for part in path.split("/"))
