@@ -34,3 +34,29 @@ rule prepare_dataset:
         "python -m prepare_dataset --name {wildcards.dataset} --kind {params.kind}"
         " --options {params.options:q} --downloads {SHARED:q}/downloads --threads {threads}"
         " --output {params.folder:q} > {log:q} 2>&1"
+
+
+# Of pairs whose classes are known only now; those that the configuration tells are compared there.
+rule compare_classes:
+    input:
+        original=lambda wildcards: dataset_files(STUDY.pairs[wildcards.pair].original)[
+            0
+        ],
+        replication=lambda wildcards: dataset_files(
+            STUDY.pairs[wildcards.pair].replication
+        )[0],
+    output:
+        f"{OWN}/classes/{{pair}}.txt",
+    log:
+        f"{OWN}/logs/compare_classes/{{pair}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        mem_mb=500,
+        runtime=10,
+    params:
+        code=code_digest(SCRIPTS / "compare_classes.py"),
+    message:
+        "Comparing the classes of {wildcards.pair}"
+    script:
+        "../workflow_scripts/compare_classes.py"

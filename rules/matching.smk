@@ -10,6 +10,11 @@ rule match_predictions:
                 wildcards.pair, STUDY.batches[wildcards.batch]
             )
         ),
+        classes=lambda wildcards: (
+            rules.compare_classes.output
+            if wildcards.pair in STUDY.undecided_pairs
+            else []
+        ),
     output:
         f"{OWN}/matched/{{pair}}/{{criterion}}/{{batch}}.parquet",
     log:

@@ -194,9 +194,7 @@ class TestBadOwnStudy:
 
     def test_unknown_kind_of_dataset(self, tmp_path):
         datasets = {"old": {"kind": "photos"}, "new": {"kind": "digits", "part": "known"}}
-        self.refuse(
-            own_study(tmp_path, datasets=datasets), "'photos' is none of digits, predictions"
-        )
+        self.refuse(own_study(tmp_path, datasets=datasets), "'photos' is none of digits, cifar10")
 
     def test_unknown_option_of_a_dataset(self, tmp_path):
         config = own_study(tmp_path)
@@ -261,6 +259,52 @@ class TestBadOwnStudy:
         assert study.accuracy_files("old") == [f"{tmp_path}/all.npz"]
         with pytest.raises(InputError, match="pair 'both' cannot be matched"):
             study.predictions_of_pair("both", ["n"])
+
+    @pytest.mark.parametrize(
+        ("old", "message"),
+        [
+            ({"kind": "cifar10", "part": "tset"}, "'datasets.old.part': 'tset' is none of train"),
+            ({"kind": "cifar10"}, "'datasets.old': part missing"),
+            ({"kind": "cifar10_c", "corruption": "fog", "severity": 6}, "'6' is none of 1, 2"),
+            ({"kind": "imagenetv2", "variant": "top-images", "n": 1}, "unknown key 'n'"),
+            ({"kind": "imagenet", "source": "nowhere"}, "'datasets.old.source': no such file or"),
+            ({"kind": "arrays", "file": "a.npz", "labels": "l.npy", "classes": "cifar10"}, "old"),
+            ({"kind": "parquet", "files": ["a", "b"], "classes": "cifar10"}, "old.files': no such"),
+            ({"kind": "parquet", "files": []}, "datasets.old.files"),
+            ({"kind": "image_folder", "path": ".", "classes": ["a", "a"]}, "datasets.old.classes"),
+            ({"kind": "image_folder", "path": ".", "unreadable": "ok"}, "'ok' is none of fail"),
+        ],
+    )
+    def test_image_sets(self, tmp_path, old, message):
+        config = own_study(tmp_path)
+        config["datasets"]["old"] = old
+        self.refuse(config, message)
+
+    @pytest.mark.parametrize(
+        ("other", "message"),
+        [
+            ({"kind": "digits", "part": "known"}, "'old' has 10 classes"),
+            ({"kind": "image_folder", "path": ".", "classes": list("abcdefghij")}, "other classes"),
+            ({"kind": "image_folder", "path": ".", "classes": ["a", "b"]}, "'new' 2"),
+        ],
+    )
+    def test_sets_of_a_pair_have_one_label_space(self, tmp_path, other, message):
+        config = own_study(tmp_path)
+        config["datasets"] = {"old": {"kind": "cinic10", "part": "test"}, "new": other}
+        if other["kind"] == "digits":
+            message = "other classes: 'airplane'"
+        self.refuse(config, message)
+
+    def test_training_and_test_set_have_one_label_space(self, tmp_path):
+        catalogue = (ROOT / "studies" / "digits-models.csv").read_text()
+        config = own_study(tmp_path, models=catalogue)
+        config["datasets"] = {
+            "old": {"kind": "cifar10", "part": "test"},
+            "new": {"kind": "cifar10_1", "version": "v6"},
+            "digits": {"kind": "digits", "part": "train"},
+        }
+        config["training"] = {"train": "digits", "validation": "digits"}
+        self.refuse(config, "'training.train': 'new' has, against 'digits', other classes")
 
     def test_names_are_fit_for_files(self, tmp_path):
         self.refuse(own_study(tmp_path, study="a/b"), "'study'")

@@ -12,7 +12,12 @@ from matcheval.datasets.decoding import (
     decode_rgb,
     inspect_image,
 )
-from matcheval.datasets.folders import make_dataset, read_dataset, write_dataset
+from matcheval.datasets.folders import (
+    content_digest,
+    make_dataset,
+    read_dataset,
+    write_dataset,
+)
 from matcheval.errors import InputError
 
 
@@ -142,3 +147,15 @@ def test_lossless_encodings_are_told_from_lossy_ones():
         for kind, options in formats:
             facts = inspect_image(encode(image, kind, **options))
             assert (facts.height, facts.width, facts.lossless) == (8, 6, lossless), kind
+
+
+def test_mapped_and_loaded_images_have_one_digest(tmp_path):
+    pixels = np.asarray(noise(6, 6))[None].repeat(3, 0)
+    array = make_dataset("d", pixels, np.zeros(3, int), classes=("a",), max_value=255, source="")
+    for dataset in (array, encoded_dataset()):
+        write_dataset(dataset, tmp_path / "d")
+        mapped = read_dataset(tmp_path / "d")
+        assert content_digest(mapped.images, mapped.labels) == dataset.sha256
+    write_dataset(array, tmp_path / "d")
+    part = read_dataset(tmp_path / "d").pixels[1:]  # a view of a mapping is not its file
+    assert content_digest(part, mapped.labels[1:]) == content_digest(pixels[1:], mapped.labels[1:])

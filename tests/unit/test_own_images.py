@@ -308,3 +308,15 @@ class TestNeeds:
         assert known_classes("imagenetv2", {"variant": "top-images"}) == imagenet_classes()
         assert known_classes("parquet", {"files": "x", "classes": "cifar10"}) == CIFAR10
         assert known_classes("parquet", {"files": "x"}) is None
+
+
+def test_a_full_disk_is_said_plainly(make, tmp_path, monkeypatch):
+    path = write(tmp_path / "set", class_folders("JPEG"))
+
+    def full(file, shape):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("matcheval.datasets.streams.write_array_header", full)
+    with pytest.raises(InputError, match=r"images\.npy: the disk is full: No space left on device"):
+        make("image_folder", {"path": path})
+    assert list((tmp_path / "datasets" / "d").iterdir()) == []

@@ -105,3 +105,19 @@ def test_without_a_network_files_are_put_there_by_hand(made, tmp_path):
     assert file.exists()
     file.write_bytes(content)
     workflow.run(*target)
+
+
+def test_classes_that_only_the_files_tell_are_compared(made, tmp_path):
+    workflow = made.copy_to(tmp_path / "tree")
+    config = (workflow.folder / "images.yaml").read_text()
+    config = config.replace("path: own, classes: cifar10}", "path: own}")
+    config = config.replace("replication: new", "replication: own")
+    config = config.replace("validation: own", "validation: old")
+    (workflow.folder / "images.yaml").write_text(config)
+    target = "results/images/classes/both.txt"
+    plan = workflow.plan(*TARGETS[:1], "results/images/matched/both/probability/000.parquet",
+                         "--configfile", "images.yaml")  # fmt: skip
+    assert plan.jobs["compare_classes"] == 1
+    result = workflow.run(target, "--configfile", "images.yaml", check=False)
+    output = result.stdout + result.stderr
+    assert "own: 'classes': against 'old': other classes: 'airplane', 'automobile'" in output

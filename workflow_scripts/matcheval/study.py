@@ -99,6 +99,19 @@ class Study:
         ]
 
     @property
+    def undecided_pairs(self) -> list[str]:
+        """Names of the pairs of images whose classes can be compared only once they are built."""
+        both = {
+            name: [self.datasets[d] for d in (pair.original, pair.replication)]
+            for name, pair in self.pairs.items()
+        }
+        return [
+            name
+            for name, sets in both.items()
+            if all(s.has_images for s in sets) and any(s.classes is None for s in sets)
+        ]
+
+    @property
     def fitted_scales(self) -> list[str]:
         """Scales of the fits that can be made; none with too few models for a line."""
         enough = len(set(self.models) - set(self.replication.fit_without)) >= MIN_MODELS

@@ -38,7 +38,7 @@ KIND_VERSIONS = dict.fromkeys(KINDS, 1) | {"digits": 2}
 
 
 def build_dataset(
-    name: str, kind: str, options: Mapping[str, Any], sources: "Sources"
+    name: str, kind: str, options: Mapping[str, Any], sources: "Sources | None" = None
 ) -> "Dataset | ImageStream":
     """Build a dataset from its source.
 
@@ -50,8 +50,8 @@ def build_dataset(
         One of `KINDS`.
     options : mapping
         What the kind takes; see its function.
-    sources : Sources
-        Opens the files that it is built from.
+    sources : Sources, optional
+        Opens the files that it is built from; the digits have none.
 
     Returns
     -------
@@ -67,6 +67,8 @@ def build_dataset(
         raise InputError(
             f"unknown kind '{kind}'", file=name, field="kind", remedy=f"Known: {', '.join(KINDS)}"
         )
+    if sources is None and kind != "digits":
+        raise TypeError(f"datasets of kind {kind} are built from sources")
     module, function = _BUILDERS[kind].split(".")
     build = getattr(importlib.import_module(f"matcheval.datasets.{module}"), function)
     built: Dataset | ImageStream = build(name, options, sources)

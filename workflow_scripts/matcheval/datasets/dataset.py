@@ -1,6 +1,7 @@
 """A dataset in memory, or mapped from its files: labelled images in a fixed order."""
 
 import hashlib
+import mmap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -171,7 +172,7 @@ def make_dataset(
     labels = np.asarray(labels)
     names = tuple(f"{i:05d}" for i in range(len(labels))) if names is None else tuple(names)
     check_content(images, labels, names, len(classes), max_value, file=name)
-    if not isinstance(images, EncodedImages) and images.max() > max_value:
+    if max_value < 255 and not isinstance(images, EncodedImages) and images.max() > max_value:
         raise InputError(
             f"pixels reach {images.max()}, above max_value {max_value}", file=name, field="images"
         )
@@ -213,7 +214,16 @@ def content_digest(images: Images, labels: npt.NDArray[np.int16]) -> str:
 
 
 def chunks(array: npt.NDArray[np.uint8]) -> Iterator[memoryview]:
-    """Give the bytes of an array in C order, some megabytes at a time."""
+    """Give the bytes of an array in C order, some megabytes at a time.
+
+    A mapped file is read and not paged in, so that this process does not grow by its size.
+    """
+    if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and array.filename:
+        with open(array.filename, "rb") as file:  # noqa: PTH123 - a path or a text
+            file.seek(array.offset)
+            while part := file.read(_CHUNK_BYTES):
+                yield memoryview(part)
+        return
     rows = max(1, _CHUNK_BYTES // max(1, int(np.prod(array.shape[1:]))))
     for start in range(0, len(array), rows):
         yield np.ascontiguousarray(array[start : start + rows]).data

@@ -48,7 +48,7 @@ def rows_of(part: str) -> npt.NDArray[np.int64]:
     return np.sort(rows[part])
 
 
-def build_digits(name: str, options: Mapping[str, Any], sources: Sources) -> Dataset:
+def build_digits(name: str, options: Mapping[str, Any], sources: Sources | None = None) -> Dataset:
     """Build one part of the digits.
 
     Parameters
@@ -57,7 +57,7 @@ def build_digits(name: str, options: Mapping[str, Any], sources: Sources) -> Dat
         The dataset's name.
     options : mapping
         `part`, one of `PARTS`, and nothing else.
-    sources : Sources
+    sources : Sources, optional
         Not used: the digits come with scikit-learn.
 
     Returns

@@ -1,7 +1,8 @@
 """Datasets of image files that may exceed the memory: read, checked and written one by one.
 
-All of ImageNet's validation set (50,000 JPEG files, 6.7 GB) takes about 40 s on one core to check
-and as long as the disk needs to copy; the memory holds a few images at a time.
+An idle core checks about 1,000 JPEG files of 500 × 375 pixels a second, so that ImageNet's
+validation set (50,000 files, 6.7 GB) takes a minute, and what the disk needs to copy and to read
+it once more for the digest. The memory holds a few images at a time.
 """
 
 from collections import deque
