@@ -10,12 +10,12 @@ rule prepare_dataset:
         ],
     output:
         dataset_files("{dataset}"),
-    wildcard_constraints:
-        dataset=one_of(set(STUDY.datasets) - set(STUDY.sampled)),
     log:
         f"{SHARED}/logs/prepare_dataset/{{dataset}}.log",
     benchmark:
         f"{SHARED}/benchmarks/prepare_dataset/{{dataset}}.tsv"
+    wildcard_constraints:
+        dataset=one_of(set(STUDY.datasets) - set(STUDY.sampled)),
     conda:
         "../envs/models.yaml"
     threads: lambda wildcards: STUDY.datasets[wildcards.dataset].preparing_threads
