@@ -5,13 +5,6 @@
 from matcheval.sampling import SAMPLING_VERSION
 
 
-def flags(options):
-    """Options as flags of a command line."""
-    return " ".join(
-        f"--{key.replace('_', '-')} {value}" for key, value in options.items()
-    )
-
-
 rule simulate_answers:
     input:
         lambda wildcards: dataset_files(STUDY.pools[wildcards.pool].candidates),
@@ -34,17 +27,6 @@ rule simulate_answers:
     shell:
         "python -m simulate_answers {params.sets} {params.options} --output {output:q}"
         " > {log:q} 2>&1"
-
-
-def pool_sets(pool):
-    """The two sets of a pool, as every command line of sampling has them."""
-    pool = STUDY.pools[pool]
-    return flags(
-        {
-            "candidates": f"{SHARED}/datasets/{pool.candidates}",
-            "original": f"{SHARED}/datasets/{pool.original}",
-        }
-    )
 
 
 rule count_selections:
@@ -74,19 +56,6 @@ rule count_selections:
         " --repeated {params.repeated} --output {output:q} > {log:q} 2>&1"
 
 
-def sampling_inputs(wildcards):
-    """What a set is sampled from: sets, and tables by the option that names them."""
-    pool = STUDY.pool_of(wildcards.dataset)
-    inputs = {"sets": [file for name in pool.sets for file in dataset_files(name)]}
-    inputs |= pool.own_files
-    if pool.has_answers:
-        inputs["frequencies"] = expand(rules.count_selections.output, pool=pool.name)[0]
-    earlier = STUDY.datasets[wildcards.dataset].options.get("start_from")
-    if earlier is not None:
-        inputs["previous"] = f"{SHARED}/sampling/{earlier}/provenance.parquet"
-    return inputs
-
-
 rule sample_dataset:
     input:
         unpack(sampling_inputs),
@@ -106,7 +75,7 @@ rule sample_dataset:
         runtime=60,
     params:
         pool=lambda wildcards: pool_sets(STUDY.pool_of(wildcards.dataset).name),
-        against=lambda wildcards: " ".join(
+        against=lambda wildcards: shlex.join(
             f"{SHARED}/datasets/{name}"
             for name in STUDY.pool_of(wildcards.dataset).against
         ),
