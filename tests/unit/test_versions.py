@@ -23,9 +23,9 @@ DECIDED = {
     "prepare_dataset.py": (KIND_VERSIONS, {"digits": 2}, "f5d0efe97db03426"),
     "train_model.py": (TRAINING_VERSION, 1, "6046359288e5dfef"),
     "predict_dataset.py": (INFERENCE_VERSION, 1, "9876b5fab7a70294"),
-    "simulate_answers.py": (SAMPLING_VERSION, 1, "270a03daffbec873"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "bf1235c99b118d9b"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "2c5f502bc0cb731b"),
+    "simulate_answers.py": (SAMPLING_VERSION, 1, "3b24d4467d9b4b46"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "95bbc1076bec57ac"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "8b6e4fe76c5f82a1"),
 }
 
 
