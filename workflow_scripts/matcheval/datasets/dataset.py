@@ -14,7 +14,7 @@ from matcheval.errors import InputError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_CHUNK_BYTES = 1 << 24  # what is hashed or written at a time of images that may exceed the memory
+_CHUNK_BYTES = 1 << 22  # what is hashed or written at a time of images that may exceed the memory
 
 
 @dataclass(frozen=True, eq=False)
