@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -32,6 +33,7 @@ except InputError as error:
 SHARED = STUDY.results
 # This study's own: matched runs, tables, figures, summary.
 OWN = f"{STUDY.results}/{STUDY.name}"
+FOLLOWUPS = f"{OWN}/followups"
 
 
 def one_of(names):
@@ -74,3 +76,77 @@ def names_of(*wildcards):
 
 # What the study downloads; rules that download add to it what they make for this study.
 DOWNLOADS = []
+
+
+def flags(options):
+    """Options as flags of a command line."""
+    return " ".join(
+        f"--{key.replace('_', '-')} {shlex.quote(str(value))}"
+        for key, value in options.items()
+    )
+
+
+def pool_sets(pool):
+    """The two sets of a pool, as every command line of sampling has them."""
+    pool = STUDY.pools[pool]
+    return flags(
+        {
+            "candidates": f"{SHARED}/datasets/{pool.candidates}",
+            "original": f"{SHARED}/datasets/{pool.original}",
+        }
+    )
+
+
+def sampling_inputs(wildcards):
+    """What a set is sampled from: sets, and tables by the option that names them."""
+    pool = STUDY.pool_of(wildcards.dataset)
+    inputs = {"sets": [file for name in pool.sets for file in dataset_files(name)]}
+    inputs |= pool.own_files
+    if pool.has_answers:
+        inputs["frequencies"] = expand(rules.count_selections.output, pool=pool.name)[0]
+    earlier = STUDY.datasets[wildcards.dataset].options.get("start_from")
+    if earlier is not None:
+        inputs["previous"] = f"{SHARED}/sampling/{earlier}/provenance.parquet"
+    return inputs
+
+
+def followup_tables(stem, what):
+    """The files of a table, the readable one in the report."""
+    page = report(
+        f"{FOLLOWUPS}/{stem}.md",
+        category="Follow-ups",
+        caption=f"captions/{what}.rst",
+        labels={"what": what.replace("_", " "), "of": stem.split("/")[-1]},
+    )
+    return [
+        *(f"{FOLLOWUPS}/{stem}.{suffix}" for suffix in ("parquet", "csv", "tex")),
+        page,
+    ]
+
+
+def followup_figures(stem, what):
+    """The files of a figure, in the report."""
+    return report(
+        [f"{OWN}/figures/followups/{stem}.{format}" for format in STUDY.formats],
+        category="Follow-ups",
+        caption=f"captions/{what}.rst",
+        labels={
+            "what": f"{what.replace('_', ' ')} (figure)",
+            "of": stem.split("/")[-1],
+        },
+    )
+
+
+def spec_of(name):
+    """A dataset as a parameter."""
+    return vars(STUDY.datasets[name])
+
+
+def predictions_on(name):
+    """Prediction files of all models on a dataset, if it has such."""
+    return STUDY.accuracy_files(name) if STUDY.datasets[name].has_probabilities else []
+
+
+def own_file_state(key, name):
+    """Size and time of a file of the user's own, and of those with the results of the models."""
+    return [STUDY.followup_files_state(key, name), STUDY.own_accuracy_files_state(name)]

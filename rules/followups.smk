@@ -1,48 +1,5 @@
 # Follow-ups of a replication that train nothing; each is made for what the study names under it.
-FOLLOWUPS = f"{OWN}/followups"
 FOUND = "{dataset}-in-{reference}"
-
-
-def tables(stem, what):
-    """The files of a table, the readable one in the report."""
-    page = report(
-        f"{FOLLOWUPS}/{stem}.md",
-        category="Follow-ups",
-        caption=f"captions/{what}.rst",
-        labels={"what": what.replace("_", " "), "of": stem.split("/")[-1]},
-    )
-    return [
-        *(f"{FOLLOWUPS}/{stem}.{suffix}" for suffix in ("parquet", "csv", "tex")),
-        page,
-    ]
-
-
-def followup_figures(stem, what):
-    """The files of a figure, in the report."""
-    return report(
-        [f"{OWN}/figures/followups/{stem}.{format}" for format in STUDY.formats],
-        category="Follow-ups",
-        caption=f"captions/{what}.rst",
-        labels={
-            "what": f"{what.replace('_', ' ')} (figure)",
-            "of": stem.split("/")[-1],
-        },
-    )
-
-
-def spec_of(name):
-    """A dataset as a parameter."""
-    return vars(STUDY.datasets[name])
-
-
-def predictions_on(name):
-    """Prediction files of all models on a dataset, if it has such."""
-    return STUDY.accuracy_files(name) if STUDY.datasets[name].has_probabilities else []
-
-
-def own_file_state(key, name):
-    """Size and time of a file of the user's own, and of those with the results of the models."""
-    return [STUDY.followup_files_state(key, name), STUDY.own_accuracy_files_state(name)]
 
 
 rule find_neighbours:
@@ -102,7 +59,7 @@ rule tabulate_duplicates:
         lambda wildcards: STUDY.accuracy_files(wildcards.dataset),
         reviewed=lambda wildcards: STUDY.followups.near_duplicates[wildcards.dataset],
     output:
-        tables("near_duplicates/{dataset}", "near_duplicates"),
+        followup_tables("near_duplicates/{dataset}", "near_duplicates"),
     log:
         f"{OWN}/logs/tabulate_duplicates/{{dataset}}.log",
     conda:
@@ -126,7 +83,7 @@ rule list_hard_images:
     input:
         lambda wildcards: STUDY.accuracy_files(wildcards.dataset),
     output:
-        tables("hard_images/{dataset}", "hard_images"),
+        followup_tables("hard_images/{dataset}", "hard_images"),
     log:
         f"{OWN}/logs/list_hard_images/{{dataset}}.log",
     conda:
@@ -178,7 +135,7 @@ rule tabulate_people:
         ],
         answers=lambda wildcards: STUDY.followups.people[wildcards.pair],
     output:
-        tables("people/{pair}", "people"),
+        followup_tables("people/{pair}", "people"),
     log:
         f"{OWN}/logs/tabulate_people/{{pair}}.log",
     conda:
@@ -214,7 +171,7 @@ rule tabulate_balanced:
     input:
         lambda wildcards: STUDY.accuracy_files(wildcards.dataset),
     output:
-        tables("balanced/{dataset}", "balanced"),
+        followup_tables("balanced/{dataset}", "balanced"),
     log:
         f"{OWN}/logs/tabulate_balanced/{{dataset}}.log",
     conda:
@@ -241,7 +198,7 @@ rule tabulate_by_frequency:
         frequencies=lambda wildcards: STUDY.followups.by_frequency[wildcards.dataset]
         or f"{SHARED}/sampling/{wildcards.dataset}/provenance.parquet",
     output:
-        tables("by_frequency/{dataset}", "by_frequency"),
+        followup_tables("by_frequency/{dataset}", "by_frequency"),
         followup_figures("by_frequency/{dataset}", "by_frequency"),
     log:
         f"{OWN}/logs/tabulate_by_frequency/{{dataset}}.log",
@@ -267,7 +224,7 @@ rule model_difficulty:
         results=rules.tabulate_replication.output.parquet,
         fits=rules.fit_replication.output.parquet,
     output:
-        tables("difficulty/{pair}-top{top}", "difficulty"),
+        followup_tables("difficulty/{pair}-top{top}", "difficulty"),
         followup_figures("difficulty/{pair}-top{top}", "difficulty"),
         skills=f"{FOLLOWUPS}/difficulty/{{pair}}-top{{top}}.skills.parquet",
     log:

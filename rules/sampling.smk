@@ -2,17 +2,7 @@
 #
 # Which images a set has decides all predictions on it, so that these rules take no notice of the
 # library: SAMPLING_VERSION is raised by hand.
-import shlex
-
 from matcheval.sampling import SAMPLING_VERSION
-
-
-def flags(options):
-    """Options as flags of a command line."""
-    return " ".join(
-        f"--{key.replace('_', '-')} {shlex.quote(str(value))}"
-        for key, value in options.items()
-    )
 
 
 rule simulate_answers:
@@ -36,17 +26,6 @@ rule simulate_answers:
     shell:
         "python -m simulate_answers {params.sets} {params.options} --output {output:q}"
         " > {log:q} 2>&1"
-
-
-def pool_sets(pool):
-    """The two sets of a pool, as every command line of sampling has them."""
-    pool = STUDY.pools[pool]
-    return flags(
-        {
-            "candidates": f"{SHARED}/datasets/{pool.candidates}",
-            "original": f"{SHARED}/datasets/{pool.original}",
-        }
-    )
 
 
 rule count_selections:
@@ -75,19 +54,6 @@ rule count_selections:
         " --repeated {params.repeated} --output {output:q} > {log:q} 2>&1"
 
 
-def sampling_inputs(wildcards):
-    """What a set is sampled from: sets, and tables by the option that names them."""
-    pool = STUDY.pool_of(wildcards.dataset)
-    inputs = {"sets": [file for name in pool.sets for file in dataset_files(name)]}
-    inputs |= pool.own_files
-    if pool.has_answers:
-        inputs["frequencies"] = expand(rules.count_selections.output, pool=pool.name)[0]
-    earlier = STUDY.datasets[wildcards.dataset].options.get("start_from")
-    if earlier is not None:
-        inputs["previous"] = f"{SHARED}/sampling/{earlier}/provenance.parquet"
-    return inputs
-
-
 rule sample_dataset:
     input:
         unpack(sampling_inputs),
@@ -95,6 +61,7 @@ rule sample_dataset:
         dataset_files("{dataset}"),
         provenance=f"{SHARED}/sampling/{{dataset}}/provenance.parquet",
         excluded=f"{SHARED}/sampling/{{dataset}}/excluded.parquet",
+        strata=f"{SHARED}/sampling/{{dataset}}/strata.parquet",
     log:
         f"{SHARED}/logs/sample_dataset/{{dataset}}.log",
     wildcard_constraints:
@@ -105,7 +72,7 @@ rule sample_dataset:
         **resources_of("sample_dataset"),
     params:
         pool=lambda wildcards: pool_sets(STUDY.pool_of(wildcards.dataset).name),
-        against=lambda wildcards: " ".join(
+        against=lambda wildcards: shlex.join(
             f"{SHARED}/datasets/{name}"
             for name in STUDY.pool_of(wildcards.dataset).against
         ),
@@ -124,4 +91,4 @@ rule sample_dataset:
         "python -m sample_dataset --name {wildcards.dataset} {params.pool}"
         " --against {params.against} {params.tables} --settings {params.settings:q}"
         " --output {params.folder:q} --provenance {output.provenance:q}"
-        " --excluded {output.excluded:q} > {log:q} 2>&1"
+        " --excluded {output.excluded:q} --strata {output.strata:q} > {log:q} 2>&1"

@@ -14,9 +14,10 @@ from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.datasets.subsets import take_images
 from matcheval.errors import InputError
 from matcheval.neighbours.distances import pairs_within
+from matcheval.neighbours.schemas import NEIGHBOURS
 from matcheval.sampling.files import read_keywords, read_near_duplicates
 from matcheval.sampling.making import Annotations, make_test_set
-from matcheval.sampling.schemas import ANSWERS, EXCLUDED, FREQUENCIES, PROVENANCE
+from matcheval.sampling.schemas import ANSWERS, EXCLUDED, FREQUENCIES, PROVENANCE, STRATA
 from matcheval.sampling.settings import SamplingSettings
 from matcheval.sampling.simulation import (
     class_centres,
@@ -105,6 +106,10 @@ def test_the_set_is_of_the_pools_images_with_their_provenance(digits):
         assert pool.names[row.pool_index] == row.image == made.dataset.names[row.Index]
         np.testing.assert_array_equal(made.dataset.pixels[row.Index], pool.pixels[row.pool_index])
     assert not set(table.image) & set(blacklist)
+    assert made.strata.groupby("class").n_target.sum().tolist() == [12] * 10
+    assert (made.strata.n_drawn == made.strata.n_target).all()
+    assert (made.strata.n_own == made.strata.n_target).all()
+    assert made.strata.n_original.sum() == 600
     assert made.excluded.image.tolist() == sorted(blacklist, key=list(made.excluded.image).index)
     # Three quarters of the original are odd, up to rounding in each class.
     is_odd = np.arange(len(digits["known"])) % 4 != 0
@@ -224,6 +229,11 @@ def test_the_steps_by_command_line(folders, tmp_path, capsys):
         assert dataset.names == tuple(table.image)
         assert EXCLUDED.read(tmp_path / f"{strategy}.excluded.parquet").num_rows >= 0
         means[strategy] = table.frequency.mean()
+        strata = STRATA.read(tmp_path / f"{strategy}.strata.parquet").to_pandas()
+        if strategy != "top_images":
+            assert (strata.n_drawn == strata.n_target).all()
+        assert strata.n_drawn.sum() == 120
+        assert len(strata) == (50 if strategy == "matched_frequency" else 10)
     own = frequencies[(frequencies.origin == "original") & (frequencies.frequency > 0)]
     classes = {name: str(i) for name, i in zip(
         read_dataset(folders / "known").names, read_dataset(folders / "known").labels, strict=True
@@ -287,3 +297,19 @@ def test_keywords_are_allocated_by_command_line(tmp_path, capsys):
     with pytest.raises(SystemExit):
         replicate("allocate", counts, "--per-class", 4, "--output", tmp_path / "out.json")
     assert "not readable as JSON" in capsys.readouterr().err
+
+
+def test_near_duplicates_by_command_line(folders, tmp_path, capsys):
+    output, sheet = tmp_path / "n.parquet", tmp_path / "n.png"
+    main(["duplicates", *(str(folders / name) for name in ("known", "train")), "--neighbours", "2",
+          "--output", str(output), "--sheet", str(sheet), "--rows", "2"])  # fmt: skip
+    table = NEIGHBOURS.read(output).to_pandas()
+    assert len(table) == 1200
+    assert sheet.stat().st_size > 0
+    # A known writer's next digit looks like another of the same digit, nearly always.
+    nearest = table[table["rank"] == 1]
+    assert (nearest.query_class == nearest.reference_class).mean() > 0.95
+    with pytest.raises(SystemExit):
+        main(["duplicates", str(folders / "known"), str(folders / "train"), "--neighbours", "601",
+              "--output", str(output)])  # fmt: skip
+    assert "601 neighbours of 600 images" in capsys.readouterr().err

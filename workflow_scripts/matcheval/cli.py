@@ -12,6 +12,7 @@ from matcheval import __version__
 from matcheval.comparisons import Comparison
 from matcheval.doors import run_door
 from matcheval.errors import InputError
+from matcheval.neighbours.commands import add_search
 from matcheval.prediction_files import read_predictions
 from matcheval.protocol import comparison_pairs, comparison_runs
 from matcheval.sampling.commands import add_allocate, add_count, add_sample, add_simulate
@@ -93,6 +94,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     match.set_defaults(run=_match)
     _add_replicate(commands)
+    add_search(
+        commands.add_parser(
+            "duplicates", help="search for near duplicates: the nearest images of another set",
+            description="Find the images of TRAIN most like each of TEST (docs/followups.md).",
+        )
+    )  # fmt: skip
     return parser
 
 

@@ -71,7 +71,7 @@ def add_sample(parser: argparse.ArgumentParser) -> None:
         help="a threshold of one class; repeat for several",
     )  # fmt: skip
     parser.add_argument("--output", required=True, metavar="DIR", help="the new dataset's folder")
-    for table in ("provenance", "excluded"):
+    for table in ("provenance", "excluded", "strata"):
         parser.add_argument(
             f"--{table}", metavar="FILE", help=f"default: DIR.{table}.parquet, beside the folder"
         )
@@ -136,6 +136,7 @@ def run_sample(arguments: argparse.Namespace) -> None:
         output=arguments.output,
         provenance=arguments.provenance or f"{folder}.provenance.parquet",
         excluded=arguments.excluded or f"{folder}.excluded.parquet",
+        strata=arguments.strata or f"{folder}.strata.parquet",
     )
 
 

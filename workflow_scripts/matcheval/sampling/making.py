@@ -17,7 +17,7 @@ from matcheval.sampling.duplicates import Image
 from matcheval.sampling.finding import PixelFinder
 from matcheval.sampling.pool import NEAR_DUPLICATE, Pool, make_pool
 from matcheval.sampling.rounds import Finder, Sampled, sample_in_rounds
-from matcheval.sampling.schemas import EXCLUDED, PROVENANCE
+from matcheval.sampling.schemas import EXCLUDED, PROVENANCE, STRATA
 from matcheval.sampling.settings import SamplingSettings
 
 
@@ -54,12 +54,15 @@ class MadeSet:
         Columns of `schemas.PROVENANCE`, a row per image.
     excluded : pandas.DataFrame
         Columns of `schemas.EXCLUDED`, a row per candidate that could not be sampled.
+    strata : pandas.DataFrame
+        Columns of `schemas.STRATA`, by class and stratum.
     sampled : Sampled
     """
 
     dataset: Dataset
     provenance: pd.DataFrame
     excluded: pd.DataFrame
+    strata: pd.DataFrame
     sampled: Sampled
 
 
@@ -187,7 +190,13 @@ def _describe(
     provenance["pool_index"] = rows
     provenance["drawn_for"] = [sampled.drawn_for[image] for image in chosen]
     provenance["round"] = [sampled.came_in[image] for image in chosen]
-    return MadeSet(dataset, provenance[PROVENANCE.names], _excluded(known, pool, sampled), sampled)
+    return MadeSet(
+        dataset,
+        provenance[PROVENANCE.names],
+        _excluded(known, pool, sampled),
+        _strata(pool, provenance),
+        sampled,
+    )
 
 
 def _known(pool: Pool) -> pd.DataFrame:
@@ -215,6 +224,19 @@ def _excluded(known: pd.DataFrame, pool: Pool, sampled: Sampled) -> pd.DataFrame
     for i, column in enumerate(("reason", "detail", "round")):
         table[column] = [reasons[image][i] for image in table["image"]]
     return table.reset_index(drop=True)[EXCLUDED.names]
+
+
+def _strata(pool: Pool, provenance: pd.DataFrame) -> pd.DataFrame:
+    """What each stratum was to have, and has."""
+    rows = []
+    for group, targets in pool.targets.items():
+        of_class = provenance[provenance["class"] == group]
+        for stratum, target in targets.items():
+            drawn = of_class[of_class["drawn_for"] == stratum]
+            n_original = pool.of_original.get(group, {}).get(stratum, 0)
+            n_own = int((drawn["stratum"] == stratum).sum())
+            rows.append((group, stratum, n_original, target, len(drawn), n_own))
+    return pd.DataFrame(rows, columns=STRATA.names)
 
 
 def _refuse_unknown_images(

@@ -29,11 +29,14 @@ class Pool:
         Why a candidate may not be sampled, by name: the first reason that holds.
     targets : mapping
         By class, images by stratum in rising order.
+    of_original : mapping
+        By class, images of the original by stratum, where the targets are made of these.
     """
 
     candidates: Mapping[str, Sequence[Candidate]]
     barred: Mapping[str, str]
     targets: Mapping[str, Mapping[str, int]]
+    of_original: Mapping[str, Mapping[str, int]]
 
     @property
     def members(self) -> dict[str, Member]:
@@ -105,8 +108,12 @@ def make_pool(
         for c in of_class
         if (reason := _reason(c, group, settings, blacklist))
     }
-    targets = _targets(classes, settings, frequencies, original, original_keywords)
-    return Pool(candidates, barred, targets)
+    of_original: Mapping[str, Mapping[str, int]] = {}
+    if by_keyword:
+        of_original = original_keywords or {}
+    elif settings.strategy is Strategy.MATCHED_FREQUENCY:
+        of_original = _histograms(classes, settings, frequencies, original)
+    return Pool(candidates, barred, _targets(classes, settings, of_original), of_original)
 
 
 def _reason(
@@ -124,21 +131,13 @@ def _reason(
     return ""
 
 
-def _targets(
+def _histograms(
     classes: Sequence[str],
     settings: SamplingSettings,
     frequencies: pd.DataFrame | None,
     original: Mapping[str, str] | None,
-    original_keywords: Mapping[str, Mapping[str, int]] | None,
 ) -> dict[str, dict[str, int]]:
-    if settings.strategy is Strategy.KEYWORDS:
-        counts = original_keywords or {}
-        return {
-            name: keyword_targets(counts.get(name, {}), settings.per_class, settings.top_keywords)
-            for name in classes
-        }
-    if settings.strategy is not Strategy.MATCHED_FREQUENCY:
-        return {name: {"": settings.per_class} for name in classes}
+    """Images of the original by class and frequency bin."""
     if original is None or frequencies is None:
         raise InputError("needs an annotated original set", field=settings.strategy.value)
     histograms = class_histograms(
@@ -150,12 +149,29 @@ def _targets(
         min_images=settings.min_original,
     )
     return {
-        name: {
-            f"{i}": n
-            for i, n in enumerate(histogram_targets(row.tolist(), settings.per_class))
-        }
+        name: {f"{i}": int(n) for i, n in enumerate(row)}
         for name, row in zip(classes, histograms, strict=True)
-    }  # fmt: skip
+    }
+
+
+def _targets(
+    classes: Sequence[str],
+    settings: SamplingSettings,
+    of_original: Mapping[str, Mapping[str, int]],
+) -> dict[str, dict[str, int]]:
+    """Images wanted by class and stratum."""
+    targets: dict[str, dict[str, int]] = {}
+    for name in classes:
+        if settings.strategy is Strategy.KEYWORDS:
+            counts = of_original.get(name, {})
+            targets[name] = keyword_targets(counts, settings.per_class, settings.top_keywords)
+        elif settings.strategy is Strategy.MATCHED_FREQUENCY:
+            bins = of_original[name]
+            wanted = histogram_targets(list(bins.values()), settings.per_class)
+            targets[name] = dict(zip(bins, wanted, strict=True))
+        else:
+            targets[name] = {"": settings.per_class}
+    return targets
 
 
 def _counts(

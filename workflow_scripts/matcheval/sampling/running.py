@@ -21,7 +21,7 @@ from matcheval.sampling.files import (
 )
 from matcheval.sampling.frequencies import control_accuracy, selection_frequencies
 from matcheval.sampling.making import Annotations, make_test_set
-from matcheval.sampling.schemas import ANSWERS, EXCLUDED, FREQUENCIES, PROVENANCE
+from matcheval.sampling.schemas import ANSWERS, EXCLUDED, FREQUENCIES, PROVENANCE, STRATA
 from matcheval.sampling.settings import SamplingSettings
 from matcheval.sampling.simulation import (
     ASSIGNMENTS,
@@ -125,8 +125,9 @@ def sample_to_files(
     output: str,
     provenance: str,
     excluded: str,
+    strata: str,
 ) -> None:
-    """Sample a test set: its folder, and the tables of its provenance and of what is not in it."""
+    """Sample a test set: its folder, and tables of its provenance, strata and what is not in it."""
     frequencies: pd.DataFrame | None = None
     if files.frequencies is not None:
         frequencies = FREQUENCIES.read(files.frequencies).to_pandas()
@@ -148,6 +149,7 @@ def sample_to_files(
     for table, schema, path in (
         (made.provenance, PROVENANCE, provenance),
         (made.excluded, EXCLUDED, excluded),
+        (made.strata, STRATA, strata),
     ):
         write_table(to_arrow(table, schema).replace_schema_metadata(metadata), path)
     write_dataset(made.dataset, Path(output))

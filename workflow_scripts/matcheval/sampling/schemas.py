@@ -52,3 +52,15 @@ EXCLUDED = TableSchema(
         Column("round", pa.int32(), "1", "after which round it was found; 0: before the first"),
     ),
 )
+
+STRATA = TableSchema(
+    "strata of a sampled test set",
+    (
+        _CLASS,
+        Column("stratum", pa.string(), "", "frequency bin, keyword, or empty: the whole class"),
+        Column("n_original", pa.int32(), "images", "of the original; 0 if it is not asked"),
+        Column("n_target", pa.int32(), "images", "wanted of this stratum"),
+        Column("n_drawn", pa.int32(), "images", "drawn for it"),
+        Column("n_own", pa.int32(), "images", "of these, from it; others are from higher ones"),
+    ),
+)
