@@ -72,16 +72,18 @@ def check_cluster():
         {request.partition for request in wanted},
         Path(".snakemake") / "seen-by-nodes.json",
     )
-    keep_status_command()
+    if not asking.has_accounting():
+        do_without_accounting()
 
 
-def keep_status_command():
-    """Let the executor ask once, not before every look at jobs, how long they stay in the queue.
+def do_without_accounting():
+    """Keep the executor (2.8.0) from asking for what a cluster without accounting does not have.
 
-    When slurmctld does not answer that question, snakemake-executor-plugin-slurm (2.8.0) looks at
-    jobs with sacct instead of squeue. Where nothing is accounted sacct fails every time, and the
-    executor then forgets the jobs and waits for ever. With the answer at hand it keeps to squeue,
-    and asks again until the controller is back (tests/cluster, test_the_controller_gone_and_back).
+    To guess an account it runs sacct, and submits nothing where there is none. And when slurmctld
+    does not say how long finished jobs are kept, it looks at jobs with sacct instead of squeue: that
+    fails every time, and it then forgets the jobs and waits for ever. So no account is guessed, and
+    the question is asked once; it keeps to squeue until the controller is back. The tests are
+    test_without_sacct and test_the_controller_gone_and_back in tests/cluster.
     """
     import snakemake_executor_plugin_slurm as plugin
 
@@ -89,6 +91,7 @@ def keep_status_command():
 
     age = asking.min_job_age()
     plugin.get_min_job_age = lambda: age
+    plugin.get_account = lambda logger: None
 
 
 def checked(check):
