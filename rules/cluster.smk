@@ -1,7 +1,7 @@
 # What is checked of a profile always, and of a cluster before jobs are submitted to it.
 from snakemake_interface_executor_plugins.settings import ExecMode
 
-from matcheval.cluster.names import check_names, check_resources
+from matcheval.cluster.names import check_groups, check_names, check_resources
 
 
 def check_profile():
@@ -11,12 +11,8 @@ def check_profile():
     check_names(settings.overwrite_resources, names, "rule", "set-resources")
     check_names(settings.overwrite_threads, names, "rule", "set-threads")
     check_names(groups.overwrite_groups, names, "rule", "groups")
-    check_names(
-        groups.group_components,
-        set(groups.overwrite_groups.values()),
-        "group",
-        "group-components",
-    )
+    used = groups.overwrite_groups.values()
+    check_groups(groups.group_components, used, "group-components")
     check_resources(settings.default_resources or {}, "default-resources")
     for given in settings.overwrite_resources.values():
         check_resources(given, "set-resources")

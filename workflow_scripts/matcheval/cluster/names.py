@@ -45,6 +45,28 @@ def check_names(given: Iterable[str], known: Iterable[str], what: str, where: st
     problems.raise_any()
 
 
+def check_groups(given: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Refuse sizes of groups whose name is nearly, and not quite, one that is used.
+
+    The profile's sizes stay when the command line gives other groups; those have no effect, and
+    are let through.
+
+    Parameters
+    ----------
+    given, known : iterable of str
+        Names of groups that have a size, and of those that rules are in.
+    where : str
+        The setting they are in.
+    """
+    known = set(known)
+    alike = [
+        name
+        for name in given
+        if name not in known and difflib.get_close_matches(name, known, n=1, cutoff=0.8)
+    ]
+    check_names(alike, known, "group", where)
+
+
 def check_resources(given: Iterable[str], where: str) -> None:
     """Refuse resources whose name is nearly, and not quite, one that is acted on.
 
