@@ -66,7 +66,7 @@ rule predict_dataset:
         f"{SHARED}/benchmarks/predict_dataset/{{dataset}}/{{model}}.tsv"
     conda:
         "../envs/models.yaml"
-    threads: STUDY.inference["threads"]
+    threads: threads_of("predict_dataset")
     resources:
         **resources_of("predict_dataset"),
     params:

@@ -2,7 +2,7 @@
 # can do without; a cluster before jobs are submitted to it.
 from snakemake_interface_executor_plugins.settings import ExecMode
 
-from matcheval.cluster.names import check_names, check_resources
+from matcheval.cluster.names import check_groups, check_names, check_resources
 from matcheval.study_checks import check_own_images
 
 
@@ -13,12 +13,8 @@ def check_profile():
     check_names(settings.overwrite_resources, names, "rule", "set-resources")
     check_names(settings.overwrite_threads, names, "rule", "set-threads")
     check_names(groups.overwrite_groups, names, "rule", "groups")
-    check_names(
-        groups.group_components,
-        set(groups.overwrite_groups.values()),
-        "group",
-        "group-components",
-    )
+    used = groups.overwrite_groups.values()
+    check_groups(groups.group_components, used, "group-components")
     check_resources(settings.default_resources or {}, "default-resources")
     for given in settings.overwrite_resources.values():
         check_resources(given, "set-resources")
@@ -74,16 +70,18 @@ def check_cluster():
         {request.partition for request in wanted},
         Path(".snakemake") / "seen-by-nodes.json",
     )
-    keep_status_command()
+    if not asking.has_accounting():
+        do_without_accounting()
 
 
-def keep_status_command():
-    """Let the executor ask once, not before every look at jobs, how long they stay in the queue.
+def do_without_accounting():
+    """Keep the executor (2.8.0) from asking for what a cluster without accounting does not have.
 
-    When slurmctld does not answer that question, snakemake-executor-plugin-slurm (2.8.0) looks at
-    jobs with sacct instead of squeue. Where nothing is accounted sacct fails every time, and the
-    executor then forgets the jobs and waits for ever. With the answer at hand it keeps to squeue,
-    and asks again until the controller is back (tests/cluster, test_the_controller_gone_and_back).
+    To guess an account it runs sacct, and submits nothing where there is none. And when slurmctld
+    does not say how long finished jobs are kept, it looks at jobs with sacct instead of squeue: that
+    fails every time, and it then forgets the jobs and waits for ever. So no account is guessed, and
+    the question is asked once; it keeps to squeue until the controller is back. The tests are
+    test_without_sacct and test_the_controller_gone_and_back in tests/cluster.
     """
     import snakemake_executor_plugin_slurm as plugin
 
@@ -91,6 +89,7 @@ def keep_status_command():
 
     age = asking.min_job_age()
     plugin.get_min_job_age = lambda: age
+    plugin.get_account = lambda logger: None
 
 
 def checked(check):

@@ -59,8 +59,18 @@ def resources_of(name):
 
 
 def threads_of(name):
-    """Threads, to be given as `threads_of("name")`."""
-    return lambda wildcards: NEEDS.of(name, wildcards).threads
+    """Threads, to be given as `threads_of("name")`.
+
+    On this machine all its GPUs have their share of the processors, so that all can be at work.
+    """
+
+    def threads(wildcards):
+        need = NEEDS.of(name, wildcards)
+        if need.gpu and LOCAL_GPUS and workflow.local_exec:
+            return min(need.threads, max(1, (workflow.cores or 1) // LOCAL_GPUS))
+        return need.threads
+
+    return threads
 
 
 # Put before the command of a job that may run on a GPU: it gets one of its own.

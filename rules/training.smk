@@ -18,7 +18,7 @@ rule train_model:
         f"{SHARED}/benchmarks/train_model/{{model}}.tsv"
     conda:
         "../envs/models.yaml"
-    threads: STUDY.training.get("threads", 1)
+    threads: threads_of("train_model")
     resources:
         **resources_of("train_model"),
         # How it is done changes no more than the last bits, which is no reason to train again: a

@@ -112,6 +112,11 @@ class ClusterRun:
         ]
         return sorted(mine, key=lambda job: int(job["id"]))
 
+    def slurm_log(self, model: str, job: str) -> str:
+        """What SLURM said of a training that failed."""
+        folder = self.folder / ".snakemake" / "slurm_logs" / "rule_train_model" / model
+        return (folder / f"{job}.log").read_text()
+
     def wait(self, condition: Callable[[], bool], what: str, seconds: float = 240) -> None:
         """Wait until something is so."""
         deadline = time.monotonic() + seconds

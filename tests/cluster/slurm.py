@@ -55,8 +55,8 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 SlurmdParameters=config_overrides
 GresTypes=gpu
-# Without an accounting database finished jobs are known for this long.
-MinJobAge=300
+# Without an accounting database finished jobs are known for this long; tests ask at their end.
+MinJobAge=3600
 EnforcePartLimits=ALL
 # A dead node is noticed in seconds, not minutes; a killed job gets a second to end.
 SlurmdTimeout=10

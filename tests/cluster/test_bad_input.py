@@ -27,8 +27,7 @@ CASES = {
         "wait for ever",
     ),
     "gpus": (
-        ["--set-resources", "train_model:gpu=3", "train_model:slurm_partition=gpu",
-         "--resources", "gpu=9"],
+        ["--set-resources", "train_model:gpu=3", "train_model:slurm_partition=gpu"],
         "train_model asks for 3 GPUs (at most 2) in partition 'gpu': it would wait for ever",
     ),
     "time": (

@@ -224,6 +224,12 @@ def test_names_of_rules():
         names.check_names(["zzz"], ["match", "train"], "rule", "groups")
 
 
+def test_names_of_groups():
+    names.check_groups(["tables", "another"], ["tables"], "group-components")
+    with pytest.raises(InputError, match=r"unknown group 'tabels'. Did you mean 'tables'\?"):
+        names.check_groups(["tabels"], ["tables"], "group-components")
+
+
 @pytest.mark.parametrize(
     ("name", "meant"),
     [("slurm_acount", "slurm_account"), ("partition", "slurm_partition"), ("gpus", "gpu"),

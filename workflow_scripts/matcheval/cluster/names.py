@@ -10,7 +10,7 @@ RESOURCES = (
     "clusters", "constraint", "cpus_per_gpu", "cpus_per_task", "disk", "disk_mb", "disk_mib", "gpu",
     "gpu_model", "gpu_partition", "gres", "mem", "mem_mb", "mem_mb_per_cpu", "mem_mib", "mpi",
     "nodes", "qos", "runtime", "slurm_account", "slurm_cluster", "slurm_extra", "slurm_partition",
-    "tasks", "tasks_per_gpu", "tasks_per_node", "tmpdir",
+    "tasks", "tasks_per_gpu", "tasks_per_node", "tmpdir", "turn",
 )  # fmt: skip
 # What people write for the executor's own names.
 _OFTEN_MEANT = {
@@ -43,6 +43,28 @@ def check_names(given: Iterable[str], known: Iterable[str], what: str, where: st
                 hint = f"Did you mean '{close[0]}'?" if close else f"Known: {', '.join(known)}"
                 raise InputError(f"unknown {what} '{name}'", field=where, remedy=hint)
     problems.raise_any()
+
+
+def check_groups(given: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Refuse sizes of groups whose name is nearly, and not quite, one that is used.
+
+    The profile's sizes stay when the command line gives other groups; those have no effect, and
+    are let through.
+
+    Parameters
+    ----------
+    given, known : iterable of str
+        Names of groups that have a size, and of those that rules are in.
+    where : str
+        The setting they are in.
+    """
+    known = set(known)
+    alike = [
+        name
+        for name in given
+        if name not in known and difflib.get_close_matches(name, known, n=1, cutoff=0.8)
+    ]
+    check_names(alike, known, "group", where)
 
 
 def check_resources(given: Iterable[str], where: str) -> None:

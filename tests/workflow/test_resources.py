@@ -1,0 +1,45 @@
+"""What rules ask for, as Snakemake plans it: by profile, study and command line."""
+
+import re
+
+import pytest
+from engine import Workflow
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    return Workflow.fresh(tmp_path / "tree")
+
+
+def requests(workflow, *arguments) -> dict[str, str]:
+    """The resources of a job of each rule, as a dry run shows them with the profile for SLURM."""
+    # Where a rule has a message, a dry run prints that instead of what it asks for.
+    for file in (workflow.folder / "rules").glob("*.smk"):
+        file.write_text(re.sub(r"    message:\n        .*\n", "", file.read_text()))
+    profile = ["--profile", "profiles/slurm", "--executor", "local"]
+    result = workflow.run("predictions", "--dry-run", *profile, *arguments)
+    found = re.findall(
+        r"^ *rule (\w+):\n(?: +.*\n)*? +resources: (.*)\n",
+        result.stdout + result.stderr,
+        re.MULTILINE,
+    )
+    return dict(found)
+
+
+def test_gpus_where_the_profile_has_a_place_for_them(fresh):
+    auto = ["--config", "inference={device: auto}"]
+    wanted = requests(fresh, *auto)
+    assert "gpu=1" in wanted["predict_dataset"]
+    assert "slurm_partition=gpu" in wanted["predict_dataset"]
+    assert "slurm_partition=cpu" in wanted["prepare_dataset"]
+    # The one setting of a cluster without GPUs.
+    fresh.edit("profiles/slurm/config.yaml", "  gpu_partition: gpu ", "# gpu_partition: gpu ")
+    wanted = requests(fresh, *auto)
+    assert "gpu=0" in wanted["predict_dataset"]
+    assert "slurm_partition=cpu" in wanted["predict_dataset"]
+
+
+def test_the_command_line_has_the_last_word(fresh):
+    wanted = requests(fresh, "--set-resources", "train_model:mem_mb=4321*attempt")
+    assert "mem_mb=4321," in wanted["train_model"]
+    assert "runtime=10" in wanted["train_model"]
