@@ -46,6 +46,8 @@ def resources_of(name):
         )
 
     given = {field: one(field) for field in ("mem_mb", "runtime")}
+    # Jobs of a group on a cluster are done one by one: see profiles/slurm.
+    given["turn"] = 1
     if name not in GPU_RULES:
         return given
     given["gpu"] = one("gpu")

@@ -57,7 +57,8 @@ def misbehaving(
 
     A time limit is at least a minute and a half, so it runs beside the other tests.
     """
-    if why_not():
+    wanted = any("misbehaved" in getattr(i, "fixturenames", ()) for i in request.session.items)
+    if not wanted or why_not():
         yield None
         return
     cluster = request.getfixturevalue("cluster")
