@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from matcheval.datasets import KIND_VERSIONS
+from matcheval.derivations import DERIVATION_VERSION
 from matcheval.inference import INFERENCE_VERSION
 from matcheval.provenance import code_digest
 from matcheval.sampling import SAMPLING_VERSION
@@ -20,12 +21,29 @@ from matcheval.training import TRAINING_VERSION
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 
 DECIDED = {
-    "prepare_dataset.py": (KIND_VERSIONS, {"digits": 2}, "f5d0efe97db03426"),
-    "train_model.py": (TRAINING_VERSION, 1, "6046359288e5dfef"),
-    "predict_dataset.py": (INFERENCE_VERSION, 1, "9876b5fab7a70294"),
-    "simulate_answers.py": (SAMPLING_VERSION, 1, "3b24d4467d9b4b46"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "95bbc1076bec57ac"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "8b6e4fe76c5f82a1"),
+    "prepare_dataset.py": (
+        KIND_VERSIONS,
+        {
+            "digits": 2,
+            "cifar10": 1,
+            "cifar10_1": 1,
+            "cifar10_2": 1,
+            "cifar10_c": 1,
+            "cinic10": 1,
+            "imagenet": 1,
+            "imagenetv2": 1,
+            "image_folder": 1,
+            "arrays": 1,
+            "parquet": 1,
+        },
+        "39bc522af401f39c",
+    ),
+    "train_model.py": (TRAINING_VERSION, 2, "90e5a30066772789"),
+    "predict_dataset.py": (INFERENCE_VERSION, 1, "23e540f31555d0f7"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "c6e8810b3726e409"),
+    "simulate_answers.py": (SAMPLING_VERSION, 1, "85c52c5773dfbe32"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "f6fa88878ab477ab"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "9c8bde6b48071b80"),
 }
 
 
