@@ -17,6 +17,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from matcheval.catalogue import Model, read_catalogue
 from matcheval.models.building import build_model
+from matcheval.models.timm_library import load_timm
 
 TRAIN_IMAGES = 50_000
 # CIFAR-10, CIFAR-10.1, both parts of CIFAR-10.2, CINIC-10; ImageNet and three ImageNetV2.
@@ -37,7 +38,7 @@ def main() -> None:
                 recipe = models[name].recipe
                 epochs = recipe.epochs if recipe and stage == "training" else 1
                 per_group.setdefault(group, []).append(operations * passes * epochs)
-            per_group["all"] = [value for values in per_group.values() for value in values]
+            per_group = {"all": [v for values in per_group.values() for v in values]} | per_group
             rows += [_row(study, stage, group, values) for group, values in per_group.items()]
     write_results("paper_cost", rows, "torch", "timm")
 
@@ -77,16 +78,13 @@ def _cifar(models: Mapping[str, Model]) -> Iterator[tuple[str, str, float]]:
 
 
 def _imagenet(models: Mapping[str, Model]) -> Iterator[tuple[str, str, float]]:
-    import timm
-
-    from matcheval.models.timm_library import pretrained_config
-
+    timm = load_timm()
     for name, model in models.items():
         assert model.source is not None, name
-        side = pretrained_config(model.source.source)["input_size"]
+        shape = timm.models.get_pretrained_cfg(model.source.source).input_size
         with torch.device("meta"):
             network = timm.create_model(model.source.source, pretrained=False)
-        yield "all", name, _count(network, tuple(side))
+        yield "all", name, _count(network, tuple(shape))
 
 
 def _count(network: torch.nn.Module, shape: tuple[int, ...]) -> float:

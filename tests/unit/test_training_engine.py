@@ -17,8 +17,8 @@ import pytest
 import torch
 
 from cifar import cifar, needs_cifar
-from matcheval.datasets import build_dataset, write_dataset
-from matcheval.datasets.folders import make_dataset
+from matcheval.datasets import build_dataset
+from matcheval.datasets.folders import make_dataset, write_dataset
 from matcheval.errors import InputError
 from matcheval.models import FAMILIES
 from matcheval.models.checkpoints import load_checkpoint

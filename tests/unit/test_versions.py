@@ -39,7 +39,7 @@ DECIDED = {
         "39bc522af401f39c",
     ),
     "train_model.py": (TRAINING_VERSION, 2, "04774cc86e103d8c"),
-    "predict_dataset.py": (INFERENCE_VERSION, 2, "3ffb0479adcf91c5"),
+    "predict_dataset.py": (INFERENCE_VERSION, 2, "3dd28ea19d50827f"),
     "derive_dataset.py": (DERIVATION_VERSION, 1, "c6e8810b3726e409"),
     "simulate_answers.py": (SAMPLING_VERSION, 1, "85c52c5773dfbe32"),
     "count_selections.py": (SAMPLING_VERSION, 1, "f6fa88878ab477ab"),

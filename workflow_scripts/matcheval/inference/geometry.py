@@ -115,7 +115,7 @@ class Geometry:
     def _cropped(self, image: Image.Image) -> Image.Image:
         height, width = self.crop
         top, left = _start(image.height, height), _start(image.width, width)
-        if top >= 0 and left >= 0:
+        if image.height >= height and image.width >= width:
             return image.crop((left, top, left + width, top + height))
         canvas = Image.new(image.mode, (width, height), self.fill or 0)
         canvas.paste(image, (-left, -top))
