@@ -150,3 +150,30 @@ def predictions_on(name):
 def own_file_state(key, name):
     """Size and time of a file of the user's own, and of those with the results of the models."""
     return [STUDY.followup_files_state(key, name), STUDY.own_accuracy_files_state(name)]
+
+
+def model_files(wildcards):
+    """What a model is loaded from: weights, and the code of a callable."""
+    source = STUDY.runnable[wildcards.model].source
+    files = {"weights": STUDY.weights_file(wildcards.model), "code": source.code_file}
+    return {name: str(file) for name, file in files.items() if file}
+
+
+def ticket(wildcards):
+    """Where a model is told of the pixel cache.
+
+    A ticket stays, and it is `ancient` for models that have their predictions: these are not made
+    again because pixels are (see `tickets`). It is not for the others: Snakemake passes over jobs
+    whose inputs that are made anew are all ancient and there, even if they have no output yet.
+    """
+    file = STUDY.ticket_file(wildcards.dataset, wildcards.model)
+    if not file:
+        return []
+    job = STUDY.pixel_jobs.get(file)
+    predictions = STUDY.predictions_file(wildcards.dataset, wildcards.model)
+    return [file if job and predictions in job.waiting else ancient(file)]
+
+
+def pixel_job(wildcards):
+    """What a ticket is about."""
+    return STUDY.pixel_jobs[f"{SHARED}/pixels/{wildcards.ticket}.json"]

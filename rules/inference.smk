@@ -3,28 +3,6 @@
 from matcheval.inference import INFERENCE_VERSION, OUTPUT_SUFFIXES
 
 
-def model_files(wildcards):
-    """What a model is loaded from: weights, and the code of a callable."""
-    source = STUDY.runnable[wildcards.model].source
-    files = {"weights": STUDY.weights_file(wildcards.model), "code": source.code_file}
-    return {name: str(file) for name, file in files.items() if file}
-
-
-def ticket(wildcards):
-    """Where a model is told of the pixel cache.
-
-    A ticket stays, and it is `ancient` for models that have their predictions: these are not made
-    again because pixels are (see `tickets`). It is not for the others: Snakemake passes over jobs
-    whose inputs that are made anew are all ancient and there, even if they have no output yet.
-    """
-    file = STUDY.ticket_file(wildcards.dataset, wildcards.model)
-    if not file:
-        return []
-    job = STUDY.pixel_jobs.get(file)
-    predictions = STUDY.predictions_file(wildcards.dataset, wildcards.model)
-    return [file if job and predictions in job.waiting else ancient(file)]
-
-
 # Needs the network, which the nodes of a cluster may not have.
 localrules:
     download_weights,
@@ -46,7 +24,7 @@ rule download_weights:
     message:
         "Downloading {wildcards.weights}"
     shell:
-        "python -m download_weights --url {params.url:q} --mirror={STUDY.mirror:q}"
+        'python -m download_weights --url {params.url:q} --mirror "$MATCHEVAL_MIRROR"'
         " --output {output:q} > {log:q} 2>&1"
 
 

@@ -39,8 +39,3 @@ rule transform_images:
         "python -m transform_images --dataset {params.folder:q} --geometry {params.geometry:q}"
         " --pixels {params.pixels:q} --ticket {output.ticket:q} {params.keep} --threads {threads}"
         " --waiting {params.waiting:q} > {log:q} 2>&1"
-
-
-def pixel_job(wildcards):
-    """What a ticket is about."""
-    return STUDY.pixel_jobs[f"{SHARED}/pixels/{wildcards.ticket}.json"]
