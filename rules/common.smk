@@ -16,7 +16,7 @@ from matcheval.downloads.sources import published_files
 from matcheval.errors import InputError
 from matcheval.jobs import set_job_environment, set_mirror
 from matcheval.provenance import code_digest
-from matcheval.study import load_study
+from matcheval.study_loading import load_study
 
 set_job_environment(SCRIPTS)
 

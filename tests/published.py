@@ -9,7 +9,7 @@ import yaml
 from matcheval.dataset_specs import DatasetSpec
 from matcheval.replication.accuracies import dataset_accuracies
 from matcheval.replication.results import tabulate_replication
-from matcheval.study import load_study
+from matcheval.study_loading import load_study
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("MATCHEVAL_SHARED", ROOT.parent / "shared")) / "data" / "recht"

@@ -10,11 +10,11 @@ import yaml
 from matcheval.config import check_config, complete_config, read_yaml
 from matcheval.dataset_specs import SAMPLED_KIND, SUFFIXES
 from matcheval.datasets import KIND_VERSIONS, KINDS
-from matcheval.errors import InputError
+from matcheval.errors import InputError, unknown
 from matcheval.inference import OUTPUTS
 from matcheval.settings import EPSILON, N_SEEDS, Criterion
-from matcheval.study import load_study
 from matcheval.study_checks import check_own_images
+from matcheval.study_loading import load_study
 
 ROOT = Path(__file__).parents[2]
 DEFAULTS = ROOT / "config.yaml"
@@ -391,3 +391,13 @@ def test_the_schema_knows_the_librarys_kinds_and_outputs():
     assert set(KIND_VERSIONS) == set(KINDS)
     outputs = properties["inference"]["properties"]["outputs"]["items"]["enum"]
     assert {"predictions", *outputs} == set(OUTPUTS)
+
+
+def test_of_many_known_names_only_the_nearest_are_told():
+    names = [f"model-{i:03d}" for i in range(300)] + ["resnet18.a1_in1k"]
+    error = unknown("model", "resnet18", names, file="study.yaml", field="save_pairs")
+    assert str(error) == (
+        "study.yaml: 'save_pairs': unknown model 'resnet18'. "
+        "There are 301; near to it: resnet18.a1_in1k"
+    )
+    assert "Known: a, b" in str(unknown("model", "c", ["a", "b"], file="f", field="g"))

@@ -36,14 +36,14 @@ DECIDED = {
             "arrays": 1,
             "parquet": 1,
         },
-        "39bc522af401f39c",
+        "c583e82b3c29becd",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "04774cc86e103d8c"),
-    "predict_dataset.py": (INFERENCE_VERSION, 2, "3dd28ea19d50827f"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "c6e8810b3726e409"),
-    "simulate_answers.py": (SAMPLING_VERSION, 1, "85c52c5773dfbe32"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "f6fa88878ab477ab"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "9c8bde6b48071b80"),
+    "train_model.py": (TRAINING_VERSION, 2, "1e6921a6358bf8c2"),
+    "predict_dataset.py": (INFERENCE_VERSION, 2, "3e8527205a7d23a3"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "49bcc4cecf1c3777"),
+    "simulate_answers.py": (SAMPLING_VERSION, 1, "1a1cd8a119743a7e"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "e71556c8801807f0"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "03e5a540333e4893"),
 }
 
 

@@ -8,7 +8,7 @@ from engine import SMALL_CATALOGUE, Workflow
 
 from matcheval.datasets import build_dataset
 from matcheval.errors import InputError
-from matcheval.study import load_study
+from matcheval.study_loading import load_study
 
 CONFIG = """
 study: made

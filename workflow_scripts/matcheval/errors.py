@@ -1,7 +1,10 @@
 """The one error that a person, not a programmer, has to act on."""
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+
+_FEW = 20  # so many names are all told
 
 
 class InputError(ValueError):
@@ -51,3 +54,27 @@ class Problems:
         """
         if self._messages:
             raise InputError("; ".join(self._messages))
+
+
+def unknown(
+    what: str, name: str, known: Iterable[str], *, file: object, field: object
+) -> InputError:
+    """Make the error of a name that is not known, with the known ones, or the nearest of many.
+
+    Parameters
+    ----------
+    what : str
+        What the name should be of: `model`, `dataset`.
+    name : str
+        The name that was given.
+    known : iterable of str
+        All names that would do.
+    file, field : object
+        As for `InputError`.
+    """
+    names = list(known)
+    remedy = f"Known: {', '.join(names)}"
+    if len(names) > _FEW:
+        near = difflib.get_close_matches(name, names, n=3, cutoff=0.4) or names[:3]
+        remedy = f"There are {len(names)}; near to it: {', '.join(near)}"
+    return InputError(f"unknown {what} '{name}'", file=file, field=field, remedy=remedy)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from matcheval.dataset_specs import ACCURACIES_KIND, SAMPLED_KIND
 from matcheval.errors import InputError
-from matcheval.study_checks import _known as known
+from matcheval.study_checks import check_known
 
 if TYPE_CHECKING:
     from matcheval.study import Study
@@ -22,7 +22,7 @@ def check_followups(study: "Study") -> None:
     for search in study.followups.searches:
         for key, name in (("of", search.dataset), ("among", search.reference)):
             field = f"followups.searches.{key}"
-            known(name, study.datasets, field, "dataset")
+            check_known(name, study.datasets, field, "dataset")
             if not study.datasets[name].has_images:
                 raise InputError(
                     f"'{name}' has no images to search", file="configuration", field=field
@@ -30,14 +30,14 @@ def check_followups(study: "Study") -> None:
     for key, names in study.followups.datasets.items():
         for name in names:
             if key == "people":
-                known(name, study.pairs, f"followups.{key}", "pair")
+                check_known(name, study.pairs, f"followups.{key}", "pair")
                 for of_pair in study.sets_of_pair(name).values():
                     _check_results(study, of_pair, key)
             else:
-                known(name, study.datasets, f"followups.{key}", "dataset")
+                check_known(name, study.datasets, f"followups.{key}", "dataset")
                 _check_results(study, name, key)
     for name in study.followups.difficulty:
-        known(name, study.pairs, "followups.difficulty", "pair")
+        check_known(name, study.pairs, "followups.difficulty", "pair")
         if "probit" not in study.fitted_scales:
             raise InputError(
                 "the model of difficulty needs a probit fit",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from matcheval.errors import InputError
 from matcheval.sampling.settings import PoolSettings, Strategy
-from matcheval.study_checks import _known as known
+from matcheval.study_checks import check_known
 
 if TYPE_CHECKING:
     from matcheval.study import Study
@@ -30,7 +30,7 @@ def _check_pool(study: "Study", pool: PoolSettings) -> None:
     sets = {"candidates": [pool.candidates], "original": [pool.original], "against": pool.against}
     for key, names in sets.items():
         for name in names:
-            known(name, study.datasets, f"{field}.{key}", "dataset")
+            check_known(name, study.datasets, f"{field}.{key}", "dataset")
             if not study.datasets[name].has_images:
                 raise InputError(
                     f"'{name}' has predictions only, no images",
@@ -58,7 +58,7 @@ def _check_pool(study: "Study", pool: PoolSettings) -> None:
 
 def _check_sampled(study: "Study", name: str) -> None:
     options, field = study.datasets[name].options, f"datasets.{name}"
-    known(options["pool"], study.pools, f"{field}.pool", "pool")
+    check_known(options["pool"], study.pools, f"{field}.pool", "pool")
     pool = study.pool_of(name)
     if name in pool.sets:
         raise InputError(
@@ -75,6 +75,8 @@ def _check_sampled(study: "Study", name: str) -> None:
             field=f"{field}.strategy",
         )
     if "start_from" in options:
-        known(options["start_from"], dict.fromkeys(study.sampled), f"{field}.start_from", "set")
+        check_known(
+            options["start_from"], dict.fromkeys(study.sampled), f"{field}.start_from", "set"
+        )
         if options["start_from"] == name:
             raise InputError("starts from itself", file="configuration", field=field)

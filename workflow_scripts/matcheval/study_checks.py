@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from matcheval.config import TRAINING_SETS
 from matcheval.dataset_specs import SUFFIXES, DatasetSpec
 from matcheval.datasets.label_spaces import compare_classes
-from matcheval.errors import InputError, Problems
+from matcheval.errors import InputError, Problems, unknown
 from matcheval.models.rows import CHECKPOINT
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ def check_study(study: "Study") -> None:
 def _check_pairs(study: "Study") -> None:
     for pair in study.pairs.values():
         for origin in ("original", "replication"):
-            _known(getattr(pair, origin), study.datasets, f"pairs.{pair.name}.{origin}", "dataset")
+            check_known(
+                getattr(pair, origin), study.datasets, f"pairs.{pair.name}.{origin}", "dataset"
+            )
         if pair.original == pair.replication:
             raise InputError(
                 f"'{pair.original}' is compared with itself",
@@ -41,7 +43,7 @@ def _check_pairs(study: "Study") -> None:
             )
         if pair.source is not None:
             both = dict.fromkeys((pair.original, pair.replication))
-            _known(pair.source, both, f"pairs.{pair.name}.source", "set of the pair")
+            check_known(pair.source, both, f"pairs.{pair.name}.source", "set of the pair")
         _check_label_spaces(study, f"pairs.{pair.name}", (pair.original, pair.replication))
 
 
@@ -100,7 +102,7 @@ def _check_chosen_models(study: "Study") -> None:
         ("replication.fit_without", study.replication.fit_without),
     ):
         for name in names:
-            _known(name, study.models, field, "model")
+            check_known(name, study.models, field, "model")
         if names and not study.matched_pairs and field != "replication.fit_without":
             raise InputError(
                 "no pair can be matched: every pair has a set without probabilities",
@@ -121,7 +123,7 @@ def _check_training(study: "Study") -> None:
         )
     for part in TRAINING_SETS if study.training else ():
         name = study.training[part]
-        _known(name, study.datasets, f"training.{part}", "dataset")
+        check_known(name, study.datasets, f"training.{part}", "dataset")
         if not study.datasets[name].has_images:
             raise InputError(
                 f"'{name}' has predictions only, no images to learn from",
@@ -200,11 +202,7 @@ def _check_suffixes(spec: DatasetSpec, field: str) -> None:
         )  # fmt: skip
 
 
-def _known(name: str, known: Mapping[str, object], field: str, what: str) -> None:
+def check_known(name: str, known: Mapping[str, object], field: str, what: str) -> None:
+    """Refuse a name of the configuration that is not among the known ones."""
     if name not in known:
-        raise InputError(
-            f"unknown {what} '{name}'",
-            file="configuration",
-            field=field,
-            remedy=f"Known: {', '.join(known)}",
-        )
+        raise unknown(what, name, known, file="configuration", field=field)

@@ -11,9 +11,11 @@ from typing import Any
 
 from matcheval.catalogue import Model
 from matcheval.derivations import Derivation, part, rest, union
-from matcheval.errors import InputError
+from matcheval.errors import InputError, unknown
 from matcheval.settings import Pair
 from matcheval.training.recipe import Recipe
+
+_CONFIG = "configuration"
 
 
 @dataclass(frozen=True)
@@ -142,26 +144,26 @@ def design_experiment(
     """
     place = f"experiments.{name}"
     if spec["pair"] not in pairs:
-        raise _refused(f"unknown pair '{spec['pair']}'", f"{place}.pair", pairs)
+        raise unknown("pair", spec["pair"], pairs, file=_CONFIG, field=f"{place}.pair")
     for model in spec["models"]:
         if model not in models:
-            raise _refused(f"unknown model '{model}'", f"{place}.models", models)
+            raise unknown("model", model, models, file=_CONFIG, field=f"{place}.models")
         if models[model].recipe is None:
             raise InputError(
                 f"model '{model}' is not trained by a recipe, so it has no variants",
-                file="configuration",
+                file=_CONFIG,
                 field=f"{place}.models",
             )
     if not training:
         raise InputError(
-            "there is no training set to derive others from", file="configuration", field="training"
+            "there is no training set to derive others from", file=_CONFIG, field="training"
         )
     chosen = {model: models[model] for model in spec["models"]}
     design = _Design(spec, chosen, pairs[spec["pair"]], training)
     try:
         _DESIGNS[spec["kind"]](design)
     except InputError as error:
-        raise InputError(str(error), file="configuration", field=place) from error
+        raise InputError(str(error), file=_CONFIG, field=place) from error
     return Experiment(
         name, spec["kind"], design.pair, design.derivations, design.trained, tuple(design.trials)
     )
@@ -248,12 +250,6 @@ def _grid(design: _Design) -> None:
 def _combinations(values: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
     for combination in itertools.product(*values.values()):
         yield dict(zip(values, combination, strict=True))
-
-
-def _refused(problem: str, place: str, known: Mapping[str, object]) -> InputError:
-    return InputError(
-        problem, file="configuration", field=place, remedy=f"Known: {', '.join(known)}"
-    )
 
 
 _DESIGNS: dict[str, Callable[[_Design], None]] = {
