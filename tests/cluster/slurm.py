@@ -25,7 +25,17 @@ from pathlib import Path
 import psutil
 
 PACKAGES = ("slurm-wlm", "munge")
-PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "sinfo", "scontrol", "srun")
+PROGRAMS = (
+    "setpriv",
+    "munged",
+    "slurmctld",
+    "slurmd",
+    "sbatch",
+    "squeue",
+    "sinfo",
+    "scontrol",
+    "srun",
+)
 CPU_NODES = ("cpu1", "cpu2")
 GPU_NODE = "gpu1"
 NODES = (*CPU_NODES, GPU_NODE)
@@ -211,7 +221,11 @@ class Cluster:
         self._start(node, *start)
 
     def _start(self, name: str, *command: str) -> None:
-        """Start a daemon as a child of this process, which ends and reaps it."""
+        """Start a daemon as a child of this process, which ends and reaps it.
+
+        Should this process be killed, the kernel ends the daemon.
+        """
+        command = ("setpriv", "--pdeathsig", "TERM", *command)
         with (self.folder / "log" / f"{name}.output.log").open("ab") as output:
             self._daemons[name] = subprocess.Popen(
                 command, env=dict(self.environment), stdin=subprocess.DEVNULL, stdout=output,
