@@ -74,10 +74,6 @@ def names_of(*wildcards):
     return {name: values[name] for name in wildcards}
 
 
-# What the study downloads; rules that download add to it what they make for this study.
-DOWNLOADS = []
-
-
 def flags(options):
     """Options as flags of a command line."""
     return " ".join(

@@ -8,4 +8,4 @@ workflow.localrules(
 # All that the study downloads; before a run on a cluster, or to be on the safe side.
 rule prefetch:
     input:
-        DOWNLOADS,
+        STUDY.downloads,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.catalogue import Model
+from matcheval.config import TRAINING_SETS
 from matcheval.dataset_specs import SAMPLED_KIND, DatasetSpec
 from matcheval.datasets import KIND_VERSIONS
 from matcheval.derivations import Derivation
@@ -251,6 +252,15 @@ class Study:
         if source.kind in PUBLISHED:
             return f"{self.results}/weights/{self.inference_plan.published[model].file_name}"
         return source.source or f"{self.results}/checkpoints/{model}.safetensors"
+
+    @property
+    def downloads(self) -> list[str]:
+        """All that is downloaded for this study: files of datasets, and weights."""
+        used = {*self.compared, *(self.training[part] for part in TRAINING_SETS if self.training)}
+        used |= {name for pool in self.pools.values() for name in pool.sets}
+        published = {file for name in used for file in self.datasets[name].published_files}
+        files = [f"{self.results}/downloads/{file}" for file in sorted(published)]
+        return files + [f"{self.results}/weights/{f}" for f in self.inference_plan.weights_urls]
 
     def ticket_file(self, dataset: str, model: str) -> str | None:
         """Where a model is told of a dataset's pixel cache; None if it takes pixels as stored."""
