@@ -91,7 +91,7 @@ def _count(network: torch.nn.Module, shape: tuple[int, ...]) -> float:
     """Floating-point operations of one image's forward pass: two per multiplication."""
     counter = FlopCounterMode(display=False)
     with counter, torch.inference_mode():
-        network.eval()(torch.empty(1, *shape, device="meta"))
+        network.eval().requires_grad_(False)(torch.empty(1, *shape, device="meta"))
     return float(counter.get_total_flops())
 
 

@@ -142,6 +142,15 @@ def test_wrong_bytes_are_refused(get, server, tmp_path):
     assert left(tmp_path) == []
 
 
+def test_another_place_is_tried_where_the_first_gives_something_else(server, tmp_path):
+    """Repositories that moved answer with a page."""
+    server.files["old"], server.files["new"] = b"<html>we have moved</html>", DATA
+    urls = [server.url("old"), server.url("new")]
+    done = download(urls, tmp_path / "data.bin", sha256=SHA256)
+    assert (done.path.read_bytes(), done.verified) == (DATA, True)
+    assert left(tmp_path) == ["data.bin"]
+
+
 def test_bytes_damaged_once_get_a_second_chance(get, server):
     server.mishaps["data.bin"] = [("bytes", DATA[:-1] + b"x")]
     assert get().path.read_bytes() == DATA

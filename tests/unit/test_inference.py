@@ -294,6 +294,19 @@ def test_out_of_memory_at_one_image_is_told(checkpoint, dataset):
     assert sink.discarded == 1
 
 
+@pytest.mark.parametrize(
+    "words", ["CUDA out of memory.", "CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate"]
+)
+def test_weights_that_do_not_fit_are_told(checkpoint, dataset, monkeypatch, words):
+    def full(*_):
+        raise RuntimeError(words)
+
+    model = checkpoint.build()
+    monkeypatch.setattr(model, "to", full)
+    with pytest.raises(InputError, match="its weights do not fit"):
+        run(model, dataset, [])
+
+
 def test_other_errors_of_a_model_stay_themselves(checkpoint, dataset):
     class Broken(torch.nn.Module):
         def forward(self, x):

@@ -321,3 +321,14 @@ def test_a_full_disk_is_said_plainly(make, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"images\.npy: the disk is full: No space left on device"):
         make("image_folder", {"path": path})
     assert list((tmp_path / "datasets" / "d").iterdir()) == []
+
+
+def test_changes_in_linked_folders_are_noticed(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "a.png").write_bytes(b"1")
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "cat").symlink_to(tmp_path / "elsewhere")
+    options = {"path": str(tmp_path / "set")}
+    before = own_state("image_folder", options)
+    (tmp_path / "elsewhere" / "b.png").write_bytes(b"2")
+    assert own_state("image_folder", options) != before

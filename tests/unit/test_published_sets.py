@@ -295,6 +295,12 @@ class TestImageNet:
         with pytest.raises(InputError, match=f"no folder of '{WNIDS[3]}'"):
             make("imagenet", options)
 
+    def test_the_training_set_beside_it_is_refused(self, make, tmp_path):
+        for part in ("train", "val"):
+            self.unpack(tmp_path / "images" / part, self.folders())
+        with pytest.raises(InputError, match="several places: train/val, val/val"):
+            make("imagenet", {"source": str(tmp_path / "images")})
+
     def test_anything_else_is_refused(self, make, tmp_path):
         (tmp_path / "images").mkdir()
         with pytest.raises(InputError, match="neither folders named by wnids"):

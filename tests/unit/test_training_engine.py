@@ -334,3 +334,11 @@ def test_two_epochs_on_500_real_images_lower_the_loss(family, tmp_path):
     info = load_checkpoint(tmp_path / "m.safetensors").info
     assert info.classes[0] == "airplane"
     assert info.mean == pytest.approx((0.49, 0.48, 0.45), abs=0.02)
+
+
+def test_cpu_threads_decide_nothing_on_a_gpu():
+    """A partial training is taken up again on a machine with fewer processors."""
+    few, many = Engine(device="cuda", n_threads=2), Engine(device="cuda", n_threads=8)
+    gpu, cpu = torch.device("cuda"), torch.device("cpu")
+    assert few.identity(gpu) == many.identity(gpu)
+    assert few.identity(cpu) != many.identity(cpu)

@@ -19,6 +19,7 @@ from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.inference.planning import InferencePlan, PixelJob
 from matcheval.models.rows import CALLABLE, PUBLISHED
 from matcheval.replication.settings import ReplicationSettings
+from matcheval.sampling import SAMPLING_VERSION
 from matcheval.sampling.settings import PoolSettings
 from matcheval.settings import Criterion, Pair
 from matcheval.statistics.lines import MIN_MODELS
@@ -281,7 +282,8 @@ class Study:
         if dataset in self.derivations:
             return self.derivations[dataset].json
         spec = self.datasets[dataset]
-        return f"{spec.kind} {spec.options_json} {KIND_VERSIONS[spec.kind]}"
+        version = KIND_VERSIONS.get(spec.kind, SAMPLING_VERSION)
+        return f"{spec.kind} {spec.options_json} {version}"
 
     def predictions_of_pair(self, pair: str, models: Iterable[str]) -> dict[str, list[str]]:
         """Prediction files of some models on both sets of a pair, by origin."""

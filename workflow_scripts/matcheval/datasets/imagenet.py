@@ -6,7 +6,8 @@ name; in every form that the validation set may have.
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,7 @@ def build_imagenet(name: str, options: Mapping[str, Any], sources: Sources) -> I
     tree = sources.tree(path, lambda p: "/" in p or bool(_FLAT.fullmatch(p)))
     if any(_WNID.fullmatch(folder) for folder in _folders(tree)):
         images = [p for p in tree.paths if "/" in p]
+        _check_one_parent(images, path)
         labels = labels_of_folders(_folders(tree), imagenet_classes(), path)
         labelled = {p: labels[p.split("/")[-2]] for p in images}
     else:
@@ -76,6 +78,18 @@ def build_imagenetv2(name: str, options: Mapping[str, Any], sources: Sources) ->
     numbers = labels_of_folders(_folders(tree), [str(i) for i in range(len(classes))], path)
     labelled = {p: numbers[p.split("/")[-2]] for p in tree.paths}
     return _stream(name, tree, labelled, f"ImageNetV2, {options['variant']}, {path.name}")
+
+
+def _check_one_parent(images: Sequence[str], path: Path) -> None:
+    """Refuse folders of classes in several places: `train` beside `val`, say."""
+    parents = sorted({p.rsplit("/", 2)[0] if p.count("/") > 1 else "." for p in images})
+    if len(parents) > 1:
+        raise InputError(
+            f"has folders of classes in several places: {', '.join(parents[:5])}",
+            file=path,
+            field="source",
+            remedy="Name the one that holds the validation set",
+        )
 
 
 def _folders(tree: Tree) -> list[str]:

@@ -1,6 +1,7 @@
 """What the datasets of a configuration need: published files, files of the user's own, classes."""
 
 import hashlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -55,11 +56,17 @@ def own_state(kind: str, options: Mapping[str, Any]) -> str:
     digest = hashlib.sha256()
     for paths in own_paths(kind, options).values():
         for path in paths:
-            for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            for file in _files_in(path) if path.is_dir() else [path]:
                 if file.is_file():
                     stat = file.stat()
                     digest.update(f"{file} {stat.st_size} {stat.st_mtime_ns}\n".encode())
     return digest.hexdigest()[:16]
+
+
+def _files_in(folder: Path) -> list[Path]:
+    """All files below a folder, linked folders included, as the reader of trees takes them."""
+    walked = os.walk(folder, followlinks=True)
+    return sorted(Path(place, name) for place, _, names in walked for name in names)
 
 
 def known_classes(kind: str, options: Mapping[str, Any]) -> tuple[str, ...] | None:

@@ -95,7 +95,7 @@ def download(
             try:
                 _attempt(place, partial, attempts, progress, sleep)
                 found = _verified(place, partial, expected, attempts, progress, sleep)
-            except (MissingError, TransferError) as error:
+            except (MissingError, TransferError, _OtherFileError) as error:
                 failures.append(f"{place}: {error}")
                 continue
             partial.replace(path)
@@ -119,6 +119,10 @@ def download_published(
         file.urls, Path(folder) / file.name, sha256=file.sha256, md5=file.md5, size=file.size,
         mirror=mirror, progress=progress,
     )  # fmt: skip
+
+
+class _OtherFileError(Exception):
+    """A place gives something else than was published."""
 
 
 def _places(urls: list[str], name: str, mirror: str | None) -> list[str]:
@@ -159,11 +163,9 @@ def _verified(
         except InputError as error:
             forget(partial)
             if last:
-                raise InputError(
-                    f"what {place} gives {str(error).removeprefix(f'{partial}: ')}",
-                    file=partial.stem,
-                    remedy="It is another file than was published, or damaged on the way. Get it "
-                    f"from elsewhere and put it at {partial.with_suffix('')}",
+                reason = str(error).removeprefix(f"{partial}: ")
+                raise _OtherFileError(
+                    f"what it gives {reason}; another file than was published, or damaged"
                 ) from error
             log.warning("%s; downloading it once more", error)
             _attempt(place, partial, attempts, progress, sleep)

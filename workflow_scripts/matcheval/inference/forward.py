@@ -4,6 +4,7 @@ import logging
 import math
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -190,7 +191,8 @@ class _Pass:
         self._transform, self._dataset, self._name = transform, dataset, model_name
         self._device = settings.device
         self._largest = 255 if transform.geometry.resize != "none" else dataset.max_value
-        self._model = model.to(settings.device).eval()
+        with _memory_for_weights(model_name, settings.device):
+            self._model = model.to(settings.device).eval()
         wanted = any(sink.needs_features for sink in sinks)
         network = as_network(self._model, features=wanted, name=model_name)
         self._network: Network = torch.compile(network) if settings.compile else network
@@ -303,5 +305,23 @@ class _Pass:
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether an error says that a device's memory is full: CUDA has a type for it, MPS words."""
-    return isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error)
+    """Whether an error says that a device's memory is full.
+
+    CUDA has a type for it, its libraries have a status, MPS has words.
+    """
+    words = ("out of memory", "ALLOC_FAILED")
+    return isinstance(error, torch.OutOfMemoryError) or any(word in str(error) for word in words)
+
+
+@contextmanager
+def _memory_for_weights(name: str, device: torch.device) -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        raise InputError(
+            f"its weights do not fit in the memory of the {device.type} device",
+            file=name,
+            remedy="Use a device with more memory, or free it of other processes",
+        ) from error

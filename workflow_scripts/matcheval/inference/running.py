@@ -90,7 +90,10 @@ def predict_to_files(
     # Pixels from a cache are checked against that; all others are read once to be checked.
     dataset = read_dataset(dataset_folder, verify=not cached)
     loaded = load_model(model, weights, dataset)
-    reader = _reader(loaded, dataset, ticket if cached else None, settings.n_threads)
+    cache = _open_cache(ticket, loaded, dataset) if ticket is not None and cached else None
+    if cached and cache is None:
+        dataset = read_dataset(dataset_folder)
+    reader = _reader(loaded, dataset, cache, settings.n_threads)
     metadata = provenance(model, loaded, dataset, settings)
     run_inference(
         loaded.module,
@@ -130,14 +133,24 @@ def provenance(
     }
 
 
-def _reader(loaded: LoadedModel, dataset: Dataset, ticket: Ticket | None, n_threads: int) -> Reader:
+def _open_cache(ticket: Ticket, loaded: LoadedModel, dataset: Dataset) -> Reader | None:
+    """Open a pixel cache; None if another job removed it while the model was loaded."""
+    assert ticket.pixels is not None
+    try:
+        return open_pixels(ticket.pixels, dataset.sha256, loaded.transform.geometry)
+    except InputError:
+        if ticket.has_pixels:
+            raise
+        return None
+
+
+def _reader(loaded: LoadedModel, dataset: Dataset, cache: Reader | None, n_threads: int) -> Reader:
     """Choose where the pixels come from: nothing else depends on it."""
     geometry = loaded.transform.geometry
     if geometry.resize == "none" and dataset.stored == "array":
         return ArrayReader(dataset)
-    if ticket is not None and ticket.pixels is not None:
-        cache = open_pixels(ticket.pixels, dataset.sha256, geometry)
-        log.info("pixels from %s", cache.path)
+    if cache is not None:
+        log.info("pixels from a cache")
         return cache
     log.info("pixels decoded on the way")
     return DecodingReader(dataset, geometry, n_threads)

@@ -71,6 +71,8 @@ class Engine:
         values = asdict(self) | {"device": device.type}
         for irrelevant in ("validate_every", "save_minutes"):
             del values[irrelevant]
+        if device.type != "cpu":
+            del values["n_threads"]
         return {name: str(value) for name, value in values.items()}
 
 
