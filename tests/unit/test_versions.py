@@ -39,7 +39,7 @@ DECIDED = {
         "c583e82b3c29becd",
     ),
     "train_model.py": (TRAINING_VERSION, 2, "e8d0205e7b561e36"),
-    "predict_dataset.py": (INFERENCE_VERSION, 2, "4d8d5ccc2fa202fe"),
+    "predict_dataset.py": (INFERENCE_VERSION, 2, "4140cf7e3b91a3bc"),
     "derive_dataset.py": (DERIVATION_VERSION, 1, "49bcc4cecf1c3777"),
     "simulate_answers.py": (SAMPLING_VERSION, 1, "1a1cd8a119743a7e"),
     "count_selections.py": (SAMPLING_VERSION, 1, "e71556c8801807f0"),

@@ -137,11 +137,13 @@ def _open_cache(ticket: Ticket, loaded: LoadedModel, dataset: Dataset) -> Reader
     """Open a pixel cache; None if another job removed it while the model was loaded."""
     assert ticket.pixels is not None
     try:
-        return open_pixels(ticket.pixels, dataset.sha256, loaded.transform.geometry)
+        cache = open_pixels(ticket.pixels, dataset.sha256, loaded.transform.geometry)
     except InputError:
         if ticket.has_pixels:
             raise
         return None
+    log.info("pixels from %s", ticket.pixels)
+    return cache
 
 
 def _reader(loaded: LoadedModel, dataset: Dataset, cache: Reader | None, n_threads: int) -> Reader:
@@ -150,7 +152,6 @@ def _reader(loaded: LoadedModel, dataset: Dataset, cache: Reader | None, n_threa
     if geometry.resize == "none" and dataset.stored == "array":
         return ArrayReader(dataset)
     if cache is not None:
-        log.info("pixels from a cache")
         return cache
     log.info("pixels decoded on the way")
     return DecodingReader(dataset, geometry, n_threads)
