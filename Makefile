@@ -71,7 +71,7 @@ $(VENV)/.workflow: pyproject.toml envs/lock.txt | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.workflow
-	$(PIP_INSTALL) --editable '.[workflow,test]'
+	$(PIP_INSTALL) --editable '.[workflow,test,slurm]'
 	@touch $@
 
 $(VENV)/.cluster: $(VENV)/.test
@@ -79,5 +79,5 @@ $(VENV)/.cluster: $(VENV)/.test
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.test
-	$(PIP_INSTALL) --editable '.[workflow,test,lint]'
+	$(PIP_INSTALL) --editable '.[workflow,test,slurm,lint]'
 	@touch $@
