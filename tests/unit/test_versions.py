@@ -41,9 +41,9 @@ DECIDED = {
     "train_model.py": (TRAINING_VERSION, 2, "e8d0205e7b561e36"),
     "predict_dataset.py": (INFERENCE_VERSION, 2, "4140cf7e3b91a3bc"),
     "derive_dataset.py": (DERIVATION_VERSION, 1, "49bcc4cecf1c3777"),
-    "simulate_answers.py": (SAMPLING_VERSION, 1, "1a1cd8a119743a7e"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "e71556c8801807f0"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "03e5a540333e4893"),
+    "simulate_answers.py": (SAMPLING_VERSION, 1, "027630d27c1e9f28"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "e7fa6074480d63a8"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "c9ce128b9a10cfae"),
 }
 
 

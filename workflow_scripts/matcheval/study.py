@@ -102,7 +102,7 @@ class Study:
     experiments: Mapping[str, Experiment]
     followups: FollowUps
 
-    @property
+    @cached_property
     def derivations(self) -> dict[str, Derivation]:
         """Datasets that experiments derive from the study's, by name."""
         return {
@@ -111,7 +111,7 @@ class Study:
             for name, derivation in experiment.derivations.items()
         }
 
-    @property
+    @cached_property
     def trained(self) -> dict[str, Trained]:
         """All models that are trained, those of experiments included, by name."""
         own = {
@@ -122,7 +122,7 @@ class Study:
         further = [experiment.trained for experiment in self.experiments.values()]
         return own | {name: model for models in further for name, model in models.items()}
 
-    @property
+    @cached_property
     def runnable(self) -> dict[str, Model]:
         """All models that may be run, those of experiments included, by name."""
         return {**self.models, **{name: each.model for name, each in self.trained.items()}}

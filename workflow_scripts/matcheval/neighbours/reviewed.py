@@ -1,8 +1,8 @@
 """What a person found on the contact sheets: which test images are near duplicates."""
 
-import csv
 from pathlib import Path
 
+from matcheval.csv_rows import read_csv_rows
 from matcheval.errors import InputError
 
 
@@ -19,16 +19,7 @@ def read_reviewed(path: str | Path) -> list[int]:
     InputError
         If the file is missing, has no such column, or a cell is no whole number.
     """
-    try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream, strict=True)
-            rows = list(reader)
-    except FileNotFoundError as error:
-        raise InputError("no such file", file=path) from error
-    except (csv.Error, UnicodeDecodeError, OSError) as error:
-        raise InputError(f"not readable as CSV ({error})", file=path) from error
-    if "index" not in (reader.fieldnames or ()):
-        raise InputError(f"no column index in the header {reader.fieldnames}", file=path)
+    rows = read_csv_rows(path, ("index",))
     try:
         return [int(row["index"]) for row in rows]
     except (TypeError, ValueError) as error:

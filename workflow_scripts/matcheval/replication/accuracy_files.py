@@ -4,7 +4,6 @@ Counts are kept whole: an accuracy is taken back to a number of correct datapoin
 leave no choice, and refused where they do. Without the number of datapoints there is no interval.
 """
 
-import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
+from matcheval.csv_rows import read_csv_rows
 from matcheval.errors import InputError
 from matcheval.replication.label_files import models_at
 
@@ -60,7 +60,7 @@ def read_accuracies(
     columns = options["columns"]
     key = [columns["model"]] if isinstance(columns["model"], str) else list(columns["model"])
     values = {int(name[3:]): columns[name] for name in ("top1", "top5") if name in columns}
-    rows = _rows(path, [*key, *values.values()])
+    rows = read_csv_rows(path, [*key, *values.values()])
     at = models_at(["-".join(row[part] for part in key) for row in rows], models, path)
     numbers = {top: [_number(row[column]) for row in rows] for top, column in values.items()}
     # Writers drop final zeros: the column as a whole says how many digits there were.
@@ -70,23 +70,6 @@ def read_accuracies(
             place = {"file": f"{path}, model '{model}'", "field": column}
             accuracy, correct, n = _counts(numbers[top][position], digits[top], options, place)
             yield Accuracy(model, top, accuracy, correct, n)
-
-
-def _rows(path: Path, needed: Sequence[str]) -> list[dict[str, str]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream, strict=True, restval="")
-            rows = list(reader)
-    except FileNotFoundError as error:
-        raise InputError("no such file", file=path) from error
-    except (csv.Error, UnicodeDecodeError, OSError) as error:
-        raise InputError(f"not readable as CSV ({error})", file=path) from error
-    missing = [column for column in needed if column not in (reader.fieldnames or ())]
-    if missing:
-        raise InputError(
-            f"no column {' and '.join(missing)} in the header {reader.fieldnames}", file=path
-        )
-    return rows
 
 
 def _number(text: str) -> Decimal:

@@ -1,9 +1,9 @@
 """What sampling reads of files: keywords, blacklist, near duplicates, earlier versions."""
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 
+from matcheval.csv_rows import read_csv_rows
 from matcheval.errors import InputError
 from matcheval.sampling.answers import ORIGINS
 from matcheval.sampling.duplicates import POOL, Image
@@ -19,7 +19,7 @@ def read_keywords(path: str | Path) -> dict[str, dict[str, str]]:
         Keywords by image, by origin (`pool`, `original`).
     """
     keywords: dict[str, dict[str, str]] = {origin: {} for origin in ORIGINS}
-    for number, row in enumerate(_rows(path, ("origin", "image", "keyword"))):
+    for number, row in enumerate(_full_rows(path, ("origin", "image", "keyword"))):
         if row["origin"] not in ORIGINS:
             raise InputError(
                 f"row {number}: '{row['origin']}' is neither pool nor original",
@@ -34,7 +34,7 @@ def read_keywords(path: str | Path) -> dict[str, dict[str, str]]:
 
 def read_blacklist(path: str | Path) -> list[str]:
     """Read the images that may not be sampled: CSV with a column `image`, perhaps others."""
-    return [row["image"] for row in _rows(path, ("image",))]
+    return [row["image"] for row in _full_rows(path, ("image",))]
 
 
 def read_near_duplicates(path: str | Path) -> list[tuple[Image, Image]]:
@@ -43,7 +43,7 @@ def read_near_duplicates(path: str | Path) -> list[tuple[Image, Image]]:
     `image` is of the pool; `other` is of the dataset that `set` names, or of the pool if it says
     `pool`. An image of the pool that is no candidate links others all the same.
     """
-    rows = _rows(path, ("image", "set", "other"))
+    rows = _full_rows(path, ("image", "set", "other"))
     return [((POOL, row["image"]), (row["set"], row["other"])) for row in rows]
 
 
@@ -53,20 +53,8 @@ def read_previous(path: str | Path) -> list[str]:
     return images
 
 
-def _rows(path: str | Path, needed: Sequence[str]) -> list[dict[str, str]]:
-    try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream, strict=True, restval="")
-            rows = list(reader)
-    except FileNotFoundError as error:
-        raise InputError("no such file", file=path) from error
-    except (csv.Error, UnicodeDecodeError, OSError) as error:
-        raise InputError(f"not readable as CSV ({error})", file=path) from error
-    missing = [name for name in needed if name not in (reader.fieldnames or ())]
-    if missing:
-        raise InputError(
-            f"no column {' and '.join(missing)} in the header {reader.fieldnames}", file=path
-        )
+def _full_rows(path: str | Path, needed: Sequence[str]) -> list[dict[str, str]]:
+    rows = read_csv_rows(path, needed)
     for number, row in enumerate(rows):
         empty = [name for name in needed if not row[name]]
         if empty:
