@@ -1,5 +1,6 @@
 # What is checked before the first job: the profile always; images of the user's own, which a dry run
 # can do without; a cluster before jobs are submitted to it.
+from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 from snakemake_interface_executor_plugins.settings import ExecMode
 
 from matcheval.cluster.names import check_groups, check_names, check_resources
@@ -61,7 +62,8 @@ def check_cluster():
     requests.check_accounts(wanted)
     requests.check_with_scheduler(wanted)
     requests.check_status_command(
-        settings.status_command, settings.init_seconds_before_status_checks
+        settings.status_command,
+        workflow.remote_execution_settings.seconds_between_status_checks,
     )
     folders.check_no_earlier_jobs(map(comment_of, jobs), Path.cwd())
     folders.check_shared(
@@ -70,26 +72,6 @@ def check_cluster():
         {request.partition for request in wanted},
         Path(".snakemake") / "seen-by-nodes.json",
     )
-    if not asking.has_accounting():
-        do_without_accounting()
-
-
-def do_without_accounting():
-    """Keep the executor (2.8.0) from asking for what a cluster without accounting does not have.
-
-    To guess an account it runs sacct, and submits nothing where there is none. And when slurmctld
-    does not say how long finished jobs are kept, it looks at jobs with sacct instead of squeue: that
-    fails every time, and it then forgets the jobs and waits for ever. So no account is guessed, and
-    the question is asked once; it keeps to squeue until the controller is back. The tests are
-    test_without_sacct and test_the_controller_gone_and_back in tests/cluster.
-    """
-    import snakemake_executor_plugin_slurm as plugin
-
-    from matcheval.cluster import asking
-
-    age = asking.min_job_age()
-    plugin.get_min_job_age = lambda: age
-    plugin.get_account = lambda logger: None
 
 
 def checked(check):
@@ -107,6 +89,10 @@ if workflow.exec_mode == ExecMode.DEFAULT:
         check_own_images(STUDY)
     except InputError as error:
         logger.warning(f"To be there before this can run: {error}")
+    if ExecutorPluginRegistry().is_installed("slurm"):
+        from slurm_executor import SlurmExecutor
+
+        ExecutorPluginRegistry().get_plugin("slurm").executor = SlurmExecutor
 
 
 onstart:

@@ -1,7 +1,6 @@
 """One cluster for all tests, and a tree with prepared datasets that each test copies."""
 
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,11 +19,8 @@ def slurm() -> None:
 
 @pytest.fixture(scope="session")
 def cluster(slurm: None) -> Iterator[Cluster]:
-    # Sockets have short names only: not pytest's folder.
-    with tempfile.TemporaryDirectory(prefix="slurm-") as folder:
-        Path(folder).chmod(0o755)
-        with Cluster.started(Path(folder) / "c") as cluster:
-            yield cluster
+    with Cluster.started() as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,8 @@ from engine import SMALL_CATALOGUE, Workflow
 from slurm import Cluster
 
 # Put at the head of train_model.py: what a model does before it is trained, by its name. A model
-# `hold...` waits until there is a file `go`; the others misbehave at their first start, or always.
+# `hold...` waits until there is a file `go`, or one for it; the others misbehave at their first start,
+# or always.
 DISTURBANCE = """
 import os, pathlib, sys, time
 _name = sys.argv[sys.argv.index("--name") + 1]
@@ -26,7 +27,7 @@ if _name == "slow" and _first:
     time.sleep(600)
 if _name == "broken":
     sys.exit("error: this model fails for good")
-while _name.startswith("hold") and not pathlib.Path("go").exists():
+while _name.startswith("hold") and not any(map(os.path.exists, ["go", f"go.{_name}"])):
     time.sleep(0.1)
 """
 
@@ -53,7 +54,7 @@ class ClusterRun:
         return [
             sys.executable, "-m", "snakemake", *arguments, "--nocolor",
             "--profile", "profiles/slurm", "--configfile", "small.yaml",
-            "--slurm-init-seconds-before-status-checks", "3", "--latency-wait", "15",
+            "--seconds-between-status-checks", "1", "--latency-wait", "15",
         ]  # fmt: skip
 
     def start(

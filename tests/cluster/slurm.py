@@ -3,8 +3,11 @@
 Everything it keeps is in one folder: configuration, keys, state, sockets, logs. The machine's own
 /etc/slurm and munge are neither read nor written; commands find this cluster by `SLURM_CONF`.
 
-    with Cluster.started(folder) as cluster:
+    with Cluster.started() as cluster:
         subprocess.run(["sinfo"], env=cluster.environment)
+
+A process of its own, this file run as a script, ends all that uses the folder and removes it as soon
+as the one that started the cluster is done, or gone: interrupted, or killed.
 
 Nodes are processes: `slurmd -N cpu1` and so on, each with a port of its own. Their size is
 declared, not real. GPUs are links to /dev/null: scheduled, counted and handed out like true ones.
@@ -14,9 +17,10 @@ import contextlib
 import os
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -25,17 +29,7 @@ from pathlib import Path
 import psutil
 
 PACKAGES = ("slurm-wlm", "munge")
-PROGRAMS = (
-    "setpriv",
-    "munged",
-    "slurmctld",
-    "slurmd",
-    "sbatch",
-    "squeue",
-    "sinfo",
-    "scontrol",
-    "srun",
-)
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "sinfo", "scontrol", "srun")
 CPU_NODES = ("cpu1", "cpu2")
 GPU_NODE = "gpu1"
 NODES = (*CPU_NODES, GPU_NODE)
@@ -141,24 +135,21 @@ class Cluster:
 
     @classmethod
     @contextlib.contextmanager
-    def started(cls, folder: Path, hidden: Path | None = None) -> Iterator["Cluster"]:
+    def started(cls, hidden: Path | None = None) -> Iterator["Cluster"]:
         """Bring a cluster up, and down again whatever happens.
 
         Parameters
         ----------
-        folder : Path
-            New; is removed at the end.
         hidden : Path, optional
             A folder the nodes see empty, as if it were not on a shared file system.
         """
-        for name in ("state", "spool", "run", "log", "dev", "bin"):
-            (folder / name).mkdir(parents=True)
-        folder.chmod(0o755)
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("SLURM")}
-        environment |= {"SLURM_CONF": str(folder / "slurm.conf"), "LC_ALL": "C"}
-        environment["PATH"] = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
-        cluster = cls(folder, environment)
-        try:
+        with _temporary() as folder:
+            for name in ("state", "spool", "run", "log", "dev", "bin"):
+                (folder / name).mkdir()
+            environment = {k: v for k, v in os.environ.items() if not k.startswith("SLURM")}
+            environment |= {"SLURM_CONF": str(folder / "slurm.conf"), "LC_ALL": "C"}
+            environment["PATH"] = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
+            cluster = cls(folder, environment)
             cluster._write_configuration()
             cluster._start_munge()
             cluster.start_controller(fresh=True)
@@ -166,9 +157,6 @@ class Cluster:
                 cluster.start_node(node, hidden)
             cluster.wait_for_nodes()
             yield cluster
-        finally:
-            cluster.stop()
-            shutil.rmtree(folder)
 
     def _write_configuration(self) -> None:
         host = socket.gethostname().split(".")[0]
@@ -221,11 +209,7 @@ class Cluster:
         self._start(node, *start)
 
     def _start(self, name: str, *command: str) -> None:
-        """Start a daemon as a child of this process, which ends and reaps it.
-
-        Should this process be killed, the kernel ends the daemon.
-        """
-        command = ("setpriv", "--pdeathsig", "TERM", *command)
+        """Start a daemon as a child of this process, with a session of its own."""
         with (self.folder / "log" / f"{name}.output.log").open("ab") as output:
             self._daemons[name] = subprocess.Popen(
                 command, env=dict(self.environment), stdin=subprocess.DEVNULL, stdout=output,
@@ -251,44 +235,28 @@ class Cluster:
             raise ClusterError(f"{' '.join(words)}: {result.stderr.strip()}\n{self._logs()}")
         return result.stdout
 
-    def queue(self, form: str = "%i|%T|%k|%N") -> list[list[str]]:
-        """Jobs in the queue, as rows of the fields of a format of squeue's."""
-        rows = self.command("squeue", "-h", "--states=pending,running,completing", "-o", form)
-        return [row.split("|") for row in rows.splitlines()]
-
     def kill_controller(self) -> None:
         """End slurmctld as a power cut would."""
-        self._end("slurmctld", signal.SIGKILL)
+        self._kill("slurmctld")
 
     def kill_node(self, node: str) -> None:
         """End a node with all that runs on it, as a power cut would."""
-        jobs = {row[0] for row in self.queue("%i|%N") if row[1] == node}
-        self._end(node, signal.SIGKILL)
-        _kill_steps(lambda step: self._is_ours(step) and _job_of(step) in jobs)
+        self._kill(node)
+        log = self.folder / "log" / f"slurmd-{node}.log"
+        _end_all(lambda process: _has_open(process, log))
 
-    def stop(self) -> None:
-        """End all jobs and daemons, nodes first."""
-        for name in reversed(list(self._daemons)):
-            self._end(name, signal.SIGTERM)
-        _kill_steps(self._is_ours)
-
-    def _end(self, name: str, how: signal.Signals) -> None:
+    def _kill(self, name: str) -> None:
         """End a daemon, and wait until it is gone."""
         daemon = self._daemons.pop(name)
-        daemon.send_signal(how)
-        try:
-            daemon.wait(15)
-        except subprocess.TimeoutExpired:
-            daemon.kill()
-            daemon.wait()
+        daemon.kill()
+        daemon.wait()
 
-    def _is_ours(self, step: psutil.Process) -> bool:
-        """Whether a slurmstepd is of this cluster: what it started has this one's `srun` first.
-
-        Its own environment cannot be read: it writes its title over it.
-        """
-        path = str(self.folder / "bin")
-        return any(path in child.environ().get("PATH", "") for child in step.children())
+    def wait_until_saved(self) -> None:
+        """Wait until the controller has written down what it knows of jobs, which it does later."""
+        now, file = time.time(), self.folder / "state" / "job_state"
+        # A change that it has to write, should there be no other.
+        self.command("sbatch", "--hold", "--output=/dev/null", "--wrap=true")
+        self._wait(lambda: file.stat().st_mtime > now, 20, "slurmctld saved nothing")
 
     def _answers(self) -> bool:
         """Whether the controller is there; asks its log and port before the patient clients."""
@@ -323,32 +291,63 @@ def _free_ports(number: int) -> list[int]:
         return [one.getsockname()[1] for one in sockets]
 
 
-def _job_of(process: psutil.Process) -> str:
-    """Number of the job that a slurmstepd is for; empty for another process."""
-    title = " ".join(process.cmdline())
-    if not title.startswith("slurmstepd: ["):
-        return ""
-    return title.removeprefix("slurmstepd: [").split(".")[0].rstrip("]")
+@contextlib.contextmanager
+def _temporary() -> Iterator[Path]:
+    """Make a folder; at this process's end, however that comes, its users end and it goes."""
+    # Not in pytest's folders: sockets have short names only. Nodes and munge look into it.
+    folder = Path(tempfile.mkdtemp(prefix="slurm-"))
+    folder.chmod(0o755)
+    keeper = subprocess.Popen(
+        [sys.executable, __file__, str(folder)], stdin=subprocess.PIPE, start_new_session=True
+    )
+    assert keeper.stdin is not None
+    try:
+        yield folder
+    finally:
+        keeper.stdin.close()
+        keeper.wait()
 
 
-def _kill_steps(wanted: Callable[[psutil.Process], bool]) -> None:
-    """End the slurmstepd for which `wanted` holds, with all that they started."""
-    family: list[psutil.Process] = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):  # those that end meanwhile
-            if _job_of(process) and wanted(process):
-                family += [*process.children(recursive=True), process]
-    for member in family:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            member.kill()
-    deadline = time.monotonic() + 10
-    while any(_alive(member) for member in family) and time.monotonic() < deadline:
+def keep(folder: Path) -> None:
+    """Wait until standard input ends, then end all that uses a folder, and remove it."""
+    sys.stdin.read()
+    _end_all(lambda process: _has_open(process, folder) or _names(process, folder))
+    shutil.rmtree(folder)
+
+
+def _names(process: psutil.Process, folder: Path) -> bool:
+    """Whether the folder is in a process's environment, which daemons and jobs have from here."""
+    return any(str(folder) in value for value in process.environ().values())
+
+
+def _has_open(process: psutil.Process, place: Path) -> bool:
+    """Whether a process has a file open that is a given one or in a given folder.
+
+    A slurmstepd has its node's log open; its environment is lost under its title.
+    """
+    return any(Path(file.path).is_relative_to(place) for file in process.open_files())
+
+
+def _end_all(wanted: Callable[[psutil.Process], bool]) -> None:
+    """End processes and all that they started, until there are none."""
+    deadline = time.monotonic() + 30
+    while family := _family(wanted):
+        for member in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                member.kill()
+        if time.monotonic() > deadline:
+            raise ClusterError(f"cannot be ended: {family}")
         time.sleep(0.05)
 
 
-def _alive(process: psutil.Process) -> bool:
-    """Whether a process is there; one that waits to be reaped by init is not."""
-    try:
-        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
+def _family(wanted: Callable[[psutil.Process], bool]) -> list[psutil.Process]:
+    family = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):  # those that end meanwhile
+            if process.status() != psutil.STATUS_ZOMBIE and wanted(process):
+                family += [process, *process.children(recursive=True)]
+    return family
+
+
+if __name__ == "__main__":
+    keep(Path(sys.argv[1]))

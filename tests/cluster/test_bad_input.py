@@ -1,8 +1,5 @@
 """What cannot work on a cluster is said before anything is submitted."""
 
-import tempfile
-from pathlib import Path
-
 import pytest
 from runs import ClusterRun, checkpoint, without
 from slurm import Cluster
@@ -85,11 +82,9 @@ def test_no_sbatch(run, tmp_path):
 def test_results_that_nodes_do_not_see(slurm, prepared, tmp_path):
     tree = prepared.copy_to(tmp_path / "tree")
     (tmp_path / "elsewhere").mkdir()
-    with tempfile.TemporaryDirectory(prefix="slurm-") as folder:
-        Path(folder).chmod(0o755)
-        with Cluster.started(Path(folder) / "c", hidden=tmp_path / "elsewhere") as cluster:
-            run = ClusterRun(tree, cluster)
-            target = checkpoint("linear").replace("results", str(tmp_path / "elsewhere"))
-            code, output = run.run(target, "--config", f"results={tmp_path}/elsewhere")
+    with Cluster.started(hidden=tmp_path / "elsewhere") as cluster:
+        run = ClusterRun(tree, cluster)
+        target = checkpoint("linear").replace("results", str(tmp_path / "elsewhere"))
+        code, output = run.run(target, "--config", f"results={tmp_path}/elsewhere")
     assert code == 1
     assert f"nodes of partition 'cpu' do not see {tmp_path}/elsewhere" in output

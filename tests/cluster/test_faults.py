@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from runs import checkpoint, without
+from runs import ClusterRun, checkpoint, without
+from slurm import Cluster
 
 
 def test_the_same_bytes_as_without_a_cluster(on_cluster, prepared, tmp_path):
@@ -46,17 +47,38 @@ def test_a_node_killed_with_its_jobs(on_cluster):
 
 
 def test_the_controller_gone_and_back(on_cluster):
-    """Longer than the executor's patience with one question (10 s); the job ends meanwhile."""
+    """Longer than the executor's patience with one question (10 s)."""
     run = on_cluster("hold")
     process = run.start(checkpoint("hold"))
     run.wait(lambda: run.starts == ["hold"], "the training")
+    run.cluster.wait_until_saved()
     run.cluster.kill_controller()
-    (run.folder / "go").touch()
-    time.sleep(25)
+    time.sleep(15)
     run.cluster.start_controller()
+    (run.folder / "go").touch()
     output = run.finish(process)
     assert process.returncode == 0, output
     assert run.starts == ["hold"]
+
+
+def test_a_controller_that_lost_its_memory(slurm, prepared, tmp_path):
+    """One of its jobs ends while it is away, the other does not: only that one is done again."""
+    with Cluster.started() as cluster:
+        run = ClusterRun(prepared.copy_to(tmp_path / "tree"), cluster)
+        run.add_models("hold.a", "hold.b")
+        process = run.start(checkpoint("hold.a"), checkpoint("hold.b"))
+        run.wait(lambda: sorted(run.starts) == ["hold.a", "hold.b"], "the trainings")
+        cluster.kill_controller()
+        (run.folder / "go.hold.a").touch()
+        end = run.folder / "results" / "benchmarks" / "train_model" / "hold.a.tsv"
+        run.wait(end.exists, "the end of one")
+        cluster.start_controller(fresh=True)
+        run.wait(lambda: len(run.starts) == 3, "the other's second start")
+        (run.folder / "go").touch()
+        output = run.finish(process)
+    assert process.returncode == 0, output
+    assert sorted(run.starts) == ["hold.a", "hold.b", "hold.b"]
+    assert "SLURM no longer knows job" in output
 
 
 def test_snakemake_killed_and_restarted(on_cluster):

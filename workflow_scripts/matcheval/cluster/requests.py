@@ -189,15 +189,15 @@ def check_with_scheduler(requests: Iterable[Request]) -> None:
     problems.raise_any()
 
 
-def check_status_command(command: str | None, first_check_seconds: int) -> None:
+def check_status_command(command: str | None, seconds_between: int) -> None:
     """Check that the way in which jobs are watched works on this cluster.
 
     Parameters
     ----------
     command : str or None
         `sacct` or `squeue`, as the executor is told.
-    first_check_seconds : int
-        Between a job's submission and its first check.
+    seconds_between : int
+        Between two looks at the jobs.
 
     Raises
     ------
@@ -211,11 +211,11 @@ def check_status_command(command: str | None, first_check_seconds: int) -> None:
             "jobs are to be watched with sacct, and the cluster keeps no accounts",
             remedy="Give '--slurm-status-command squeue'",
         )
-    # The executor looks again after at most 180 s.
-    needed, kept = max(3 * first_check_seconds, 200), asking.min_job_age()
+    # With less than 120 s the executor uses sacct, whatever it is told.
+    needed, kept = max(3 * seconds_between, 120), asking.min_job_age()
     if kept < needed:
         raise InputError(
             f"the cluster forgets finished jobs after {kept} s (MinJobAge) and keeps no accounts: "
-            f"a job's end could be missed, since they are looked for every {needed} s",
+            f"a job's end could be missed, which takes {needed} s to be seen for sure",
             remedy="Ask its administrators for a larger MinJobAge",
         )

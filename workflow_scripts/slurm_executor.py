@@ -1,0 +1,77 @@
+"""Snakemake's executor for SLURM (2.8.0), which here waits neither longer than it must nor for ever.
+
+Amended are: the time between two looks at the jobs; jobs that SLURM no longer knows; a controller that
+does not answer; and the account, where there are none. The tests on a real SLURM are in tests/cluster.
+"""
+
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import snakemake_executor_plugin_slurm as plugin
+
+from matcheval.cluster.asking import has_accounting
+
+_ask = plugin.query_job_status
+
+
+class SlurmExecutor(plugin.Executor):
+    """The executor, amended."""
+
+    @property
+    def next_seconds_between_status_checks(self) -> float:
+        """Snakemake's own setting. The executor's time grows to 3 minutes while nothing ends."""
+        return self.workflow.remote_execution_settings.seconds_between_status_checks
+
+    @next_seconds_between_status_checks.setter
+    def next_seconds_between_status_checks(self, value: float) -> None:
+        pass
+
+    def get_account_arg(self, job: Any) -> Iterator[str]:
+        """Guess no account where there are none: the guess needs sacct, and fails without it."""
+        if job.resources.get("slurm_account") or has_accounting():
+            yield from super().get_account_arg(job)
+        else:
+            yield ""
+
+    def report_job_submission(self, job_info: Any, register_job: bool = True) -> None:
+        """Note when a job was submitted."""
+        job_info.aux["submitted"] = time.time()
+        super().report_job_submission(job_info, register_job=register_job)
+
+    async def check_active_jobs(self, active_jobs: Sequence[Any]) -> AsyncIterator[Any]:
+        """Look at the jobs; those that still run are yielded.
+
+        The executor drops all jobs when SLURM does not answer: here they are looked at again. And it
+        waits for ever for jobs that SLURM does not know, as after a power cut of its controller, or
+        when nobody looked for `MinJobAge`: these have ended, and what they made says how.
+        """
+        known: dict[str, str] | None = None
+        by_squeue = False
+
+        async def ask(command: str, logger: Any) -> tuple[dict[str, str] | None, float | None]:
+            nonlocal known, by_squeue
+            known, seconds = await _ask(command, logger)
+            by_squeue = command.startswith("squeue")
+            return known, seconds
+
+        plugin.query_job_status = ask
+        async for job_info in super().check_active_jobs(active_jobs):
+            # The accounting of `sacct` learns of new jobs late; the queue has all there are.
+            if not by_squeue or known is None or job_info.external_jobid in known:
+                yield job_info
+            elif has_made_all(job_info):
+                self.report_job_success(job_info)
+            else:
+                message = f"SLURM no longer knows job {job_info.external_jobid}, whose output is not there. "
+                self.report_job_error(job_info, msg=message)
+        if known is None:
+            for job_info in active_jobs:
+                yield job_info
+
+
+def has_made_all(job_info: Any) -> bool:
+    """Whether all that a job makes is there, and was not there before it was submitted."""
+    files = [Path(file) for file in job_info.job.products(include_logfiles=False)]
+    return all(file.exists() and file.stat().st_mtime >= job_info.aux["submitted"] for file in files)
