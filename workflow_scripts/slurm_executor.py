@@ -74,4 +74,6 @@ class SlurmExecutor(plugin.Executor):
 def has_made_all(job_info: Any) -> bool:
     """Whether all that a job makes is there, and was not there before it was submitted."""
     files = [Path(file) for file in job_info.job.products(include_logfiles=False)]
-    return all(file.exists() and file.stat().st_mtime >= job_info.aux["submitted"] for file in files)
+    return all(
+        file.exists() and file.stat().st_mtime >= job_info.aux["submitted"] for file in files
+    )

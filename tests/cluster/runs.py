@@ -12,8 +12,8 @@ from engine import SMALL_CATALOGUE, Workflow
 from slurm import Cluster
 
 # Put at the head of train_model.py: what a model does before it is trained, by its name. A model
-# `hold...` waits until there is a file `go`, or one for it; the others misbehave at their first start,
-# or always.
+# `hold...` waits until there is a file `go`, or one for it; the others misbehave at their first
+# start, or always.
 DISTURBANCE = """
 import os, pathlib, sys, time
 _name = sys.argv[sys.argv.index("--name") + 1]

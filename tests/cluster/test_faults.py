@@ -6,24 +6,10 @@ The table in docs/cluster.md names these tests.
 import os
 import signal
 import time
-from pathlib import Path
 
 import pytest
 from runs import ClusterRun, checkpoint, without
 from slurm import Cluster
-
-
-def test_the_same_bytes_as_without_a_cluster(on_cluster, prepared, tmp_path):
-    run = on_cluster()
-    code, output = run.run()
-    assert code == 0, output
-    # Few submissions: three trainings, and groups of predictions, matchings and tables.
-    assert output.count("has been submitted with SLURM jobid") == 6
-    local = prepared.copy_to(tmp_path / "local")
-    local.run()
-    here, there = local.artifacts(), run.workflow.artifacts()
-    assert set(here) == set(there)
-    assert [name for name in here if here[name] != there[name]] == []
 
 
 def test_a_node_killed_with_its_jobs(on_cluster):
@@ -116,8 +102,21 @@ def test_without_sacct(on_cluster, tmp_path):
     assert run.starts == ["fine"]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def misbehaving(cluster, prepared, tmp_path_factory):
+    """A run of four trainings: too much memory, too much time, an error, and none of these.
+
+    A time limit is at least a minute and a half, so it runs beside the other tests.
+    """
+    run = ClusterRun(prepared.copy_to(tmp_path_factory.mktemp("misbehaving") / "tree"), cluster)
+    models = ("greedy", "slow", "broken", "fine")
+    run.add_models(*models)
+    limits = ("--set-resources", "train_model:runtime=2**(attempt-1)")
+    return run, run.start(*map(checkpoint, models), *limits)
+
+
 @pytest.fixture(scope="module")
-def misbehaved(slurm, misbehaving):
+def misbehaved(misbehaving):
     """That run, ended."""
     run, process = misbehaving
     run.finish(process)
@@ -126,7 +125,7 @@ def misbehaved(slurm, misbehaving):
 
 
 class TestMisbehavingJobs:
-    """One run with all of them, begun before the other tests; see `conftest.misbehaving`."""
+    """One run with all of them, begun before the other tests; see `misbehaving`."""
 
     def test_too_much_memory(self, misbehaved):
         first, second = misbehaved.jobs_of("greedy")
@@ -158,9 +157,3 @@ def megabytes(text: str) -> float:
     """Read a memory of squeue's."""
     units = {"M": 1, "G": 1024, "T": 1024**2}
     return float(text[:-1]) * units[text[-1]]
-
-
-def test_the_cluster_is_private(cluster):
-    """Its configuration is its own, not the machine's."""
-    configuration = cluster.command("scontrol", "show", "config")
-    assert str(Path(cluster.folder) / "slurm.conf") in configuration
