@@ -1,7 +1,7 @@
-"""Snakemake's executor for SLURM (2.8.0), which here waits neither longer than it must nor for ever.
+"""Snakemake's executor for SLURM (2.8.0), amended where it waits too long, or for ever.
 
-Amended are: the time between two looks at the jobs; jobs that SLURM no longer knows; a controller that
-does not answer; and the account, where there are none. The tests on a real SLURM are in tests/cluster.
+That is: the time between two looks at the jobs; jobs that SLURM no longer knows; a controller that
+does not answer; and the account, on a cluster without. Tested on a real SLURM in tests/cluster.
 """
 
 import time
@@ -21,7 +21,7 @@ class SlurmExecutor(plugin.Executor):
 
     @property
     def next_seconds_between_status_checks(self) -> float:
-        """Snakemake's own setting. The executor's time grows to 3 minutes while nothing ends."""
+        """Snakemake's own setting; the executor's own time grows to 3 minutes between two ends."""
         return self.workflow.remote_execution_settings.seconds_between_status_checks
 
     @next_seconds_between_status_checks.setter
@@ -43,9 +43,9 @@ class SlurmExecutor(plugin.Executor):
     async def check_active_jobs(self, active_jobs: Sequence[Any]) -> AsyncIterator[Any]:
         """Look at the jobs; those that still run are yielded.
 
-        The executor drops all jobs when SLURM does not answer: here they are looked at again. And it
-        waits for ever for jobs that SLURM does not know, as after a power cut of its controller, or
-        when nobody looked for `MinJobAge`: these have ended, and what they made says how.
+        The executor drops all jobs when SLURM does not answer: here they are looked at again. And
+        it waits for ever for jobs that SLURM does not know, as after a power cut of its controller,
+        or when nobody looked for `MinJobAge`: these have ended, and what they made says how.
         """
         known: dict[str, str] | None = None
         by_squeue = False
@@ -58,14 +58,15 @@ class SlurmExecutor(plugin.Executor):
 
         plugin.query_job_status = ask
         async for job_info in super().check_active_jobs(active_jobs):
+            number = job_info.external_jobid
             # The accounting of `sacct` learns of new jobs late; the queue has all there are.
-            if not by_squeue or known is None or job_info.external_jobid in known:
+            if not by_squeue or known is None or number in known:
                 yield job_info
             elif has_made_all(job_info):
                 self.report_job_success(job_info)
             else:
-                message = f"SLURM no longer knows job {job_info.external_jobid}, whose output is not there. "
-                self.report_job_error(job_info, msg=message)
+                lost = f"SLURM no longer knows job {number}, and what it makes is not there. "
+                self.report_job_error(job_info, msg=lost)
         if known is None:
             for job_info in active_jobs:
                 yield job_info
@@ -73,7 +74,6 @@ class SlurmExecutor(plugin.Executor):
 
 def has_made_all(job_info: Any) -> bool:
     """Whether all that a job makes is there, and was not there before it was submitted."""
+    since = job_info.aux["submitted"]
     files = [Path(file) for file in job_info.job.products(include_logfiles=False)]
-    return all(
-        file.exists() and file.stat().st_mtime >= job_info.aux["submitted"] for file in files
-    )
+    return all(file.exists() and file.stat().st_mtime >= since for file in files)
