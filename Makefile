@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint envs/lock.txt
 SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 
-.PHONY: help demo test cluster-test lint format docs clean
+.PHONY: help demo slurm test cluster-test lint format docs clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -26,9 +26,17 @@ demo: $(VENV)/.workflow
 test: $(VENV)/.test
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4
 
+## make slurm     install what runs studies on a SLURM cluster (docs/cluster.md)
+slurm: $(VENV)/.slurm
+	@echo "Next: name your partitions in profiles/slurm/config.yaml; docs/cluster.md goes on from there."
+
 ## make cluster-test  the tests on a real SLURM, which they bring up here and end (root, Debian)
-cluster-test: $(VENV)/.cluster
-	$(BIN)/python -m pytest tests/cluster --durations 10
+cluster-test: $(VENV)/.test
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get && ! command -v slurmctld; then \
+		export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \
+		apt-get update && apt-get install -y --no-install-recommends slurm-wlm munge; \
+	fi > $(VENV)/apt.log 2>&1 || tail -n 3 $(VENV)/apt.log
+	$(BIN)/python -m pytest tests/cluster --numprocesses 2 --dist loadfile
 
 ## make lint      check style, types and the workflow
 lint: $(VENV)/.lint
@@ -70,11 +78,11 @@ $(VENV)/.workflow: pyproject.toml envs/lock.txt | $(VENV)/bin/python
 	$(PIP_INSTALL) --editable '.[workflow]'
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.workflow
-	$(PIP_INSTALL) --editable '.[workflow,test,slurm]'
+$(VENV)/.slurm: $(VENV)/.workflow
+	$(PIP_INSTALL) --editable '.[workflow,slurm]'
 	@touch $@
 
-$(VENV)/.cluster: $(VENV)/.test
+$(VENV)/.test: $(VENV)/.workflow
 	$(PIP_INSTALL) --editable '.[workflow,test,slurm]'
 	@touch $@
 

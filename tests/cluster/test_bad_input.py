@@ -23,6 +23,10 @@ CASES = {
         "train_model asks for 64000 MB of memory (at most 12000) in partition 'cpu': it would "
         "wait for ever",
     ),
+    "processors": (
+        ["--set-resources", "train_model:cpus_per_task=16"],
+        "train_model asks for 16 processors (at most 4) in partition 'cpu': it would wait for ever",
+    ),
     "gpus": (
         ["--set-resources", "train_model:gpu=3", "train_model:slurm_partition=gpu"],
         "train_model asks for 3 GPUs (at most 2) in partition 'gpu': it would wait for ever",
@@ -34,6 +38,10 @@ CASES = {
     "rule": (
         ["--set-resources", "train_modle:mem_mb=1000"],
         "'set-resources': unknown rule 'train_modle'. Did you mean 'train_model'?",
+    ),
+    "group": (
+        ["--group-components", "inferense=5"],
+        "'group-components': unknown group 'inferense'. Did you mean 'inference'?",
     ),
     "resource": (
         ["--default-resources", "slurm_partiton=cpu"],

@@ -162,7 +162,7 @@ def test_how_jobs_are_watched(commands):
     requests.check_status_command("squeue", 15)
     with pytest.raises(InputError, match="--slurm-status-command squeue"):
         requests.check_status_command("sacct", 15)
-    with pytest.raises(InputError, match=r"after 300 s.*every 303 s"):
+    with pytest.raises(InputError, match=r"after 300 s.*shorter than 303 s"):
         requests.check_status_command("squeue", 101)
     cluster("none", 60)
     with pytest.raises(InputError, match="forgets finished jobs after 60 s"):

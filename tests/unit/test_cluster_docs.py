@@ -2,8 +2,12 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import yaml
+
+from matcheval.needs import Needs
+from matcheval.study_loading import load_study
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
@@ -26,6 +30,27 @@ def test_every_rule_has_its_row():
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.M)) == rules()
 
 
+def test_what_the_digits_ask_for(tmp_path):
+    """The column of the digits, of the study with their sampled sets and searches."""
+    config = yaml.safe_load((ROOT / "studies" / "digits-sampling.yaml").read_text())
+    study = load_study(
+        {**config, "results": str(tmp_path)},
+        defaults_file=ROOT / "config.yaml",
+        schema_file=ROOT / "rules" / "schemas" / "config.schema.json",
+    )
+    needs = Needs(study, lambda device: 0)
+    job = SimpleNamespace(
+        dataset="digits-train", model="resnet-16-mixup", pair="top-images", batch=next(iter(study.batches)),
+        pool="new-writers", reference="digits-train",
+    )  # fmt: skip
+    sampled = SimpleNamespace(dataset="top-images")
+    rows = re.findall(r"^\| `(\w+)` \|.*?\| ([^|]*, \d+ min)", PAGE, re.M)
+    assert len(rows) == len(rules()) - 1  # no pixels of the digits are kept
+    for name, cells in rows:
+        need = needs.of(name, sampled if name == "sample_dataset" else job)
+        assert f"{need.mem_mb:,} MB, {need.runtime} min" in cells, name
+
+
 def test_every_rule_asks_in_the_one_place():
     for file, text in SOURCES.items():
         for name, body in re.findall(r"^rule (\w+):\n((?:    .*\n|\n)+)", text, re.M):
@@ -42,6 +67,6 @@ def test_every_group_is_of_rules():
 def test_every_fault_of_the_table_has_its_test():
     code = (ROOT / "tests" / "cluster" / "test_faults.py").read_text(encoding="utf-8")
     named = re.findall(r"\| `(test_\w+)` \|", PAGE)
-    assert len(named) == 7
+    assert len(named) == 8
     for name in named:
         assert f"def {name}(" in code

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,8 @@ from matcheval.errors import InputError
 from matcheval.models.building import build_model
 from matcheval.resources import Need
 from matcheval.workloads import CIFAR, DIGITS, IMAGENET, ImageSet, ModelSize
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -112,6 +115,7 @@ def test_every_request_can_be_made(size, data, gpus):
         resources.of_inference(size, data, batch_size=8, gpus=gpus),
         resources.of_preparing(data), resources.of_pixels(data),
         resources.of_matching(64, 10, data.images), resources.of_reading(300, data.images),
+        resources.of_searching([data, data], None), resources.of_searching([data], 32),
     ):  # fmt: skip
         assert need.mem_mb >= 800
         assert need.runtime >= 10
@@ -149,9 +153,18 @@ def test_training_of_the_paper_fits_what_is_known_of_it():
     assert 2 * 24 * 60 <= need.runtime <= 45 * 24 * 60
 
 
+def test_a_search_fits_what_was_measured():
+    """10,000 CIFAR images in 50,000: benchmarks/results/neighbours.csv, of two cores."""
+    row = pd.read_csv(ROOT / "benchmarks" / "results" / "neighbours.csv").iloc[0]
+    sets = [ImageSet(int(row.queries), 32), ImageSet(int(row.references), 32)]
+    need = resources.of_searching(sets, None)
+    assert 1024 * row.peak_gib + 300 <= need.mem_mb <= 3000
+    assert 2 * row.search_seconds + row.ssim_seconds <= 60 * need.runtime <= 4 * 3600
+
+
 def test_measured_memory_of_the_digits_is_within_the_request():
     """The most that trainings and predictions took: docs/cluster.md has the measurement."""
-    page = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text()
+    page = (ROOT / "docs" / "cluster.md").read_text()
     measured = re.search(r"at most (\d+) MB in training and (\d+) MB in inference", page)
     assert measured is not None
     model = workloads.size_of_architecture("resnet", 16, 2, DIGITS)

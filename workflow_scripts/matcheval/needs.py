@@ -34,9 +34,12 @@ class Needs:
             "download_weights": lambda w: resources.of_downloading(),
             "prepare_dataset": lambda w: resources.of_preparing(self._set(w.dataset)),
             "derive_dataset": lambda w: resources.of_preparing(self._set(w.dataset)),
-            "find_neighbours": lambda w: resources.SEARCH,
-            "count_selections": lambda w: resources.SEARCH,
-            "sample_dataset": lambda w: resources.SEARCH,
+            "find_neighbours": lambda w: resources.of_searching(
+                [self._set(w.dataset), self._set(w.reference)], study.followups.compare_size
+            ),
+            "simulate_answers": self._of_pool,
+            "count_selections": self._of_pool,
+            "sample_dataset": self._of_sampling,
             "transform_images": self._of_pixels,
             "train_model": self._of_training,
             "predict_dataset": self._of_inference,
@@ -54,8 +57,11 @@ class Needs:
     def _set(self, name: str) -> ImageSet:
         """How large a dataset is: by its description where it is prepared, else by its kind."""
         folder = f"{self._study.results}/datasets/{name}"
-        while name in self._study.derivations:
-            name = self._study.derivations[name].of[0]
+        while name in self._study.derivations or name in self._study.sampled:
+            if name in self._study.derivations:
+                name = self._study.derivations[name].of[0]
+            else:
+                name = self._study.pool_of(name).candidates
         return workloads.size_of_dataset(self._study.datasets[name].kind, folder)
 
     def _model(self, name: str, data: ImageSet) -> ModelSize:
@@ -105,6 +111,15 @@ class Needs:
     def _of_pixels(self, wildcards: Any) -> Need:
         job = self._study.pixel_jobs[f"{self._study.results}/pixels/{wildcards.ticket}.json"]
         return resources.of_pixels(self._set(job.dataset), cached=job.cached)
+
+    def _of_pool(self, wildcards: Any) -> Need:
+        return resources.of_preparing(self._set(self._study.pools[wildcards.pool].candidates))
+
+    def _of_sampling(self, wildcards: Any) -> Need:
+        pool = self._study.pool_of(wildcards.dataset)
+        sets = [self._set(name) for name in (pool.candidates, pool.original, *pool.against)]
+        size = self._study.datasets[wildcards.dataset].options.get("compare_size")
+        return resources.of_searching(sets, size)
 
     def _of_matching(self, wildcards: Any, n_models: int) -> Need:
         pair = self._study.pairs[wildcards.pair]

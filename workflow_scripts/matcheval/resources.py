@@ -8,6 +8,7 @@ where it is not (memory); what was too little is asked for again, doubled at eve
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from matcheval.workloads import ImageSet, ModelSize
@@ -156,6 +157,26 @@ def of_pixels(data: ImageSet, *, cached: bool = True) -> Need:
     return Need(_megabytes(BASE_MB, MANY_CORES * 300e6), _minutes(seconds), MANY_CORES)
 
 
+def of_searching(sets: Sequence[ImageSet], compare_size: int | None) -> Need:
+    """Need of a search of near-duplicates of the first of some sets in the others, on one core.
+
+    All pairs are compared, pixel by pixel, with pixels held once as they are and once as numbers.
+
+    Parameters
+    ----------
+    sets : sequence of ImageSet
+        At least one; the first is also searched in itself.
+    compare_size : int or None
+        Side that encoded images are brought to.
+    """
+    side = compare_size or max(data.side for data in sets)
+    values = side**2 * max(data.channels for data in sets)
+    images = sum(data.images for data in sets)
+    decoded = sum(data.images for data in sets if data.encoded)
+    seconds = 2.0 * sets[0].images * images * values / CORE_FLOPS + decoded / DECODED_PER_SECOND
+    return Need(_megabytes(BASE_MB, 2 * images * values), _minutes(seconds))
+
+
 def of_matching(n_models: int, n_seeds: int, images: int) -> Need:
     """Need of matching some models' predictions on two sets of at most so many images.
 
@@ -176,8 +197,6 @@ def of_downloading(megabytes: float = 1000) -> Need:
     return Need(BASE_MB, _minutes(megabytes / 2))
 
 
-# Searches of near-duplicates, and what is sampled by them.
-SEARCH = Need(mem_mb=4000, runtime=60)
 # Tables and figures of a study: seconds each, whatever its size.
 SMALL = Need(mem_mb=1000, runtime=STEP_MINUTES)
 

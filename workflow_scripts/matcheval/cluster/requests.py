@@ -216,6 +216,7 @@ def check_status_command(command: str | None, seconds_between: int) -> None:
     if kept < needed:
         raise InputError(
             f"the cluster forgets finished jobs after {kept} s (MinJobAge) and keeps no accounts: "
-            f"a job's end could be missed, which takes {needed} s to be seen for sure",
-            remedy="Ask its administrators for a larger MinJobAge",
+            f"shorter than {needed} s, so that a job's end could be missed",
+            remedy="Ask its administrators for a larger MinJobAge"
+            + (", or look more often: --seconds-between-status-checks" if kept >= 120 else ""),
         )
