@@ -7,18 +7,27 @@ from matcheval.cluster.names import check_groups, check_names, check_resources
 from matcheval.study_checks import check_own_images
 
 
+def rule_names():
+    """Names of all rules."""
+    return [one.name for one in workflow.rules]
+
+
 def check_profile():
-    """Names of rules, groups and resources in the profile and on the command line."""
-    settings, groups = workflow.resource_settings, workflow.group_settings
-    names = [one.name for one in workflow.rules]
+    """Names of rules and resources in the profile and on the command line."""
+    settings, names = workflow.resource_settings, rule_names()
     check_names(settings.overwrite_resources, names, "rule", "set-resources")
     check_names(settings.overwrite_threads, names, "rule", "set-threads")
-    check_names(groups.overwrite_groups, names, "rule", "groups")
-    used = groups.overwrite_groups.values()
-    check_groups(groups.group_components, used, "group-components")
     check_resources(settings.default_resources or {}, "default-resources")
     for given in settings.overwrite_resources.values():
         check_resources(given, "set-resources")
+
+
+def check_profile_groups():
+    """Names of rules and groups in the profile and on the command line; known once jobs start."""
+    groups = workflow.group_settings
+    check_names(groups.overwrite_groups, rule_names(), "rule", "groups")
+    used = groups.overwrite_groups.values()
+    check_groups(groups.group_components, used, "group-components")
 
 
 def request_of(job):
@@ -96,6 +105,7 @@ if workflow.exec_mode == ExecMode.DEFAULT:
 
 
 onstart:
+    checked(check_profile_groups)
     checked(lambda: check_own_images(STUDY))
     if workflow.executor_plugin.name == "slurm":
         checked(check_cluster)

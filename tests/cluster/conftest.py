@@ -31,12 +31,25 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
     return workflow
 
 
-@pytest.fixture
-def on_cluster(cluster: Cluster, prepared: Workflow, tmp_path: Path) -> Callable[..., ClusterRun]:
-    """Make a tree, with additional models that are disturbed."""
+MakeRun = Callable[..., ClusterRun]
 
+
+@pytest.fixture
+def on_cluster(cluster: Cluster, prepared: Workflow, tmp_path: Path) -> MakeRun:
+    """Make a tree, with additional models that are disturbed."""
+    return _maker(cluster, prepared, tmp_path)
+
+
+@pytest.fixture
+def own_cluster(slurm: None, prepared: Workflow, tmp_path: Path) -> Iterator[MakeRun]:
+    """Do the same on a cluster that the test may break: other tests' jobs are not on it."""
+    with Cluster.started() as cluster:
+        yield _maker(cluster, prepared, tmp_path)
+
+
+def _maker(cluster: Cluster, prepared: Workflow, folder: Path) -> MakeRun:
     def make(*models: str) -> ClusterRun:
-        run = ClusterRun(prepared.copy_to(tmp_path / "tree"), cluster)
+        run = ClusterRun(prepared.copy_to(folder / "tree"), cluster)
         if models:
             run.add_models(*models)
         return run

@@ -62,7 +62,7 @@ GresTypes=gpu
 MinJobAge=3600
 EnforcePartLimits=ALL
 # A dead node is noticed in seconds, not minutes; a killed job gets a second to end.
-SlurmdTimeout=10
+SlurmdTimeout=5
 KillWait=2
 UnkillableStepTimeout=10
 ReturnToService=2

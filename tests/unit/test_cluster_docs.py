@@ -40,7 +40,8 @@ def test_what_the_digits_ask_for(tmp_path):
     )
     needs = Needs(study, lambda device: 0)
     job = SimpleNamespace(
-        dataset="digits-train", model="resnet-16-mixup", pair="top-images", batch=next(iter(study.batches)),
+        dataset="digits-train", model="resnet-16-mixup", pair="top-images",
+        batch=next(iter(study.batches)),
         pool="new-writers", reference="digits-train",
     )  # fmt: skip
     sampled = SimpleNamespace(dataset="top-images")
