@@ -71,3 +71,15 @@ def test_every_fault_of_the_table_has_its_test():
     assert len(named) == 8
     for name in named:
         assert f"def {name}(" in code
+
+
+def test_every_refusal_has_its_test():
+    files = [ROOT / "tests" / "unit" / "test_cluster_checks.py", *ROOT.glob("tests/cluster/test_*")]
+    code = "".join(file.read_text(encoding="utf-8") for file in files)
+    table = PAGE.split("### What is refused at once")[1].split("## Kubernetes")[0]
+    for row in re.findall(r"^\| (?!what|---).*\|$", table, re.M):
+        named = re.findall(r"`(test_\w+)?(?:\[(\w+)\])?`", row.split(" | ")[2])
+        assert named, row
+        for test, case in named:
+            assert not test or f"def {test}(" in code, row
+            assert not case or f'    "{case}": (' in code, row
