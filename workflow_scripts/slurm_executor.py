@@ -1,7 +1,8 @@
 """Snakemake's executor for SLURM (2.8.0), amended where it waits too long, or for ever.
 
-That is: the time between two looks at the jobs; jobs that SLURM no longer knows; a controller that
-does not answer; and the account, on a cluster without. Tested on a real SLURM in tests/cluster.
+That is: how jobs are started on a node; the time between two looks at them; jobs that SLURM no
+longer knows; a controller that does not answer; and the account, on a cluster without. Tested on a
+real SLURM in tests/cluster.
 """
 
 import time
@@ -18,6 +19,14 @@ _ask = plugin.query_job_status
 
 class SlurmExecutor(plugin.Executor):
     """The executor, amended."""
+
+    def additional_general_args(self) -> str:
+        """Let the Snakemake on the node do its jobs itself.
+
+        The executor has it start one more Snakemake for each job, under `srun`, which jobs on a
+        single node have no use for: they are in the limits and on the GPUs of the submission.
+        """
+        return "--executor local"
 
     @property
     def next_seconds_between_status_checks(self) -> float:
