@@ -24,9 +24,10 @@ class SlurmExecutor(plugin.Executor):
         """Let the Snakemake on the node do its jobs itself.
 
         The executor has it start one more Snakemake for each job, under `srun`, which jobs on a
-        single node have no use for: they are in the limits and on the GPUs of the submission.
+        single node have no use for: they are in the limits and on the GPUs of the submission. Jobs
+        of a group take turns, as what is asked for has it (profiles/slurm).
         """
-        return "--executor local"
+        return "--executor local --resources turn=1"
 
     @property
     def next_seconds_between_status_checks(self) -> float:
