@@ -33,8 +33,6 @@ class Costs:
         Of the main process per submission: sbatch, in two threads (20 ms each on the test cluster).
     start : float
         On the node per submission: the Snakemake that SLURM starts.
-    step : float
-        On the node per job: the Snakemake that this one starts for each job, of a group as well.
     python : float
         On the node per job: Python with torch and CUDA, and a model's weights from a warm cache.
     notice : float
@@ -47,7 +45,6 @@ class Costs:
     plan: float = 0.013
     submit: float = 0.010
     start: float = 2.0
-    step: float = 2.0
     python: float = 6.0
     notice: float = 8.0
     plan_memory: float = 23_000.0
@@ -145,7 +142,7 @@ def simulate(kinds: tuple[Kind, ...], gpus: int, *, grouped: bool, costs: Costs 
             dealt += busy
             main += busy
             begin = max(dealt, heapq.heappop(free))
-            duration = costs.start + inside * (costs.step + costs.python) + work
+            duration = costs.start + inside * costs.python + work
             heapq.heappush(free, begin + duration)
             end = max(end, begin + duration)
             held += duration
