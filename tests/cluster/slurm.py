@@ -6,8 +6,8 @@ Everything it keeps is in one folder: configuration, keys, state, sockets, logs.
     with Cluster.started() as cluster:
         subprocess.run(["sinfo"], env=cluster.environment)
 
-A process of its own, this file run as a script, ends all that uses the folder and removes it as
-soon as the one that started the cluster is done, or gone: interrupted, or killed.
+A process of its own (keeper.py) ends all that uses the folder and removes it as soon as the one
+that started the cluster is done, or gone: interrupted, or killed.
 
 Nodes are processes: `slurmd -N cpu1` and so on, each with a port of its own. Their size is
 declared, not real. GPUs are links to /dev/null: scheduled, counted and handed out like true ones.
@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
+import keeper
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "sinfo", "scontrol", "srun")
 CPU_NODES = ("cpu1", "cpu2")
@@ -219,7 +219,7 @@ class Cluster:
         """End a node with all that runs on it, as a power cut would."""
         self._kill(node)
         log = self.folder / "log" / f"slurmd-{node}.log"
-        _end_all(lambda process: _has_open(process, log))
+        keeper.end_all(lambda process: keeper.has_open(process, log))
 
     def _kill(self, name: str) -> None:
         """End a daemon, and wait until it is gone."""
@@ -232,7 +232,13 @@ class Cluster:
         now, file = time.time(), self.folder / "state" / "job_state"
         # A change that it has to write, should there be no other.
         self.command("sbatch", "--hold", "--output=/dev/null", "--wrap=true")
-        self._wait(lambda: file.stat().st_mtime > now, 20, "slurmctld saved nothing")
+
+        def saved() -> bool:
+            with contextlib.suppress(FileNotFoundError):  # while it is replaced
+                return file.stat().st_mtime > now
+            return False
+
+        self._wait(saved, 20, "slurmctld saved nothing")
 
     def _answers(self) -> bool:
         """Whether the controller is there; asks its log and port before the patient clients."""
@@ -273,57 +279,13 @@ def _temporary() -> Iterator[Path]:
     # Not in pytest's folders: sockets have short names only. Nodes and munge look into it.
     folder = Path(tempfile.mkdtemp(prefix="slurm-"))
     folder.chmod(0o755)
-    keeper = subprocess.Popen(
-        [sys.executable, __file__, str(folder)], stdin=subprocess.PIPE, start_new_session=True
-    )
-    assert keeper.stdin is not None
+    process = subprocess.Popen(
+        [sys.executable, keeper.__file__, str(folder)], stdin=subprocess.PIPE,
+        start_new_session=True,
+    )  # fmt: skip
+    assert process.stdin is not None
     try:
         yield folder
     finally:
-        keeper.stdin.close()
-        keeper.wait()
-
-
-def keep(folder: Path) -> None:
-    """Wait until standard input ends, then end all that uses a folder, and remove it."""
-    sys.stdin.read()
-    _end_all(lambda process: _has_open(process, folder) or _names(process, folder))
-    shutil.rmtree(folder)
-
-
-def _names(process: psutil.Process, folder: Path) -> bool:
-    """Whether the folder is in a process's environment, which daemons and jobs have from here."""
-    return any(str(folder) in value for value in process.environ().values())
-
-
-def _has_open(process: psutil.Process, place: Path) -> bool:
-    """Whether a process has a file open that is a given one or in a given folder.
-
-    A slurmstepd has its node's log open; its environment is lost under its title.
-    """
-    return any(Path(file.path).is_relative_to(place) for file in process.open_files())
-
-
-def _end_all(wanted: Callable[[psutil.Process], bool]) -> None:
-    """End processes and all that they started, until there are none."""
-    deadline = time.monotonic() + 30
-    while family := _family(wanted):
-        for member in family:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                member.kill()
-        if time.monotonic() > deadline:
-            raise ClusterError(f"cannot be ended: {family}")
-        time.sleep(0.05)
-
-
-def _family(wanted: Callable[[psutil.Process], bool]) -> list[psutil.Process]:
-    family = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):  # those that end meanwhile
-            if process.status() != psutil.STATUS_ZOMBIE and wanted(process):
-                family += [process, *process.children(recursive=True)]
-    return family
-
-
-if __name__ == "__main__":
-    keep(Path(sys.argv[1]))
+        process.stdin.close()
+        process.wait()
