@@ -31,6 +31,7 @@ rule nothing:
     resources:
         mem_mb=800,
         runtime=10,
+        turn=1,
     shell:
         "touch {output}"
 """
@@ -53,9 +54,12 @@ def timed(folder: Path, cluster: Cluster, way: str, number: int) -> tuple[float,
     targets = [f"{place}/{i}" for i in range(number)]
     command = [sys.executable, "-m", "snakemake", "-s", "nothing.smk", *targets, *WAYS[way]]
     start, used = time.perf_counter(), processor_seconds()
-    subprocess.run(
-        command, cwd=folder, check=True, capture_output=True, env=dict(cluster.environment)
-    )
+    result = subprocess.run(
+        command, cwd=folder, check=False, capture_output=True, text=True,
+        env=dict(cluster.environment),
+    )  # fmt: skip
+    if result.returncode:
+        raise SystemExit(result.stderr)
     return time.perf_counter() - start, processor_seconds() - used
 
 

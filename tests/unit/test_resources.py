@@ -158,7 +158,7 @@ def test_a_search_fits_what_was_measured():
     row = pd.read_csv(ROOT / "benchmarks" / "results" / "neighbours.csv").iloc[0]
     sets = [ImageSet(int(row.queries), 32), ImageSet(int(row.references), 32)]
     need = resources.of_searching(sets, None)
-    assert 1024 * row.peak_gib + 170 <= need.mem_mb <= 3000
+    assert 1024 * row.peak_gib + 340 <= need.mem_mb <= 3000
     assert 2 * row.search_seconds + row.ssim_seconds <= 60 * need.runtime <= 4 * 3600
 
 
@@ -170,6 +170,6 @@ def test_measured_memory_of_the_digits_is_within_the_request():
     model = workloads.size_of_architecture("resnet", 16, 2, DIGITS)
     training = resources.of_training(model, DIGITS, epochs=15, batch_size=32, gpus=0)
     inference = resources.of_inference(model, DIGITS, batch_size=256, gpus=0)
-    snakemake = 170
-    assert int(measured[1]) + snakemake <= training.mem_mb <= 2500
-    assert int(measured[2]) + snakemake <= inference.mem_mb <= 2500
+    snakemakes = 340  # one, and its fork in a group
+    assert int(measured[1]) + snakemakes <= training.mem_mb <= 2500
+    assert int(measured[2]) + snakemakes <= inference.mem_mb <= 2500

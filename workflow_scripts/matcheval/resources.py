@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 from matcheval.workloads import ImageSet, ModelSize
 
-# Resident memory of a job's processes before any data: the Snakemake that the cluster starts,
-# Python, numpy, and torch where it is used. Measured on the digits study: up to 900 MB with torch,
-# 350 MB without, and 170 MB for Snakemake.
+# Resident memory of a job's processes before any data: the Snakemake that the cluster starts (and
+# a fork of it in a group), Python, numpy, and torch where it is used. Measured on the digits study:
+# up to 900 MB with torch, 350 MB without, and 170 MB for each Snakemake.
 BASE_MB, BASE_TORCH_MB = 800, 1500
 # The CUDA libraries' share of the host's memory.
 BASE_CUDA_MB = 4000
