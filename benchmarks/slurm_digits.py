@@ -15,7 +15,8 @@ from pathlib import Path
 
 from common import ROOT, copy_workflow, write_results
 
-sys.path[:0] = [str(ROOT / "tests" / "cluster"), str(ROOT / "tests" / "workflow")]
+sys.path.insert(0, str(ROOT / "tests" / "cluster"))
+sys.path.insert(0, str(ROOT / "tests" / "workflow"))
 
 from engine import Workflow
 from slurm import Cluster, why_not
