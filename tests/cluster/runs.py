@@ -18,7 +18,7 @@ DISTURBANCE = """
 import os, pathlib, sys, time
 _name = sys.argv[sys.argv.index("--name") + 1]
 with open("starts", "a") as _file:
-    _file.write(f"{_name} {os.environ.get('SLURM_JOB_ID')}\\n")
+    _file.write(f"{_name} {os.environ.get('CUDA_VISIBLE_DEVICES') or '-'}\\n")
 _first = pathlib.Path("starts").read_text().split().count(_name) == 1
 if _name == "greedy" and _first:
     _ballast = b"x" * (2200 << 20)
@@ -96,8 +96,14 @@ class ClusterRun:
     @property
     def starts(self) -> list[str]:
         """Names of the models whose training started, once for each start."""
+        return [name for name, _ in self.starts_on]
+
+    @property
+    def starts_on(self) -> list[tuple[str, str]]:
+        """The same, with the GPUs that the training sees."""
         file = self.folder / "starts"
-        return [line.split()[0] for line in file.read_text().splitlines()] if file.exists() else []
+        lines = file.read_text().splitlines() if file.exists() else []
+        return [(name, gpus) for name, gpus in map(str.split, lines)]
 
     def jobs_of(self, model: str) -> list[dict[str, str]]:
         """What SLURM knows of the trainings of a model, first attempt first."""
