@@ -70,7 +70,11 @@ def complete_config(
     # The default study's chosen models are its own.
     settings["figures"] = settings["figures"] | {"reliability_models": []}
     settings["save_pairs"] = []
-    settings["replication"] = settings["replication"] | {"fit_without": []}
+    settings["replication"] = settings["replication"] | {
+        "fit_without": [],
+        "range_without": [],
+        "published": "",
+    }
     if given.get("training"):
         training = defaults.get("training", {})
         settings["training"] = {k: v for k, v in training.items() if k not in TRAINING_SETS}

@@ -18,6 +18,7 @@ from matcheval.followups.settings import FollowUps
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.inference.planning import InferencePlan, PixelJob
 from matcheval.models.rows import CALLABLE, PUBLISHED
+from matcheval.replication.published_values import read_published, tables_of
 from matcheval.replication.settings import ReplicationSettings
 from matcheval.sampling import SAMPLING_VERSION
 from matcheval.sampling.settings import PoolSettings
@@ -196,6 +197,21 @@ class Study:
     def sampled(self) -> list[str]:
         """Names of the datasets that are sampled from a pool."""
         return [name for name, spec in self.datasets.items() if spec.kind == SAMPLED_KIND]
+
+    @property
+    def published_tables(self) -> list[str]:
+        """Tables of this study that published values are compared with, below its folder."""
+        file = self.replication.published
+        return tables_of(read_published(file, self.name)) if file else []
+
+    @property
+    def annotated(self) -> dict[str, str]:
+        """Provenance of the sampled datasets with selection frequencies, by name."""
+        return {
+            name: f"{self.results}/sampling/{name}/provenance.parquet"
+            for name in self.sampled
+            if name in self.compared and self.pool_of(name).has_answers
+        }
 
     def pool_of(self, dataset: str) -> PoolSettings:
         """The pool that a dataset is sampled from."""

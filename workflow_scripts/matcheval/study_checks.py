@@ -100,10 +100,11 @@ def _check_chosen_models(study: "Study") -> None:
         ("figures.reliability_models", study.reliability_models),
         ("save_pairs", study.save_pairs),
         ("replication.fit_without", study.replication.fit_without),
+        ("replication.range_without", study.replication.range_without),
     ):
         for name in names:
             check_known(name, study.models, field, "model")
-        if names and not study.matched_pairs and field != "replication.fit_without":
+        if names and not study.matched_pairs and not field.startswith("replication."):
             raise InputError(
                 "no pair can be matched: every pair has a set without probabilities",
                 file="configuration",

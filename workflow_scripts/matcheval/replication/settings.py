@@ -32,6 +32,10 @@ class ReplicationSettings:
     extremes : Extremes
     fit_without : tuple of str
         Models in tables and ranks, but in no fit.
+    range_without : tuple of str
+        Models left out of the range that average changes are compared to.
+    published : str
+        CSV file of published values to set the results beside; empty for none.
     """
 
     top: tuple[int, ...]
@@ -41,6 +45,8 @@ class ReplicationSettings:
     seed: int
     extremes: Extremes
     fit_without: tuple[str, ...]
+    range_without: tuple[str, ...] = ()
+    published: str = ""
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> "ReplicationSettings":
@@ -53,6 +59,8 @@ class ReplicationSettings:
             seed=int(given["seed"]),
             extremes=Extremes(given["extremes"]),
             fit_without=tuple(given["fit_without"]),
+            range_without=tuple(given["range_without"]),
+            published=given["published"],
         )
 
     @property
