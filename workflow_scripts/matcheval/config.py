@@ -25,7 +25,8 @@ TRAINING_SETS = ("train", "validation")
 # Which follow-ups the default study makes are its own, too.
 NO_FOLLOWUPS: dict[str, Any] = {
     "searches": [], "near_duplicates": {}, "hard_images": [], "people": {}, "balanced": [],
-    "by_frequency": {}, "difficulty": [],
+    "by_frequency": {}, "groups": {}, "shared_errors": [], "revisions": {}, "difficulty": [],
+    "without": [],
 }  # fmt: skip
 
 

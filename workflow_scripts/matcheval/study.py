@@ -180,12 +180,15 @@ class Study:
             return f"{self.results}/predictions/{dataset}/{model}.parquet"
         return spec.own_file(model)
 
-    def accuracy_files(self, dataset: str) -> list[str]:
-        """All files that the models' accuracies on a dataset are counted from, each once."""
-        spec = self.datasets[dataset]
+    def accuracy_files(self, dataset: str, models: Iterable[str] | None = None) -> list[str]:
+        """All files that models' accuracies on a dataset are counted from, each once.
+
+        Of all models of the study, if none are named.
+        """
+        spec, chosen = self.datasets[dataset], list(self.models if models is None else models)
         if spec.has_images:
-            return [self.predictions_file(dataset, model) for model in self.models]
-        return spec.own_files(self.models)
+            return [self.predictions_file(dataset, model) for model in chosen]
+        return spec.own_files(chosen)
 
     @property
     def compared(self) -> list[str]:
@@ -247,9 +250,16 @@ class Study:
         """Names of a pair's sets, by origin."""
         return {o: getattr(self.pairs[pair], o) for o in ("original", "replication")}
 
+    def followup_file(self, kind: str, dataset: str) -> list[str]:
+        """The file that a follow-up on a dataset reads beside what is right, if any."""
+        file = self.followups.on_datasets[kind][dataset]
+        if kind == "by_frequency" and not file:
+            file = f"{self.results}/sampling/{dataset}/provenance.parquet"
+        return [file] if file else []
+
     def followup_files_state(self, key: str, name: str) -> list[tuple[int, int]]:
         """Size and time of the user's own file of a follow-up of a dataset or pair."""
-        file = self.followups.own_files[key].get(name)
+        file = self.followups.own_files.get(key, {}).get(name)
         return [] if file is None else _states([file])
 
     def inference_files(self, dataset: str, model: str) -> list[str]:

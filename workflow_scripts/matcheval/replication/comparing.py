@@ -74,12 +74,13 @@ def page(compared: pd.DataFrame, study: str) -> str:
 
 def compared_columns(compared: pd.DataFrame) -> list[TextColumn]:
     """Columns of `schemas.COMPARED` for a LaTeX table."""
-    digits = compared["digits"]
     heads = (("Source", "source"), ("Of", "name"), ("Quantity", "quantity"), ("", "part"))
     return [
         *(TextColumn(head, compared[name].tolist(), is_number=False) for head, name in heads),
-        TextColumn("Paper", [_text(v, d) for v, d in zip(compared["published"], digits)]),  # noqa: B905
-        TextColumn("Computed", [_text(v, d) for v, d in zip(compared["computed"], digits)]),  # noqa: B905
+        *(
+            TextColumn(head, list(map(_text, compared[name].tolist(), compared["digits"].tolist())))
+            for head, name in (("Paper", "published"), ("Computed", "computed"))
+        ),
     ]
 
 
@@ -92,7 +93,7 @@ def _look_up(table: pa.Table, value: PublishedValue, column: str) -> float:
     if value.statistic is Statistic.COUNT:
         return float(len(frame))
     _check_column(column, frame, value)
-    if value.statistic is Statistic.VALUE and len(frame) != 1 or frame.empty:
+    if (value.statistic is Statistic.VALUE and len(frame) != 1) or frame.empty:
         raise InputError(
             f"{len(frame)} rows of '{value.name}', {value.quantity}", file=value.table, field="rows"
         )
@@ -147,9 +148,7 @@ def _columns(of_source: pd.DataFrame) -> list[TextColumn]:
     """Two lines per name, what the paper has and what was computed; a column per quantity."""
     names = list(dict.fromkeys(of_source["name"]))
     quantities = list(dict.fromkeys(of_source["quantity"]))
-    cells = {
-        key: group for key, group in of_source.groupby(["name", "quantity"], sort=False)
-    }  # fmt: skip
+    cells = dict(iter(of_source.groupby(["name", "quantity"], sort=False)))
     columns = [
         TextColumn("", [text for name in names for text in (name, "")], is_number=False),
         TextColumn("", ["paper", "computed"] * len(names), is_number=False),
@@ -166,12 +165,14 @@ def _columns(of_source: pd.DataFrame) -> list[TextColumn]:
 def _cell(group: pd.DataFrame, is_computed: bool) -> str:
     """Print `value` or `value [low, high]`; computed numbers that differ are bold."""
     texts = []
-    for row in group.itertuples():
-        agrees = bool(row.agrees)
+    columns = (group[name].tolist() for name in ("published", "computed", "digits", "agrees"))
+    for published, computed, digits, agrees in zip(*columns, strict=True):
+        differs = is_computed and not agrees
         # Of a number that agrees the way of rounding is the paper's.
-        text = _text(row.computed if is_computed and not agrees else row.published, row.digits)
-        is_bold = is_computed and not agrees and not math.isnan(row.computed)
-        texts.append(f"**{text}**" if is_bold else text)
+        text = _text(computed if differs else published, digits)
+        texts.append(f"**{text}**" if differs and not math.isnan(computed) else text)
+    if math.isnan(group["computed"].iloc[0]) and is_computed:
+        return "–"
     return texts[0] if len(texts) == 1 else f"{texts[0]} [{texts[1]}, {texts[2]}]"
 
 

@@ -59,8 +59,8 @@ class ReplicationSettings:
             seed=int(given["seed"]),
             extremes=Extremes(given["extremes"]),
             fit_without=tuple(given["fit_without"]),
-            range_without=tuple(given["range_without"]),
-            published=given["published"],
+            range_without=tuple(given.get("range_without", ())),
+            published=given.get("published", ""),
         )
 
     @property
