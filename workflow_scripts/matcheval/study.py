@@ -159,9 +159,12 @@ class Study:
 
     @property
     def fitted_scales(self) -> list[str]:
-        """Scales of the fits that can be made; none with too few models for a line."""
-        enough = len(set(self.models) - set(self.replication.fit_without)) >= MIN_MODELS
-        return [scale.value for scale in self.replication.scales] if enough else []
+        """Scales of the fits that can be made; not those with too few models for a line."""
+        return [
+            scale.value
+            for scale in self.replication.scales
+            if len(set(self.models) - set(self.replication.left_out(scale))) >= MIN_MODELS
+        ]
 
     @property
     def batches(self) -> dict[str, list[str]]:

@@ -9,6 +9,7 @@ from matcheval.dataset_specs import SUFFIXES, DatasetSpec
 from matcheval.datasets.label_spaces import compare_classes
 from matcheval.errors import InputError, Problems, unknown
 from matcheval.models.rows import CHECKPOINT
+from matcheval.statistics.scales import Scale
 
 if TYPE_CHECKING:
     from matcheval.study import Study
@@ -99,7 +100,7 @@ def _check_chosen_models(study: "Study") -> None:
     for field, names in (
         ("figures.reliability_models", study.reliability_models),
         ("save_pairs", study.save_pairs),
-        ("replication.fit_without", study.replication.fit_without),
+        *(("replication.fit_without", study.replication.left_out(scale)) for scale in Scale),
         ("replication.range_without", study.replication.range_without),
     ):
         for name in names:

@@ -36,14 +36,18 @@ def plot_shared_errors(table: pd.DataFrame) -> "Figure":
         figure = new_figure(1.4 * COLUMN_WIDTH, 1.3 * COLUMN_WIDTH)
         axes = figure.add_subplot()
         axes.grid(visible=False)
-        image = axes.imshow(matrix, cmap="viridis", interpolation="nearest")
+        low, high = 0.5, len(models) + 0.5
+        image = axes.imshow(
+            matrix, cmap="viridis", interpolation="nearest", extent=(low, high, high, low)
+        )
         figure.colorbar(image, ax=axes, shrink=0.8, label="Jaccard index of the errors")
+        ranks = range(1, len(models) + 1)
         if len(models) <= MOST_NAMED:
-            axes.set_yticks(range(len(models)), models)
-            axes.set_xticks(range(len(models)), models, rotation=90)
+            axes.set_yticks(ranks, models)
+            axes.set_xticks(ranks, models, rotation=90)
             axes.tick_params(labelsize=5, length=0)
         else:
-            axes.set(xlabel="Model, by falling accuracy", ylabel="Model, by falling accuracy")
+            axes.set(xlabel="Rank of the model", ylabel="Rank of the model")
         figure.suptitle(f"{table['dataset'].iloc[0]}: {len(models)} models, by falling accuracy")
         mean, chance = table["jaccard"].mean(), table["jaccard_by_chance"].mean()
         set_note(figure, f"Mean over pairs of models {mean:.2f}, by chance {chance:.2f}.")

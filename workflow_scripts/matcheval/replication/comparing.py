@@ -163,16 +163,18 @@ def _columns(of_source: pd.DataFrame) -> list[TextColumn]:
 
 
 def _cell(group: pd.DataFrame, is_computed: bool) -> str:
-    """Print `value` or `value [low, high]`; computed numbers that differ are bold."""
-    texts = []
-    columns = (group[name].tolist() for name in ("published", "computed", "digits", "agrees"))
-    for published, computed, digits, agrees in zip(*columns, strict=True):
-        differs = is_computed and not agrees
-        # Of a number that agrees the way of rounding is the paper's.
-        text = _text(computed if differs else published, digits)
-        texts.append(f"**{text}**" if differs and not math.isnan(computed) else text)
-    if math.isnan(group["computed"].iloc[0]) and is_computed:
+    """Print `value` or `value [low, high]`; what differs is bold, with a digit more."""
+    digits = int(group["digits"].max())
+    agrees, computed = bool(group["agrees"].all()), group["computed"]
+    if not is_computed or agrees:  # where it agrees, rounding is the paper's
+        return _interval([_text(number, digits) for number in group["published"]])
+    if computed.isna().any():
         return "–"
+    is_whole = (computed == computed.round()).all()
+    return f"**{_interval([_text(number, digits + (not is_whole)) for number in computed])}**"
+
+
+def _interval(texts: Sequence[str]) -> str:
     return texts[0] if len(texts) == 1 else f"{texts[0]} [{texts[1]}, {texts[2]}]"
 
 

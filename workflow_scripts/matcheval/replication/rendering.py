@@ -84,7 +84,7 @@ def changes_columns(changes: pd.DataFrame) -> list[TextColumn]:
             "Selection frequency",
             ["–" if math.isnan(f) else f"{f:.2f}" for f in changes["selection_frequency"]],
         ),
-        TextColumn("Smallest z", [_signed(z, 2) for z in changes["least_z"]]),
+        TextColumn("Smallest |z|", [_signed(z, 2) for z in changes["least_z"]]),
         TextColumn("Differ", [f"{n}" for n in changes["n_significant"]]),
         TextColumn("Spearman's ρ", [_signed(r, 3) for r in changes["spearman"]]),
         TextColumn("Kendall's τ", [_signed(r, 3) for r in changes["kendall"]]),

@@ -145,7 +145,7 @@ def average_change(results: pd.DataFrame, range_without: Sequence[str] = ()) -> 
     )
     spearman, kendall = rank_correlations(original, new)
     left_out = results["model"].isin(range_without)
-    ranged, z = original[~left_out], results["z"]
+    ranged, z = original[~left_out], results["z"].to_numpy(np.float64)
     row: dict[str, Any] = {name: results[name].iloc[0] for name in _CONSTANT}
     return row | {
         "n_models": len(results),
@@ -154,7 +154,7 @@ def average_change(results: pd.DataFrame, range_without: Sequence[str] = ()) -> 
         "change": (new - original).mean(),
         "range_original": float(np.ptp(ranged)) if len(ranged) else np.nan,
         "range_without": " ".join(results.loc[left_out, "model"]),
-        "least_z": float(z.min()),
+        "least_z": np.nan if np.isnan(z).all() else float(z[np.nanargmin(np.abs(z))]),
         "n_significant": count_significant(z, float(results["confidence"].iloc[0])),
         "spearman": spearman,
         "kendall": kendall,

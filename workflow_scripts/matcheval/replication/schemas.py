@@ -149,7 +149,12 @@ CHANGES = TableSchema(
         _fraction("range_original", "accuracy on the original, best minus worst of the models"),
         Column("range_without", pa.string(), "", "models left out of that range, by name"),
         _fraction("selection_frequency", "mean over the new images; NaN if not sampled here"),
-        Column("least_z", pa.float64(), "1", "smallest z of a model; NaN if n is unknown"),
+        Column(
+            "least_z",
+            pa.float64(),
+            "1",
+            "z of the model with the smallest |z|; NaN: n unknown",
+        ),
         Column("n_significant", pa.int32(), "models", "whose accuracies differ, by Bonferroni"),
         Column("spearman", pa.float64(), "1", "rank correlation; NaN if undefined"),
         Column("kendall", pa.float64(), "1", "Kendall's tau-b; NaN if undefined"),

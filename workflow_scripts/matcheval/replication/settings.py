@@ -30,8 +30,8 @@ class ReplicationSettings:
     resamples, seed : int
         Of the bootstrap over models.
     extremes : Extremes
-    fit_without : tuple of str
-        Models in tables and ranks, but in no fit.
+    fit_without : tuple of str, or mapping from scales to such
+        Models in tables and ranks, but in no fit, or not in that on a scale.
     range_without : tuple of str
         Models left out of the range that average changes are compared to.
     published : str
@@ -44,7 +44,7 @@ class ReplicationSettings:
     resamples: int
     seed: int
     extremes: Extremes
-    fit_without: tuple[str, ...]
+    fit_without: tuple[str, ...] | Mapping[str, tuple[str, ...]]
     range_without: tuple[str, ...] = ()
     published: str = ""
 
@@ -58,7 +58,7 @@ class ReplicationSettings:
             resamples=int(given["resamples"]),
             seed=int(given["seed"]),
             extremes=Extremes(given["extremes"]),
-            fit_without=tuple(given["fit_without"]),
+            fit_without=_names(given["fit_without"]),
             range_without=tuple(given.get("range_without", ())),
             published=given.get("published", ""),
         )
@@ -72,5 +72,17 @@ class ReplicationSettings:
             "resamples": self.resamples,
             "seed": self.seed,
             "extremes": self.extremes.value,
-            "fit_without": list(self.fit_without),
+            "fit_without": {scale.value: list(self.left_out(scale)) for scale in self.scales},
         }
+
+    def left_out(self, scale: Scale) -> tuple[str, ...]:
+        """Models left out of the fit on a scale."""
+        if isinstance(self.fit_without, tuple):
+            return self.fit_without
+        return self.fit_without.get(scale.value, ())
+
+
+def _names(given: Any) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
+    if isinstance(given, Mapping):
+        return {scale: tuple(names) for scale, names in given.items()}
+    return tuple(given)
