@@ -1,5 +1,7 @@
 """Published values: read, looked up, rounded and set beside the computed ones."""
 
+from decimal import Decimal
+
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -9,8 +11,14 @@ from matcheval.errors import InputError
 from matcheval.replication.comparing import compare_published, page
 from matcheval.replication.published_values import COLUMNS, read_published, tables_of
 from matcheval.replication.schemas import COMPARED
+from matcheval.statistics.intervals import clopper_pearson
 from matcheval.tables import Column, TableSchema, write_table
+from published import ROOT
 
+IMAGENET = {
+    "pnasnet_large_tf", "nasnetalarge", "resnet152", "inception_v3_tf", "densenet161", "vgg19_bn",
+    "alexnet", "fv_64k",
+}  # fmt: skip
 HEADER = ",".join(COLUMNS) + "\n"
 PUBLISHED = HEADER + (
     'mine,Table 1,a,Accuracy (%),"90.1 [88.2, 91.9]",t,model=a,acc,,\n'
@@ -106,3 +114,29 @@ def test_what_is_not_in_the_tables_is_named(folder, row, message):
     (folder / "p.csv").write_text(HEADER + row + "\n")
     with pytest.raises(InputError, match=message):
         compare_published(read_published(folder / "p.csv", "mine"), folder)
+
+
+def test_the_papers_table_1_is_typed_without_a_slip():
+    """Its columns check each other: the digits printed fit together in every row."""
+    rows = {}
+    for study in ("recht-cifar10", "recht-imagenet"):
+        for value in read_published(ROOT / "studies" / "recht-published.csv", study):
+            if value.source == "Table 1":
+                rows.setdefault(value.name, {})[value.quantity] = value.published
+    assert len(rows) == 7 + 8
+    for name, row in rows.items():
+        (old, old_low, old_high), (new, new_low, new_high) = (
+            row[f"{which} accuracy (%)"] for which in ("Original", "New")
+        )
+        assert old_low < old < old_high, name
+        assert new_low < new < new_high, name
+        assert abs(row["Gap"][0] - (old - new)) <= Decimal("0.1"), name
+        assert row["Original rank"][0] - row["New rank"][0] == row["Δ rank"][0], name
+        # Intervals of 10,000 or 50,000 images, and of about 2,000 or 10,000 new ones.
+        sizes = (50_000, 10_000) if name in IMAGENET else (10_000, 2_021)
+        for n, (accuracy, low, high) in zip(
+            sizes, ((old, old_low, old_high), (new, new_low, new_high)), strict=True
+        ):
+            interval = clopper_pearson(round(float(accuracy) / 100 * n), n)
+            assert 100 * interval.low == pytest.approx(float(low), abs=0.11), name
+            assert 100 * interval.high == pytest.approx(float(high), abs=0.11), name

@@ -206,7 +206,7 @@ def test_revisions_by_hand():
     columns = {column.head: column.cells for column in revisions_columns(table)}
     assert columns["r3, n = 50 (%)"][-1] == "65.0"
     assert columns["Change"] == ["+10.00", "+10.00", "+10.00"]
-    with pytest.raises(InputError, match="r2: .*no model 'b'"):
+    with pytest.raises(InputError, match=r"r2: .*no model 'b'"):
         tabulate_revisions({"r1": first, "r2": set_of({"a": 1}, 2)}, "test")
 
 
