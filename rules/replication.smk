@@ -7,6 +7,7 @@ RESULTS_STEM = f"{OWN}/replication/{{pair}}/top{{top}}"
 rule count_correct:
     input:
         lambda wildcards: STUDY.accuracy_files(wildcards.dataset),
+        lambda wildcards: STUDY.first_classes_files(wildcards.dataset),
     output:
         f"{OWN}/accuracies/{{dataset}}.parquet",
     log:
@@ -17,6 +18,8 @@ rule count_correct:
         **resources_of("count_correct"),
     params:
         models=list(STUDY.models),
+        files=lambda wildcards: STUDY.accuracy_files(wildcards.dataset),
+        first_classes=lambda wildcards: STUDY.first_classes_files(wildcards.dataset),
         dataset=lambda wildcards: vars(STUDY.datasets[wildcards.dataset]),
         own_files=lambda wildcards: STUDY.own_accuracy_files_state(wildcards.dataset),
         code=code_digest(SCRIPTS / "count_correct.py"),

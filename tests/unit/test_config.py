@@ -61,7 +61,8 @@ class TestDefaultStudy:
         """From the command line, or from YAML, which takes 1e-3 for text."""
         study = load(matching={"epsilon": "1e-3", "seeds": "3"})
         assert (study.epsilon, study.seeds) == (0.001, (0, 1, 2))
-        assert load(replication={"top": ["1", "5"]}).replication.top == (1, 5)
+        study = load(replication={"top": ["1", "5"]}, inference={"outputs": ["top"]})
+        assert study.replication.top == (1, 5)
 
     def test_truth_values_that_come_as_text(self):
         assert load(training={"channels_last": "true"}).training["channels_last"] is True
@@ -156,6 +157,11 @@ BAD = [
     ({"replication": {"scales": ["logit"]}}, "'logit' is none of linear, probit"),
     ({"replication": {"extremes": "drop"}}, "'drop' is none of leave_out, clip"),
     ({"replication": {"fit_without": ["nope"]}}, "'replication.fit_without': unknown model 'nope'"),
+    ({"replication": {"range_without": ["nope"]}}, "'replication.range_without': unknown model"),
+    ({"replication": {"top": [1, 5]}}, "which 1 class is kept. Put 'top' among inference.outputs"),
+    ({"replication": {"published": "gone.csv"}}, "no such file: gone.csv"),
+    ({"followups": {"without": ["nope"]}}, "'followups.without': unknown model 'nope'"),
+    ({"followups": {"revisions": {"r": ["nope"]}}}, "'followups.revisions': unknown dataset"),
     ({"study": "predictions"}, "'study': 'predictions' is a name of the results folder itself"),
 ]
 

@@ -12,10 +12,10 @@ from matcheval.catalogue import read_catalogue
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
-from matcheval.inference.outputs import read_vectors
 from matcheval.inference.running import How, predict_to_files
 from matcheval.inference.tickets import issue_ticket
 from matcheval.inference.transforms import Transform
+from matcheval.inference.vectors import read_vectors
 from matcheval.models import published as published_module
 from matcheval.models.building import build_model
 from matcheval.models.loading import as_transform, load_model, state_digest

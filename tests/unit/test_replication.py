@@ -283,8 +283,12 @@ def test_doors(tmp_path):
         options = {"file": f"{tmp_path}/t.csv", "columns": {"model": "model", "top1": name}}
         spec = DatasetSpec(name, "accuracies", options | {"n": 100})
         count_door.main(
-            dataset=vars(spec), models=list(MODELS), files=[], output=f"{tmp_path}/{name}.parquet"
-        )
+            dataset=vars(spec),
+            models=list(MODELS),
+            files=[],
+            first_classes=[],
+            output=f"{tmp_path}/{name}.parquet",
+        )  # fmt: skip
     outputs = [f"{tmp_path}/results.{suffix}" for suffix in ("parquet", "csv", "md", "tex")]
     table_door.main(
         original=f"{tmp_path}/old.parquet", replication=f"{tmp_path}/new.parquet",

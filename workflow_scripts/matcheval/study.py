@@ -193,6 +193,15 @@ class Study:
             return [self.predictions_file(dataset, model) for model in chosen]
         return spec.own_files(chosen)
 
+    def first_classes_files(self, dataset: str) -> list[str]:
+        """Files of the models' first classes on a dataset of images, if more than one counts."""
+        if max(self.replication.top) == 1 or not self.datasets[dataset].has_images:
+            return []
+        return [
+            file.removesuffix(".parquet") + OUTPUT_SUFFIXES["top"]
+            for file in self.accuracy_files(dataset)
+        ]
+
     @property
     def compared(self) -> list[str]:
         """Names of the sets that are in a pair."""
