@@ -159,7 +159,7 @@ BAD = [
     ({"replication": {"fit_without": ["nope"]}}, "'replication.fit_without': unknown model 'nope'"),
     ({"replication": {"range_without": ["nope"]}}, "'replication.range_without': unknown model"),
     ({"replication": {"top": [1, 5]}}, "which 1 class is kept. Put 'top' among inference.outputs"),
-    ({"replication": {"published": "gone.csv"}}, "no such file: gone.csv"),
+    ({"replication": {"published": "gone.csv"}}, "gone.csv: no such file"),
     ({"followups": {"without": ["nope"]}}, "'followups.without': unknown model 'nope'"),
     ({"followups": {"revisions": {"r": ["nope"]}}}, "'followups.revisions': unknown dataset"),
     ({"study": "predictions"}, "'study': 'predictions' is a name of the results folder itself"),
