@@ -14,7 +14,7 @@ DATA ?= data/recht
 RECHT := recht-cifar10 recht-imagenet recht-revisions
 SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 
-.PHONY: help demo recht recht-docs test cluster-test lint format docs clean
+.PHONY: help demo recht recht-docs sampling-docs test cluster-test lint format docs clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -77,6 +77,15 @@ docs: demo
 	for c in label_probability probability; do \
 		cp results/digits/figures/new-writers/$$c/matched_accuracy.png docs/digits/matched_accuracy_$$c.png; \
 	done
+
+## make sampling-docs  run the sampling study on digits, and take its results over into docs/sampling.md
+sampling-docs: $(VENV)/.workflow
+	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) --configfile studies/digits-sampling.yaml
+	$(BIN)/python docs/take_over.py docs/sampling.md results
+	mkdir -p docs/sampling
+	cp results/digits-sampling/figures/followups/by_frequency/matched-frequency.png docs/sampling/by-frequency.png
+	cp results/digits-sampling/figures/matched-frequency/replication/top1-linear.png docs/sampling/matched-frequency.png
+	cp results/digits-sampling/figures/top-images/replication/top1-linear.png docs/sampling/top-images.png
 
 ## make clean     remove the environment and caches, not the results
 clean:

@@ -137,7 +137,8 @@ def test_peoples_accuracies_by_hand(tmp_path):
     assert ann.gap == -0.5
     assert np.isnan(table.iloc[0].gap)  # bob saw no images of the new set
     cells = {column.head: column.cells for column in people_columns(table)}
-    assert cells["Gap"] == ["–", "−50.0"]
+    assert cells["Gap"] == ["–", "−50.0", "−50.0 (0 better on the original, 1 on the new)"]
+    assert cells["Participant"][-1] == "mean"
     path.write_text("participant,set,index,answer\nann,original,0,1\nann,original,0,2\n")
     with pytest.raises(InputError, match="'ann' answered twice to image 0 of the original"):
         read_people(path)

@@ -56,19 +56,23 @@ def hard_columns(table: pd.DataFrame) -> list[TextColumn]:
 
 
 def people_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Columns of `schemas.PEOPLE`."""
+    """Columns of `schemas.PEOPLE`, and a last row of means and of who is better where."""
     level = f"{100 * table['confidence'].iloc[0]:g} % CI"
-    columns = [TextColumn("Participant", table["participant"].tolist(), is_number=False)]
+    columns = [TextColumn("Participant", [*table["participant"], "mean"], is_number=False)]
     for origin, head in (("original", "Original"), ("replication", "New")):
+        mean, models = (table[f"{what}_{origin}"].mean() for what in ("accuracy", "models"))
         columns += [
-            TextColumn(f"{head} accuracy (%) [{level}]", accuracy_cells(table, origin)),
-            TextColumn("Images", [f"{n:,}" for n in table[f"n_{origin}"]]),
             TextColumn(
-                "Models (%)",
-                ["–" if pd.isna(a) else f"{100 * a:.1f}" for a in table[f"models_{origin}"]],
+                f"{head} accuracy (%) [{level}]",
+                [*accuracy_cells(table, origin), _percent(mean)],
             ),
+            TextColumn("Images", [*(f"{n:,}" for n in table[f"n_{origin}"]), ""]),
+            TextColumn("Models (%)", [*map(_percent, table[f"models_{origin}"]), _percent(models)]),
         ]
-    return [*columns, TextColumn("Gap", signed_cells(table["gap"].tolist()))]
+    gaps = table["gap"]
+    better = f"{(gaps > 0).sum()} better on the original, {(gaps < 0).sum()} on the new"
+    cells = [*signed_cells(gaps.tolist()), f"{signed_cells([gaps.mean()])[0]} ({better})"]
+    return [*columns, TextColumn("Gap", cells)]
 
 
 def balanced_columns(table: pd.DataFrame) -> list[TextColumn]:
@@ -137,6 +141,10 @@ def _by_part(table: pd.DataFrame, part: str, heads: Mapping[Any, str]) -> list[T
         n = of_part[f"n_{part}"].iloc[0]
         columns.append(TextColumn(f"{heads[number]}, n = {n:,} (%)", cells))
     return columns
+
+
+def _percent(value: float) -> str:
+    return "–" if pd.isna(value) else f"{100 * value:.1f}"
 
 
 def _index(value: float) -> str:
