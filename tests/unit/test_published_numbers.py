@@ -138,9 +138,12 @@ def test_a_table_of_1556_accuracies():
     settings = dataclasses.replace(settings, resamples=10)
     slopes = {scale: [] for scale in Scale}
     for low, high in ((0.75, 0.8), (0.8, 0.85), (0.85, 1)):
-        inside = replication.accuracy_original.between(low, high, inclusive="left")
+        of_range = dataclasses.replace(settings, fit_range=(low, high))
         for scale in Scale:
-            fit = fit_replication(replication[inside], scale, settings)
-            slopes[scale].append(fit.row["slope"])
+            row = fit_replication(replication, scale, of_range).row
+            assert row["n_models"] + len(row["left_out"].split()) == 1556
+            slopes[scale].append(row["slope"])
+    assert [round(slope, 2) for slope in slopes[Scale.LINEAR]] == [1.22, 1.28, 1.46]
+    assert [round(slope, 2) for slope in slopes[Scale.PROBIT]] == [0.99, 0.98, 1.05]
     spread = {scale: max(of) - min(of) for scale, of in slopes.items()}
     assert spread[Scale.PROBIT] < 0.08 < 0.2 < spread[Scale.LINEAR]

@@ -130,6 +130,16 @@ class TestResults:
 
 
 class TestFits:
+    def test_of_a_range_of_accuracies(self):
+        table = results(MODELS | {"worst": 20}, ON_NEW | {"worst": 30})
+        settings = dataclasses.replace(SETTINGS, fit_range=(0.5, 1.0))
+        row = fit_replication(table, Scale.LINEAR, settings).row
+        assert row["left_out"] == "worst"
+        assert (
+            row["slope"]
+            == fit_replication(results(MODELS, ON_NEW), Scale.LINEAR, SETTINGS).row["slope"]
+        )
+
     def test_linear_in_percentage_points(self):
         table = results(MODELS, ON_NEW)
         row = fit_replication(table, Scale.LINEAR, SETTINGS).row

@@ -32,6 +32,8 @@ class ReplicationSettings:
     extremes : Extremes
     fit_without : tuple of str, or mapping from scales to such
         Models in tables and ranks, but in no fit, or not in that on a scale.
+    fit_range : tuple of float
+        Least and largest original accuracy of the models fitted.
     range_without : tuple of str
         Models left out of the range that average changes are compared to.
     published : str
@@ -45,6 +47,7 @@ class ReplicationSettings:
     seed: int
     extremes: Extremes
     fit_without: tuple[str, ...] | Mapping[str, tuple[str, ...]]
+    fit_range: tuple[float, float] = (0.0, 1.0)
     range_without: tuple[str, ...] = ()
     published: str = ""
 
@@ -59,6 +62,7 @@ class ReplicationSettings:
             seed=int(given["seed"]),
             extremes=Extremes(given["extremes"]),
             fit_without=_names(given["fit_without"]),
+            fit_range=(float(given["fit_range"][0]), float(given["fit_range"][1])),
             range_without=tuple(given.get("range_without", ())),
             published=given.get("published", ""),
         )
@@ -72,6 +76,7 @@ class ReplicationSettings:
             "resamples": self.resamples,
             "seed": self.seed,
             "extremes": self.extremes.value,
+            "fit_range": list(self.fit_range),
             "fit_without": {scale.value: list(self.left_out(scale)) for scale in self.scales},
         }
 
