@@ -112,7 +112,7 @@ def followup_tables(stem, caption):
         f"{FOLLOWUPS}/{stem}.md",
         category="Follow-ups",
         caption=f"captions/{caption}.rst",
-        labels={"what": stem.split("/")[0], "of": stem.split("/")[-1]},
+        labels={"what": Path(stem).parts[0], "of": Path(stem).name},
     )
     return [
         *(f"{FOLLOWUPS}/{stem}.{suffix}" for suffix in ("parquet", "csv", "tex")),
@@ -127,8 +127,8 @@ def followup_figures(stem, caption):
         category="Follow-ups",
         caption=f"captions/{caption}.rst",
         labels={
-            "what": f"{stem.split('/')[0]} (figure)",
-            "of": stem.split("/")[-1],
+            "what": f"{Path(stem).parts[0]} (figure)",
+            "of": Path(stem).name,
         },
     )
 

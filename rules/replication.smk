@@ -180,7 +180,7 @@ rule compare_published:
         **resources_of("compare_published"),
     params:
         study=STUDY.name,
-        folder=OWN,
+        folder=lambda wildcards, output: str(Path(output.csv).parents[1]),
         code=code_digest(SCRIPTS / "compare_published.py"),
     message:
         "Setting the results of study {params.study} beside published ones"
