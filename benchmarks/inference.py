@@ -2,7 +2,8 @@ r"""Inference against a plain loop of timm's validation style; memory; what bf16
 
     .venv/bin/python benchmarks/inference.py                     CPU: 1,000 images
     .venv/bin/python benchmarks/inference.py --device cuda --images 20000 --batch-size 256 \
-        --models resnet50 vit_base_patch16_224 tf_efficientnet_b5 --memory
+        --models resnet50 vit_base_patch16_224 tf_efficientnet_b5
+    .venv/bin/python benchmarks/inference.py --memory            peaks at 1,000 and 20,000 images
 
 The images are generated JPEGs of 500 × 375 pixels, the weights random: neither changes the work.
 The plain loop is `ImageFolder` and `DataLoader` with the same transform, batch and threads, and
@@ -13,17 +14,17 @@ making counts a fifth to each; `forward` is the model alone on pixels that are o
 import argparse
 import io
 import multiprocessing
-import resource
 import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from common import write_results
+from common import peak_mib, write_results
 from PIL import Image
 
 from matcheval.datasets.dataset import Dataset, EncodedImages, make_dataset
@@ -197,21 +198,22 @@ def measure_memory(n: int, cached: bool) -> dict[str, object]:
         geometry = Geometry("short", (256, 256), (224, 224), "bicubic")
         reader: Reader = DecodingReader(dataset, geometry, 2)
         if cached:
-            write_pixels(folder / "dataset", geometry, folder / "p.npy", n_workers=2)
+            alone(
+                partial(write_pixels, n_workers=2), folder / "dataset", geometry, folder / "p.npy"
+            )
             reader = open_pixels(folder / "p.npy", dataset.sha256, geometry)
         model = torch.nn.Sequential(  # what counts is the reading: a small model saves an hour
             torch.nn.AvgPool2d(16), torch.nn.Flatten(), torch.nn.Linear(588, 1000)
         )
         sink = PredictionSink(folder / "p.parquet", {"n_classes": "1000"})
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        before = peak_mib()
         run_inference(
             model, reader, Transform(geometry, (0.5,) * 3, (0.5,) * 3), dataset,
             model_name="small", settings=settings, sinks=[sink],
         )  # fmt: skip
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
-        "images": n, "pixels": "cache" if cached else "decoded", "peak_mib": round(peak / 1024),
-        "of_it_before_mib": round(before / 1024),
+        "images": n, "pixels": "cache" if cached else "decoded", "peak_mib": peak_mib(),
+        "of_it_before_mib": before,
     }  # fmt: skip
 
 
@@ -225,18 +227,21 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2, help="of the model, on the CPU")
     parser.add_argument("--workers", type=int, default=2, help="that decode")
     parser.add_argument("--batch-size", type=int, default=64)
-    parser.add_argument("--memory", action="store_true", help="also the peaks of memory")
+    parser.add_argument(
+        "--memory", action="store_true", help="instead: peaks of memory, on the CPU"
+    )
     given = parser.parse_args()
+    if given.memory:
+        cases = [(1_000, False), (20_000, False), (1_000, True), (20_000, True)]
+        peaks = [alone(measure_memory, *case) for case in cases]
+        write_results("inference_memory", peaks, "torch", "pillow")
+        return
     settings = Settings(torch.device(given.device), given.batch_size, given.threads)
     name = "inference" if given.device == "cpu" else f"inference_{given.device}"
     with tempfile.TemporaryDirectory() as place:
         make_inputs(Path(place), given.images)
         rows = [measure_speed(m, Path(place), settings, given.workers) for m in given.models]
     write_results(name, rows, "torch", "timm", "pillow")
-    if given.memory:
-        cases = [(1_000, False), (20_000, False), (1_000, True), (20_000, True)]
-        peaks = [alone(measure_memory, *case) for case in cases]
-        write_results("inference_memory", peaks, "torch", "pillow")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from matcheval.sampling.settings import PoolSettings
 from matcheval.settings import Criterion, Pair
 from matcheval.statistics.lines import MIN_MODELS
 
+STUDIES_FOLDER = "studies"  # what each study's names stand for: `shared_names`
 # Folders of the results that studies share, and no study can be named after.
 SHARED_FOLDERS = (
     "benchmarks",
@@ -35,6 +36,7 @@ SHARED_FOLDERS = (
     "pools",
     "predictions",
     "sampling",
+    STUDIES_FOLDER,
     "weights",
 )
 
