@@ -287,6 +287,18 @@ def test_out_of_memory_halves_the_batches_and_goes_on(checkpoint, dataset, error
     assert np.concatenate([b.labels for b in sink.batches]).tolist() == dataset.labels.tolist()
 
 
+def test_the_cpu_runs_out_of_memory_too(checkpoint, dataset, caplog):
+    """Its allocator has an error of its own."""
+
+    class Greedy(Hungry):
+        def forward(self, x):
+            return torch.empty(1 << 50) if len(x) > self.most else self.model(x)
+
+    with caplog.at_level("WARNING"):
+        run(Greedy(checkpoint.build(), 32, None), dataset, [Recorder()], batch_size=64)
+    assert "out of memory at 64 images, going on with 32" in caplog.text
+
+
 def test_out_of_memory_at_one_image_is_told(checkpoint, dataset):
     sink = Recorder()
     with pytest.raises(InputError, match="image 0 of digits-validation alone exceeds the memory"):

@@ -4,7 +4,7 @@ import pytest
 from engine import Workflow, own_study
 
 CASES = [
-    (["matching={epsilom: 0.1}"], "unknown key 'epsilom', did you mean 'epsilon'?"),
+    (["matching={epsilom: 0.1}"], "unknown key 'epsilom'. Did you mean 'epsilon'?"),
     (["matching={epsilon: 0}"], "'matching.epsilon': 0 must be above 0"),
     (["matching={epsilon: -1}"], "'matching.epsilon': -1 must be above 0"),
     (["figures={reliability_models: [nope]}"], "unknown model 'nope'"),
