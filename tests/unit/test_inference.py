@@ -1,3 +1,4 @@
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -257,6 +258,16 @@ def test_covariances_do_not_cancel_far_from_zero():
     assert np.allclose(
         running.result().feature_covariance, np.cov(features.T.astype(np.float64)), rtol=1e-9
     )
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+def test_a_compiled_model_says_the_same(checkpoint, dataset):
+    """Ten seconds: the compiler's."""
+    compiled, plain = Recorder(), Recorder()
+    run(checkpoint.build(), dataset, [compiled], batch_size=30, compile=True)
+    run(checkpoint.build(), dataset, [plain], batch_size=30)
+    logits = [np.concatenate([b.logits for b in one.batches]) for one in (compiled, plain)]
+    assert np.allclose(*logits, atol=1e-4)
 
 
 class Hungry(torch.nn.Module):

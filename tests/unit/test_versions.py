@@ -39,7 +39,7 @@ DECIDED = {
         "43a40846f151e65f",
     ),
     "train_model.py": (TRAINING_VERSION, 2, "373f3f7ce10176c6"),
-    "predict_dataset.py": (INFERENCE_VERSION, 2, "39dfef36053753a1"),
+    "predict_dataset.py": (INFERENCE_VERSION, 2, "280df0a55596f36d"),
     "derive_dataset.py": (DERIVATION_VERSION, 1, "71cc3431fefad043"),
     "simulate_answers.py": (SAMPLING_VERSION, 1, "e6aeb362f52d13d6"),
     "count_selections.py": (SAMPLING_VERSION, 1, "86cf0038cf228ac2"),
