@@ -88,7 +88,8 @@ def check_config(config: Mapping[str, Any], schema_file: str | os.PathLike[str])
     schema = json.loads(Path(schema_file).read_text(encoding="utf-8"))
     errors = sorted(Draft202012Validator(schema).iter_errors(config), key=lambda e: e.json_path)
     if errors:
-        raise InputError("; ".join(_explain(error) for error in errors), file="configuration")
+        told = dict.fromkeys(map(_explain, errors))  # a key that is missing is an error each
+        raise InputError("; ".join(told), file="configuration")
 
 
 def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
