@@ -1,3 +1,4 @@
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -292,6 +293,16 @@ def test_covariances_do_not_cancel_far_from_zero():
     )
 
 
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+def test_a_compiled_model_says_the_same(checkpoint, dataset):
+    """Ten seconds: the compiler's."""
+    compiled, plain = Recorder(), Recorder()
+    run(checkpoint.build(), dataset, [compiled], batch_size=30, compile=True)
+    run(checkpoint.build(), dataset, [plain], batch_size=30)
+    logits = [np.concatenate([b.logits for b in one.batches]) for one in (compiled, plain)]
+    assert np.allclose(*logits, atol=1e-4)
+
+
 class Hungry(torch.nn.Module):
     """A model that needs more memory than there is for batches above a size."""
 
@@ -318,6 +329,18 @@ def test_out_of_memory_halves_the_batches_and_goes_on(checkpoint, dataset, error
     rows = [np.concatenate([b.logits for b in one.batches]) for one in (sink, plain)]
     assert np.allclose(*rows, atol=1e-5)
     assert np.concatenate([b.labels for b in sink.batches]).tolist() == dataset.labels.tolist()
+
+
+def test_the_cpu_runs_out_of_memory_too(checkpoint, dataset, caplog):
+    """Its allocator has an error of its own."""
+
+    class Greedy(Hungry):
+        def forward(self, x):
+            return torch.empty(1 << 50) if len(x) > self.most else self.model(x)
+
+    with caplog.at_level("WARNING"):
+        run(Greedy(checkpoint.build(), 32, None), dataset, [Recorder()], batch_size=64)
+    assert "out of memory at 64 images, going on with 32" in caplog.text
 
 
 def test_out_of_memory_at_one_image_is_told(checkpoint, dataset):

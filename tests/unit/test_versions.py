@@ -36,14 +36,14 @@ DECIDED = {
             "arrays": 1,
             "parquet": 1,
         },
-        "c583e82b3c29becd",
+        "43a40846f151e65f",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "e8d0205e7b561e36"),
-    "predict_dataset.py": (INFERENCE_VERSION, 2, "4140cf7e3b91a3bc"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "49bcc4cecf1c3777"),
-    "simulate_answers.py": (SAMPLING_VERSION, 1, "027630d27c1e9f28"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "e7fa6074480d63a8"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "c9ce128b9a10cfae"),
+    "train_model.py": (TRAINING_VERSION, 2, "373f3f7ce10176c6"),
+    "predict_dataset.py": (INFERENCE_VERSION, 2, "280df0a55596f36d"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "71cc3431fefad043"),
+    "simulate_answers.py": (SAMPLING_VERSION, 1, "e6aeb362f52d13d6"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "86cf0038cf228ac2"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "7b22921a2223d583"),
 }
 
 

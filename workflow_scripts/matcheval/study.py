@@ -25,6 +25,7 @@ from matcheval.sampling.settings import PoolSettings
 from matcheval.settings import Criterion, Pair
 from matcheval.statistics.lines import MIN_MODELS
 
+STUDIES_FOLDER = "studies"  # what each study's names stand for: `shared_names`
 # Folders of the results that studies share, and no study can be named after.
 SHARED_FOLDERS = (
     "benchmarks",
@@ -36,6 +37,7 @@ SHARED_FOLDERS = (
     "pools",
     "predictions",
     "sampling",
+    STUDIES_FOLDER,
     "weights",
 )
 

@@ -4,7 +4,6 @@ import logging
 import math
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -17,6 +16,7 @@ from tqdm import tqdm
 from matcheval.datasets.folders import Dataset
 from matcheval.errors import InputError
 from matcheval.inference import AUTOMATIC
+from matcheval.inference.devices import full_memory, is_out_of_memory
 from matcheval.inference.feeding import feed
 from matcheval.inference.networks import Network, as_network
 from matcheval.inference.precision import arithmetic, check_precision
@@ -191,7 +191,11 @@ class _Pass:
         self._transform, self._dataset, self._name = transform, dataset, model_name
         self._device = settings.device
         self._largest = 255 if transform.geometry.resize != "none" else dataset.max_value
-        with _memory_for_weights(model_name, settings.device):
+        with full_memory(
+            f"its weights do not fit in the memory of the {settings.device.type} device",
+            file=model_name,
+            remedy="Use a device with more memory, or free it of other processes",
+        ):
             self._model = model.to(settings.device).eval()
         wanted = any(sink.needs_features for sink in sinks)
         network = as_network(self._model, features=wanted, name=model_name)
@@ -302,26 +306,3 @@ class _Pass:
                 remedy="Compute in fp32 if another precision is set; else the weights are at "
                 "fault, and a model of one's own is to be trained with a lower learning rate",
             )
-
-
-def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether an error says that a device's memory is full.
-
-    CUDA has a type for it, its libraries have a status, MPS has words.
-    """
-    words = ("out of memory", "ALLOC_FAILED")
-    return isinstance(error, torch.OutOfMemoryError) or any(word in str(error) for word in words)
-
-
-@contextmanager
-def _memory_for_weights(name: str, device: torch.device) -> Iterator[None]:
-    try:
-        yield
-    except RuntimeError as error:
-        if not is_out_of_memory(error):
-            raise
-        raise InputError(
-            f"its weights do not fit in the memory of the {device.type} device",
-            file=name,
-            remedy="Use a device with more memory, or free it of other processes",
-        ) from error
