@@ -36,14 +36,14 @@ DECIDED = {
             "arrays": 1,
             "parquet": 1,
         },
-        "43a40846f151e65f",
+        "f9b4651a0c869ad6",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "373f3f7ce10176c6"),
-    "predict_dataset.py": (INFERENCE_VERSION, 2, "280df0a55596f36d"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "71cc3431fefad043"),
-    "simulate_answers.py": (SAMPLING_VERSION, 1, "e6aeb362f52d13d6"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "86cf0038cf228ac2"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "7b22921a2223d583"),
+    "train_model.py": (TRAINING_VERSION, 2, "f444f60c2d69665e"),
+    "predict_dataset.py": (INFERENCE_VERSION, 2, "53cae85a8ef2dd6f"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "06cbe8bd464919c2"),
+    "simulate_answers.py": (SAMPLING_VERSION, 1, "eafb821825a073b1"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "0b84287b477d0d90"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "ca4a8ab18f2e1045"),
 }
 
 

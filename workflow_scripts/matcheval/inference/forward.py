@@ -5,7 +5,7 @@ import math
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from tqdm import tqdm
 from matcheval.datasets.folders import Dataset
 from matcheval.errors import InputError
 from matcheval.inference import AUTOMATIC
+from matcheval.inference.batches import ForwardBatch, Sink
 from matcheval.inference.devices import full_memory, is_out_of_memory
 from matcheval.inference.feeding import feed
 from matcheval.inference.networks import Network, as_network
@@ -33,45 +34,6 @@ _MOST_IMAGES = {"cpu": 256, "mps": 512, "cuda": 2048}
 
 # From this size of images on, channels-last convolutions are the faster ones on a CPU as well.
 _CHANNELS_LAST_FROM = 64
-
-
-@dataclass(frozen=True, eq=False)
-class ForwardBatch:
-    """What a model says of consecutive datapoints.
-
-    A further output of the pass is a further field, filled by `_Pass.results`.
-
-    Attributes
-    ----------
-    start : int
-        Index of the first datapoint.
-    labels : int16 array, shape (n,)
-        True classes.
-    logits : float32 array, shape (n, n_classes)
-        Finite scores.
-    features : float32 array, shape (n, n_features), or None
-        What the last layer is given; None unless a sink needs it.
-    """
-
-    start: int
-    labels: npt.NDArray[np.int16]
-    logits: npt.NDArray[np.float32]
-    features: npt.NDArray[np.float32] | None = None
-
-
-class Sink(Protocol):
-    """Something that keeps a part of a forward pass."""
-
-    needs_features: bool
-
-    def update(self, batch: ForwardBatch) -> None:
-        """Take the next batch; batches come in dataset order, each once."""
-
-    def finish(self) -> None:
-        """Write the file; called once, after the last batch."""
-
-    def discard(self) -> None:
-        """Remove what was written so far; called instead of `finish`, if the pass fails."""
 
 
 @dataclass(frozen=True)

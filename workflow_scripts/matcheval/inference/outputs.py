@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from matcheval.errors import InputError
 from matcheval.files import whole_file
 from matcheval.inference import N_TOP
-from matcheval.inference.forward import ForwardBatch, Sink
+from matcheval.inference.batches import ForwardBatch, Sink
 from matcheval.inference.statistics import RunningStatistics
 from matcheval.inference.vectors import vector_schema
 from matcheval.predictions import Predictions, check_predictions, write_predictions
