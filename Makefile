@@ -10,9 +10,11 @@ TORCH_INDEX ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint envs/lock.txt
+DATA ?= data/recht
+RECHT := recht-cifar10 recht-imagenet recht-revisions
 SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 
-.PHONY: help demo slurm test cluster-test lint format docs clean
+.PHONY: help demo slurm recht recht-docs sampling-docs test cluster-test lint format docs clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -21,6 +23,28 @@ help:
 demo: $(VENV)/.workflow
 	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES)
 	@echo "Done: start with results/digits/summary.md; figures are in results/digits/figures/."
+
+## make recht     tables and figures of Recht et al. (2019) from their predictions; DATA=folder says where these are
+recht: $(VENV)/.workflow
+	@test -f "$(DATA)/imagenetv2_predictions.npz" || { echo "error: no imagenetv2_predictions.npz in $(DATA);" \
+		"name the folder of the released predictions (docs/replication.md): make recht DATA=..." >&2; exit 1; }
+	@test "$(DATA)" -ef data/recht || { mkdir -p data && ln -sfn "$(abspath $(DATA))" data/recht; }
+	for study in $(RECHT); do \
+		$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) --configfile studies/$$study.yaml || exit 1; \
+	done
+	@echo "Done: results/recht-*/replication/ and followups/ hold the tables, figures/ the figures;"
+	@echo "what the paper prints is beside them in results/recht-*/replication/published.md."
+
+## make recht-docs  take these results over into docs/replication.md
+recht-docs: recht
+	$(BIN)/python docs/take_over.py docs/replication.md results
+	mkdir -p docs/replication
+	cp results/recht-cifar10/figures/v4/replication/top1-linear.png docs/replication/cifar10-linear.png
+	cp results/recht-cifar10/figures/v4/replication/top1-probit.png docs/replication/cifar10-probit.png
+	cp results/recht-imagenet/figures/matched-frequency/replication/top1-linear.png docs/replication/imagenet-linear.png
+	cp results/recht-imagenet/figures/matched-frequency/replication/top1-probit.png docs/replication/imagenet-probit.png
+	cp results/recht-imagenet/figures/followups/difficulty/matched-frequency-top1.png docs/replication/difficulty.png
+	cp results/recht-imagenet/figures/followups/shared_errors/MatchedFrequency.png docs/replication/shared-errors.png
 
 ## make test      run the tests (results of the tests go to temporary folders)
 test: $(VENV)/.test
@@ -61,6 +85,15 @@ docs: demo
 	for c in label_probability probability; do \
 		cp results/digits/figures/new-writers/$$c/matched_accuracy.png docs/digits/matched_accuracy_$$c.png; \
 	done
+
+## make sampling-docs  run the sampling study on digits, and take its results over into docs/sampling.md
+sampling-docs: $(VENV)/.workflow
+	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) --configfile studies/digits-sampling.yaml
+	$(BIN)/python docs/take_over.py docs/sampling.md results
+	mkdir -p docs/sampling
+	cp results/digits-sampling/figures/followups/by_frequency/matched-frequency.png docs/sampling/by-frequency.png
+	cp results/digits-sampling/figures/matched-frequency/replication/top1-linear.png docs/sampling/matched-frequency.png
+	cp results/digits-sampling/figures/top-images/replication/top1-linear.png docs/sampling/top-images.png
 
 ## make clean     remove the environment and caches, not the results
 clean:

@@ -12,13 +12,12 @@ import os
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when NumPy is imported
 
 import multiprocessing
-import resource
 import statistics
 import time
 from collections.abc import Callable
 
 import numpy as np
-from common import write_results
+from common import peak_mib, write_results
 
 from matcheval.statistics.lines import RESAMPLES, bootstrap_lines, confidence_region
 
@@ -47,7 +46,7 @@ def measure(n_models: int) -> dict[str, object]:
     generator = np.random.default_rng(0)
     x = generator.uniform(50, 85, n_models)
     y = 1.1 * x - 20 + generator.normal(0, 1, n_models)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_mib()
     ours, theirs = [], []
     bootstrap_lines(x, y, 10)  # compiled by now
     for _ in range(5 if n_models < 1000 else 3):
@@ -55,7 +54,6 @@ def measure(n_models: int) -> dict[str, object]:
         theirs.append(seconds(lambda: loop(x, y)))
     lines = bootstrap_lines(x, y, seed=0)
     region = seconds(lambda: confidence_region(lines, np.linspace(50, 85, 200)))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     ratio = (statistics.median(theirs) / LOOP) / (statistics.median(ours) / RESAMPLES)
     return {
         "models": n_models,
@@ -64,8 +62,8 @@ def measure(n_models: int) -> dict[str, object]:
         "region_seconds": round(region, 3),
         "polyfit_loop_seconds": round(statistics.median(theirs) * RESAMPLES / LOOP, 1),
         "ratio": round(ratio),
-        "peak_mib": round(peak / 1024),
-        "of_it_before_mib": round(before / 1024),
+        "peak_mib": peak_mib(),
+        "of_it_before_mib": before,
     }
 
 

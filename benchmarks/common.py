@@ -31,6 +31,15 @@ def write_results(name: str, rows: Iterable[Mapping[str, object]], *packages: st
         writer.writerows(full)
 
 
+def peak_mib() -> int:
+    """The most memory this process has held since its program began.
+
+    Not `ru_maxrss`, in which Linux counts what the process that started this one held.
+    """
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return round(int(status.split("VmHWM:")[1].split()[0]) / 1024)
+
+
 def copy_workflow(folder: Path) -> None:
     """Copy the workflow's sources into a folder of their own."""
     for part in WORKFLOW:

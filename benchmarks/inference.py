@@ -2,7 +2,8 @@ r"""Inference against a plain loop of timm's validation style; memory; what bf16
 
     .venv/bin/python benchmarks/inference.py                     CPU: 1,000 images
     .venv/bin/python benchmarks/inference.py --device cuda --images 20000 --batch-size 256 \
-        --models resnet50 vit_base_patch16_224 tf_efficientnet_b5 --memory
+        --models resnet50 vit_base_patch16_224 tf_efficientnet_b5
+    .venv/bin/python benchmarks/inference.py --memory            peaks at 1,000 and 20,000 images
 
 The images are generated JPEGs of 500 × 375 pixels, the weights random: neither changes the work.
 The plain loop is `ImageFolder` and `DataLoader` with the same transform, batch and threads, and
@@ -13,17 +14,19 @@ making counts a fifth to each; `forward` is the model alone on pixels that are o
 import argparse
 import io
 import multiprocessing
-import resource
+import statistics
 import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from common import write_results
+from common import peak_mib, write_results
 from PIL import Image
 
 from matcheval.datasets.dataset import Dataset, EncodedImages, make_dataset
@@ -38,6 +41,7 @@ from matcheval.inference.transforms import Transform
 from matcheval.models.timm_library import load_timm
 
 SHARING = 5  # models that share a cache
+Rates = dict[str, float]
 N_DISTINCT = 500  # photographs; more images are these again
 
 
@@ -157,8 +161,8 @@ def forward_rate(name: str, settings: Settings, size: int) -> float:
         return n / (seconds_of(settings) - start)
 
 
-def measure_speed(name: str, folder: Path, settings: Settings, workers: int) -> dict[str, object]:
-    """One row: rates and ratios of a model, all of one run."""
+def measure_speed(name: str, folder: Path, settings: Settings, workers: int) -> Rates:
+    """Images a second of each way, measured one right after the other."""
     dataset = read_dataset(folder / "dataset")
     _, data = make_model(name)
     geometry = Transform.from_data_config(data).geometry
@@ -167,24 +171,40 @@ def measure_speed(name: str, folder: Path, settings: Settings, workers: int) -> 
     start = time.perf_counter()
     write_pixels(folder / "dataset", geometry, folder / "p.npy", n_workers=workers)
     transforming = time.perf_counter() - start
-    cache = open_pixels(folder / "p.npy", dataset.sha256, geometry)
-    warm, fp32 = our_pass(name, cache, dataset, settings)
+    warm, fp32 = our_pass(
+        name, open_pixels(folder / "p.npy", dataset.sha256, geometry), dataset, settings
+    )
     forward = forward_rate(name, settings, geometry.crop[0])
-    shared = len(dataset) / (len(dataset) / warm + transforming / SHARING)
-    bf16 = Settings(settings.device, settings.batch_size, settings.n_threads, "bf16")
-    bf16_rate, low = our_pass(name, open_pixels(folder / "p.npy", dataset.sha256, geometry),
-                              dataset, bf16)  # fmt: skip
-    flips = int((fp32.prediction != low.prediction).sum())
+    low = replace(settings, precision="bf16")
+    bf16, rounded = our_pass(
+        name, open_pixels(folder / "p.npy", dataset.sha256, geometry), dataset, low
+    )
+    shared, shared_bf16 = (
+        len(dataset) / (len(dataset) / rate + transforming / SHARING) for rate in (warm, bf16)
+    )
     return {
-        "model": name, "device": settings.device.type, "images": len(dataset),
-        "threads": settings.n_threads, "decoders": workers,
-        "plain_per_s": round(plain, 1), "cold_per_s": round(cold, 1),
-        "transform_s": round(transforming, 1), "warm_per_s": round(warm, 1),
-        "shared_per_s": round(shared, 1), "forward_per_s": round(forward, 1),
-        "bf16_per_s": round(bf16_rate, 1), "cold_ratio": round(cold / plain, 2),
-        "shared_ratio": round(shared / plain, 2), "warm_of_forward": round(warm / forward, 3),
-        "bf16_flips": flips, "bf16_flips_fraction": round(flips / len(dataset), 5),
+        "plain_per_s": plain, "cold_per_s": cold, "transform_s": transforming, "warm_per_s": warm,
+        "shared_per_s": shared, "forward_per_s": forward, "bf16_per_s": bf16,
+        "cold_ratio": cold / plain, "shared_ratio": shared / plain,
+        "shared_bf16_ratio": shared_bf16 / plain, "warm_of_forward": warm / forward,
+        "bf16_flips": (fp32.prediction != rounded.prediction).mean(),
     }  # fmt: skip
+
+
+def typical(name: str, folder: Path, given: argparse.Namespace) -> dict[str, object]:
+    """One row: medians of the rounds, and the range of the ratios."""
+    settings = Settings(torch.device(given.device), given.batch_size, given.threads)
+    rounds = [measure_speed(name, folder, settings, given.workers) for _ in range(given.rounds)]
+    row: dict[str, object] = {
+        "model": name, "device": given.device, "images": given.images, "rounds": given.rounds,
+        "threads": given.threads, "decoders": given.workers,
+    }  # fmt: skip
+    for key in rounds[0]:
+        values = sorted(each[key] for each in rounds)
+        row[key] = f"{statistics.median(values):.3g}"
+        if key.endswith("_ratio") or key == "warm_of_forward":
+            row[f"{key}_range"] = f"{values[0]:.3g} to {values[-1]:.3g}"
+    return row
 
 
 def measure_memory(n: int, cached: bool) -> dict[str, object]:
@@ -197,21 +217,22 @@ def measure_memory(n: int, cached: bool) -> dict[str, object]:
         geometry = Geometry("short", (256, 256), (224, 224), "bicubic")
         reader: Reader = DecodingReader(dataset, geometry, 2)
         if cached:
-            write_pixels(folder / "dataset", geometry, folder / "p.npy", n_workers=2)
+            alone(
+                partial(write_pixels, n_workers=2), folder / "dataset", geometry, folder / "p.npy"
+            )
             reader = open_pixels(folder / "p.npy", dataset.sha256, geometry)
         model = torch.nn.Sequential(  # what counts is the reading: a small model saves an hour
             torch.nn.AvgPool2d(16), torch.nn.Flatten(), torch.nn.Linear(588, 1000)
         )
         sink = PredictionSink(folder / "p.parquet", {"n_classes": "1000"})
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        before = peak_mib()
         run_inference(
             model, reader, Transform(geometry, (0.5,) * 3, (0.5,) * 3), dataset,
             model_name="small", settings=settings, sinks=[sink],
         )  # fmt: skip
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
-        "images": n, "pixels": "cache" if cached else "decoded", "peak_mib": round(peak / 1024),
-        "of_it_before_mib": round(before / 1024),
+        "images": n, "pixels": "cache" if cached else "decoded", "peak_mib": peak_mib(),
+        "of_it_before_mib": before,
     }  # fmt: skip
 
 
@@ -221,22 +242,25 @@ def main() -> None:
     models = ["resnet18", "vit_tiny_patch16_224", "efficientnet_b0"]
     parser.add_argument("--models", nargs="+", default=models)
     parser.add_argument("--images", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=3, help="of which the median is taken")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=2, help="of the model, on the CPU")
     parser.add_argument("--workers", type=int, default=2, help="that decode")
     parser.add_argument("--batch-size", type=int, default=64)
-    parser.add_argument("--memory", action="store_true", help="also the peaks of memory")
+    parser.add_argument(
+        "--memory", action="store_true", help="instead: peaks of memory, on the CPU"
+    )
     given = parser.parse_args()
-    settings = Settings(torch.device(given.device), given.batch_size, given.threads)
-    name = "inference" if given.device == "cpu" else f"inference_{given.device}"
-    with tempfile.TemporaryDirectory() as place:
-        make_inputs(Path(place), given.images)
-        rows = [measure_speed(m, Path(place), settings, given.workers) for m in given.models]
-    write_results(name, rows, "torch", "timm", "pillow")
     if given.memory:
         cases = [(1_000, False), (20_000, False), (1_000, True), (20_000, True)]
         peaks = [alone(measure_memory, *case) for case in cases]
         write_results("inference_memory", peaks, "torch", "pillow")
+        return
+    name = "inference" if given.device == "cpu" else f"inference_{given.device}"
+    with tempfile.TemporaryDirectory() as place:
+        make_inputs(Path(place), given.images)
+        rows = [typical(model, Path(place), given) for model in given.models]
+    write_results(name, rows, "torch", "timm", "pillow")
 
 
 if __name__ == "__main__":

@@ -7,12 +7,11 @@ work on any pixels.
 """
 
 import argparse
-import resource
 import time
 from pathlib import Path
 
 import numpy as np
-from common import write_results
+from common import peak_mib, write_results
 
 from matcheval.neighbours.distances import nearest_neighbours
 from matcheval.neighbours.ssim import structural_similarity
@@ -56,7 +55,7 @@ def main() -> None:
         first = np.repeat(test[i : i + 1000], K, axis=0)
         structural_similarity(first, train[found.index[i : i + 1000].ravel()])
     similarity = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    peak = peak_mib() / 1024
     check(test, train, found.index, found.squared)
     row = {
         "images": "given" if arguments.train else "random",

@@ -11,6 +11,16 @@ rule check:
         tables=rules.tables.input,
         figures=rules.figures.input,
         replication=rules.replication.input,
+        sampled=[
+            file
+            for name in STUDY.sampled
+            if name in STUDY.compared
+            for file in [
+                f"{SHARED}/datasets/{name}/dataset.json",
+                f"{SHARED}/datasets/{name}/datapoints.parquet",
+                *expand(rules.sample_dataset.output[3:], dataset=name),
+            ]
+        ],
     output:
         touch(f"{OWN}/checked"),
     log:
@@ -24,4 +34,4 @@ rule check:
     shell:
         "python -m pytest -p no:cacheprovider {input.checks[0]:q}"
         " --results {input.matched:q} {input.tables:q} {input.figures:q}"
-        " {input.replication:q} > {log:q} 2>&1"
+        " {input.replication:q} {input.sampled:q} > {log:q} 2>&1"

@@ -106,13 +106,13 @@ def sampling_inputs(wildcards):
     return inputs
 
 
-def followup_tables(stem, what):
+def followup_tables(stem, caption):
     """The files of a table, the readable one in the report."""
     page = report(
         f"{FOLLOWUPS}/{stem}.md",
         category="Follow-ups",
-        caption=f"captions/{what}.rst",
-        labels={"what": what.replace("_", " "), "of": stem.split("/")[-1]},
+        caption=f"captions/{caption}.rst",
+        labels={"what": Path(stem).parts[0], "of": Path(stem).name},
     )
     return [
         *(f"{FOLLOWUPS}/{stem}.{suffix}" for suffix in ("parquet", "csv", "tex")),
@@ -120,15 +120,15 @@ def followup_tables(stem, what):
     ]
 
 
-def followup_figures(stem, what):
+def followup_figures(stem, caption):
     """The files of a figure, in the report."""
     return report(
         [f"{OWN}/figures/followups/{stem}.{format}" for format in STUDY.formats],
         category="Follow-ups",
-        caption=f"captions/{what}.rst",
+        caption=f"captions/{caption}.rst",
         labels={
-            "what": f"{what.replace('_', ' ')} (figure)",
-            "of": stem.split("/")[-1],
+            "what": f"{Path(stem).parts[0]} (figure)",
+            "of": Path(stem).name,
         },
     )
 
@@ -139,13 +139,9 @@ def spec_of(name):
 
 
 def predictions_on(name):
-    """Prediction files of all models on a dataset, if it has such."""
-    return STUDY.accuracy_files(name) if STUDY.datasets[name].has_probabilities else []
-
-
-def own_file_state(key, name):
-    """Size and time of a file of the user's own, and of those with the results of the models."""
-    return [STUDY.followup_files_state(key, name), STUDY.own_accuracy_files_state(name)]
+    """Prediction files on a dataset of the models that follow-ups count, if it has such."""
+    files = STUDY.accuracy_files(name, COUNTED)
+    return files if STUDY.datasets[name].has_probabilities else []
 
 
 def model_files(wildcards):

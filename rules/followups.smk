@@ -1,4 +1,14 @@
 # Follow-ups of a replication that train nothing; each is made for what the study names under it.
+from matcheval.followups.settings import DRAWN, ON_DATASETS
+
+# Models that they count.
+COUNTED = [name for name in STUDY.models if name not in STUDY.followups.without]
+
+
+wildcard_constraints:
+    followup=one_of(ON_DATASETS),
+
+
 FOUND = "{dataset}-in-{reference}"
 
 
@@ -54,53 +64,58 @@ rule plot_neighbours:
         "../workflow_scripts/plot_neighbours.py"
 
 
-rule tabulate_duplicates:
+# One rule for all that tabulate what models get right on a dataset: `followups.kinds` has them.
+rule tabulate_followup:
     input:
-        lambda wildcards: STUDY.accuracy_files(wildcards.dataset),
-        reviewed=lambda wildcards: STUDY.followups.near_duplicates[wildcards.dataset],
+        lambda wildcards: STUDY.accuracy_files(wildcards.dataset, COUNTED),
+        file=lambda wildcards: STUDY.followup_file(
+            wildcards.followup, wildcards.dataset
+        ),
     output:
-        followup_tables("near_duplicates/{dataset}", "near_duplicates"),
+        followup_tables("{followup}/{dataset}", "followup"),
     log:
-        f"{OWN}/logs/tabulate_duplicates/{{dataset}}.log",
+        f"{OWN}/logs/tabulate_followup/{{followup}}/{{dataset}}.log",
     conda:
         "../envs/analysis.yaml"
     resources:
-        **resources_of("tabulate_duplicates"),
+        **resources_of("tabulate_followup"),
     params:
         dataset=lambda wildcards: spec_of(wildcards.dataset),
-        models=list(STUDY.models),
+        models=COUNTED,
         predictions=lambda wildcards: predictions_on(wildcards.dataset),
-        confidence=STUDY.replication.confidence,
-        own_files=lambda wildcards: own_file_state("near_duplicates", wildcards.dataset),
-        code=code_digest(SCRIPTS / "tabulate_duplicates.py"),
+        options=lambda wildcards: STUDY.followups.options(
+            wildcards.followup, STUDY.replication.confidence
+        ),
+        own_files=lambda wildcards: [
+            STUDY.followup_files_state(wildcards.followup, wildcards.dataset),
+            STUDY.own_accuracy_files_state(wildcards.dataset),
+        ],
+        code=code_digest(SCRIPTS / "tabulate_followup.py"),
     message:
-        "Tabulating {wildcards.dataset} with and without near duplicates"
+        "Tabulating {wildcards.followup} of {wildcards.dataset}"
     script:
-        "../workflow_scripts/tabulate_duplicates.py"
+        "../workflow_scripts/tabulate_followup.py"
 
 
-rule list_hard_images:
+rule plot_followup:
     input:
-        lambda wildcards: STUDY.accuracy_files(wildcards.dataset),
+        f"{FOLLOWUPS}/{{followup}}/{{dataset}}.parquet",
     output:
-        followup_tables("hard_images/{dataset}", "hard_images"),
+        followup_figures("{followup}/{dataset}", "followup"),
     log:
-        f"{OWN}/logs/list_hard_images/{{dataset}}.log",
+        f"{OWN}/logs/plot_followup/{{followup}}/{{dataset}}.log",
+    wildcard_constraints:
+        followup=one_of(DRAWN),
     conda:
         "../envs/analysis.yaml"
     resources:
-        **resources_of("list_hard_images"),
+        **resources_of("plot_followup"),
     params:
-        dataset=lambda wildcards: spec_of(wildcards.dataset),
-        models=list(STUDY.models),
-        predictions=lambda wildcards: predictions_on(wildcards.dataset),
-        share=STUDY.followups.hard_share,
-        own_files=lambda wildcards: STUDY.own_accuracy_files_state(wildcards.dataset),
-        code=code_digest(SCRIPTS / "list_hard_images.py"),
+        code=code_digest(SCRIPTS / "plot_followup.py"),
     message:
-        "Listing the hard images of {wildcards.dataset}"
+        "Drawing {wildcards.followup} of {wildcards.dataset}"
     script:
-        "../workflow_scripts/list_hard_images.py"
+        "../workflow_scripts/plot_followup.py"
 
 
 rule plot_hard_images:
@@ -131,7 +146,7 @@ rule tabulate_people:
         lambda wildcards: [
             file
             for name in STUDY.sets_of_pair(wildcards.pair).values()
-            for file in STUDY.accuracy_files(name)
+            for file in STUDY.accuracy_files(name, COUNTED)
         ],
         answers=lambda wildcards: STUDY.followups.people[wildcards.pair],
     output:
@@ -147,7 +162,7 @@ rule tabulate_people:
             origin: spec_of(name)
             for origin, name in STUDY.sets_of_pair(wildcards.pair).items()
         },
-        models=list(STUDY.models),
+        models=COUNTED,
         predictions=lambda wildcards: {
             origin: predictions_on(name)
             for origin, name in STUDY.sets_of_pair(wildcards.pair).items()
@@ -167,56 +182,31 @@ rule tabulate_people:
         "../workflow_scripts/tabulate_people.py"
 
 
-rule tabulate_balanced:
+rule tabulate_revisions:
     input:
-        lambda wildcards: STUDY.accuracy_files(wildcards.dataset),
+        lambda wildcards: expand(
+            rules.count_correct.output,
+            dataset=STUDY.followups.revisions[wildcards.revisions],
+        ),
     output:
-        followup_tables("balanced/{dataset}", "balanced"),
+        followup_tables("revisions/{revisions}", "revisions"),
     log:
-        f"{OWN}/logs/tabulate_balanced/{{dataset}}.log",
+        f"{OWN}/logs/tabulate_revisions/{{revisions}}.log",
+    wildcard_constraints:
+        revisions=one_of(STUDY.followups.revisions),
     conda:
         "../envs/analysis.yaml"
     resources:
-        **resources_of("tabulate_balanced"),
+        **resources_of("tabulate_revisions"),
     params:
-        dataset=lambda wildcards: spec_of(wildcards.dataset),
-        models=list(STUDY.models),
-        predictions=lambda wildcards: predictions_on(wildcards.dataset),
-        seed=STUDY.followups.seed,
+        datasets=lambda wildcards: STUDY.followups.revisions[wildcards.revisions],
+        without=STUDY.followups.without,
         confidence=STUDY.replication.confidence,
-        own_files=lambda wildcards: STUDY.own_accuracy_files_state(wildcards.dataset),
-        code=code_digest(SCRIPTS / "tabulate_balanced.py"),
+        code=code_digest(SCRIPTS / "tabulate_revisions.py"),
     message:
-        "Tabulating balanced classes of {wildcards.dataset}"
+        "Tabulating the revisions of {wildcards.revisions}"
     script:
-        "../workflow_scripts/tabulate_balanced.py"
-
-
-rule tabulate_by_frequency:
-    input:
-        lambda wildcards: STUDY.accuracy_files(wildcards.dataset),
-        frequencies=lambda wildcards: STUDY.followups.by_frequency[wildcards.dataset]
-        or f"{SHARED}/sampling/{wildcards.dataset}/provenance.parquet",
-    output:
-        followup_tables("by_frequency/{dataset}", "by_frequency"),
-        followup_figures("by_frequency/{dataset}", "by_frequency"),
-    log:
-        f"{OWN}/logs/tabulate_by_frequency/{{dataset}}.log",
-    conda:
-        "../envs/analysis.yaml"
-    resources:
-        **resources_of("tabulate_by_frequency"),
-    params:
-        dataset=lambda wildcards: spec_of(wildcards.dataset),
-        models=list(STUDY.models),
-        predictions=lambda wildcards: predictions_on(wildcards.dataset),
-        confidence=STUDY.replication.confidence,
-        own_files=lambda wildcards: own_file_state("by_frequency", wildcards.dataset),
-        code=code_digest(SCRIPTS / "tabulate_by_frequency.py"),
-    message:
-        "Tabulating {wildcards.dataset} by selection frequency"
-    script:
-        "../workflow_scripts/tabulate_by_frequency.py"
+        "../workflow_scripts/tabulate_revisions.py"
 
 
 rule model_difficulty:
@@ -259,18 +249,22 @@ rule followups:
                 reference=search.reference,
             )
         ],
-        expand(
-            rules.tabulate_duplicates.output, dataset=STUDY.followups.near_duplicates
-        ),
-        expand(rules.list_hard_images.output, dataset=STUDY.followups.hard_images),
+        [
+            path
+            for kind, datasets in STUDY.followups.on_datasets.items()
+            for rule_ in (rules.tabulate_followup, rules.plot_followup)
+            if rule_ is rules.tabulate_followup or kind in DRAWN
+            for path in expand(rule_.output, followup=kind, dataset=datasets)
+        ],
         expand(
             rules.plot_hard_images.output,
             dataset=[
                 name
-                for name in STUDY.followups.hard_images
+                for name in STUDY.followups.on_datasets["hard_images"]
                 if STUDY.datasets[name].has_images
             ],
         ),
         expand(rules.tabulate_people.output, pair=STUDY.followups.people),
-        expand(rules.tabulate_balanced.output, dataset=STUDY.followups.balanced),
-        expand(rules.tabulate_by_frequency.output, dataset=STUDY.followups.by_frequency),
+        expand(
+            rules.tabulate_revisions.output, revisions=list(STUDY.followups.revisions)
+        ),

@@ -2,6 +2,13 @@
 # Weights come from training, from the user, or from where timm and torchvision publish them.
 from matcheval.inference import INFERENCE_VERSION, OUTPUT_SUFFIXES
 
+# Said only where it matters: it makes no other predictions anew.
+N_TOP_FLAG = (
+    ["--n-top", str(STUDY.inference["top"])]
+    if "top" in STUDY.inference["outputs"]
+    else []
+)
+
 
 # Needs the network, which the nodes of a cluster may not have.
 localrules:
@@ -63,7 +70,8 @@ rule predict_dataset:
             ]
             if file
             for word in (f"--{name}", str(file))
-        ],
+        ]
+        + N_TOP_FLAG,
         version=INFERENCE_VERSION,
     message:
         "Predicting {wildcards.dataset} with {wildcards.model}"

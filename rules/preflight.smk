@@ -1,9 +1,10 @@
-# What is checked before the first job: the profile always; images of the user's own, which a dry run
-# can do without; a cluster before jobs are submitted to it.
+# What is checked before the first job: the profile and the names that studies share always; images of
+# the user's own, which a dry run can do without; a cluster before jobs are submitted to it.
 from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 from snakemake_interface_executor_plugins.settings import ExecMode
 
 from matcheval.cluster.names import check_groups, check_names, check_resources
+from matcheval.shared_names import check_shared_names, record_shared_names
 from matcheval.study_checks import check_own_images
 
 
@@ -94,6 +95,7 @@ def checked(check):
 # The workflow is read once more in every job, where all this is known.
 if workflow.exec_mode == ExecMode.DEFAULT:
     checked(check_profile)
+    checked(lambda: check_shared_names(STUDY))
     try:
         check_own_images(STUDY)
     except InputError as error:
@@ -109,3 +111,4 @@ onstart:
     checked(lambda: check_own_images(STUDY))
     if workflow.executor_plugin.name == "slurm":
         checked(check_cluster)
+    record_shared_names(STUDY)

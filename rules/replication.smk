@@ -7,6 +7,7 @@ RESULTS_STEM = f"{OWN}/replication/{{pair}}/top{{top}}"
 rule count_correct:
     input:
         lambda wildcards: STUDY.accuracy_files(wildcards.dataset),
+        lambda wildcards: STUDY.first_classes_files(wildcards.dataset),
     output:
         f"{OWN}/accuracies/{{dataset}}.parquet",
     log:
@@ -17,6 +18,8 @@ rule count_correct:
         **resources_of("count_correct"),
     params:
         models=list(STUDY.models),
+        files=lambda wildcards: STUDY.accuracy_files(wildcards.dataset),
+        first_classes=lambda wildcards: STUDY.first_classes_files(wildcards.dataset),
         dataset=lambda wildcards: vars(STUDY.datasets[wildcards.dataset]),
         own_files=lambda wildcards: STUDY.own_accuracy_files_state(wildcards.dataset),
         code=code_digest(SCRIPTS / "count_correct.py"),
@@ -122,7 +125,8 @@ rule plot_replication:
 
 rule summarize_replication:
     input:
-        expand(
+        STUDY.annotated.values(),
+        results=expand(
             rules.tabulate_replication.output.parquet,
             pair=list(STUDY.pairs),
             top=STUDY.replication.top,
@@ -145,6 +149,8 @@ rule summarize_replication:
         **resources_of("summarize_replication"),
     params:
         study=STUDY.name,
+        provenances=STUDY.annotated,
+        range_without=STUDY.replication.range_without,
         code=code_digest(SCRIPTS / "summarize_replication.py"),
     message:
         "Summarizing the replications of study {params.study}"
@@ -152,8 +158,39 @@ rule summarize_replication:
         "../workflow_scripts/summarize_replication.py"
 
 
+rule compare_published:
+    input:
+        [f"{OWN}/{table}.parquet" for table in STUDY.published_tables],
+        published=STUDY.replication.published or [],
+    output:
+        csv=f"{OWN}/replication/published.csv",
+        parquet=f"{OWN}/replication/published.parquet",
+        tex=f"{OWN}/replication/published.tex",
+        page=report(
+            f"{OWN}/replication/published.md",
+            category="Replication",
+            caption="captions/replication_published.rst",
+            labels={"pair": "all", "top": "all", "what": "beside the paper"},
+        ),
+    log:
+        f"{OWN}/logs/compare_published.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **resources_of("compare_published"),
+    params:
+        study=STUDY.name,
+        folder=lambda wildcards, output: str(Path(output.csv).parents[1]),
+        code=code_digest(SCRIPTS / "compare_published.py"),
+    message:
+        "Setting the results of study {params.study} beside published ones"
+    script:
+        "../workflow_scripts/compare_published.py"
+
+
 rule replication:
     input:
+        rules.compare_published.output if STUDY.replication.published else [],
         expand(
             rules.tabulate_replication.output,
             pair=list(STUDY.pairs),

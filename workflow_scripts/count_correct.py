@@ -11,11 +11,16 @@ from matcheval.tables import write_table
 
 
 def main(
-    *, dataset: Mapping[str, Any], models: Sequence[str], files: Sequence[str], output: str
+    *,
+    dataset: Mapping[str, Any],
+    models: Sequence[str],
+    files: Sequence[str],
+    first_classes: Sequence[str],
+    output: str,
 ) -> None:
     """Write the accuracies, a table of `replication.schemas.ACCURACIES`."""
     spec = DatasetSpec(**dataset)
-    table = dataset_accuracies(spec, models, files if spec.has_probabilities else ())
+    table = dataset_accuracies(spec, models, files if spec.has_probabilities else (), first_classes)
     write_table(table, output)
     logging.info("%s: %d models, %d accuracies", spec.name, len(models), table.num_rows)
 
@@ -26,6 +31,7 @@ if __name__ == "__main__":
         snakemake.log[0],
         dataset=snakemake.params.dataset,
         models=snakemake.params.models,
-        files=list(snakemake.input),
+        files=snakemake.params.files,
+        first_classes=snakemake.params.first_classes,
         output=snakemake.output[0],
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.doors import run_door, show_progress
-from matcheval.inference import OUTPUTS
+from matcheval.inference import N_TOP, OUTPUTS
 
 log = logging.getLogger("predict_dataset")
 
@@ -52,6 +52,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
     parser.add_argument("--precision", default="fp32", help="fp32, tf32, bf16 or fp16")
     parser.add_argument("--compile", action="store_true", help="prepare it by torch.compile")
+    parser.add_argument("--n-top", type=int, default=N_TOP, help="first classes that --top keeps")
     for name in OUTPUTS:
         parser.add_argument(f"--{name}", type=Path, help=f"file of {name} to write")
     arguments = vars(parser.parse_args(argv))

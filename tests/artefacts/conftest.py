@@ -11,5 +11,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def results(pytestconfig: pytest.Config) -> list[Path]:
-    """The files of the study: matched runs and pairs, tables, figures, summary."""
+    """The files of the study: matched runs and pairs, tables, figures, summary, sampled sets."""
     return pytestconfig.getoption("--results")

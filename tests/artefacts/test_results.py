@@ -1,12 +1,14 @@
 """Built results are what they claim to be, whatever the study."""
 
 import csv
+import json
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from matcheval.replication.schemas import CHANGES, FITS, REGION, RESULTS
+from matcheval.sampling.schemas import EXCLUDED, PROVENANCE, STRATA
 from matcheval.schemas import COMPARISON_RUNS, MODEL_TABLE, PAIRS
 
 
@@ -157,3 +159,68 @@ def test_changes_are_the_tables_means(results, replications):
     for table in replications:
         mean = changes.loc[(table.pair[0], table.top[0])].change
         np.testing.assert_allclose(mean, -table.gap.mean(), atol=1e-12)
+
+
+class Sampled:
+    """A sampled set: its provenance, what was excluded, its strata, and the dataset itself."""
+
+    def __init__(self, results, name):
+        files = {path.name: path for path in results if path.parent.name == name}
+        self.name = name
+        self.rows = PROVENANCE.read(files["provenance.parquet"]).to_pandas()
+        self.excluded = EXCLUDED.read(files["excluded.parquet"]).to_pandas()
+        self.strata = STRATA.read(files["strata.parquet"]).to_pandas()
+        self.datapoints = pd.read_parquet(files["datapoints.parquet"])
+        description = json.loads(files["dataset.json"].read_text(encoding="utf-8"))
+        self.classes = description["classes"]
+        self.settings = description["provenance"]["settings"]
+
+
+@pytest.fixture(scope="module")
+def sampled(results):
+    names = {path.parent.name for path in of_stage(results, "sampling", "provenance.parquet")}
+    return [Sampled(results, name) for name in sorted(names)]
+
+
+def test_sampled_sets_hold_what_their_provenance_says(sampled):
+    for made in sampled:
+        rows = made.rows
+        assert rows["index"].tolist() == list(range(len(rows))), made.name
+        assert not rows.image.duplicated().any(), made.name
+        labels = [made.classes[label] for label in made.datapoints.label]
+        assert rows["class"].tolist() == labels, made.name
+        assert not set(rows.pool_index[rows.pool_index.duplicated()]), made.name
+
+
+def test_sampled_sets_fill_their_strata(sampled):
+    for made in sampled:
+        drawn = made.rows.groupby(["class", "drawn_for"]).size()
+        strata = made.strata.set_index(["class", "stratum"])
+        assert (strata.n_drawn == strata.n_target).all(), made.name
+        filled = strata.n_drawn[strata.n_drawn > 0]
+        assert drawn.reindex(filled.index, fill_value=0).tolist() == filled.tolist(), made.name
+        own = made.rows[made.rows.stratum == made.rows.drawn_for]
+        counts = own.groupby(["class", "drawn_for"]).size()
+        assert counts.reindex(strata.index, fill_value=0).tolist() == strata.n_own.tolist()
+        per_class = made.rows["class"].value_counts()
+        assert (per_class == made.settings["per_class"]).all(), made.name
+        assert len(made.rows) == strata.n_target.sum(), made.name
+
+
+def test_nothing_that_was_excluded_was_sampled(sampled):
+    for made in sampled:
+        both = made.rows.merge(made.excluded, on=["image", "class"])
+        assert both.empty, made.name
+        assert (made.excluded.reason != "").all(), made.name
+
+
+def test_sampled_images_were_selected_as_the_strategy_wants(sampled):
+    for made in sampled:
+        rows, settings = made.rows, made.settings
+        if settings["strategy"] == "keywords":
+            continue
+        assert (rows.n_answers >= settings["min_answers"]).all(), made.name
+        np.testing.assert_allclose(rows.frequency, rows.n_selected / rows.n_answers)
+        if settings["strategy"] == "threshold":
+            least = rows["class"].map(settings["thresholds"]).fillna(settings["threshold"])
+            assert (rows.frequency >= least.astype(float)).all(), made.name

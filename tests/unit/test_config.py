@@ -61,7 +61,8 @@ class TestDefaultStudy:
         """From the command line, or from YAML, which takes 1e-3 for text."""
         study = load(matching={"epsilon": "1e-3", "seeds": "3"})
         assert (study.epsilon, study.seeds) == (0.001, (0, 1, 2))
-        assert load(replication={"top": ["1", "5"]}).replication.top == (1, 5)
+        study = load(replication={"top": ["1", "5"]}, inference={"outputs": ["top"]})
+        assert study.replication.top == (1, 5)
 
     def test_truth_values_that_come_as_text(self):
         assert load(training={"channels_last": "true"}).training["channels_last"] is True
@@ -137,8 +138,8 @@ class TestOwnStudy:
 
 
 BAD = [
-    ({"matching": {"epsilom": 0.1}}, "'matching': unknown key 'epsilom', did you mean 'epsilon'?"),
-    ({"inferense": {}}, "unknown key 'inferense', did you mean 'inference'?"),
+    ({"matching": {"epsilom": 0.1}}, "'matching': unknown key 'epsilom'. Did you mean 'epsilon'?"),
+    ({"inferense": {}}, "unknown key 'inferense'. Did you mean 'inference'?"),
     ({"matching": {"epsilon": 0}}, "'matching.epsilon': 0 must be above 0"),
     ({"matching": {"epsilon": -0.005}}, "'matching.epsilon': -0.005 must be above 0"),
     ({"matching": {"epsilon": 1.5}}, "matching.epsilon"),
@@ -156,6 +157,11 @@ BAD = [
     ({"replication": {"scales": ["logit"]}}, "'logit' is none of linear, probit"),
     ({"replication": {"extremes": "drop"}}, "'drop' is none of leave_out, clip"),
     ({"replication": {"fit_without": ["nope"]}}, "'replication.fit_without': unknown model 'nope'"),
+    ({"replication": {"range_without": ["nope"]}}, "'replication.range_without': unknown model"),
+    ({"replication": {"top": [1, 5]}}, "which 1 class is kept. Put 'top' among inference.outputs"),
+    ({"replication": {"published": "gone.csv"}}, "gone.csv: no such file"),
+    ({"followups": {"without": ["nope"]}}, "'followups.without': unknown model 'nope'"),
+    ({"followups": {"revisions": {"r": ["nope"]}}}, "'followups.revisions': unknown dataset"),
     ({"study": "predictions"}, "'study': 'predictions' is a name of the results folder itself"),
 ]
 
@@ -393,11 +399,12 @@ def test_the_schema_knows_the_librarys_kinds_and_outputs():
     assert {"predictions", *outputs} == set(OUTPUTS)
 
 
-def test_of_many_known_names_only_the_nearest_are_told():
+def test_what_was_probably_meant_is_told():
     names = [f"model-{i:03d}" for i in range(300)] + ["resnet18.a1_in1k"]
     error = unknown("model", "resnet18", names, file="study.yaml", field="save_pairs")
     assert str(error) == (
-        "study.yaml: 'save_pairs': unknown model 'resnet18'. "
-        "There are 301; near to it: resnet18.a1_in1k"
+        "study.yaml: 'save_pairs': unknown model 'resnet18'. Did you mean 'resnet18.a1_in1k'?"
     )
+    many = unknown("model", "vgg", names, file="study.yaml", field="save_pairs")
+    assert "There are 301, as model-000, model-001, model-002" in str(many)
     assert "Known: a, b" in str(unknown("model", "c", ["a", "b"], file="f", field="g"))

@@ -190,6 +190,28 @@ def test_further_addresses_are_tried(server, tmp_path):
     assert download(urls, tmp_path / "data.bin", sha256=SHA256).verified
 
 
+@pytest.mark.parametrize(("checksum", "again"), [(SHA256, 1), (None, 0)])
+def test_another_address_goes_on_where_the_first_was_cut(server, tmp_path, checksum, again):
+    """Where a checksum tells whether both have the same file; else it begins anew."""
+    server.files["copy.bin"] = DATA
+    server.mishaps["data.bin"] = [("cut", 2_000_000), ("status", 404)]
+    urls = [server.url("data.bin"), server.url("copy.bin")]
+    download(urls, tmp_path / "data.bin", sha256=checksum, sleep=lambda _: None)
+    assert (tmp_path / "data.bin").read_bytes() == DATA
+    last = server.requests[-1]
+    assert (last.path, last.range) == ("copy.bin", f"bytes={2_000_000}-" if again else None)
+
+
+def test_a_part_of_another_file_is_not_gone_on_with(server, tmp_path):
+    """The first address has something else, of the same length: the checksum tells."""
+    server.files |= {"other.bin": bytes(len(DATA)), "copy.bin": DATA}
+    server.mishaps["other.bin"] = [("cut", 2_000_000), ("status", 404)]
+    urls = [server.url("other.bin"), server.url("copy.bin")]
+    done = download(urls, tmp_path / "data.bin", sha256=SHA256, sleep=lambda _: None)
+    assert done.verified
+    assert [request.range is not None for request in server.requests[2:]] == [True, False]
+
+
 def test_without_a_checksum_the_file_is_taken_with_a_warning(get, caplog):
     done = get(sha256=None)
     assert (done.sha256, done.verified) == (SHA256, False)

@@ -11,17 +11,23 @@ from matcheval.figures.by_frequency import plot_by_frequency
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
 from matcheval.figures.hard_images import plot_hard_images
 from matcheval.figures.neighbours import most_alike, plot_neighbours
+from matcheval.figures.shared_errors import plot_shared_errors
 from matcheval.followups.balanced import balanced_accuracies, balanced_rows
 from matcheval.followups.by_frequency import accuracies_by_frequency, read_counts
+from matcheval.followups.groups import accuracies_by_group, read_groups
 from matcheval.followups.hard_images import hard_images
 from matcheval.followups.people import people_accuracies, read_people
+from matcheval.followups.revisions import tabulate_revisions
 from matcheval.followups.schemas import BALANCED, BY_FREQUENCY, HARD_IMAGES, PEOPLE
+from matcheval.followups.shared_errors import by_model, shared_errors
 from matcheval.followups.tables import (
     balanced_columns,
     duplicates_columns,
     frequency_columns,
+    group_columns,
     hard_columns,
     people_columns,
+    revisions_columns,
 )
 from matcheval.neighbours.accounting import duplicate_accuracies
 from matcheval.neighbours.pixels import LabelledPixels
@@ -29,6 +35,8 @@ from matcheval.neighbours.reviewed import read_reviewed
 from matcheval.neighbours.search import find_neighbours
 from matcheval.replication.correctness import Correctness, dataset_correctness
 from matcheval.replication.rendering import write_readable
+from matcheval.replication.schemas import ACCURACIES
+from matcheval.statistics.scales import Scale
 from published import DATA, needs_data, study
 
 
@@ -129,7 +137,8 @@ def test_peoples_accuracies_by_hand(tmp_path):
     assert ann.gap == -0.5
     assert np.isnan(table.iloc[0].gap)  # bob saw no images of the new set
     cells = {column.head: column.cells for column in people_columns(table)}
-    assert cells["Gap"] == ["–", "−50.0"]
+    assert cells["Gap"] == ["–", "−50.0", "−50.0 (0 better on the original, 1 on the new)"]
+    assert cells["Participant"][-1] == "mean"
     path.write_text("participant,set,index,answer\nann,original,0,1\nann,original,0,2\n")
     with pytest.raises(InputError, match="'ann' answered twice to image 0 of the original"):
         read_people(path)
@@ -139,6 +148,67 @@ def test_peoples_accuracies_by_hand(tmp_path):
     path.write_text("participant,set,index,answer\nann,original,7,1\n")
     with pytest.raises(InputError, match="no datapoints, such as 7"):
         people_accuracies(read_people(path), sets, "pair")
+
+
+def test_shared_errors_by_hand():
+    """Wrong: 0, 1, 2, 3 of the first; 2, 3, 4 of the second; none of the third."""
+    table = shared_errors(known(["0000111111", "1100011111", "1" * 10]), "set")
+    assert table.n_wrong_both.tolist() == [2, 0, 0]
+    assert table.jaccard.tolist() == [2 / 5, 0, 0]
+    assert table.jaccard_by_chance[0] == pytest.approx(1.2 / (7 - 1.2))
+    models = by_model(table)
+    assert models.model.tolist() == ["m2", "m1", "m0"]
+    assert models.nearest.tolist() == ["m0", "m0", "m1"]
+    assert models.jaccard.tolist() == [0, 0.2, 0.2]
+    assert np.isnan(shared_errors(known(["11", "11"]), "set").jaccard[0])
+    for many in (False, True):
+        rows = ["0" * (i + 1) + "1" * (60 - i) for i in range(45 if many else 3)]
+        draw(plot_shared_errors(shared_errors(known(rows), "set")))
+    with pytest.raises(InputError, match="one model"):
+        shared_errors(known(["10"]), "set")
+
+
+def test_accuracies_by_group_by_hand(tmp_path):
+    path = tmp_path / "groups.csv"
+    path.write_text("index,group\n0,both\n4,one\n2,both\n1,one\n")
+    table = accuracies_by_group(known(["10111", "00011"]), "set", read_groups(path))
+    assert table.group.tolist() == ["both", "one"] * 2
+    assert table.n_group.tolist() == [2] * 4
+    assert table.n_correct_group.tolist() == [2, 1, 0, 1]
+    columns = group_columns(table)
+    assert [column.head for column in columns] == ["Model", "both, n = 2 (%)", "one, n = 2 (%)"]
+    assert columns[1].cells[-1] == "50.0"
+    for text, message in (
+        ("index,group\n0,a\n0,b\n", "twice"), ("index,group\n-1,a\n", "index '-1'"),
+        ("index,group\n0,\n", "group ''"), ("index\n0\n", "no column group"),
+    ):  # fmt: skip
+        path.write_text(text)
+        with pytest.raises(InputError, match=message):
+            read_groups(path)
+
+
+def test_revisions_by_hand():
+    def set_of(counts, n):
+        return ACCURACIES.table({
+            "model": list(counts), "dataset": ["d"] * len(counts), "top": [1] * len(counts),
+            "n_correct": list(counts.values()), "n": [n] * len(counts),
+            "accuracy": [c / n for c in counts.values()],
+        })  # fmt: skip
+
+    first = set_of({"a": 60, "b": 50}, 100)
+    sets = {
+        "r1": first,
+        "r2": set_of({"b": 52, "a": 61}, 100),
+        "r3": set_of({"a": 35, "b": 30}, 50),
+    }
+    table = tabulate_revisions(sets, "test")
+    assert table.number.tolist() == [1, 2, 3] * 2
+    np.testing.assert_allclose(table.change, [np.nan, 0.01, 0.09, np.nan, 0.02, 0.08])
+    columns = {column.head: column.cells for column in revisions_columns(table)}
+    assert columns["r3, n = 50 (%)"][-1] == "65.0"
+    assert columns["Change"] == ["+10.00", "+10.00", "+10.00"]
+    with pytest.raises(InputError, match=r"r2: .*no model 'b'"):
+        tabulate_revisions({"r1": first, "r2": set_of({"a": 1}, 2)}, "test")
 
 
 def test_neighbours_table_and_sheet(tmp_path):
@@ -256,7 +326,7 @@ def test_accuracy_rises_with_the_agreement_of_annotators():
     agreement = pd.read_parquet(DATA / "optional" / "imagenet_classify_agreement.parquet")
     imagenet = study("recht-imagenet")
     pair = imagenet.pairs["matched-frequency"]
-    networks = [m for m in imagenet.models if m not in imagenet.replication.fit_without]
+    networks = [m for m in imagenet.models if m not in imagenet.replication.left_out(Scale.LINEAR)]
     right = dataset_correctness(imagenet.datasets[pair.original], networks)
     with np.load(DATA / "imagenetv2_top1.npz") as archive:
         row = {int(number): i for i, number in enumerate(archive["val_ids"])}
@@ -268,3 +338,25 @@ def test_accuracy_rises_with_the_agreement_of_annotators():
     table = accuracies_by_frequency(right, pair.original, counts)
     mean = 100 * table.groupby("bin").accuracy_bin.mean()
     assert mean.round(1).tolist() == [39.1, 61.6, 69.3, 73.5, 78.6]
+
+
+@needs_data
+def test_membership_in_the_other_sets_goes_with_accuracy():
+    """A stand-in for selection frequencies: what MatchedFrequency shares with the other sets."""
+    imagenet = study("recht-imagenet")
+    with np.load(DATA / "imagenetv2_top1.npz") as archive:
+        ids = {
+            name: [row.tobytes() for row in archive[f"{name}_ids"]]
+            for name in ("matched_frequency", "threshold_07", "top_images")
+        }
+    others = [set(ids["threshold_07"]), set(ids["top_images"])]
+    names = {(False, False): "neither", (True, False): "threshold", (False, True): "top"}
+    groups = pd.Series([
+        names.get(tuple(name in other for other in others), "both")
+        for name in ids["matched_frequency"]
+    ])  # fmt: skip
+    networks = [m for m in imagenet.models if m not in imagenet.replication.left_out(Scale.LINEAR)]
+    right = dataset_correctness(imagenet.datasets["MatchedFrequency"], networks)
+    table = accuracies_by_group(right, "MatchedFrequency", groups)
+    mean = (100 * table.groupby("group").accuracy_group.mean()).round(1)
+    assert mean.to_dict() == {"both": 74.8, "neither": 55.5, "threshold": 68.8, "top": 79.1}

@@ -1,3 +1,4 @@
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -6,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from matcheval.dataset_specs import DatasetSpec
 from matcheval.datasets import build_dataset
 from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
@@ -13,16 +15,19 @@ from matcheval.inference import OUTPUTS
 from matcheval.inference import outputs as outputs_module
 from matcheval.inference.devices import resolve_device
 from matcheval.inference.forward import Settings, run_inference
-from matcheval.inference.outputs import _SINKS, PredictionSink, make_sinks, read_vectors
+from matcheval.inference.outputs import _SINKS, PredictionSink, make_sinks
 from matcheval.inference.precision import arithmetic
 from matcheval.inference.readers import ArrayReader
 from matcheval.inference.running import How, predict_to_files
 from matcheval.inference.statistics import RunningStatistics, read_statistics
 from matcheval.inference.transforms import Transform
+from matcheval.inference.vectors import read_vectors
 from matcheval.models.building import build_model
 from matcheval.models.checkpoints import Checkpoint, CheckpointInfo, save_checkpoint
 from matcheval.models.rows import ModelSource
 from matcheval.prediction_files import read_predictions
+from matcheval.replication.accuracies import dataset_accuracies
+from matcheval.top_classes import first_classes, read_top, write_top
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 CPU = torch.device("cpu")
@@ -120,6 +125,35 @@ def test_outputs_are_those_of_a_plain_forward_pass(checkpoint, dataset, files, t
     assert np.allclose(kept.values, logits.numpy(), atol=1e-5)
     assert np.array_equal(kept.index, found.index)
     assert kept.metadata == {**found.metadata, "width": "10"}
+
+
+def test_first_classes_are_in_order_of_the_logits(files, tmp_path, dataset):
+    outputs = {name: tmp_path / f"{name}.parquet" for name in ("predictions", "logits", "top")}
+    predict(files, outputs, n_top=3)
+    labels, classes = read_top(outputs["top"])
+    logits = read_vectors(outputs["logits"], "logits").values
+    assert np.array_equal(labels, dataset.labels)
+    assert np.array_equal(classes, np.argsort(-logits, axis=1, kind="stable")[:, :3])
+    assert np.array_equal(classes[:, 0], read_predictions(outputs["predictions"]).prediction)
+    spec = DatasetSpec("digits-validation", "digits", {"part": "validation"})
+    table = dataset_accuracies(spec, ["m"], [outputs["predictions"]], [outputs["top"]])
+    assert table["top"].to_pylist() == [1, 2, 3]
+    hits = [(classes[:, :k] == labels[:, None]).any(axis=1).sum() for k in (1, 2, 3)]
+    assert table["n_correct"].to_pylist() == hits
+    predict(files, {"top": tmp_path / "all.parquet"}, n_top=50)
+    assert read_top(tmp_path / "all.parquet")[1].shape == (100, 10)
+    other = tmp_path / "other.parquet"
+    write_top(labels, (classes + 1) % 10, other, {})
+    with pytest.raises(InputError, match="are not the predictions beside it"):
+        dataset_accuracies(spec, ["m"], [outputs["predictions"]], [other])
+    with pytest.raises(InputError, match="no column of first classes"):
+        read_top(outputs["predictions"])
+
+
+def test_ties_of_first_classes_go_to_the_lowest():
+    logits = np.array([[1.0, 3, 3, 1], [0, 0, 0, 0]], np.float32)
+    assert first_classes(logits, 3).tolist() == [[1, 2, 0], [0, 1, 2]]
+    assert logits.tolist() == [[1, 3, 3, 1], [0, 0, 0, 0]]
 
 
 def test_the_batch_size_does_not_change_predictions(checkpoint, dataset, tmp_path):
@@ -259,6 +293,16 @@ def test_covariances_do_not_cancel_far_from_zero():
     )
 
 
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+def test_a_compiled_model_says_the_same(checkpoint, dataset):
+    """Ten seconds: the compiler's."""
+    compiled, plain = Recorder(), Recorder()
+    run(checkpoint.build(), dataset, [compiled], batch_size=30, compile=True)
+    run(checkpoint.build(), dataset, [plain], batch_size=30)
+    logits = [np.concatenate([b.logits for b in one.batches]) for one in (compiled, plain)]
+    assert np.allclose(*logits, atol=1e-4)
+
+
 class Hungry(torch.nn.Module):
     """A model that needs more memory than there is for batches above a size."""
 
@@ -285,6 +329,18 @@ def test_out_of_memory_halves_the_batches_and_goes_on(checkpoint, dataset, error
     rows = [np.concatenate([b.logits for b in one.batches]) for one in (sink, plain)]
     assert np.allclose(*rows, atol=1e-5)
     assert np.concatenate([b.labels for b in sink.batches]).tolist() == dataset.labels.tolist()
+
+
+def test_the_cpu_runs_out_of_memory_too(checkpoint, dataset, caplog):
+    """Its allocator has an error of its own."""
+
+    class Greedy(Hungry):
+        def forward(self, x):
+            return torch.empty(1 << 50) if len(x) > self.most else self.model(x)
+
+    with caplog.at_level("WARNING"):
+        run(Greedy(checkpoint.build(), 32, None), dataset, [Recorder()], batch_size=64)
+    assert "out of memory at 64 images, going on with 32" in caplog.text
 
 
 def test_out_of_memory_at_one_image_is_told(checkpoint, dataset):

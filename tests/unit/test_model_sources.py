@@ -12,10 +12,10 @@ from matcheval.catalogue import read_catalogue
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
-from matcheval.inference.outputs import read_vectors
 from matcheval.inference.running import How, predict_to_files
 from matcheval.inference.tickets import issue_ticket
 from matcheval.inference.transforms import Transform
+from matcheval.inference.vectors import read_vectors
 from matcheval.models import published as published_module
 from matcheval.models.building import build_model
 from matcheval.models.loading import as_transform, load_model, state_digest
@@ -134,9 +134,9 @@ def test_the_papers_lost_model_is_the_right_one():
 @pytest.mark.parametrize(
     ("describe", "source", "message"),
     [
-        (describe_timm, "resnet50.a1in1k", "did you mean 'resnet50.a1_in1k'"),
+        (describe_timm, "resnet50.a1in1k", "Did you mean 'resnet50.a1_in1k'"),
         (describe_timm, "resnet50", "Give architecture and tag"),
-        (describe_timm, "resnit50.a1_in1k", "no pretrained model 'resnit50.a1_in1k', did you mean"),
+        (describe_timm, "resnit50.a1_in1k", "no pretrained model 'resnit50.a1_in1k'. Did you mean"),
         (describe_torchvision, "ResNet50_Weights.V1", "no weights 'ResNet50_Weights.V1'"),
         (describe_torchvision, "ResNet50_Weight.IMAGENET1K_V1", "'ResNet50_Weights.IMAGENET1K_V1'"),
         (
@@ -354,7 +354,7 @@ def test_label_spaces_must_agree(folder, tmp_path):
         )  # fmt: skip
 
     swapped = (wnids[1], wnids[0], *wnids[2:])
-    with pytest.raises(InputError, match=r"class 0 is 'n01443537', but 'n01440764'.*2 classes"):
+    with pytest.raises(InputError, match=r"order of classes: 0 is 'n01443537', not 'n01440764'"):
         load_model(source, weights, with_classes(swapped))
     # Names in words cannot be compared with wnids; their number can.
     load_model(source, weights, with_classes(tuple(f"word {i}" for i in range(1000))))

@@ -24,10 +24,11 @@ from matcheval.replication.rendering import (
     results_columns,
     write_readable,
 )
-from matcheval.replication.results import average_change, tabulate_replication
+from matcheval.replication.results import summarize_changes, tabulate_replication
 from matcheval.replication.schemas import ACCURACIES, CHANGES, FITS, REGION, RESULTS
 from matcheval.replication.settings import Extremes, ReplicationSettings
 from matcheval.settings import Pair
+from matcheval.statistics.differences import count_significant, two_sample_z
 from matcheval.statistics.intervals import clopper_pearson
 from matcheval.statistics.lines import bootstrap_lines, percentile_interval
 from matcheval.statistics.scales import Scale
@@ -95,14 +96,50 @@ class TestResults:
             results(MODELS, ON_NEW, top=5)
 
     def test_average_change(self):
-        row = average_change(results(MODELS, ON_NEW))
-        assert list(row) == CHANGES.names
+        row = summarize_changes([results(MODELS, ON_NEW)]).iloc[0]
+        assert list(row.index) == CHANGES.names
         assert row["change"] == pytest.approx(-(0.15 + 0.1 + 0.2 + 0.2) / 4)
         assert row["accuracy_original"] == pytest.approx(0.8375)
         assert (row["n_models"], row["pair"], row["top"]) == (4, "both", 1)
+        assert row["spread"] == 0
+
+    def test_spread_range_and_selection_frequency(self):
+        """By hand: another replication is 0.1 better throughout; alex is the worst, 0.75."""
+        better = {model: c + 5 for model, c in ON_NEW.items()}
+        tables = [results(MODELS, ON_NEW), results(MODELS, better).assign(replication="other")]
+        changes = summarize_changes(
+            tables, range_without=["alex"], selection_frequencies={"other": 0.7}
+        )
+        assert changes.spread.tolist() == pytest.approx([0.1, 0.1])
+        worst, *rest = sorted(MODELS.values())
+        assert worst == MODELS["alex"]
+        assert changes.range_original.tolist() == pytest.approx([(rest[-1] - rest[0]) / 100] * 2)
+        assert changes.range_without.tolist() == ["alex"] * 2
+        assert np.isnan(changes.selection_frequency[0])
+        assert changes.selection_frequency[1] == 0.7
+
+    def test_z_by_hand(self):
+        """80 of 100 against 30 of 50: 0.2 over the root of 0.0016 + 0.0048."""
+        row = results({"a": 80}, {"a": 30}).iloc[0]
+        assert row.z == pytest.approx(0.2 / 0.08)
+        assert np.isnan(results({"a": 0.8}, {"a": 0.6}, 100, 0).z[0])
+        assert np.isnan(two_sample_z(50, 50, 100, 100))
+        assert count_significant([2.0, -2.3, 2.5, np.nan]) == 1  # three tests: 2.394
+        assert count_significant([-2.5, 1.0]) == 1
+        assert count_significant([np.nan]) == 0
 
 
 class TestFits:
+    def test_of_a_range_of_accuracies(self):
+        table = results(MODELS | {"worst": 20}, ON_NEW | {"worst": 30})
+        settings = dataclasses.replace(SETTINGS, fit_range=(0.5, 1.0))
+        row = fit_replication(table, Scale.LINEAR, settings).row
+        assert row["left_out"] == "worst"
+        assert (
+            row["slope"]
+            == fit_replication(results(MODELS, ON_NEW), Scale.LINEAR, SETTINGS).row["slope"]
+        )
+
     def test_linear_in_percentage_points(self):
         table = results(MODELS, ON_NEW)
         row = fit_replication(table, Scale.LINEAR, SETTINGS).row
@@ -232,7 +269,7 @@ class TestRendering:
         assert f"| linear | {fits.slope[0]:.2f} [" in text
         assert f" | {fits.r_squared[1]:.3f} | " in text
         assert "best (left out)" in text.splitlines()[-1]
-        changes = markdown(changes_columns(pd.DataFrame([average_change(table)])))
+        changes = markdown(changes_columns(summarize_changes([table])))
         assert "| both | 1 | 5 | 87.0 | 74.0 | −13.0 |" in changes
 
     def test_intervals_are_rounded_outward(self):
@@ -256,8 +293,12 @@ def test_doors(tmp_path):
         options = {"file": f"{tmp_path}/t.csv", "columns": {"model": "model", "top1": name}}
         spec = DatasetSpec(name, "accuracies", options | {"n": 100})
         count_door.main(
-            dataset=vars(spec), models=list(MODELS), files=[], output=f"{tmp_path}/{name}.parquet"
-        )
+            dataset=vars(spec),
+            models=list(MODELS),
+            files=[],
+            first_classes=[],
+            output=f"{tmp_path}/{name}.parquet",
+        )  # fmt: skip
     outputs = [f"{tmp_path}/results.{suffix}" for suffix in ("parquet", "csv", "md", "tex")]
     table_door.main(
         original=f"{tmp_path}/old.parquet", replication=f"{tmp_path}/new.parquet",
@@ -269,10 +310,10 @@ def test_doors(tmp_path):
         region=f"{tmp_path}/region.parquet",
     )  # fmt: skip
     changes = [f"{tmp_path}/changes.{suffix}" for suffix in ("parquet", "csv", "md", "tex")]
-    summary_door.main(results=[outputs[0]], outputs=changes)
+    summary_door.main(results=[outputs[0]], provenances={}, range_without=[], outputs=changes)
     for paths, schema in ((outputs, RESULTS), (fits, FITS), (changes, CHANGES)):
         table = schema.read(paths[0]).to_pandas()
-        csv = pd.read_csv(paths[1], keep_default_na=False)
+        csv = pd.read_csv(paths[1], keep_default_na=False, na_values=["nan"])
         pd.testing.assert_frame_equal(csv, table, check_dtype=False)
     assert pq.read_table(outputs[0])["confidence"].to_pylist() == [0.9] * 4
     assert len(REGION.read(tmp_path / "region.parquet")) == 2 * GRID_POINTS

@@ -180,10 +180,16 @@ def test_absent_devices_and_bad_settings_are_refused(sets):
             Engine(**{field: 0})
 
 
-def test_memory_that_runs_out_names_the_batch_size(sets, monkeypatch):
-    def full(*_):
-        raise torch.OutOfMemoryError("CUDA out of memory.")
+def no_memory_on_a_gpu(*_):
+    raise torch.OutOfMemoryError("CUDA out of memory.")
 
+
+def no_memory_here(*_):
+    torch.empty(1 << 50)
+
+
+@pytest.mark.parametrize("full", [no_memory_on_a_gpu, no_memory_here])
+def test_memory_that_runs_out_names_the_batch_size(sets, monkeypatch, full):
     monkeypatch.setattr(Stepper, "step", full)
     with pytest.raises(InputError, match=r"m: 'batch_size': cpu ran out of memory .* 32 images"):
         train("m", RECIPE, *sets)

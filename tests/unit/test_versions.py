@@ -36,14 +36,14 @@ DECIDED = {
             "arrays": 1,
             "parquet": 1,
         },
-        "c583e82b3c29becd",
+        "f9b4651a0c869ad6",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "e8d0205e7b561e36"),
-    "predict_dataset.py": (INFERENCE_VERSION, 2, "4140cf7e3b91a3bc"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "49bcc4cecf1c3777"),
-    "simulate_answers.py": (SAMPLING_VERSION, 1, "027630d27c1e9f28"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "e7fa6074480d63a8"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "c9ce128b9a10cfae"),
+    "train_model.py": (TRAINING_VERSION, 2, "f444f60c2d69665e"),
+    "predict_dataset.py": (INFERENCE_VERSION, 2, "53cae85a8ef2dd6f"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "06cbe8bd464919c2"),
+    "simulate_answers.py": (SAMPLING_VERSION, 1, "eafb821825a073b1"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "0b84287b477d0d90"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "ca4a8ab18f2e1045"),
 }
 
 

@@ -1,10 +1,11 @@
 """A configuration that cannot work is refused with one clear error before any job starts."""
 
 import pytest
+import yaml
 from engine import Workflow, own_study
 
 CASES = [
-    (["matching={epsilom: 0.1}"], "unknown key 'epsilom', did you mean 'epsilon'?"),
+    (["matching={epsilom: 0.1}"], "unknown key 'epsilom'. Did you mean 'epsilon'?"),
     (["matching={epsilon: 0}"], "'matching.epsilon': 0 must be above 0"),
     (["matching={epsilon: -1}"], "'matching.epsilon': -1 must be above 0"),
     (["figures={reliability_models: [nope]}"], "unknown model 'nope'"),
@@ -27,6 +28,22 @@ def test_refused(workflow, config, message):
     assert output.count("rror") <= 2  # `WorkflowError in file ...` and nothing else
     assert "Traceback" not in output
     assert not (workflow.folder / "results").exists()
+
+
+def test_a_name_means_one_thing_in_a_results_folder(small):
+    """Else two studies would make their files over each other's, at every run."""
+    config = small.folder / "small.yaml"
+    mine = config.read_text()
+    whole = yaml.safe_load((small.folder / "config.yaml").read_text()) | yaml.safe_load(mine)
+    config.write_text(yaml.safe_dump(whole | {"study": "other"}))
+    assert "train_model" not in small.plan().jobs
+    other = "inference={precision: bf16}"
+    refused = small.run("--dry-run", "--config", other, check=False)
+    assert refused.returncode == 1
+    message = "model 'cnn.v1' is another in study 'digits', which has run with the same results"
+    assert message in refused.stdout + refused.stderr
+    config.write_text(mine)
+    assert small.plan("--config", other).jobs["predict_dataset"] == 6  # a study may change
 
 
 def test_bad_predictions_of_ones_own(tmp_path):

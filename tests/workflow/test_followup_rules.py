@@ -32,6 +32,10 @@ followups:
   people: {both: people.csv}
   balanced: [new]
   by_frequency: {old: counts.csv}
+  groups: {new: groups.csv}
+  shared_errors: [old]
+  revisions: {sets: [old, new]}
+  without: [dense]
   difficulty: [both]
   difficulty_sigma: 3
 """
@@ -59,6 +63,7 @@ def after(tmp_path_factory):
         "index,n_answers,n_selected\n" + "".join(f"{i},10,{i % 11}\n" for i in range(N))
     )
     (folder / "after.yaml").write_text(CONFIG)
+    (folder / "groups.csv").write_text("index,group\n0,a\n1,b\n2,a\n")
     workflow.run("followups", "--configfile", "after.yaml")
     return workflow
 
@@ -69,7 +74,8 @@ def test_every_follow_up_has_its_files(after):
         f"{stem}.{suffix}"
         for stem in (
             "near_duplicates/old", "hard_images/old", "people/both", "balanced/new",
-            "by_frequency/old", "difficulty/both-top1",
+            "by_frequency/old", "groups/new", "shared_errors/old", "revisions/sets",
+            "difficulty/both-top1",
         )
         for suffix in ("parquet", "csv", "md", "tex")
     }  # fmt: skip
@@ -80,10 +86,11 @@ def test_every_follow_up_has_its_files(after):
     }  # fmt: skip
     figures = own / "figures" / "followups"
     assert {str(p.relative_to(figures)) for p in figures.rglob("*.png")} == {
-        f"{search}.png", "by_frequency/old.png", "difficulty/both-top1.png",
+        f"{search}.png", "by_frequency/old.png", "shared_errors/old.png",
+        "difficulty/both-top1.png",
     }  # fmt: skip
     duplicates = pd.read_csv(made / "near_duplicates" / "old.csv")
-    assert duplicates.n_duplicates.tolist() == [3, 3, 3]
+    assert duplicates.n_duplicates.tolist() == [3, 3]  # not of dense
     assert len(pd.read_parquet(made / f"{search}.parquet")) == 100 * 10
     people = pd.read_csv(made / "people" / "both.csv")
     assert people.accuracy_original.tolist() == [1.0]
@@ -94,7 +101,7 @@ def test_what_was_reviewed_again_is_tabulated_again(after, tmp_path):
     workflow = after.copy_to(tmp_path / "tree")
     (workflow.folder / "reviewed.csv").write_text("index\n3\n")
     plan = workflow.plan("followups", "--configfile", "after.yaml").jobs
-    assert plan == {"tabulate_duplicates": 1, "followups": 1}
+    assert plan == {"tabulate_followup": 1, "followups": 1}
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_unknown_models_are_told_when_the_study_is_read(workflow, tmp_path):
     failed = copy.run("--dry-run", check=False)
     text = failed.stdout + failed.stderr
     assert failed.returncode
-    assert re.search(r"model 'test_byobnet\.r161_in1k'.*did you mean '(test_byobnet)", text)
+    assert re.search(r"model 'test_byobnet\.r161_in1k'.*Did you mean '(test_byobnet)", text)
     assert "Traceback" not in text
 
 

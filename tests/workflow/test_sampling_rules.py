@@ -8,7 +8,11 @@ from engine import SMALL_CATALOGUE, Workflow
 
 from matcheval.datasets import build_dataset
 from matcheval.errors import InputError
+from matcheval.sampling.schemas import PROVENANCE
 from matcheval.study_loading import load_study
+from matcheval.tables import write_table
+from matcheval.tabulation import to_arrow
+from matcheval.top_classes import read_top
 
 CONFIG = """
 study: made
@@ -29,6 +33,10 @@ pools:
 training: {train: train, validation: validation}
 pairs:
   best: {original: known, replication: best}
+matching: {criteria: [probability], seeds: 1}
+inference: {outputs: [top]}
+figures: {formats: [png], reliability_models: []}
+replication: {top: [1, 3], scales: []}
 """
 LATER, MATCHED = (f"results/sampling/{name}/provenance.parquet" for name in ("later", "matched"))
 
@@ -47,13 +55,13 @@ def write_answers(path, n_workers=10):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Two sets, sampled from one pool, and a model run on one. Not to be changed."""
+    """Two sets, sampled from one pool, and a model run on them; checked. Not to be changed."""
     workflow = Workflow.fresh(tmp_path_factory.mktemp("sampling") / "tree", small=False)
     rows = SMALL_CATALOGUE.splitlines(keepends=True)
     (workflow.folder / "models.csv").write_text("".join(rows[:2]))
     (workflow.folder / "made.yaml").write_text(CONFIG)
     write_answers(workflow.folder / "answers.csv")
-    workflow.run(LATER, "results/predictions/best/linear.parquet", "--configfile", "made.yaml")
+    workflow.run("check", LATER, "--configfile", "made.yaml")
     return workflow
 
 
@@ -71,6 +79,36 @@ def test_sets_are_sampled_and_models_run_on_them(made):
     assert (later.frequency >= 0.5).all()
     predictions = pd.read_parquet(results / "predictions" / "best" / "linear.parquet")
     assert predictions.label.astype(str).tolist() == best["class"].tolist()
+
+
+def test_first_classes_are_counted(made):
+    """Top-3 accuracies of a model that was run here, by its files of first classes."""
+    own = made.folder / "results" / "made"
+    accuracies = pd.read_parquet(own / "accuracies" / "best.parquet").set_index("top")
+    labels, classes = read_top(made.folder / "results/predictions/best/linear.top.parquet")
+    for top in (1, 3, 5):
+        hits = (classes[:, :top] == labels[:, None]).any(axis=1).sum()
+        assert accuracies.n_correct[top] == hits
+    assert accuracies.n_correct[3] > accuracies.n_correct[1]
+    changes = pd.read_csv(own / "replication" / "changes.csv").set_index(["pair", "top"])
+    assert changes.n_models.to_dict() == {("best", 1): 1, ("best", 3): 1}
+    # The mean selection frequency of the paper's Table 2, of a set that was sampled here.
+    provenance = pd.read_parquet(made.folder / "results/sampling/best/provenance.parquet")
+    assert changes.selection_frequency["best", 1] == provenance.frequency.mean() > 0.5
+
+
+def test_a_set_that_is_not_as_it_says_is_found(made, tmp_path):
+    workflow = made.copy_to(tmp_path / "tree")
+    path = workflow.folder / "results/sampling/best/provenance.parquet"
+    table = pd.read_parquet(path)
+    table.loc[0, "image"] = table.image[1]
+    write_table(to_arrow(table, PROVENANCE), path)
+    result = workflow.run(
+        "check", "--configfile", "made.yaml", "--rerun-triggers", "params", check=False
+    )
+    assert result.returncode
+    log = (workflow.folder / "results" / "made" / "logs" / "check.log").read_text()
+    assert "test_sampled_sets_hold_what_their_provenance_says" in log
 
 
 def test_new_answers_make_new_sets(made, tmp_path):

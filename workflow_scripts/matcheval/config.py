@@ -3,7 +3,6 @@
 What the keys mean together is checked in `study`.
 """
 
-import difflib
 import json
 import os
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from typing import Any
 import yaml
 from jsonschema import Draft202012Validator, ValidationError
 
-from matcheval.errors import InputError
+from matcheval.errors import InputError, meant
 
 # What a study of one's own inherits from the default study: how, and not what, to compute.
 SETTINGS = (
@@ -25,7 +24,8 @@ TRAINING_SETS = ("train", "validation")
 # Which follow-ups the default study makes are its own, too.
 NO_FOLLOWUPS: dict[str, Any] = {
     "searches": [], "near_duplicates": {}, "hard_images": [], "people": {}, "balanced": [],
-    "by_frequency": {}, "difficulty": [],
+    "by_frequency": {}, "groups": {}, "shared_errors": [], "revisions": {}, "difficulty": [],
+    "without": [],
 }  # fmt: skip
 
 
@@ -70,7 +70,11 @@ def complete_config(
     # The default study's chosen models are its own.
     settings["figures"] = settings["figures"] | {"reliability_models": []}
     settings["save_pairs"] = []
-    settings["replication"] = settings["replication"] | {"fit_without": []}
+    settings["replication"] = settings["replication"] | {
+        "fit_without": [],
+        "range_without": [],
+        "published": "",
+    }
     if given.get("training"):
         training = defaults.get("training", {})
         settings["training"] = {k: v for k, v in training.items() if k not in TRAINING_SETS}
@@ -89,7 +93,8 @@ def check_config(config: Mapping[str, Any], schema_file: str | os.PathLike[str])
     schema = json.loads(Path(schema_file).read_text(encoding="utf-8"))
     errors = sorted(Draft202012Validator(schema).iter_errors(config), key=lambda e: e.json_path)
     if errors:
-        raise InputError("; ".join(_explain(error) for error in errors), file="configuration")
+        told = dict.fromkeys(map(_explain, errors))  # a key that is missing is an error each
+        raise InputError("; ".join(told), file="configuration")
 
 
 def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -152,7 +157,8 @@ def _explain(error: ValidationError) -> str:
     if error.validator == "additionalProperties" and error.validator_value is False:
         known = list(error.schema.get("properties", {}))
         unknown = [name for name in error.instance if name not in known]
-        return "; ".join(f"{key}: unknown key '{name}'{_suggest(name, known)}" for name in unknown)
+        told = [f"{key}: unknown key '{name}'. {meant(str(name), known)}" for name in unknown]
+        return "; ".join(told)
     if error.validator == "required":
         missing = [name for name in error.validator_value if name not in error.instance]
         why = " (a study of its own brings them)" if not place else ""
@@ -172,8 +178,3 @@ def _explain(error: ValidationError) -> str:
     if error.validator == "type" and error.instance is None:
         return f"{key}: is empty"
     return f"{key}: {error.message}"
-
-
-def _suggest(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(str(name), known, n=1)
-    return f", did you mean '{close[0]}'?" if close else f" (known: {', '.join(known)})"

@@ -57,9 +57,9 @@ class Problems:
 
 
 def unknown(
-    what: str, name: str, known: Iterable[str], *, file: object, field: object
+    what: str, name: str, known: Iterable[str], *, file: object = None, field: object = None
 ) -> InputError:
-    """Make the error of a name that is not known, with the known ones, or the nearest of many.
+    """Make the error of a name that is not known, with what was probably meant.
 
     Parameters
     ----------
@@ -72,9 +72,24 @@ def unknown(
     file, field : object
         As for `InputError`.
     """
-    names = list(known)
-    remedy = f"Known: {', '.join(names)}"
-    if len(names) > _FEW:
-        near = difflib.get_close_matches(name, names, n=3, cutoff=0.4) or names[:3]
-        remedy = f"There are {len(names)}; near to it: {', '.join(near)}"
+    remedy = meant(name, known)
     return InputError(f"unknown {what} '{name}'", file=file, field=field, remedy=remedy)
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Say what was probably meant by a name: those it is like, or all, or some of many.
+
+    Parameters
+    ----------
+    name : str
+        The name that was given.
+    known : iterable of str
+        All names that would do.
+    """
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=3)
+    if close:
+        return f"Did you mean {' or '.join(map(repr, close))}?"
+    if len(names) > _FEW:
+        return f"There are {len(names)}, as {', '.join(names[:3])}"
+    return f"Known: {', '.join(names)}"

@@ -27,15 +27,20 @@ def check_followups(study: "Study") -> None:
                 raise InputError(
                     f"'{name}' has no images to search", file="configuration", field=field
                 )
-    for key, names in study.followups.datasets.items():
+    for name in study.followups.without:
+        check_known(name, study.models, "followups.without", "model")
+    for key, datasets in study.followups.on_datasets.items():
+        for name in datasets:
+            check_known(name, study.datasets, f"followups.{key}", "dataset")
+            _check_results(study, name, key)
+    for name in study.followups.people:
+        check_known(name, study.pairs, "followups.people", "pair")
+        for of_pair in study.sets_of_pair(name).values():
+            _check_results(study, of_pair, "people")
+    for names in study.followups.revisions.values():
         for name in names:
-            if key == "people":
-                check_known(name, study.pairs, f"followups.{key}", "pair")
-                for of_pair in study.sets_of_pair(name).values():
-                    _check_results(study, of_pair, key)
-            else:
-                check_known(name, study.datasets, f"followups.{key}", "dataset")
-                _check_results(study, name, key)
+            check_known(name, study.datasets, "followups.revisions", "dataset")
+            _check_run(study, name, "revisions")
     for name in study.followups.difficulty:
         check_known(name, study.pairs, "followups.difficulty", "pair")
         if "probit" not in study.fitted_scales:
@@ -57,11 +62,15 @@ def _check_results(study: "Study", name: str, key: str) -> None:
             file="configuration",
             field=field,
         )
+    _check_run(study, name, key)
+
+
+def _check_run(study: "Study", name: str, key: str) -> None:
     if name not in study.compared:
         raise InputError(
             f"'{name}' is in no pair, so that no model was run on it",
             file="configuration",
-            field=field,
+            field=f"followups.{key}",
         )
 
 
@@ -72,7 +81,7 @@ def _check_files(study: "Study") -> None:
                 raise InputError(
                     f"no such file: {path}", file="configuration", field=f"followups.{key}"
                 )
-    for name, path in study.followups.by_frequency.items():
+    for name, path in study.followups.on_datasets["by_frequency"].items():
         if not path and study.datasets[name].kind != SAMPLED_KIND:
             raise InputError(
                 f"'{name}' was not sampled, so that its selection frequencies must be given",

@@ -9,6 +9,8 @@ from matcheval.dataset_specs import SUFFIXES, DatasetSpec
 from matcheval.datasets.label_spaces import compare_classes
 from matcheval.errors import InputError, Problems, unknown
 from matcheval.models.rows import CHECKPOINT
+from matcheval.replication.published_values import read_published
+from matcheval.statistics.scales import Scale
 
 if TYPE_CHECKING:
     from matcheval.study import Study
@@ -24,6 +26,9 @@ def check_study(study: "Study") -> None:
     """
     _check_pairs(study)
     _check_chosen_models(study)
+    _check_top(study)
+    if study.replication.published:
+        read_published(study.replication.published, study.name)
     _check_training(study)
     _check_predictions(study)
     _check_inference(study)
@@ -99,17 +104,33 @@ def _check_chosen_models(study: "Study") -> None:
     for field, names in (
         ("figures.reliability_models", study.reliability_models),
         ("save_pairs", study.save_pairs),
-        ("replication.fit_without", study.replication.fit_without),
+        *(("replication.fit_without", study.replication.left_out(scale)) for scale in Scale),
+        ("replication.range_without", study.replication.range_without),
     ):
         for name in names:
             check_known(name, study.models, field, "model")
-        if names and not study.matched_pairs and field != "replication.fit_without":
+        if names and not study.matched_pairs and not field.startswith("replication."):
             raise InputError(
                 "no pair can be matched: every pair has a set without probabilities",
                 file="configuration",
                 field=field,
                 remedy="Leave it empty; such a study has replication tables only",
             )
+
+
+def _check_top(study: "Study") -> None:
+    """More than the first class is to be counted only where it is known."""
+    most = max(study.replication.top)
+    run = any(study.datasets[name].has_images for name in study.compared)
+    kept = study.inference["top"] if "top" in study.inference["outputs"] else 1
+    if run and most > kept:
+        raise InputError(
+            f"top-{most} accuracies of models that are run here, of which {kept} "
+            f"class{'es are' if kept > 1 else ' is'} kept",
+            file="configuration",
+            field="replication.top",
+            remedy=f"Put 'top' among inference.outputs, with inference.top of {most} or more",
+        )
 
 
 def _check_training(study: "Study") -> None:

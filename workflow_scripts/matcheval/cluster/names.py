@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable
 
-from matcheval.errors import InputError, Problems
+from matcheval.errors import InputError, Problems, unknown
 
 # Resources that Snakemake or its SLURM executor act on.
 RESOURCES = (
@@ -39,9 +39,7 @@ def check_names(given: Iterable[str], known: Iterable[str], what: str, where: st
     for name in given:
         if name not in known:
             with problems.gathered():
-                close = difflib.get_close_matches(name, known, n=1)
-                hint = f"Did you mean '{close[0]}'?" if close else f"Known: {', '.join(known)}"
-                raise InputError(f"unknown {what} '{name}'", field=where, remedy=hint)
+                raise unknown(what, name, known, field=where)
     problems.raise_any()
 
 

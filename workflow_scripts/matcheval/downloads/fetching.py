@@ -93,7 +93,7 @@ def download(
         failures = []
         for place in places:
             try:
-                _attempt(place, partial, attempts, progress, sleep)
+                _attempt(place, partial, expected, attempts, progress, sleep)
                 found = _verified(place, partial, expected, attempts, progress, sleep)
             except (MissingError, TransferError, _OtherFileError) as error:
                 failures.append(f"{place}: {error}")
@@ -134,13 +134,14 @@ def _places(urls: list[str], name: str, mirror: str | None) -> list[str]:
 
 
 def _attempt(
-    place: str, partial: Path, attempts: int, progress: bool, sleep: Callable[[float], None]
-) -> None:
+    place: str, partial: Path, expected: Expected, attempts: int, progress: bool,
+    sleep: Callable[[float], None],
+) -> None:  # fmt: skip
     """Transfer a file with repeated tries; any progress makes the count begin anew."""
     failed, before = 0, _size(partial)
     while True:
         try:
-            transfer(place, partial, progress=progress)
+            transfer(place, partial, progress=progress, verified=expected.has_checksum)
             return
         except TransferError as error:
             failed = 1 if _size(partial) > before else failed + 1
@@ -168,7 +169,7 @@ def _verified(
                     f"what it gives {reason}; another file than was published, or damaged"
                 ) from error
             log.warning("%s; downloading it once more", error)
-            _attempt(place, partial, attempts, progress, sleep)
+            _attempt(place, partial, expected, attempts, progress, sleep)
         else:
             if not expected.has_checksum:
                 log.warning("%s: no checksum is published; taken as it came", partial.stem)

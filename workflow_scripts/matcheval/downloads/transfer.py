@@ -65,7 +65,7 @@ class _State:
         ) and (self.total == other.total or -1 in (self.total, other.total))
 
 
-def transfer(url: str, partial: Path, *, progress: bool) -> None:
+def transfer(url: str, partial: Path, *, progress: bool, verified: bool = False) -> None:
     """Complete a partial file from a URL.
 
     Parameters
@@ -77,6 +77,9 @@ def transfer(url: str, partial: Path, *, progress: bool) -> None:
         part. Where the server has another version by now, or no ranges, it is begun anew.
     progress : bool
         Whether to draw a progress bar.
+    verified : bool
+        Whether the whole file's checksum will be compared, so that what another address gave may
+        be gone on with.
 
     Raises
     ------
@@ -90,7 +93,7 @@ def transfer(url: str, partial: Path, *, progress: bool) -> None:
     parts = urlsplit(url)
     if parts.scheme in ("http", "https"):
         try:
-            _from_server(url, partial, progress)
+            _from_server(url, partial, progress, verified)
         except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
             raise TransferError(_reason(error)) from error
         return
@@ -112,8 +115,8 @@ def forget(partial: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _from_server(url: str, partial: Path, progress: bool) -> None:
-    state = _read_state(partial, url)
+def _from_server(url: str, partial: Path, progress: bool, verified: bool) -> None:
+    state = _read_state(partial, url, verified)
     start = partial.stat().st_size if state else 0
     headers = {"Accept-Encoding": "identity"}
     if state and start:
@@ -185,16 +188,17 @@ def _state_file(partial: Path) -> Path:
     return partial.with_name(f"{partial.name}.json")
 
 
-def _read_state(partial: Path, url: str) -> _State | None:
-    """What an earlier attempt at this URL left; anything else is thrown away."""
+def _read_state(partial: Path, url: str, verified: bool) -> _State | None:
+    """What an earlier attempt left; anything that cannot be gone on with is thrown away."""
     try:
         state = _State(**json.loads(_state_file(partial).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         state = None
-    if state is None or state.url != url or not partial.is_file():
+    if state is None or not partial.is_file() or (state.url != url and not verified):
         forget(partial)
         return None
-    return state
+    # Another server's tags and dates say nothing; only the length can be compared.
+    return state if state.url == url else _State(url, total=state.total)
 
 
 def _write_state(partial: Path, state: _State) -> None:

@@ -75,3 +75,46 @@ BY_FREQUENCY = TableSchema(
         _LEVEL,
     ),
 )
+
+BY_GROUP = TableSchema(
+    "accuracies by group",
+    (
+        _MODEL,
+        _DATASET,
+        Column("group", pa.string(), "", "group of datapoints, as the user's file names it"),
+        *_accuracy("group", "datapoints in the group"),
+        _LEVEL,
+    ),
+)
+
+SHARED_ERRORS = TableSchema(
+    "errors that models share",
+    (
+        _MODEL,
+        Column("other", pa.string(), "", "name of another model"),
+        _DATASET,
+        Column("n", pa.int64(), "datapoints", "size of the dataset"),
+        Column("n_wrong", pa.int64(), "datapoints", "that the model gets wrong"),
+        Column("n_wrong_other", pa.int64(), "datapoints", "that the other one gets wrong"),
+        Column("n_wrong_both", pa.int64(), "datapoints", "that both get wrong"),
+        _fraction("jaccard", "wrong by both, of those wrong by either; NaN if neither errs"),
+        _fraction("jaccard_by_chance", "the same, were errors independent"),
+    ),
+)
+
+REVISIONS = TableSchema(
+    "accuracies over revisions",
+    (
+        _MODEL,
+        Column("revisions", pa.string(), "", "of what these are revisions"),
+        Column("number", pa.int16(), "1", "of the revision, from 1"),
+        _DATASET,
+        Column("n", pa.int64(), "datapoints", "size of the revision; 0 if unknown"),
+        Column("n_correct", pa.int64(), "datapoints", "predicted right; -1 if unknown"),
+        _fraction("accuracy", "top-1 accuracy"),
+        _fraction("accuracy_low", "Clopper-Pearson lower bound; NaN if n is unknown"),
+        _fraction("accuracy_high", "Clopper-Pearson upper bound; NaN if n is unknown"),
+        _fraction("change", "accuracy minus that on the revision before; NaN for the first"),
+        _LEVEL,
+    ),
+)

@@ -1,20 +1,26 @@
 """Tables of follow-ups for reading: one way to print accuracies with intervals."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
+from matcheval.followups.shared_errors import by_model
 from matcheval.replication.rendering import TextColumn
 
 
 def accuracy_cells(table: pd.DataFrame, part: str) -> list[str]:
-    """Cells like `93.1 [92.0, 94.1]` of columns `accuracy_<part>`, `..._low`, `..._high`."""
-    values = zip(
-        table[f"accuracy_{part}"], table[f"accuracy_{part}_low"], table[f"accuracy_{part}_high"],
-        strict=True,
-    )  # fmt: skip
+    """Cells like `93.1 [92.0, 94.1]` of columns `accuracy_<part>`, `..._low`, `..._high`.
+
+    Without a part, of `accuracy` and its bounds; without bounds, cells like `93.1`.
+    """
+    name = f"accuracy_{part}" if part else "accuracy"
+    values = zip(table[name], table[f"{name}_low"], table[f"{name}_high"], strict=True)
     return [
-        "–" if pd.isna(accuracy) else f"{100 * accuracy:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
+        "–"
+        if pd.isna(accuracy)
+        else f"{100 * accuracy:.1f}"
+        + ("" if pd.isna(low) else f" [{100 * low:.1f}, {100 * high:.1f}]")
         for accuracy, low, high in values
     ]
 
@@ -50,19 +56,23 @@ def hard_columns(table: pd.DataFrame) -> list[TextColumn]:
 
 
 def people_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Columns of `schemas.PEOPLE`."""
+    """Columns of `schemas.PEOPLE`, and a last row of means and of who is better where."""
     level = f"{100 * table['confidence'].iloc[0]:g} % CI"
-    columns = [TextColumn("Participant", table["participant"].tolist(), is_number=False)]
+    columns = [TextColumn("Participant", [*table["participant"], "mean"], is_number=False)]
     for origin, head in (("original", "Original"), ("replication", "New")):
+        mean, models = (table[f"{what}_{origin}"].mean() for what in ("accuracy", "models"))
         columns += [
-            TextColumn(f"{head} accuracy (%) [{level}]", accuracy_cells(table, origin)),
-            TextColumn("Images", [f"{n:,}" for n in table[f"n_{origin}"]]),
             TextColumn(
-                "Models (%)",
-                ["–" if pd.isna(a) else f"{100 * a:.1f}" for a in table[f"models_{origin}"]],
+                f"{head} accuracy (%) [{level}]",
+                [*accuracy_cells(table, origin), _percent(mean)],
             ),
+            TextColumn("Images", [*(f"{n:,}" for n in table[f"n_{origin}"]), ""]),
+            TextColumn("Models (%)", [*map(_percent, table[f"models_{origin}"]), _percent(models)]),
         ]
-    return [*columns, TextColumn("Gap", signed_cells(table["gap"].tolist()))]
+    gaps = table["gap"]
+    better = f"{(gaps > 0).sum()} better on the original, {(gaps < 0).sum()} on the new"
+    cells = [*signed_cells(gaps.tolist()), f"{signed_cells([gaps.mean()])[0]} ({better})"]
+    return [*columns, TextColumn("Gap", cells)]
 
 
 def balanced_columns(table: pd.DataFrame) -> list[TextColumn]:
@@ -82,12 +92,63 @@ def balanced_columns(table: pd.DataFrame) -> list[TextColumn]:
 
 def frequency_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Columns of `schemas.BY_FREQUENCY`: a column per bin, with the number of datapoints."""
-    columns = [TextColumn("Model", table["model"].unique().tolist(), is_number=False)]
-    for _, of_bin in table.groupby("bin"):
-        first = of_bin.iloc[0]
-        head = f"{first['frequency_low']:g}–{first['frequency_high']:g}, n = {first['n_bin']:,} (%)"
-        columns.append(TextColumn(head, accuracy_cells(of_bin, "bin")))
+    heads = {
+        number: f"{low:g}–{high:g}"
+        for number, low, high in zip(
+            table["bin"], table["frequency_low"], table["frequency_high"], strict=True
+        )
+    }
+    return _by_part(table, "bin", heads)
+
+
+def group_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Columns of `schemas.BY_GROUP`: a column per group, with the number of datapoints."""
+    return _by_part(table, "group", {name: name for name in table["group"]})
+
+
+def shared_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Columns of `schemas.SHARED_ERRORS`, averaged for each model."""
+    models = by_model(table)
+    return [
+        TextColumn("Model", models["model"].tolist(), is_number=False),
+        TextColumn("Accuracy (%)", [f"{100 * a:.1f}" for a in models["accuracy"]]),
+        TextColumn("Mean Jaccard index", [_index(j) for j in models["jaccard"]]),
+        TextColumn("By chance", [_index(j) for j in models["jaccard_by_chance"]]),
+        TextColumn("Most alike", models["nearest"].tolist(), is_number=False),
+        TextColumn("Their Jaccard index", [_index(j) for j in models["jaccard_nearest"]]),
+    ]
+
+
+def revisions_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Columns of `schemas.REVISIONS`: a column per revision, and the change in all."""
+    columns = [TextColumn("Model", [*table["model"].unique(), "mean"], is_number=False)]
+    for _, of_set in table.groupby("number"):
+        n = of_set["n"].iloc[0]
+        cells = accuracy_cells(of_set, "")
+        cells.append(f"{100 * of_set['accuracy'].mean():.1f}")
+        size = f", n = {n:,}" if n else ""
+        columns.append(TextColumn(f"{of_set['dataset'].iloc[0]}{size} (%)", cells))
+    change = table.groupby("model", sort=False)["change"].sum()
+    return [*columns, TextColumn("Change", signed_cells([*change, change.mean()], 2))]
+
+
+def _by_part(table: pd.DataFrame, part: str, heads: Mapping[Any, str]) -> list[TextColumn]:
+    """A row per model and one for their mean, a column per part of the datapoints."""
+    columns = [TextColumn("Model", [*table["model"].unique(), "mean"], is_number=False)]
+    for number, of_part in table.groupby(part):
+        mean = 100 * of_part[f"accuracy_{part}"].mean()
+        cells = [*accuracy_cells(of_part, part), "–" if pd.isna(mean) else f"{mean:.1f}"]
+        n = of_part[f"n_{part}"].iloc[0]
+        columns.append(TextColumn(f"{heads[number]}, n = {n:,} (%)", cells))
     return columns
+
+
+def _percent(value: float) -> str:
+    return "–" if pd.isna(value) else f"{100 * value:.1f}"
+
+
+def _index(value: float) -> str:
+    return "–" if pd.isna(value) else f"{value:.3f}"
 
 
 def difficulty_columns(table: pd.DataFrame) -> list[TextColumn]:

@@ -13,8 +13,12 @@ OUTPUT_SUFFIXES = {
     "logits": ".logits.parquet",
     "features": ".features.parquet",
     "statistics": ".statistics.npz",
+    "top": ".top.parquet",
 }
 OUTPUTS = tuple(OUTPUT_SUFFIXES)
+
+# How many first classes `top` keeps, unless said otherwise.
+N_TOP = 5
 
 # What to compute in; see `inference.precision`.
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")

@@ -1,6 +1,8 @@
 """Where models run."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -47,3 +49,34 @@ def resolve_device(name: str) -> torch.device:
             remedy=f"Present: {', '.join(present)}",
         )
     return torch.device(name)
+
+
+def is_out_of_memory(error: RuntimeError) -> bool:
+    """Whether an error says that a device's memory is full.
+
+    CUDA has a type for it, its libraries have a status, MPS and the CPU's allocator have words.
+    """
+    words = ("out of memory", "ALLOC_FAILED", "can't allocate memory")
+    return isinstance(error, torch.OutOfMemoryError) or any(word in str(error) for word in words)
+
+
+@contextmanager
+def full_memory(problem: str, *, file: object, field: object = None, remedy: str) -> Iterator[None]:
+    """Say what to do where the block fills a device's memory.
+
+    Parameters
+    ----------
+    problem, file, field, remedy
+        Of the `InputError` that takes the place of torch's error.
+
+    Raises
+    ------
+    InputError
+        If a device's memory is full; all other errors pass.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        raise InputError(problem, file=file, field=field, remedy=remedy) from error

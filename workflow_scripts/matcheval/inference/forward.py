@@ -4,9 +4,8 @@ import logging
 import math
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +16,8 @@ from tqdm import tqdm
 from matcheval.datasets.folders import Dataset
 from matcheval.errors import InputError
 from matcheval.inference import AUTOMATIC
+from matcheval.inference.batches import ForwardBatch, Sink
+from matcheval.inference.devices import full_memory, is_out_of_memory
 from matcheval.inference.feeding import feed
 from matcheval.inference.networks import Network, as_network
 from matcheval.inference.precision import arithmetic, check_precision
@@ -33,45 +34,6 @@ _MOST_IMAGES = {"cpu": 256, "mps": 512, "cuda": 2048}
 
 # From this size of images on, channels-last convolutions are the faster ones on a CPU as well.
 _CHANNELS_LAST_FROM = 64
-
-
-@dataclass(frozen=True, eq=False)
-class ForwardBatch:
-    """What a model says of consecutive datapoints.
-
-    A further output of the pass is a further field, filled by `_Pass.results`.
-
-    Attributes
-    ----------
-    start : int
-        Index of the first datapoint.
-    labels : int16 array, shape (n,)
-        True classes.
-    logits : float32 array, shape (n, n_classes)
-        Finite scores.
-    features : float32 array, shape (n, n_features), or None
-        What the last layer is given; None unless a sink needs it.
-    """
-
-    start: int
-    labels: npt.NDArray[np.int16]
-    logits: npt.NDArray[np.float32]
-    features: npt.NDArray[np.float32] | None = None
-
-
-class Sink(Protocol):
-    """Something that keeps a part of a forward pass."""
-
-    needs_features: bool
-
-    def update(self, batch: ForwardBatch) -> None:
-        """Take the next batch; batches come in dataset order, each once."""
-
-    def finish(self) -> None:
-        """Write the file; called once, after the last batch."""
-
-    def discard(self) -> None:
-        """Remove what was written so far; called instead of `finish`, if the pass fails."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +153,11 @@ class _Pass:
         self._transform, self._dataset, self._name = transform, dataset, model_name
         self._device = settings.device
         self._largest = 255 if transform.geometry.resize != "none" else dataset.max_value
-        with _memory_for_weights(model_name, settings.device):
+        with full_memory(
+            f"its weights do not fit in the memory of the {settings.device.type} device",
+            file=model_name,
+            remedy="Use a device with more memory, or free it of other processes",
+        ):
             self._model = model.to(settings.device).eval()
         wanted = any(sink.needs_features for sink in sinks)
         network = as_network(self._model, features=wanted, name=model_name)
@@ -302,26 +268,3 @@ class _Pass:
                 remedy="Compute in fp32 if another precision is set; else the weights are at "
                 "fault, and a model of one's own is to be trained with a lower learning rate",
             )
-
-
-def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether an error says that a device's memory is full.
-
-    CUDA has a type for it, its libraries have a status, MPS has words.
-    """
-    words = ("out of memory", "ALLOC_FAILED")
-    return isinstance(error, torch.OutOfMemoryError) or any(word in str(error) for word in words)
-
-
-@contextmanager
-def _memory_for_weights(name: str, device: torch.device) -> Iterator[None]:
-    try:
-        yield
-    except RuntimeError as error:
-        if not is_out_of_memory(error):
-            raise
-        raise InputError(
-            f"its weights do not fit in the memory of the {device.type} device",
-            file=name,
-            remedy="Use a device with more memory, or free it of other processes",
-        ) from error

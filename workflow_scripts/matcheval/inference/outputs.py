@@ -9,12 +9,12 @@ To add an output:
 What it needs of the pass beyond logits is a further field of `forward.ForwardBatch`.
 """
 
+import functools
 import json
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -24,18 +24,22 @@ import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
 from matcheval.files import whole_file
-from matcheval.inference.forward import ForwardBatch, Sink
+from matcheval.inference import N_TOP
+from matcheval.inference.batches import ForwardBatch, Sink
 from matcheval.inference.statistics import RunningStatistics
+from matcheval.inference.vectors import vector_schema
 from matcheval.predictions import Predictions, check_predictions, write_predictions
 from matcheval.softmax import most_probable, softmax
-from matcheval.tables import Column, TableSchema, read_parquet
+from matcheval.top_classes import first_classes, write_top
 
 Rows = npt.NDArray[np.float32]
 
 BLOCK = 2048  # rows that are written, or summed, at a time, whatever the batches were
 
 
-def make_sinks(files: Mapping[str, Path], metadata: Mapping[str, str]) -> list[Sink]:
+def make_sinks(
+    files: Mapping[str, Path], metadata: Mapping[str, str], n_top: int = N_TOP
+) -> list[Sink]:
     """Make the sinks of the outputs that are wanted.
 
     Parameters
@@ -44,6 +48,8 @@ def make_sinks(files: Mapping[str, Path], metadata: Mapping[str, str]) -> list[S
         Where each output goes; keys are of `inference.OUTPUTS`.
     metadata : mapping
         Provenance that every file carries; `n_classes` among it.
+    n_top : int
+        How many first classes `top` keeps.
 
     Raises
     ------
@@ -55,7 +61,8 @@ def make_sinks(files: Mapping[str, Path], metadata: Mapping[str, str]) -> list[S
         raise InputError(
             f"unknown output '{unknown[0]}'", field="outputs", remedy=f"Known: {', '.join(_SINKS)}"
         )
-    return [_SINKS[name](path, metadata) for name, path in files.items()]
+    makers = _SINKS | {"top": functools.partial(TopSink, n_top=n_top)}
+    return [makers[name](path, metadata) for name, path in files.items()]
 
 
 class FileSink(ABC):
@@ -241,57 +248,22 @@ def _features(batch: ForwardBatch) -> npt.NDArray[np.float32]:
     return batch.features
 
 
-@dataclass(frozen=True, eq=False)
-class Vectors:
-    """A vector for each datapoint of one model's pass over one dataset, in dataset order.
+class TopSink(FileSink):
+    """Keeps the first classes of every datapoint, for accuracies over more than one."""
 
-    Attributes
-    ----------
-    index : int32 array, shape (n,)
-        Positions in the dataset; the rows are those of the prediction file.
-    values : float32 array, shape (n, width)
-        Logits, or features.
-    metadata : mapping
-        Provenance.
-    """
+    def __init__(self, path: Path, metadata: Mapping[str, str], n_top: int = N_TOP) -> None:
+        super().__init__(path, metadata)
+        self._n_top = n_top
+        self._batches: list[tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]] = []
 
-    index: npt.NDArray[np.int32]
-    values: npt.NDArray[np.float32]
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    def update(self, batch: ForwardBatch) -> None:
+        """Take the batch's first classes."""
+        self._batches.append((np.array(batch.labels), first_classes(batch.logits, self._n_top)))
 
-
-def vector_schema(name: str, meaning: str, width: int) -> TableSchema:
-    """Columns of a file of vectors: `index`, and a list of `width` float32."""
-    return TableSchema(
-        name,
-        (
-            Column("index", pa.int32(), "1", "position of the datapoint in its dataset, from 0"),
-            Column(name, pa.list_(pa.float32(), width), "1", meaning),
-        ),
-    )
-
-
-def read_vectors(path: str | os.PathLike[str], name: str) -> Vectors:
-    """Read a file of logits or of features.
-
-    Parameters
-    ----------
-    path : path-like
-        The file; all of it is loaded.
-    name : str
-        `logits` or `features`.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or holds something else.
-    """
-    table = read_parquet(path)
-    metadata = {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}
-    width = int(metadata.get("width", 0))
-    table = vector_schema(name, "", width).read(path)
-    flat = table[name].combine_chunks().flatten().to_numpy()
-    return Vectors(table["index"].to_numpy(), flat.reshape(-1, width), metadata)
+    def finish(self) -> None:
+        """Write the file (see `top_classes.read_top`)."""
+        labels, classes = (np.concatenate(part) for part in zip(*self._batches, strict=True))
+        write_top(labels, classes, self._path, self._metadata)
 
 
 _SINKS: dict[str, Callable[[Path, Mapping[str, str]], Sink]] = {
@@ -299,4 +271,5 @@ _SINKS: dict[str, Callable[[Path, Mapping[str, str]], Sink]] = {
     "logits": LogitSink,
     "features": FeatureSink,
     "statistics": StatisticsSink,
+    "top": TopSink,
 }

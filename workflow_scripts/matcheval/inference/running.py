@@ -7,7 +7,7 @@ from pathlib import Path
 
 from matcheval.datasets.folders import Dataset, read_dataset, read_description
 from matcheval.errors import InputError
-from matcheval.inference import AUTOMATIC, INFERENCE_VERSION
+from matcheval.inference import AUTOMATIC, INFERENCE_VERSION, N_TOP
 from matcheval.inference.devices import resolve_device
 from matcheval.inference.forward import Settings, run_inference
 from matcheval.inference.outputs import make_sinks
@@ -32,6 +32,8 @@ class How:
         As for `resolve_device`.
     batch_size, n_threads, precision, compile
         As of `Settings`.
+    n_top : int
+        How many first classes the output `top` keeps.
     """
 
     device: str = "cpu"
@@ -39,6 +41,7 @@ class How:
     n_threads: int = 1
     precision: str = "fp32"
     compile: bool = False
+    n_top: int = N_TOP
 
     def settings(self) -> Settings:
         """Find the device."""
@@ -102,7 +105,7 @@ def predict_to_files(
         dataset,
         model_name=model.name,
         settings=settings,
-        sinks=make_sinks(files, metadata),
+        sinks=make_sinks(files, metadata, how.n_top),
         progress=progress,
     )
     if ticket is not None and ticket_file is not None:

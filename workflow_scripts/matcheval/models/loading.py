@@ -15,12 +15,13 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from matcheval.datasets.folders import Dataset
+from matcheval.datasets.label_spaces import compare_classes, imagenet_classes
 from matcheval.errors import InputError
 from matcheval.inference.readers import image_shape
 from matcheval.inference.transforms import NORMALIZATIONS, Transform
 from matcheval.models.building import build_model
 from matcheval.models.checkpoints import load_checkpoint
-from matcheval.models.published import describe_timm, describe_torchvision
+from matcheval.models.published import Published, describe_timm, describe_torchvision
 from matcheval.models.rows import CALLABLE, CHECKPOINT, TIMM, TORCHVISION, TRAINED, ModelSource
 from matcheval.models.timm_library import load_timm
 
@@ -169,10 +170,7 @@ def _load_timm(source: ModelSource, weights: Path, dataset: Dataset) -> LoadedMo
             file=weights,
             remedy=_DOWNLOADED,
         ) from error
-    return LoadedModel(
-        module, Transform.from_json(published.transform), published.n_classes,
-        _wnids(published.n_classes), state_digest(module.state_dict()), f"timm {source.source}",
-    )  # fmt: skip
+    return _published_model(module, published, f"timm {source.source}")
 
 
 def _load_torchvision(source: ModelSource, weights: Path, dataset: Dataset) -> LoadedModel:
@@ -196,10 +194,15 @@ def _load_torchvision(source: ModelSource, weights: Path, dataset: Dataset) -> L
         ) from error
     finally:
         vars(member).pop("get_state_dict", None)
+    return _published_model(module, published, f"torchvision {published.source}")
+
+
+def _published_model(module: nn.Module, published: Published, description: str) -> LoadedModel:
+    """A model whose weights are loaded; those of 1,000 classes tell ImageNet's."""
+    classes = imagenet_classes() if published.n_classes == 1000 else None
     return LoadedModel(
-        module, Transform.from_json(published.transform), published.n_classes,
-        _wnids(published.n_classes), state_digest(module.state_dict()),
-        f"torchvision {published.source}",
+        module, Transform.from_json(published.transform), published.n_classes, classes,
+        state_digest(module.state_dict()), description,
     )  # fmt: skip
 
 
@@ -295,24 +298,13 @@ def _check_classes(name: str, model: LoadedModel, dataset: Dataset) -> None:
     # Names of classes are comparable if both sides give wnids, or neither does.
     if ours is None or _are_wnids(ours) != _are_wnids(theirs) or ours == theirs:
         return
-    differ = [i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b]
     raise InputError(
-        f"class {differ[0]} is '{theirs[differ[0]]}', but '{ours[differ[0]]}' for model {name} "
-        f"({len(differ)} classes differ)",
-        file=dataset.name,
-        remedy=remedy,
+        f"against model {name}: {compare_classes(theirs, ours)}", file=dataset.name, remedy=remedy
     )
 
 
 def _are_wnids(classes: tuple[str, ...]) -> bool:
     return all(len(c) == 9 and c[0] == "n" and c[1:].isdecimal() for c in classes)
-
-
-def _wnids(n_classes: int) -> tuple[str, ...] | None:
-    """ImageNet's classes, in the order that all its models have: wnids sorted."""
-    if n_classes != 1000:
-        return None
-    return tuple(load_timm().data.ImageNetInfo("imagenet-1k").label_names())
 
 
 def _first_line(error: Exception) -> str:

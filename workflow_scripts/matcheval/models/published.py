@@ -5,7 +5,6 @@ out is kept in a file, by the version of the library. Nothing here imports torch
 asked for that the file does not have.
 """
 
-import difflib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -14,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from matcheval.errors import InputError, Problems
+from matcheval.errors import InputError, Problems, meant
 from matcheval.files import whole_file
 from matcheval.inference.transforms import Transform
 from matcheval.models.rows import PUBLISHED, TIMM, ModelSource
@@ -153,12 +152,11 @@ def describe_timm(source: str) -> Published:
     except RuntimeError:  # an unknown tag
         config = None
     if config is None:
-        known = timm.list_pretrained()
-        remedy = "Give architecture and tag" if timm.is_model(name) else ""
+        remedy = "Give architecture and tag. " if timm.is_model(name) else ""
         raise InputError(
-            f"timm {timm.__version__} has no pretrained model '{source}'{_nearest(source, known)}",
+            f"timm {timm.__version__} has no pretrained model '{source}'",
             field="source",
-            remedy=remedy,
+            remedy=remedy + meant(source, timm.list_pretrained()),
         )
     url, suffix = _timm_address(config)
     if not url:
@@ -203,9 +201,9 @@ def describe_torchvision(source: str) -> Published:
             for member in kind.__members__
         ]
         raise InputError(
-            f"torchvision {torchvision.__version__} has no weights '{source}'"
-            f"{_nearest(source, names)}",
+            f"torchvision {torchvision.__version__} has no weights '{source}'",
             field="source",
+            remedy=meant(source, names),
         ) from error
     if type(weights).__module__.split(".")[2] in _OTHER_TASKS:
         raise InputError(f"'{source}' is not for the classification of images", field="source")
@@ -215,11 +213,6 @@ def describe_torchvision(source: str) -> Published:
     return Published(
         canonical, weights.url, Path(weights.url).suffix, n_classes, transform.to_json()
     )
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=3)
-    return f", did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
 def check_file_name_digest(url: str, path: Path, sha256: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from matcheval.dataset_specs import (
@@ -18,15 +19,20 @@ from matcheval.dataset_specs import (
 )
 from matcheval.errors import InputError, Problems
 from matcheval.prediction_files import read_predictions
+from matcheval.predictions import Predictions
 from matcheval.replication.accuracy_files import Accuracy, read_accuracies
 from matcheval.replication.label_files import count_hits, models_at, read_archive, read_integers
 from matcheval.replication.schemas import ACCURACIES
+from matcheval.top_classes import read_top
 
 _Counts = Iterator[Accuracy]
 
 
 def dataset_accuracies(
-    spec: DatasetSpec, models: Sequence[str], predictions: Sequence[str] = ()
+    spec: DatasetSpec,
+    models: Sequence[str],
+    predictions: Sequence[str] = (),
+    first_classes: Sequence[str] = (),
 ) -> pa.Table:
     """Count what every model gets right on a dataset.
 
@@ -38,6 +44,8 @@ def dataset_accuracies(
         Names of the models, in order.
     predictions : sequence of str
         Their prediction files, for the kinds that have probabilities.
+    first_classes : sequence of str
+        Their files of first classes (see `top_classes`), if more than the first is counted.
 
     Returns
     -------
@@ -55,7 +63,7 @@ def dataset_accuracies(
         ARCHIVE_KIND: lambda: _of_archive(Path(spec.options["file"]), spec.options, models),
         ACCURACIES_KIND: lambda: read_accuracies(Path(spec.options["file"]), spec.options, models),
     }
-    read = readers.get(spec.kind, lambda: _of_predictions(models, predictions))
+    read = readers.get(spec.kind, lambda: _of_predictions(models, predictions, first_classes))
     rows = list(read())
     columns: dict[str, list[Any]] = {
         name: [getattr(row, name) for row in rows]
@@ -69,7 +77,10 @@ def _counted(model: str, hits: Sequence[int], n: int) -> _Counts:
         yield Accuracy(model, top, correct / n, correct, n)
 
 
-def _of_predictions(models: Sequence[str], files: Sequence[str]) -> _Counts:
+def _of_predictions(
+    models: Sequence[str], files: Sequence[str], first_classes: Sequence[str]
+) -> _Counts:
+    tops = dict(zip(models, first_classes, strict=True)) if first_classes else {}
     first: tuple[str, str] | None = None
     problems = Problems()
     for model, file in zip(models, files, strict=True):
@@ -81,8 +92,23 @@ def _of_predictions(models: Sequence[str], files: Sequence[str]) -> _Counts:
                     f"model '{model}' has other indices or labels than model '{first[0]}'",
                     file=file,
                 )
-            yield from _counted(model, [int(predictions.correct.sum())], len(predictions))
+            hits = [int(predictions.correct.sum())]
+            if model in tops:
+                hits = _hits_of_top(predictions, tops[model])
+            yield from _counted(model, hits, len(predictions))
     problems.raise_any()
+
+
+def _hits_of_top(predictions: Predictions, file: str) -> list[int]:
+    """Hits among the first classes, which must be those of the prediction file."""
+    labels, classes = read_top(file)
+    if not np.array_equal(classes[:, 0], predictions.prediction):
+        raise InputError(
+            "its first classes are not the predictions beside it",
+            file=file,
+            remedy="Delete both files, and run again",
+        )
+    return count_hits(classes, labels, file=file)
 
 
 def _of_labels(spec: DatasetSpec, models: Sequence[str]) -> _Counts:

@@ -107,7 +107,8 @@ def _choose(results: pd.DataFrame, scale: Scale, settings: ReplicationSettings) 
     """Leave out what is to be left out, and deal with accuracies of 0 and 1."""
     # Resamples draw positions: in order of the names they depend on nothing else.
     results = results.sort_values("model")
-    left_out = results["model"].isin(settings.fit_without)
+    left_out = results["model"].isin(settings.left_out(scale))
+    left_out |= ~results["accuracy_original"].between(*settings.fit_range)
     frame = results[~left_out]
     accuracies = {origin: frame[f"accuracy_{origin}"].to_numpy(np.float64) for origin in _ORIGINS}
     is_extreme = np.zeros(len(frame), dtype=bool)

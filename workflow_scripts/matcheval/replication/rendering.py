@@ -18,7 +18,7 @@ _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "Δ": r"$\Delta$", "−": "$-$", "ρ": r"$\rho$", "τ": r"$\tau$", "²": r"$^2$", "≤": r"$\le$",
-    "×": r"$\times$", "μ": r"$\mu$", "σ": r"$\sigma$", "–": "--",
+    "|": "$|$", "×": r"$\times$", "μ": r"$\mu$", "σ": r"$\sigma$", "–": "--",
 }  # fmt: skip
 
 
@@ -78,6 +78,14 @@ def changes_columns(changes: pd.DataFrame) -> list[TextColumn]:
             "Mean new accuracy (%)", [f"{100 * a:.1f}" for a in changes["accuracy_replication"]]
         ),
         TextColumn("Average change", [_signed(100 * c, 1, plus=True) for c in changes["change"]]),
+        TextColumn("Spread of changes", [f"{100 * s:.1f}" for s in changes["spread"]]),
+        TextColumn("Range of models", [f"{100 * r:.1f}" for r in changes["range_original"]]),
+        TextColumn(
+            "Selection frequency",
+            ["–" if math.isnan(f) else f"{f:.2f}" for f in changes["selection_frequency"]],
+        ),
+        TextColumn("Smallest |z|", [_signed(z, 2) for z in changes["least_z"]]),
+        TextColumn("Differ", [f"{n}" for n in changes["n_significant"]]),
         TextColumn("Spearman's ρ", [_signed(r, 3) for r in changes["spearman"]]),
         TextColumn("Kendall's τ", [_signed(r, 3) for r in changes["kendall"]]),
     ]

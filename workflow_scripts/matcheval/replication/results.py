@@ -3,6 +3,7 @@
 Recht et al. (2019), arXiv 1902.10811, Table 1; and the average change of every pair, Table 2.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow as pa
 from matcheval.errors import InputError
 from matcheval.replication.schemas import CHANGES, RESULTS
 from matcheval.settings import Pair
+from matcheval.statistics.differences import count_significant, two_sample_z
 from matcheval.statistics.intervals import FloatArray, clopper_pearson
 from matcheval.statistics.ranks import ordinal_ranks, rank_correlations
 
@@ -70,6 +72,9 @@ def tabulate_replication(
         columns[f"{origin}_rank"] = ordinal_ranks(columns[f"accuracy_{origin}"], models)
     columns["gap"] = columns["accuracy_original"] - columns["accuracy_replication"]
     columns |= _decomposition(columns)
+    columns["z"] = two_sample_z(
+        *(columns[f"{name}_{origin}"] for origin in sets for name in ("n_correct", "n"))
+    )
     columns["delta_rank"] = columns["original_rank"] - columns["replication_rank"]
     table = pd.DataFrame(columns)[RESULTS.names]
     return table.sort_values("original_rank", ignore_index=True)
@@ -95,8 +100,43 @@ def _decomposition(columns: dict[str, Any]) -> dict[str, FloatArray]:
     }
 
 
-def average_change(results: pd.DataFrame) -> dict[str, Any]:
-    """Average a replication table over its models: a row of schema `schemas.CHANGES`.
+def summarize_changes(
+    tables: Sequence[pd.DataFrame],
+    *,
+    range_without: Sequence[str] = (),
+    selection_frequencies: Mapping[str, float] | None = None,
+) -> pd.DataFrame:
+    """Summarize replication tables, a row each: Table 2 of Recht et al. (2019).
+
+    Parameters
+    ----------
+    tables : sequence of pandas.DataFrame
+        Columns of `schemas.RESULTS`, each of one pair and top.
+    range_without : sequence of str
+        Models left out of the range of the original accuracies, which a spread of the changes is
+        compared to.
+    selection_frequencies : mapping, optional
+        How many of those asked selected the images of a set, on average, by the set's name.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `schemas.CHANGES`, in the order of the tables.
+    """
+    frequencies = selection_frequencies or {}
+    rows = []
+    for table in tables:
+        row = average_change(table, range_without)
+        row["selection_frequency"] = frequencies.get(row["replication"], np.nan)
+        rows.append(row)
+    changes = pd.DataFrame(rows)
+    of_original = changes.groupby(["original", "top"])["change"]
+    changes["spread"] = of_original.transform("max") - of_original.transform("min")
+    return changes[CHANGES.names]
+
+
+def average_change(results: pd.DataFrame, range_without: Sequence[str] = ()) -> dict[str, Any]:
+    """Average a replication table over its models: a row of `summarize_changes`, by itself.
 
     Recht et al. (2019), Table 2, take the mean over all models of new minus original accuracy.
     """
@@ -104,16 +144,21 @@ def average_change(results: pd.DataFrame) -> dict[str, Any]:
         results[f"accuracy_{origin}"].to_numpy(np.float64) for origin in ("original", "replication")
     )
     spearman, kendall = rank_correlations(original, new)
+    left_out = results["model"].isin(range_without)
+    ranged, z = original[~left_out], results["z"].to_numpy(np.float64)
     row: dict[str, Any] = {name: results[name].iloc[0] for name in _CONSTANT}
-    row |= {
+    return row | {
         "n_models": len(results),
         "accuracy_original": original.mean(),
         "accuracy_replication": new.mean(),
         "change": (new - original).mean(),
+        "range_original": float(np.ptp(ranged)) if len(ranged) else np.nan,
+        "range_without": " ".join(results.loc[left_out, "model"]),
+        "least_z": np.nan if np.isnan(z).all() else float(z[np.nanargmin(np.abs(z))]),
+        "n_significant": count_significant(z, float(results["confidence"].iloc[0])),
         "spearman": spearman,
         "kendall": kendall,
     }
-    return {name: row[name] for name in CHANGES.names}
 
 
 def _of_top(table: pa.Table, top: int, dataset: str) -> pd.DataFrame:

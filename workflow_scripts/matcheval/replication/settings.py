@@ -30,8 +30,14 @@ class ReplicationSettings:
     resamples, seed : int
         Of the bootstrap over models.
     extremes : Extremes
-    fit_without : tuple of str
-        Models in tables and ranks, but in no fit.
+    fit_without : tuple of str, or mapping from scales to such
+        Models in tables and ranks, but in no fit, or not in that on a scale.
+    fit_range : tuple of float
+        Least and largest original accuracy of the models fitted.
+    range_without : tuple of str
+        Models left out of the range that average changes are compared to.
+    published : str
+        CSV file of published values to set the results beside; empty for none.
     """
 
     top: tuple[int, ...]
@@ -40,7 +46,10 @@ class ReplicationSettings:
     resamples: int
     seed: int
     extremes: Extremes
-    fit_without: tuple[str, ...]
+    fit_without: tuple[str, ...] | Mapping[str, tuple[str, ...]]
+    fit_range: tuple[float, float] = (0.0, 1.0)
+    range_without: tuple[str, ...] = ()
+    published: str = ""
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> "ReplicationSettings":
@@ -52,7 +61,10 @@ class ReplicationSettings:
             resamples=int(given["resamples"]),
             seed=int(given["seed"]),
             extremes=Extremes(given["extremes"]),
-            fit_without=tuple(given["fit_without"]),
+            fit_without=_names(given["fit_without"]),
+            fit_range=(float(given["fit_range"][0]), float(given["fit_range"][1])),
+            range_without=tuple(given.get("range_without", ())),
+            published=given.get("published", ""),
         )
 
     @property
@@ -64,5 +76,18 @@ class ReplicationSettings:
             "resamples": self.resamples,
             "seed": self.seed,
             "extremes": self.extremes.value,
-            "fit_without": list(self.fit_without),
+            "fit_range": list(self.fit_range),
+            "fit_without": {scale.value: list(self.left_out(scale)) for scale in self.scales},
         }
+
+    def left_out(self, scale: Scale) -> tuple[str, ...]:
+        """Models left out of the fit on a scale."""
+        if isinstance(self.fit_without, tuple):
+            return self.fit_without
+        return self.fit_without.get(scale.value, ())
+
+
+def _names(given: Any) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
+    if isinstance(given, Mapping):
+        return {scale: tuple(names) for scale, names in given.items()}
+    return tuple(given)

@@ -2,8 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from matcheval.datasets.folders import Dataset
-from matcheval.errors import InputError
+from matcheval.inference.devices import full_memory
 from matcheval.models.architectures.shake_shake import ShakeBlock
 from matcheval.models.arithmetic import normalize
 from matcheval.models.building import build_model
@@ -100,7 +99,13 @@ def train(
     engine = engine or Engine()
     device = engine.resolve()
     whole = {"model": name, **asdict(recipe), **engine.identity(device), **(identity or {})}
-    with engine.arithmetic(device), _memory(name, recipe, device):
+    memory = full_memory(
+        f"{device.type} ran out of memory at batches of {recipe.batch_size} images",
+        file=name,
+        field="batch_size",
+        remedy="Give a smaller batch_size (and learning_rate), precision bf16, or a larger GPU",
+    )
+    with engine.arithmetic(device), memory:
         run = _Run(name, recipe, train_set, engine, device)
         watched = ResidentSet.of(validation_set, device, channels_last=engine.channels_last)
         if partial and (state := load_partial(partial, whole, device)):
@@ -219,17 +224,3 @@ def initial_model(name: str, recipe: Recipe, train_set: Dataset) -> nn.Module:
             input_shape=train_set.image_shape,
             n_classes=train_set.n_classes,
         )
-
-
-@contextmanager
-def _memory(name: str, recipe: Recipe, device: torch.device) -> Iterator[None]:
-    """Say what to do where the device runs out of memory."""
-    try:
-        yield
-    except torch.OutOfMemoryError as error:
-        raise InputError(
-            f"{device.type} ran out of memory at batches of {recipe.batch_size} images",
-            file=name,
-            field="batch_size",
-            remedy="Give a smaller batch_size (and learning_rate), precision bf16, or a larger GPU",
-        ) from error

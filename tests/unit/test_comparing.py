@@ -1,0 +1,142 @@
+"""Published values: read, looked up, rounded and set beside the computed ones."""
+
+from decimal import Decimal
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import compare_published as door
+from matcheval.errors import InputError
+from matcheval.replication.comparing import compare_published, page
+from matcheval.replication.published_values import COLUMNS, read_published, tables_of
+from matcheval.replication.schemas import COMPARED
+from matcheval.statistics.intervals import clopper_pearson
+from matcheval.tables import Column, TableSchema, write_table
+from published import ROOT
+
+IMAGENET = {
+    "pnasnet_large_tf", "nasnetalarge", "resnet152", "inception_v3_tf", "densenet161", "vgg19_bn",
+    "alexnet", "fv_64k",
+}  # fmt: skip
+HEADER = ",".join(COLUMNS) + "\n"
+PUBLISHED = HEADER + (
+    'mine,Table 1,a,Accuracy (%),"90.1 [88.2, 91.9]",t,model=a,acc,,\n'
+    "mine,Table 1,a,Rank,1,t,model=a,rank,,Another list of models.\n"
+    "mine,Table 1,b,Accuracy (%),70.0,t,model=b,acc,,\n"
+    "mine,Text,all,Models,2,t,,,count,\n"
+    "mine,Text,all,Largest,90.1,t,,acc,max,\n"
+    "mine,Text,all,Mean,80,t,,acc,mean,\n"
+    "mine,Text,all,Secret,0.7,,,,,Not released.\n"
+    "other,Table 1,a,Rank,1,t,model=a,rank,,\n"
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    fraction = [
+        Column(f"acc{part}", pa.float64(), "fraction", "") for part in ("", "_low", "_high")
+    ]
+    schema = TableSchema(
+        "t", (Column("model", pa.string(), "", ""), Column("rank", pa.int32(), "1", ""), *fraction)
+    )
+    columns = {
+        "model": ["a", "b"], "rank": [2, 1], "acc": [0.90149, 0.7006],
+        # Rounded to nearest, 88.3 and 91.8; outward, 88.2 and 91.9.
+        "acc_low": [0.8825001, 0.6], "acc_high": [0.91849, 0.8],
+    }  # fmt: skip
+    write_table(schema.table(columns), tmp_path / "t.parquet")
+    (tmp_path / "published.csv").write_text(PUBLISHED)
+    return tmp_path
+
+
+def test_values_are_looked_up_and_rounded(folder):
+    values = read_published(folder / "published.csv", "mine")
+    assert tables_of(values) == ["t"]
+    table = compare_published(values, folder)
+    assert list(table) == COMPARED.names
+    assert table.part.tolist() == ["value", "low", "high"] + ["value"] * 6
+    assert table.agrees.tolist() == [True, True, True, False, False, True, True, True, False]
+    rank = table.iloc[3]
+    assert (rank.computed, rank.difference) == (2, 1)
+    assert table.computed.iloc[4] == pytest.approx(70.06)
+    assert table.computed.isna().tolist() == [False] * 8 + [True]
+
+
+def test_the_page_has_paper_and_computed_line_by_line(folder):
+    values = read_published(folder / "published.csv", "mine")
+    text = page(compare_published(values, folder), "mine")
+    assert "Of 8 printed numbers that the released data determine, 6 come out" in text
+    assert (
+        "| a | paper | 90.1 [88.2, 91.9] | 1 |\n|  | computed | 90.1 [88.2, 91.9] | **2** |" in text
+    )
+    assert "| b | paper | 70.0 |  |\n|  | computed | **70.06** |  |" in text
+    assert "- a: Another list of models." in text
+    assert "|  | computed | 2 | 90.1 | 80 | – |" in text
+
+
+def test_the_door_writes_every_form(folder):
+    tables = [f"{folder}/out.{suffix}" for suffix in ("csv", "parquet", "tex")]
+    door.main(
+        study="other", published=f"{folder}/published.csv", folder=str(folder), tables=tables,
+        text=f"{folder}/out.md",
+    )  # fmt: skip
+    assert pd.read_csv(tables[0]).published.tolist() == [1]
+    assert "**2**" in (folder / "out.md").read_text()
+    assert r"Table 1 & a & Rank & value & 1 & 2 \\" in (folder / "out.tex").read_text()
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ('mine,T,a,q,"1.0 [2.0]",t,,c,,', "neither a number nor one with an interval"),
+        ("mine,T,a,q,1,t,,c,median,", "line 2: 'statistic': unknown statistic 'median'"),
+        ("mine,T,a,q,1,,,,,", "say why there is no such table"),
+        ("other,T,a,q,1,t,,c,,", "no values of study 'mine'"),
+    ],
+)
+def test_bad_rows_are_named(tmp_path, row, message):
+    (tmp_path / "p.csv").write_text(HEADER + row + "\n")
+    with pytest.raises(InputError, match=message):
+        read_published(tmp_path / "p.csv", "mine")
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("mine,T,a,q,1,t,model=c,rank,,", "t: 'rows': 0 rows of 'a', q"),
+        ("mine,T,a,q,1,t,,rank,,", "2 rows of 'a'"),
+        ("mine,T,a,q,1,t,,no,max,", "no column 'no'; there are model"),
+        ("mine,T,a,q,1,u,,no,max,", "u.parquet: no such file"),
+    ],
+)
+def test_what_is_not_in_the_tables_is_named(folder, row, message):
+    (folder / "p.csv").write_text(HEADER + row + "\n")
+    with pytest.raises(InputError, match=message):
+        compare_published(read_published(folder / "p.csv", "mine"), folder)
+
+
+def test_the_papers_table_1_is_typed_without_a_slip():
+    """Its columns check each other: the digits printed fit together in every row."""
+    rows = {}
+    for study in ("recht-cifar10", "recht-imagenet"):
+        for value in read_published(ROOT / "studies" / "recht-published.csv", study):
+            if value.source == "Table 1":
+                rows.setdefault(value.name, {})[value.quantity] = value.published
+    assert len(rows) == 7 + 8
+    for name, row in rows.items():
+        (old, old_low, old_high), (new, new_low, new_high) = (
+            row[f"{which} accuracy (%)"] for which in ("Original", "New")
+        )
+        assert old_low < old < old_high, name
+        assert new_low < new < new_high, name
+        assert abs(row["Gap"][0] - (old - new)) <= Decimal("0.1"), name
+        assert row["Original rank"][0] - row["New rank"][0] == row["Δ rank"][0], name
+        # Intervals of 10,000 or 50,000 images, and of about 2,000 or 10,000 new ones.
+        sizes = (50_000, 10_000) if name in IMAGENET else (10_000, 2_021)
+        for n, (accuracy, low, high) in zip(
+            sizes, ((old, old_low, old_high), (new, new_low, new_high)), strict=True
+        ):
+            interval = clopper_pearson(round(float(accuracy) / 100 * n), n)
+            assert 100 * interval.low == pytest.approx(float(low), abs=0.11), name
+            assert 100 * interval.high == pytest.approx(float(high), abs=0.11), name

@@ -1,0 +1,80 @@
+"""Studies that share a results folder mean the same by a name, or are refused."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from matcheval.errors import InputError
+from matcheval.shared_names import check_shared_names, record_shared_names
+from matcheval.study_loading import load_study
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """Make a study with `results` in the test's folder, and changes to the default one."""
+    monkeypatch.chdir(tmp_path)
+    models = (ROOT / "studies" / "digits-models.csv").read_text(encoding="utf-8")
+
+    def make(name, *, catalogue=lambda text: text, **changes):
+        Path(f"{name}.csv").write_text(catalogue(models), encoding="utf-8")
+        given = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+        given |= {"study": name, "models": f"{name}.csv"} | changes
+        return load_study(
+            given,
+            defaults_file=ROOT / "config.yaml",
+            schema_file=ROOT / "rules" / "schemas" / "config.schema.json",
+        )
+
+    return make
+
+
+DIGITS = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+OTHER_PART = {"kind": "digits", "part": "train"}
+
+
+def test_the_same_meaning_is_fine_and_so_is_ones_own_change(study):
+    record_shared_names(study("one"))
+    check_shared_names(study("two"))
+    check_shared_names(study("one", inference={**DIGITS["inference"], "precision": "bf16"}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"datasets": DIGITS["datasets"] | {"digits-known": OTHER_PART}},
+            "dataset 'digits-known' is another in study 'one', .* part is \"train\" here and "
+            '"known" there',
+        ),
+        (
+            {"catalogue": lambda text: text.replace("none,cosine,30,", "none,cosine,31,", 1)},
+            r"model 'linear-ce' is another in study 'one', .* recipe.epochs is 31 here and 30",
+        ),
+        (
+            {"inference": {**DIGITS["inference"], "precision": "bf16"}},
+            "model '.*' is another in study 'one', .* inference.precision is \"bf16\" here and "
+            '"fp32" there',
+        ),
+        (
+            {"training": {**DIGITS["training"], "validation": "digits-known"}},
+            "training.validation is \"digits-known\" here",
+        ),
+    ],
+)  # fmt: skip
+def test_another_meaning_is_refused(study, changes, message):
+    record_shared_names(study("one"))
+    with pytest.raises(InputError, match=message) as caught:
+        check_shared_names(study("two", **changes))
+    assert "delete results/studies/one.json" in str(caught.value)
+    Path("results/studies/one.json").unlink()
+    check_shared_names(study("two", **changes))
+
+
+def test_a_damaged_record_is_named(study):
+    record_shared_names(study("one"))
+    Path("results/studies/one.json").write_text("{", encoding="utf-8")
+    with pytest.raises(InputError, match=r"results/studies/one.json: not readable .*Delete it"):
+        check_shared_names(study("two"))

@@ -1,0 +1,92 @@
+"""Experiments in the real workflow: all four kinds, from sets to pages."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from engine import SMALL_CATALOGUE, Workflow
+
+from matcheval.datasets import build_dataset
+
+CONFIG = """
+study: tried
+models: models.csv
+datasets:
+  train: &arrays
+    {kind: arrays, file: train.npz, max_value: 16, classes: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]}
+  validation: {<<: *arrays, file: validation.npz}
+  known: {<<: *arrays, file: known.npz}
+  writers: {<<: *arrays, file: writers.npz}
+training: {train: train, validation: validation}
+pairs:
+  both: {original: known, replication: writers}
+experiments:
+  half: {kind: half_of_new, models: [linear], pair: both, seeds: 1}
+  folds: {kind: cross_validation, models: [linear], pair: both, folds: 2, seed: 0}
+  origins:
+    {kind: discriminator, models: [linear], pair: both, per_set: 80, test_fraction: 0.5, seed: 0}
+  grid: {kind: grid, models: [linear], pair: both, values: {learning_rate: [0.1, 0.2]}}
+"""
+SETS = {"train": 120, "validation": 40, "known": 120, "writers": 120}
+
+
+def write_sets(folder):
+    """Digits of four parts, equally many of each class in each."""
+    for name, n in SETS.items():
+        digits = build_dataset(name, "digits", {"part": name.replace("writers", "new-writers")})
+        rows = [
+            row for c in range(10) for row in np.flatnonzero(digits.labels == c)[: n // 10]
+        ]  # fmt: skip
+        np.savez(folder / f"{name}.npz", images=digits.images[rows], labels=digits.labels[rows])
+
+
+@pytest.fixture(scope="module")
+def tried(tmp_path_factory):
+    """All experiments of a linear model, made once. Not to be changed."""
+    workflow = Workflow.fresh(tmp_path_factory.mktemp("tried") / "tree", small=False)
+    (workflow.folder / "models.csv").write_text("".join(SMALL_CATALOGUE.splitlines(True)[:2]))
+    (workflow.folder / "tried.yaml").write_text(CONFIG)
+    write_sets(workflow.folder)
+    workflow.run("experiments", "--configfile", "tried.yaml")
+    return workflow
+
+
+def test_every_experiment_has_its_table_and_its_findings(tried):
+    made = tried.folder / "results" / "tried" / "experiments"
+    tables = {path.stem: pd.read_parquet(path) for path in made.glob("*.parquet")}
+    sizes = {
+        name: list(zip(table.variant, table.n, strict=True)) for name, table in tables.items()
+    }  # fmt: skip
+    assert {name: len(rows) for name, rows in sizes.items()} == {
+        "half": 4, "folds": 4, "origins": 1, "grid": 4,
+    }  # fmt: skip
+    # Half of the new set was left to test on, a fold is half of the training set, and the
+    # discriminator is tested on half of 2 × 80 images.
+    assert {n for _, n in sizes["half"]} == {60, 120}
+    assert [n for variant, n in sizes["folds"] if variant != "baseline"] == [60, 60]
+    assert sizes["origins"][0][1] == 80
+    for name, table in tables.items():
+        assert table.accuracy.between(table.accuracy_low, table.accuracy_high).all(), name
+        assert (made / f"{name}.csv").stat().st_size
+    pages = {name: (made / f"{name}.md").read_text() for name in tables}
+    assert "on the other half of writers" in pages["half"]
+    assert "2 folds: " in pages["folds"]
+    assert "80 images are told to be of known or of writers rightly" in pages["origins"]
+    assert "best on writers: " in pages["grid"]
+
+
+def test_the_study_s_own_model_is_trained_once_for_all(tried):
+    checkpoints = {
+        path.stem for path in (tried.folder / "results" / "checkpoints").glob("*.safetensors")
+    }
+    assert len(checkpoints) == 1 + 1 + 2 + 1 + 1
+    assert "linear" in checkpoints
+
+
+def test_another_fold_trains_no_more_than_it_must(tried, tmp_path):
+    workflow = tried.copy_to(tmp_path / "tree")
+    assert workflow.plan("experiments", "--configfile", "tried.yaml").jobs == {}
+    workflow.edit("tried.yaml", "learning_rate: [0.1, 0.2]", "learning_rate: [0.1, 0.2, 0.4]")
+    plan = workflow.plan("experiments", "--configfile", "tried.yaml").jobs
+    assert plan == {
+        "train_model": 1, "predict_dataset": 2, "tabulate_experiment": 1, "experiments": 1,
+    }  # fmt: skip

@@ -1,0 +1,27 @@
+"""Rule plot_followup: the figure of a follow-up's table."""
+
+from collections.abc import Sequence
+
+from matcheval.doors import run_script
+from matcheval.figures.saving import save_figure
+from matcheval.followups.kinds import KINDS
+
+
+def main(*, kind: str, table: str, outputs: Sequence[str]) -> None:
+    """Draw the table to every output, by its suffix."""
+    followup = KINDS[kind]
+    if followup.draw is None:
+        raise ValueError(f"'{kind}' has no figure")
+    figure = followup.draw(followup.schema.read(table).to_pandas())
+    for path in outputs:
+        save_figure(figure, path)
+
+
+if __name__ == "__main__":
+    run_script(
+        main,
+        snakemake.log[0],
+        kind=snakemake.wildcards.followup,
+        table=snakemake.input[0],
+        outputs=list(snakemake.output),
+    )
