@@ -54,12 +54,13 @@ rule predict_dataset:
     threads: threads_of("predict_dataset")
     resources:
         **resources_of("predict_dataset"),
+        # As in training: it changes no more than the last bits, and makes nothing again.
+        engine=f"--batch-size {STUDY.inference['batch_size']}",
     params:
         model=lambda wildcards: STUDY.runnable[wildcards.model].source.to_json(),
         code=lambda wildcards: STUDY.runnable[wildcards.model].source.code_digest,
         folder=lambda wildcards, input: Path(input.dataset[0]).parent,
         device=STUDY.inference["device"],
-        batch_size=STUDY.inference["batch_size"],
         precision=STUDY.inference["precision"],
         compile="--compile" if STUDY.inference["compile"] else "",
         files=lambda wildcards, input, output: [
@@ -78,7 +79,7 @@ rule predict_dataset:
     shell:
         LEASE_GPU
         + "python -m predict_dataset --model {params.model:q} --dataset {params.folder:q}"
-        " --dataset-name {wildcards.dataset} --batch-size {params.batch_size}"
+        " --dataset-name {wildcards.dataset} {resources.engine}"
         " --threads {threads} --device {params.device} --precision {params.precision}"
         " {params.compile} {params.files:q} > {log:q} 2>&1"
 

@@ -66,9 +66,20 @@ def test_predictions_are_made_from_a_cache_that_is_gone_afterwards(workflow):
 
 def test_a_second_run_has_nothing_to_do_whatever_the_cache(workflow):
     assert workflow.plan("predictions").jobs == {}
-    for setting in ("pixel_cache: false", "keep_pixels: true", "threads: 2"):
+    same = ("pixel_cache: false", "keep_pixels: true", "threads: 2", "batch_size: 7", "top: 10")
+    for setting in same:
         config = f"inference={{{setting}}}"
         assert workflow.plan("predictions", "--config", config).jobs.keys() <= {"all"}
+
+
+def test_an_output_that_is_added_and_left_out_again(workflow, tmp_path):
+    """It takes a pass of its own; without it, predictions stay as they are."""
+    copy = workflow.copy_to(tmp_path / "w")
+    wanted = ("predictions", "--config", "inference={outputs: [top]}")
+    assert copy.plan(*wanted).jobs["predict_dataset"] == 4
+    copy.run(*wanted)
+    assert copy.plan("predictions").jobs == {}
+    assert copy.plan(*wanted).jobs.keys() <= {"all"}
 
 
 def test_a_model_that_is_added_makes_no_other_again(workflow, tmp_path):

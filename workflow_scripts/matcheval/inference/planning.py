@@ -15,8 +15,8 @@ from matcheval.inference.geometry import Geometry
 from matcheval.inference.transforms import Transform
 from matcheval.models.published import Published
 
-# Settings that change where the predictions come from, and not what they are.
-_INCIDENTAL = ("threads", "pixel_cache", "keep_pixels")
+# Settings that make all predictions again, which then need pixels again. Further outputs do not.
+_DECIDING = ("device", "precision", "compile")
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class InferencePlan:
         geometry = self.geometry(model)
         if geometry.resize == "none":
             return None
-        settings = {k: v for k, v in self.settings.items() if k not in _INCIDENTAL}
+        settings = {key: self.settings[key] for key in _DECIDING}
         text = json.dumps([INFERENCE_VERSION, settings, identity], sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:8]
         return f"{self.results}/pixels/{dataset}/{geometry.name}.{digest}.json"
