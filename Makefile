@@ -48,7 +48,7 @@ recht-docs: recht
 
 ## make test      run the tests (results of the tests go to temporary folders)
 test: $(VENV)/.test
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 ## make slurm     install what runs studies on a SLURM cluster (docs/cluster.md)
 slurm: $(VENV)/.slurm
