@@ -92,6 +92,9 @@ def test_every_follow_up_has_its_files(after):
     duplicates = pd.read_csv(made / "near_duplicates" / "old.csv")
     assert duplicates.n_duplicates.tolist() == [3, 3]  # not of dense
     assert len(pd.read_parquet(made / f"{search}.parquet")) == 100 * 10
+    skills = pd.read_parquet(made / "difficulty" / "both-top1.skills.parquet")
+    assert skills.model.tolist() == ["alex", "res"]
+    assert pd.read_csv(made / "difficulty" / "both-top1.csv").n_models.tolist() == [2]
     people = pd.read_csv(made / "people" / "both.csv")
     assert people.accuracy_original.tolist() == [1.0]
     assert "n = 12 (%)" in (made / "by_frequency" / "old.md").read_text()
@@ -113,6 +116,11 @@ def test_what_was_reviewed_again_is_tabulated_again(after, tmp_path):
         ("reviewed.csv", "nothing.csv", "no such file: nothing.csv"),
         ("old: counts.csv", 'old: ""', "'old' was not sampled"),
         ("both: people.csv", "all: people.csv", "unknown pair 'all'"),
+        ("both: people.csv", 'both: ""', "people.both.*: '' should be non-empty"),
+        ("new: groups.csv", 'new: ""', "groups.new.*: '' should be non-empty"),
+        ("old: reviewed.csv", 'old: ""', "near_duplicates.old.*: '' should be non-empty"),
+        ("resamples: 100", "fit_range: [0.9, 0.5]", r"0\.9 is not below 0\.5"),
+        ("resamples: 100", "fit_range: [0.5, 0.5]", r"0\.5 is not below 0\.5"),
     ],
 )
 def test_what_cannot_be_made_is_said_before_any_job(after, monkeypatch, old, new, message):

@@ -27,6 +27,7 @@ def check_study(study: "Study") -> None:
     _check_pairs(study)
     _check_chosen_models(study)
     _check_top(study)
+    _check_fit_range(study)
     if study.replication.published:
         read_published(study.replication.published, study.name)
     _check_training(study)
@@ -130,6 +131,17 @@ def _check_top(study: "Study") -> None:
             file="configuration",
             field="replication.top",
             remedy=f"Put 'top' among inference.outputs, with inference.top of {most} or more",
+        )
+
+
+def _check_fit_range(study: "Study") -> None:
+    low, high = study.replication.fit_range
+    if low >= high:
+        raise InputError(
+            f"{low:g} is not below {high:g}",
+            file="configuration",
+            field="replication.fit_range",
+            remedy="Give the least original accuracy first, then the largest",
         )
 
 
