@@ -108,6 +108,41 @@ def test_what_was_reviewed_again_is_tabulated_again(after, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ("followups/hard_images/new", "Did you mean 'followups/hard_images/old'"),
+        ("followups/people/other", "no table 'followups/people/other'"),
+        ("replication/both/top5", "no table 'replication/both/top5'"),
+        *(
+            (table, "")
+            for table in (
+                "followups/hard_images/old", "followups/difficulty/both-top1.skills",
+                "followups/near_duplicates/validation-in-train", "followups/revisions/sets",
+                "replication/both/top1.fits", "replication/changes", "accuracies/old",
+            )
+        ),
+    ],
+)  # fmt: skip
+def test_published_values_are_of_tables_that_are_made(after, tmp_path, monkeypatch, table, told):
+    (tmp_path / "p.csv").write_text(
+        "study,source,name,quantity,published,table,rows,column,statistic,remark\n"
+        f"after,Text,all,Rows,1,{table},,,count,\n"
+    )
+    given = yaml.safe_load((after.folder / "after.yaml").read_text())
+    given["replication"]["published"] = str(tmp_path / "p.csv")
+    monkeypatch.chdir(after.folder)
+    files = {
+        "defaults_file": after.folder / "config.yaml",
+        "schema_file": after.folder / "rules" / "schemas" / "config.schema.json",
+    }
+    if not told:
+        assert load_study(given, **files).published_tables == [table]
+        return
+    with pytest.raises(InputError, match="line 2: 'table': the study makes .*" + told):
+        load_study(given, **files)
+
+
+@pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("hard_images: [old]", "hard_images: [older]", "unknown dataset 'older'"),

@@ -9,7 +9,7 @@ from matcheval.dataset_specs import SUFFIXES, DatasetSpec
 from matcheval.datasets.label_spaces import compare_classes
 from matcheval.errors import InputError, Problems, unknown
 from matcheval.models.rows import CHECKPOINT
-from matcheval.replication.published_values import read_published
+from matcheval.published_checks import check_published
 from matcheval.statistics.scales import Scale
 
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ def check_study(study: "Study") -> None:
     _check_chosen_models(study)
     _check_top(study)
     _check_fit_range(study)
-    if study.replication.published:
-        read_published(study.replication.published, study.name)
+    check_published(study)
     _check_training(study)
     _check_predictions(study)
     _check_inference(study)
