@@ -97,6 +97,7 @@ def test_the_door_writes_every_form(folder):
         ("other,T,a,q,1,t,,c,,", "no values of study 'mine'"),
         ("mine,T,a,q,1,t,model,c,,", "line 2: 'rows': 'model' is no column with its value"),
         ("mine,T,a,q,1,t,model=a;top=,c,,", "'top=' is no column with its value"),
+        ("mine,T,a,q,1,t,,c,,Text, cut", "line 2: has more cells than the header"),
         ("mine,T,a,q,1,t,,,max,", "line 2: 'column': of which column of 't'"),
         ("mine,T,a,q,1,t,,c,,\nmine,T,a,q,2,t,,c,,", "line 3: 'quantity': T, a has .* line 2"),
     ],

@@ -108,6 +108,12 @@ def _check_once(values: Sequence[PublishedValue]) -> None:
 
 
 def _value(row: dict[str, str], place: str) -> PublishedValue:
+    if None in row:  # where csv.DictReader keeps what no column has
+        raise InputError(
+            "has more cells than the header",
+            file=place,
+            remedy='Put text with commas into "quotes"',
+        )
     found = _PUBLISHED.fullmatch(row["published"].strip())
     if not found:
         raise InputError(
