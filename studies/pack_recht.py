@@ -98,11 +98,11 @@ def pack(cifar: Path, imagenet: Path, archives: Path, target: Path) -> None:
         with whole_file(target / file) as partial, partial.open("wb") as stream:
             np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
     rows = count_early(imagenet)
-    with whole_file(target / "imagenetv2_b23_accuracy.csv") as partial:
-        with partial.open("w", newline="", encoding="utf-8") as text:
-            writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+    table = target / "imagenetv2_b23_accuracy.csv"
+    with whole_file(table) as partial, partial.open("w", newline="", encoding="utf-8") as text:
+        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def _predictions(clone: Path, name: str) -> Path:
