@@ -26,9 +26,14 @@ demo: $(VENV)/.workflow
 
 ## make recht     tables and figures of Recht et al. (2019) from their predictions; DATA=folder says where these are
 recht: $(VENV)/.workflow
-	@test -f "$(DATA)/imagenetv2_predictions.npz" || { echo "error: no imagenetv2_predictions.npz in $(DATA);" \
-		"name the folder of the released predictions (docs/replication.md): make recht DATA=..." >&2; exit 1; }
-	@test "$(DATA)" -ef data/recht || { mkdir -p data && ln -sfn "$(abspath $(DATA))" data/recht; }
+	@for file in cifar10_1_predictions.npz imagenetv2_predictions.npz imagenetv2_b23_accuracy.csv; do \
+		test -f "$(DATA)/$$file" || { echo "error: no $$file in $(DATA);" \
+			"name the folder of the released predictions (docs/replication.md): make recht DATA=..." >&2; exit 1; }; \
+	done
+	@test "$(DATA)" -ef data/recht || { test ! -e data/recht || test -L data/recht || { \
+		echo "error: data/recht is a folder, which the studies would read instead of $(DATA);" \
+			"move it elsewhere, or leave DATA out" >&2; exit 1; }; \
+		mkdir -p data && ln -sfn "$$(realpath "$(DATA)")" data/recht; }
 	for study in $(RECHT); do \
 		$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) --configfile studies/$$study.yaml || exit 1; \
 	done

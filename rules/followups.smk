@@ -224,6 +224,7 @@ rule model_difficulty:
     resources:
         **resources_of("model_difficulty"),
     params:
+        models=COUNTED,
         sigma=STUDY.followups.difficulty_sigma,
         seed=STUDY.followups.seed,
         code=code_digest(SCRIPTS / "model_difficulty.py"),

@@ -17,10 +17,18 @@ from matcheval.tabulation import to_arrow
 
 
 def main(
-    *, results: str, fits: str, sigma: float, seed: int, outputs: Sequence[str], skills: str
+    *,
+    results: str,
+    fits: str,
+    models: Sequence[str],
+    sigma: float,
+    seed: int,
+    outputs: Sequence[str],
+    skills: str,
 ) -> None:
     """Write tables and figures by their suffixes, and the skills of the models."""
     table = RESULTS.read(results).to_pandas()
+    table = table[table["model"].isin(models)].reset_index(drop=True)
     fit = FITS.read(fits).to_pandas()
     fit = fit[fit["scale"] == "probit"].iloc[0]
     row, of_models = model_difficulty(table, fit, sigma, seed)
@@ -41,6 +49,7 @@ if __name__ == "__main__":
         snakemake.log[0],
         results=snakemake.input.results,
         fits=snakemake.input.fits,
+        models=snakemake.params.models,
         sigma=snakemake.params.sigma,
         seed=snakemake.params.seed,
         outputs=outputs,

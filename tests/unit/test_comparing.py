@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -66,9 +67,10 @@ def test_values_are_looked_up_and_rounded(folder):
 def test_the_page_has_paper_and_computed_line_by_line(folder):
     values = read_published(folder / "published.csv", "mine")
     text = page(compare_published(values, folder), "mine")
-    assert "Of 8 printed numbers that the released data determine, 6 come out" in text
+    assert "Of 8 printed numbers that have a counterpart in the released data, 6 come out" in text
+    # Bounds that agree rounded outward are shown as they are.
     assert (
-        "| a | paper | 90.1 [88.2, 91.9] | 1 |\n|  | computed | 90.1 [88.2, 91.9] | **2** |" in text
+        "| a | paper | 90.1 [88.2, 91.9] | 1 |\n|  | computed | 90.1 [88.3, 91.8] | **2** |" in text
     )
     assert "| b | paper | 70.0 |  |\n|  | computed | **70.06** |  |" in text
     assert "- a: Another list of models." in text
@@ -93,6 +95,11 @@ def test_the_door_writes_every_form(folder):
         ("mine,T,a,q,1,t,,c,median,", "line 2: 'statistic': unknown statistic 'median'"),
         ("mine,T,a,q,1,,,,,", "say why there is no such table"),
         ("other,T,a,q,1,t,,c,,", "no values of study 'mine'"),
+        ("mine,T,a,q,1,t,model,c,,", "line 2: 'rows': 'model' is no column with its value"),
+        ("mine,T,a,q,1,t,model=a;top=,c,,", "'top=' is no column with its value"),
+        ("mine,T,a,q,1,t,,c,,Text, cut", "line 2: has more cells than the header"),
+        ("mine,T,a,q,1,t,,,max,", "line 2: 'column': of which column of 't'"),
+        ("mine,T,a,q,1,t,,c,,\nmine,T,a,q,2,t,,c,,", "line 3: 'quantity': T, a has .* line 2"),
     ],
 )
 def test_bad_rows_are_named(tmp_path, row, message):
@@ -104,9 +111,13 @@ def test_bad_rows_are_named(tmp_path, row, message):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("mine,T,a,q,1,t,model=c,rank,,", "t: 'rows': 0 rows of 'a', q"),
-        ("mine,T,a,q,1,t,,rank,,", "2 rows of 'a'"),
-        ("mine,T,a,q,1,t,,no,max,", "no column 'no'; there are model"),
+        ("mine,T,a,q,1,t,model=c,rank,,", "line 2: 'rows': 'c' is nowhere in column 'model'"),
+        ("mine,T,a,q,0,t,model=c,,count,", "'c' is nowhere in column 'model' of 't'"),
+        ("mine,T,a,q,1,t,model=a;rank=1,rank,,", "line 2: 'rows': 0 rows of 't' for 'a', q"),
+        ("mine,T,a,q,1,t,,rank,,", "2 rows of 't' for 'a'"),
+        ("mine,T,a,q,1,t,,no,max,", "line 2: 'column': no column 'no' in 't'; there are model"),
+        ("mine,T,a,q,1,t,no=1,,count,", "line 2: 'rows': no column 'no'"),
+        ("mine,T,a,q,1,t,,model,max,", "'model' holds no numbers"),
         ("mine,T,a,q,1,u,,no,max,", "u.parquet: no such file"),
     ],
 )
@@ -114,6 +125,28 @@ def test_what_is_not_in_the_tables_is_named(folder, row, message):
     (folder / "p.csv").write_text(HEADER + row + "\n")
     with pytest.raises(InputError, match=message):
         compare_published(read_published(folder / "p.csv", "mine"), folder)
+
+
+def test_what_is_not_finite_is_not_computable(tmp_path):
+    schema = TableSchema("t", (Column("x", pa.float64(), "1", ""),))
+    for name, number in (("up", np.inf), ("down", -np.inf), ("not", np.nan)):
+        write_table(schema.table({"x": [number]}), tmp_path / f"{name}.parquet")
+    rows = "".join(f"mine,T,{name},q,1,{name},,x,,\n" for name in ("up", "down", "not"))
+    (tmp_path / "p.csv").write_text(HEADER + rows)
+    table = compare_published(read_published(tmp_path / "p.csv", "mine"), tmp_path)
+    assert table.computed.isna().all()
+    assert not table.agrees.any()
+    assert page(table, "mine").count("computed | – |") == 3
+
+
+def test_numbers_half_way_and_of_other_digits_are_shown_as_printed(tmp_path):
+    schema = TableSchema("t", tuple(Column(c, pa.float64(), "1", "") for c in "abc"))
+    write_table(schema.table({"a": [2.25], "b": [1.649], "c": [2.751]}), tmp_path / "t.parquet")
+    for printed in ("2.2", "2.3"):
+        (tmp_path / "p.csv").write_text(HEADER + f"mine,T,x,q,{printed},t,,a,,\n")
+        text = page(compare_published(read_published(tmp_path / "p.csv", "mine"), tmp_path), "mine")
+        assert f"| paper | {printed} |" in text
+        assert f"| computed | {printed} |" in text
 
 
 def test_the_papers_table_1_is_typed_without_a_slip():

@@ -58,6 +58,14 @@ def images(n, seed=0, name="set"):
     )  # fmt: skip
 
 
+def test_a_share_of_hard_images_is_exact_in_decimals():
+    rows = np.tri(100, dtype=int)  # the i-th image, i models get it right: no ties
+    models = known(["".join(map(str, row)) for row in rows])
+    for percent in range(1, 101):
+        assert len(hard_images(models, "set", percent / 100)) == percent
+    assert len(hard_images(models, "set", 1e-12)) == 1
+
+
 def test_hard_images_come_with_their_ties():
     models = known(["1011010100", "1011000100", "1011010000"])
     table = hard_images(models, "set", 0.1)

@@ -91,6 +91,15 @@ class TestLabels:
             count_hits(classes[:, ::-1], labels, file="f")
         assert count_hits(classes[:, ::-1], labels, file="f", is_reversed=True) == right
 
+    def test_columns_of_our_own_are_taken_as_they_are(self):
+        # A set of what models get wrong, such as ImageNet-A: never right at first.
+        labels = np.zeros(2000, np.int64)
+        classes = np.tile([1, 2, 3], (2000, 1))
+        classes[:913, 1] = classes[913:1572, 2] = 0
+        assert count_hits(classes, labels, file="f", is_own=True) == [0, 913, 1572]
+        with pytest.raises(InputError, match="hit 0, 913, 659 labels"):
+            count_hits(classes, labels, file="f")
+
     def test_a_model_at_chance_is_not_taken_for_reversed(self):
         rng = np.random.default_rng(0)
         for _ in range(200):

@@ -92,6 +92,9 @@ def test_every_follow_up_has_its_files(after):
     duplicates = pd.read_csv(made / "near_duplicates" / "old.csv")
     assert duplicates.n_duplicates.tolist() == [3, 3]  # not of dense
     assert len(pd.read_parquet(made / f"{search}.parquet")) == 100 * 10
+    skills = pd.read_parquet(made / "difficulty" / "both-top1.skills.parquet")
+    assert skills.model.tolist() == ["alex", "res"]
+    assert pd.read_csv(made / "difficulty" / "both-top1.csv").n_models.tolist() == [2]
     people = pd.read_csv(made / "people" / "both.csv")
     assert people.accuracy_original.tolist() == [1.0]
     assert "n = 12 (%)" in (made / "by_frequency" / "old.md").read_text()
@@ -105,6 +108,41 @@ def test_what_was_reviewed_again_is_tabulated_again(after, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ("followups/hard_images/new", "Did you mean 'followups/hard_images/old'"),
+        ("followups/people/other", "no table 'followups/people/other'"),
+        ("replication/both/top5", "no table 'replication/both/top5'"),
+        *(
+            (table, "")
+            for table in (
+                "followups/hard_images/old", "followups/difficulty/both-top1.skills",
+                "followups/near_duplicates/validation-in-train", "followups/revisions/sets",
+                "replication/both/top1.fits", "replication/changes", "accuracies/old",
+            )
+        ),
+    ],
+)  # fmt: skip
+def test_published_values_are_of_tables_that_are_made(after, tmp_path, monkeypatch, table, told):
+    (tmp_path / "p.csv").write_text(
+        "study,source,name,quantity,published,table,rows,column,statistic,remark\n"
+        f"after,Text,all,Rows,1,{table},,,count,\n"
+    )
+    given = yaml.safe_load((after.folder / "after.yaml").read_text())
+    given["replication"]["published"] = str(tmp_path / "p.csv")
+    monkeypatch.chdir(after.folder)
+    files = {
+        "defaults_file": after.folder / "config.yaml",
+        "schema_file": after.folder / "rules" / "schemas" / "config.schema.json",
+    }
+    if not told:
+        assert load_study(given, **files).published_tables == [table]
+        return
+    with pytest.raises(InputError, match="line 2: 'table': the study makes .*" + told):
+        load_study(given, **files)
+
+
+@pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("hard_images: [old]", "hard_images: [older]", "unknown dataset 'older'"),
@@ -113,6 +151,11 @@ def test_what_was_reviewed_again_is_tabulated_again(after, tmp_path):
         ("reviewed.csv", "nothing.csv", "no such file: nothing.csv"),
         ("old: counts.csv", 'old: ""', "'old' was not sampled"),
         ("both: people.csv", "all: people.csv", "unknown pair 'all'"),
+        ("both: people.csv", 'both: ""', "people.both.*: '' should be non-empty"),
+        ("new: groups.csv", 'new: ""', "groups.new.*: '' should be non-empty"),
+        ("old: reviewed.csv", 'old: ""', "near_duplicates.old.*: '' should be non-empty"),
+        ("resamples: 100", "fit_range: [0.9, 0.5]", r"0\.9 is not below 0\.5"),
+        ("resamples: 100", "fit_range: [0.5, 0.5]", r"0\.5 is not below 0\.5"),
     ],
 )
 def test_what_cannot_be_made_is_said_before_any_job(after, monkeypatch, old, new, message):

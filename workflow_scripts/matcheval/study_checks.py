@@ -9,7 +9,7 @@ from matcheval.dataset_specs import SUFFIXES, DatasetSpec
 from matcheval.datasets.label_spaces import compare_classes
 from matcheval.errors import InputError, Problems, unknown
 from matcheval.models.rows import CHECKPOINT
-from matcheval.replication.published_values import read_published
+from matcheval.published_checks import check_published
 from matcheval.statistics.scales import Scale
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ def check_study(study: "Study") -> None:
     _check_pairs(study)
     _check_chosen_models(study)
     _check_top(study)
-    if study.replication.published:
-        read_published(study.replication.published, study.name)
+    _check_fit_range(study)
+    check_published(study)
     _check_training(study)
     _check_predictions(study)
     _check_inference(study)
@@ -130,6 +130,17 @@ def _check_top(study: "Study") -> None:
             file="configuration",
             field="replication.top",
             remedy=f"Put 'top' among inference.outputs, with inference.top of {most} or more",
+        )
+
+
+def _check_fit_range(study: "Study") -> None:
+    low, high = study.replication.fit_range
+    if low >= high:
+        raise InputError(
+            f"{low:g} is not below {high:g}",
+            file="configuration",
+            field="replication.fit_range",
+            remedy="Give the least original accuracy first, then the largest",
         )
 
 

@@ -36,7 +36,8 @@ def hard_images(known: Correctness, dataset: str, share: float = 0.05) -> pd.Dat
     if not 0 < share <= 1:
         raise InputError(f"{share} is not in (0, 1]", field="hard_share")
     n_right = known.right.sum(axis=0)
-    wanted = int(np.ceil(share * len(known)))
+    # 0.07 of 100 is above 7 in binary arithmetic, by far less than an image.
+    wanted = max(1, int(np.ceil(share * len(known) - 1e-9)))
     last = np.sort(n_right)[wanted - 1]
     rows = np.flatnonzero(n_right <= last)
     rows = rows[np.argsort(n_right[rows], kind="stable")]

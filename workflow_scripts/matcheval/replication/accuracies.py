@@ -108,7 +108,7 @@ def _hits_of_top(predictions: Predictions, file: str) -> list[int]:
             file=file,
             remedy="Delete both files, and run again",
         )
-    return count_hits(classes, labels, file=file)
+    return count_hits(classes, labels, file=file, is_own=True)
 
 
 def _of_labels(spec: DatasetSpec, models: Sequence[str]) -> _Counts:

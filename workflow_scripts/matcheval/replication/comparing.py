@@ -7,10 +7,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.errors import InputError
+from matcheval.errors import InputError, meant
 from matcheval.replication.published_values import PublishedValue, Statistic
 from matcheval.replication.rendering import TextColumn, markdown
 from matcheval.replication.schemas import COMPARED
@@ -35,11 +36,13 @@ def compare_published(values: Sequence[PublishedValue], folder: Path) -> pd.Data
         Columns of `schemas.COMPARED`, a row per number, in order. A computed number agrees if
         rounding it to the digits printed gives the number printed; bounds of intervals may
         instead be rounded outward, as some of the paper's are. Fractions are taken in percent.
+        What is not finite is not computable: NaN.
 
     Raises
     ------
     InputError
-        If a table lacks a column, or the rows chosen are not one where there should be one.
+        If a table lacks a column, nowhere has a value that rows are chosen by, or the rows chosen
+        are not one where there should be one.
     """
     tables: dict[str, pa.Table] = {}
     rows = []
@@ -63,8 +66,10 @@ def page(compared: pd.DataFrame, study: str) -> str:
     known = compared[compared["computed"].notna()]
     lines = [
         f"<!-- Made by the workflow (rule compare_published), study {study}. -->\n",
-        f"Of {len(known)} printed numbers that the released data determine, "
-        f"{int(known['agrees'].sum())} come out to every digit printed; the others are bold.\n",
+        f"Of {len(known)} printed numbers that have a counterpart in the released data, "
+        f"{int(known['agrees'].sum())} come out to every digit printed; the others are bold. "
+        "Bounds of intervals come out too if they do so rounded outward; what was computed is "
+        "shown rounded to the nearest.\n",
     ]
     for source, of_source in compared.groupby("source", sort=False):
         lines += [f"**{source}**\n", markdown(_columns(of_source))]
@@ -86,16 +91,31 @@ def compared_columns(compared: pd.DataFrame) -> list[TextColumn]:
 
 def _look_up(table: pa.Table, value: PublishedValue, column: str) -> float:
     """Find the computed number; fractions in percent."""
-    frame = table.to_pandas()
+    whole = table.to_pandas()
+    chosen = np.ones(len(whole), bool)
     for name, wanted in value.rows:
-        _check_column(name, frame, value)
-        frame = frame[frame[name].astype(str) == wanted]
+        _check_column(name, whole, value, "rows")
+        found = (whole[name].astype(str) == wanted).to_numpy()
+        if not found.any():
+            raise InputError(
+                f"'{wanted}' is nowhere in column '{name}' of '{value.table}'",
+                file=value.place,
+                field="rows",
+                remedy=meant(wanted, whole[name].astype(str).unique().tolist()),
+            )
+        chosen &= found
+    frame = whole[chosen]
     if value.statistic is Statistic.COUNT:
         return float(len(frame))
-    _check_column(column, frame, value)
+    _check_column(column, frame, value, "column")
+    if not pd.api.types.is_numeric_dtype(frame[column]):
+        raise InputError(f"'{column}' holds no numbers", file=value.place, field="column")
     if (value.statistic is Statistic.VALUE and len(frame) != 1) or frame.empty:
         raise InputError(
-            f"{len(frame)} rows of '{value.name}', {value.quantity}", file=value.table, field="rows"
+            f"{len(frame)} rows of '{value.table}' for '{value.name}', {value.quantity}",
+            file=value.place,
+            field="rows",
+            remedy="Choose one, or say with 'statistic' what to take of several",
         )
     take: Callable[[pd.Series], float] = {
         Statistic.VALUE: lambda cells: cells.iloc[0],
@@ -104,13 +124,16 @@ def _look_up(table: pa.Table, value: PublishedValue, column: str) -> float:
         Statistic.MAX: lambda cells: cells.max(),
     }[value.statistic]
     unit = (table.schema.field(column).metadata or {}).get(b"unit", b"")
-    return float(take(frame[column])) * (100 if unit == b"fraction" else 1)
+    number = float(take(frame[column])) * (100 if unit == b"fraction" else 1)
+    return number if math.isfinite(number) else math.nan
 
 
-def _check_column(name: str, frame: pd.DataFrame, value: PublishedValue) -> None:
+def _check_column(name: str, frame: pd.DataFrame, value: PublishedValue, field: str) -> None:
     if name not in frame:
         raise InputError(
-            f"no column '{name}'; there are {', '.join(frame.columns)}", file=value.table
+            f"no column '{name}' in '{value.table}'; there are {', '.join(frame.columns)}",
+            file=value.place,
+            field=field,
         )
 
 
@@ -136,12 +159,17 @@ def _compared(
 
 def _roundings(computed: float, digits: int, part: str) -> set[Decimal]:
     """What the number may be in print."""
-    unit, exact = Decimal(1).scaleb(-digits), Decimal(computed)
-    found = {(exact + shift).quantize(unit, ROUND_HALF_EVEN) for shift in (-_ROUNDING, _ROUNDING)}
+    found = set(_nearest(computed, digits))
     outward = {"low": ROUND_FLOOR, "high": ROUND_CEILING}.get(part)
     if outward:
-        found.add(exact.quantize(unit, outward))
+        found.add(Decimal(computed).quantize(Decimal(1).scaleb(-digits), outward))
     return found
+
+
+def _nearest(computed: float, digits: int) -> list[Decimal]:
+    """The number rounded to the nearest, both ways if it is half way."""
+    unit, exact = Decimal(1).scaleb(-digits), Decimal(computed)
+    return [(exact + shift).quantize(unit, ROUND_HALF_EVEN) for shift in (-_ROUNDING, _ROUNDING)]
 
 
 def _columns(of_source: pd.DataFrame) -> list[TextColumn]:
@@ -164,14 +192,22 @@ def _columns(of_source: pd.DataFrame) -> list[TextColumn]:
 
 def _cell(group: pd.DataFrame, is_computed: bool) -> str:
     """Print `value` or `value [low, high]`; what differs is bold, with a digit more."""
-    digits = int(group["digits"].max())
-    agrees, computed = bool(group["agrees"].all()), group["computed"]
-    if not is_computed or agrees:  # where it agrees, rounding is the paper's
-        return _interval([_text(number, digits) for number in group["published"]])
+    numbers = list(group[["published", "computed", "digits"]].itertuples(index=False, name=None))
+    if not is_computed:
+        return _interval([_text(printed, digits) for printed, _, digits in numbers])
+    computed = group["computed"]
     if computed.isna().any():
         return "–"
-    is_whole = (computed == computed.round()).all()
-    return f"**{_interval([_text(number, digits + (not is_whole)) for number in computed])}**"
+    if group["agrees"].all():
+        return _interval([_rounded(*number) for number in numbers])
+    more = int((computed != computed.round()).any())
+    return f"**{_interval([_text(number, digits + more) for _, number, digits in numbers])}**"
+
+
+def _rounded(printed: float, computed: float, digits: int) -> str:
+    """The computed number with the digits printed; half way between two, the one printed."""
+    nearest = [float(number) for number in _nearest(computed, digits)]
+    return _text(printed if printed in nearest else nearest[0], digits)
 
 
 def _interval(texts: Sequence[str]) -> str:

@@ -54,6 +54,8 @@ class PublishedValue:
     statistic : Statistic
     remark : str
         Why the value differs, if it does.
+    place : str
+        File and line that say all this, for messages.
     """
 
     source: str
@@ -65,6 +67,7 @@ class PublishedValue:
     column: str
     statistic: Statistic
     remark: str
+    place: str
 
 
 def read_published(path: str | Path, study: str) -> list[PublishedValue]:
@@ -73,12 +76,14 @@ def read_published(path: str | Path, study: str) -> list[PublishedValue]:
     Raises
     ------
     InputError
-        If the file is missing or a row is not as said; if there are none for the study.
+        If the file is missing or a row is not as said; if there are none for the study, or a
+        value twice.
     """
     rows = enumerate(read_csv_rows(path, COLUMNS), start=2)
-    values = [_value(row, path, line) for line, row in rows if row["study"] == study]
+    values = [_value(row, f"{path}, line {line}") for line, row in rows if row["study"] == study]
     if not values:
         raise InputError(f"no values of study '{study}'", file=path, field="study")
+    _check_once(values)
     return values
 
 
@@ -87,8 +92,28 @@ def tables_of(values: Sequence[PublishedValue]) -> list[str]:
     return list(dict.fromkeys(value.table for value in values if value.table))
 
 
-def _value(row: dict[str, str], path: str | Path, line: int) -> PublishedValue:
-    place = f"{path}, line {line}"
+def _check_once(values: Sequence[PublishedValue]) -> None:
+    """Every value has one cell of the page."""
+    places: dict[tuple[str, str, str], str] = {}
+    for value in values:
+        key = (value.source, value.name, value.quantity)
+        if key in places:
+            raise InputError(
+                f"{value.source}, {value.name} has this quantity already: {places[key]}",
+                file=value.place,
+                field="quantity",
+                remedy="Leave one of them out, or name them apart",
+            )
+        places[key] = value.place
+
+
+def _value(row: dict[str, str], place: str) -> PublishedValue:
+    if None in row:  # where csv.DictReader keeps what no column has
+        raise InputError(
+            "has more cells than the header",
+            file=place,
+            remedy='Put text with commas into "quotes"',
+        )
     found = _PUBLISHED.fullmatch(row["published"].strip())
     if not found:
         raise InputError(
@@ -106,15 +131,38 @@ def _value(row: dict[str, str], path: str | Path, line: int) -> PublishedValue:
         )
     if not row["table"] and not row["remark"]:
         raise InputError("say why there is no such table", file=place, field="remark")
-    conditions = [part.partition("=") for part in row["rows"].split(";") if part.strip()]
+    statistic = Statistic(row["statistic"])
+    if row["table"] and not row["column"] and statistic is not Statistic.COUNT:
+        raise InputError(
+            f"of which column of '{row['table']}'?",
+            file=place,
+            field="column",
+            remedy="Name it; only a count needs none",
+        )
     return PublishedValue(
         source=row["source"],
         name=row["name"],
         quantity=row["quantity"],
         published=tuple(Decimal(text) for text in found.groups() if text),
         table=row["table"],
-        rows=tuple((column.strip(), value.strip()) for column, _, value in conditions),
+        rows=_conditions(row["rows"], place),
         column=row["column"],
-        statistic=Statistic(row["statistic"]),
+        statistic=statistic,
         remark=row["remark"],
+        place=place,
     )
+
+
+def _conditions(text: str, place: str) -> tuple[tuple[str, str], ...]:
+    found = []
+    for part in filter(str.strip, text.split(";")):
+        column, equals, value = map(str.strip, part.partition("="))
+        if not (column and equals and value):
+            raise InputError(
+                f"'{part.strip()}' is no column with its value",
+                file=place,
+                field="rows",
+                remedy="As in 'model=a;top=1'",
+            )
+        found.append((column, value))
+    return tuple(found)

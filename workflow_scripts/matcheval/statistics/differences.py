@@ -41,8 +41,9 @@ def two_sample_z(
 def count_significant(z: npt.ArrayLike, level: float = 0.95) -> int:
     """How many of the differences are significant, all tests taken together.
 
-    Two-sided, by Bonferroni's correction: with probability `level` none of those counted is a
-    difference of equal accuracies, however the tests depend on each other.
+    Two-sided, by Bonferroni's correction: with a probability of `level` or more none of those
+    counted is a difference of equal accuracies, however the tests depend on each other. It is of
+    the tests of one call: of several tables, each has its own probability of an error.
 
     Parameters
     ----------
