@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from scale import Costs, Kind, simulate, spread
 
-FREE = Costs(parse=0, plan=0, submit=0, start=0, step=0, python=0, notice=0, plan_memory=0)
+FREE = Costs(parse=0, plan=0, submit=0, start=0, python=0, notice=0, plan_memory=0)
 
 
 def test_durations_have_the_mean_they_should():
@@ -26,7 +26,7 @@ def test_one_gpu_without_overhead_takes_the_sum():
 
 def test_overheads_are_counted_per_job_and_per_submission():
     costs = Costs(
-        parse=1, plan=0.5, submit=2, start=10, step=0, python=1, notice=100, plan_memory=0
+        parse=1, plan=0.5, submit=2, start=10, python=1, notice=100, plan_memory=0
     )
     one = simulate((Kind(6, 0.0, group=3),), 1, grouped=False, costs=costs)
     assert (one.submissions, one.held) == (6, 6 * 11)
