@@ -25,9 +25,7 @@ def test_one_gpu_without_overhead_takes_the_sum():
 
 
 def test_overheads_are_counted_per_job_and_per_submission():
-    costs = Costs(
-        parse=1, plan=0.5, submit=2, start=10, python=1, notice=100, plan_memory=0
-    )
+    costs = Costs(parse=1, plan=0.5, submit=2, start=10, python=1, notice=100, plan_memory=0)
     one = simulate((Kind(6, 0.0, group=3),), 1, grouped=False, costs=costs)
     assert (one.submissions, one.held) == (6, 6 * 11)
     two = simulate((Kind(6, 0.0, group=3),), 1, grouped=True, costs=costs)

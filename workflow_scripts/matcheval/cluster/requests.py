@@ -1,6 +1,7 @@
 """Whether a cluster can run what is going to be asked of it; told before it is asked."""
 
 import logging
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -89,6 +90,40 @@ def _nodes_of(place: str | None, nodes: Sequence[Node]) -> list[Node]:
             remedy=f"Set 'slurm_partition' or 'gpu_partition' in {PROFILE} to one of: {known}",
         )
     return there
+
+
+def within(request: Request, nodes: Sequence[Node]) -> Request:
+    """Cut a request's memory and time down to what its partition has.
+
+    For jobs that are tried again with more than before. SLURM refuses what no node has, or (by
+    default, where it is the time) keeps it waiting for ever.
+
+    Parameters
+    ----------
+    request : Request
+        Processors and GPUs are left as they are.
+    nodes : sequence of Node
+        All of the cluster, of `asking.nodes`.
+
+    Returns
+    -------
+    Request
+        What the node that can grant most of it has; as it was if no node has the rest.
+    """
+
+    def granted(node: Node) -> tuple[int, int]:
+        return min(request.mem_mb, node.mem_mb), int(min(request.minutes, node.minutes))
+
+    there = [
+        node
+        for node in _nodes_of(request.partition, nodes)
+        if request.cpus <= node.cpus and request.gpus <= node.gpus
+    ]
+    if not there:
+        return request
+    # Products order nodes as their shares of what is asked for do.
+    mem_mb, minutes = max(map(granted, there), key=math.prod)
+    return replace(request, mem_mb=mem_mb, minutes=minutes)
 
 
 def _check_one(request: Request, there: Sequence[Node]) -> None:
