@@ -33,6 +33,7 @@ def request_of(job: Any) -> Request:
         account=wanted("slurm_account"),
         qos=wanted("qos"),
         constraint=wanted("constraint"),
+        group=job.is_group(),
     )
 
 

@@ -102,6 +102,10 @@ def test_what_fits_is_let_through():
         ),
         (Request("a", 33, 100, 10), r"33 processors \(at most 32\)"),
         (Request("a", 1, 100, 2000), r"2000 minutes \(at most 1440\)"),
+        (
+            Request("a", 1, 100, 2000, group=True),
+            r"less, as in '--group-components a=5' \(less time\)",
+        ),
         (Request("a", 1, 100, 10, gpus=1), r"1 GPUs \(at most 0\).*inference\.device=cpu"),
         (Request("a", 1, 100, 10, gpus=5, partition="gpu"), r"5 GPUs \(at most 4\)"),
         (Request("a", 32, 500_000, 10), "32 processors, 500000 MB, 0 GPUs and 10 minutes together"),
@@ -164,7 +168,9 @@ def test_attempts_as_they_are_submitted(commands, attempt, memory, time):
     twice = 2 ** (attempt - 1)
     wanted = {"mem_mb": 40_000 * twice, "runtime": 900 * twice, "slurm_partition": "cpu"}
     resources = jobs.ResourceList(fromdict=wanted)
-    job = SimpleNamespace(name="train_model", threads=2, attempt=attempt, resources=resources)
+    job = SimpleNamespace(
+        name="train_model", threads=2, attempt=attempt, resources=resources, is_group=lambda: False
+    )
     params = dict.fromkeys(("run_uuid", "slurm_logfile", "comment_str", "account", "workdir"), "x")
     command = executor.submit_command(job, {**params, "partition": "-p cpu"})
     assert f" --mem {memory} " in command

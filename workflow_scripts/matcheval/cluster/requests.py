@@ -24,6 +24,8 @@ class Request:
         Processors, memory in MB, time, GPUs.
     partition, account, qos, constraint : str or None
         As the profile has them.
+    group : bool
+        Whether it is a group of jobs.
     """
 
     job: str
@@ -35,6 +37,7 @@ class Request:
     account: str | None = None
     qos: str | None = None
     constraint: str | None = None
+    group: bool = False
 
     @property
     def place(self) -> tuple[str | None, ...]:
@@ -154,11 +157,13 @@ def _check_numbers(request: Request, place: str, there: Sequence[Node]) -> None:
             f"{request.minutes} minutes together, which no node has"
         )
     if beyond:
+        less = f"'--set-resources {request.job}:mem_mb=8000'"
+        if request.group:
+            less = f"'--group-components {request.job}=5' (less time)"
         raise InputError(
             f"{request.job} asks for {' and '.join(beyond)} in partition '{place}': it would wait "
             "for ever",
-            remedy=f"Name a partition with larger nodes, or ask for less, as in "
-            f"'--set-resources {request.job}:mem_mb=8000'"
+            remedy=f"Name a partition with larger nodes, or ask for less, as in {less}"
             + (" (without GPUs: inference.device=cpu)" if request.gpus else ""),
         )
 
