@@ -104,7 +104,7 @@ def test_what_fits_is_let_through():
         (Request("a", 1, 100, 2000), r"2000 minutes \(at most 1440\)"),
         (
             Request("a", 1, 100, 2000, group=True),
-            r"less, as in '--group-components a=5' \(less time\)",
+            r"'--group-components a=5' \(less",
         ),
         (Request("a", 1, 100, 10, gpus=1), r"1 GPUs \(at most 0\).*inference\.device=cpu"),
         (Request("a", 1, 100, 10, gpus=5, partition="gpu"), r"5 GPUs \(at most 4\)"),
