@@ -31,24 +31,6 @@ def check_profile_groups():
     check_groups(groups.group_components, used, "group-components")
 
 
-def request_of(job):
-    """What a job or group will ask of SLURM."""
-    from matcheval.cluster.requests import Request
-
-    wanted = job.resources.get
-    return Request(
-        job=job.name,
-        cpus=int(wanted("cpus_per_task") or job.threads),
-        mem_mb=int(wanted("mem_mb") or 0),
-        minutes=int(wanted("runtime") or 0),
-        gpus=int(wanted("gpu") or 0),
-        partition=wanted("slurm_partition"),
-        account=wanted("slurm_account"),
-        qos=wanted("qos") or workflow.executor_settings.qos,
-        constraint=wanted("constraint"),
-    )
-
-
 def comment_of(job):
     """What the executor tells SLURM a job is."""
     from snakemake_executor_plugin_slurm.utils import get_job_wildcards
@@ -59,7 +41,10 @@ def comment_of(job):
 
 def check_cluster():
     """Whether this SLURM can run the study as it is about to be asked to."""
+    from dataclasses import replace
+
     from matcheval.cluster import asking, folders, requests
+    from slurm_executor import request_of
 
     settings = workflow.executor_settings
     jobs = [
@@ -67,7 +52,10 @@ def check_cluster():
         for job in workflow.dag.get_jobs_or_groups()
         if workflow.dag.needrun(job) and not job.is_local
     ]
-    wanted = [request_of(job) for job in jobs]
+    wanted = [
+        replace(request, qos=request.qos or settings.qos)
+        for request in map(request_of, jobs)
+    ]
     requests.check_requests(wanted, asking.nodes())
     requests.check_accounts(wanted)
     requests.check_with_scheduler(wanted)

@@ -1,8 +1,8 @@
 """Snakemake's executor for SLURM (2.8.0), amended where it waits too long, or for ever.
 
 That is: how jobs are started on a node; the time between two looks at them; jobs that SLURM no
-longer knows; a controller that does not answer; and the account, on a cluster without. Tested on a
-real SLURM in tests/cluster.
+longer knows; a controller that does not answer; retries that ask for more than there is; and the
+account, on a cluster without. Tested on a real SLURM in tests/cluster.
 """
 
 import time
@@ -11,10 +11,58 @@ from pathlib import Path
 from typing import Any
 
 import snakemake_executor_plugin_slurm as plugin
+from snakemake.logging import logger
 
-from matcheval.cluster.asking import has_accounting
+from matcheval.cluster import asking
+from matcheval.cluster.requests import Request, within
 
 _ask = plugin.query_job_status
+_sbatch = plugin.get_submit_command
+
+
+def request_of(job: Any) -> Request:
+    """What a job or group asks of SLURM, by itself."""
+    wanted = job.resources.get
+    return Request(
+        job=job.name,
+        cpus=int(wanted("cpus_per_task") or job.threads),
+        mem_mb=int(wanted("mem_mb") or 0),
+        minutes=int(wanted("runtime") or 0),
+        gpus=int(wanted("gpu") or 0),
+        partition=wanted("slurm_partition"),
+        account=wanted("slurm_account"),
+        qos=wanted("qos"),
+        constraint=wanted("constraint"),
+        group=job.is_group(),
+    )
+
+
+class _Asking:
+    """A job that asks for other resources; on the node it is what it was."""
+
+    def __init__(self, job: Any, resources: Any) -> None:
+        self._job, self.resources = job, resources
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._job, name)
+
+
+def submit_command(job: Any, *arguments: Any, **options: Any) -> str:
+    """Make the command that submits a job; a retry asks for what its partition has at most."""
+    wanted = request_of(job)
+    asked = within(wanted, asking.nodes()) if job.attempt > 1 else wanted
+    if asked != wanted:
+        logger.info(
+            f"Attempt {job.attempt} of {job.name} asks for {asked.mem_mb} MB and {asked.minutes} "
+            f"minutes instead of {wanted.mem_mb} and {wanted.minutes}: the partition has no more."
+        )
+        less = {"mem_mb": asked.mem_mb, "runtime": asked.minutes}
+        everything = {**dict(job.resources.items()), **less}
+        job = _Asking(job, type(job.resources)(fromdict=everything))
+    return str(_sbatch(job, *arguments, **options))
+
+
+plugin.get_submit_command = submit_command
 
 
 class SlurmExecutor(plugin.Executor):
@@ -40,7 +88,7 @@ class SlurmExecutor(plugin.Executor):
 
     def get_account_arg(self, job: Any) -> Iterator[str]:
         """Guess no account where there are none: the guess needs sacct, and fails without it."""
-        if job.resources.get("slurm_account") or has_accounting():
+        if job.resources.get("slurm_account") or asking.has_accounting():
             yield from super().get_account_arg(job)
         else:
             yield ""

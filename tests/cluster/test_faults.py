@@ -95,6 +95,19 @@ def test_without_sacct(on_cluster, tmp_path):
     assert run.starts == ["fine"]
 
 
+def test_retries_stay_within_the_partition(on_cluster):
+    """A node has 12,000 MB, which the last attempt asks for; a job may take a day."""
+    run = on_cluster("broken")
+    wanted = ("train_model:mem_mb=3500*2**(attempt-1)", "train_model:runtime=1000*attempt")
+    code, output = run.run(checkpoint("broken"), "--set-resources", *wanted)
+    assert code == 1
+    jobs = run.jobs_of("broken")
+    assert [job["state"] for job in jobs] == ["FAILED"] * 3
+    assert [megabytes(job["memory"]) for job in jobs] == [3500, 7000, 12_000]
+    assert [job["limit"] for job in jobs] == ["16:40:00", "1-00:00:00", "1-00:00:00"]
+    assert "asks for 12000 MB and 1440 minutes instead of 14000 and 3000" in output
+
+
 @pytest.fixture(scope="module", autouse=True)
 def misbehaving(cluster, prepared, tmp_path_factory):
     """A run of four trainings: too much memory, too much time, an error, and none of these.

@@ -5,7 +5,9 @@ The commands are stand-ins that say what SLURM says; tests/cluster asks a real o
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -27,14 +29,20 @@ def commands(tmp_path, monkeypatch):
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    asking.settings.cache_clear()
+    forget()
 
     def add(name: str, script: str) -> None:
         (folder / name).write_text(f"#!/bin/sh\n{script}\n")
         (folder / name).chmod(0o755)
 
     yield add
+    forget()
+
+
+def forget() -> None:
+    """Forget what SLURM's commands said."""
     asking.settings.cache_clear()
+    asking.nodes.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -62,11 +70,11 @@ def test_nodes_as_sinfo_lists_them(commands):
         "echo 'n1|long|64|256000|(null)|infinite|mix'\n"
         "echo 'g1|gpu|16|64000+|gpu:a100:2|30:00|drain*'\n",
     )
-    assert asking.nodes() == [
+    assert asking.nodes() == (
         Node("n1", "cpu", True, 64, 256_000, 0, 2880, True),
         Node("n1", "long", False, 64, 256_000, 0, float("inf"), True),
         Node("g1", "gpu", False, 16, 64_000, 2, 30, False),
-    ]
+    )
 
 
 def test_no_command_and_a_failing_one(commands, monkeypatch):
@@ -94,6 +102,10 @@ def test_what_fits_is_let_through():
         ),
         (Request("a", 33, 100, 10), r"33 processors \(at most 32\)"),
         (Request("a", 1, 100, 2000), r"2000 minutes \(at most 1440\)"),
+        (
+            Request("a", 1, 100, 2000, group=True),
+            r"'--group-components a=5' \(less",
+        ),
         (Request("a", 1, 100, 10, gpus=1), r"1 GPUs \(at most 0\).*inference\.device=cpu"),
         (Request("a", 1, 100, 10, gpus=5, partition="gpu"), r"5 GPUs \(at most 4\)"),
         (Request("a", 32, 500_000, 10), "32 processors, 500000 MB, 0 GPUs and 10 minutes together"),
@@ -122,6 +134,49 @@ def test_nodes_that_are_down_are_waited_for(caplog):
 def test_jobs_of_one_kind_count_as_their_largest():
     many = [Request("a", 1, 100, 90), Request("a", 2, 50, 10), Request("b", 1, 1, 1)]
     assert largest(many) == [Request("a", 2, 100, 90), Request("b", 1, 1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("request_", "mem_mb", "minutes"),
+    [
+        (Request("a", 1, 3000, 20), 3000, 20),  # as it is, where there is as much
+        (Request("a", 1, 600_000, 2000), 512_000, 1440),
+        (Request("a", 16, 600_000, 20), 128_000, 20),  # more memory is with too few processors
+        (Request("a", 1, 600_000, 9000, gpus=1, partition="gpu"), 256_000, 9000),
+        (Request("a", 1, 600_000, 9000, partition="cpu,gpu"), 256_000, 9000),  # better than 1440
+        (Request("a", 99, 600_000, 2000), 600_000, 2000),  # fits nowhere: SLURM is to say so
+    ],
+)
+def test_retries_ask_for_what_there_is_at_most(request_, mem_mb, minutes):
+    asked = requests.within(request_, NODES)
+    assert (asked.mem_mb, asked.minutes) == (mem_mb, minutes)
+    assert replace(asked, mem_mb=0, minutes=0) == replace(request_, mem_mb=0, minutes=0)
+
+
+def test_minutes_of_a_limit_with_seconds_are_whole():
+    node = replace(CPU, minutes=90.5)
+    assert requests.within(Request("a", 1, 1, 200), [node]).minutes == 90
+
+
+@pytest.mark.parametrize(
+    ("attempt", "memory", "time"), [(1, 40_000, 900), (2, 64_000, 1440), (3, 64_000, 1440)]
+)
+def test_attempts_as_they_are_submitted(commands, attempt, memory, time):
+    executor = pytest.importorskip("slurm_executor")
+    jobs = pytest.importorskip("snakemake.jobs")
+    commands("sinfo", "echo 'n1|cpu*|8|64000|(null)|1-00:00:00|mix'")
+    twice = 2 ** (attempt - 1)
+    wanted = {"mem_mb": 40_000 * twice, "runtime": 900 * twice, "slurm_partition": "cpu"}
+    resources = jobs.ResourceList(fromdict=wanted)
+    job = SimpleNamespace(
+        name="train_model", threads=2, attempt=attempt, resources=resources, is_group=lambda: False
+    )
+    params = dict.fromkeys(("run_uuid", "slurm_logfile", "comment_str", "account", "workdir"), "x")
+    command = executor.submit_command(job, {**params, "partition": "-p cpu"})
+    assert f" --mem {memory} " in command
+    assert f" -t {time} " in command
+    # The Snakemake on the node works out what the job asks for itself, and is to find the same.
+    assert job.resources.mem_mb == 40_000 * twice
 
 
 def test_accounts(commands):

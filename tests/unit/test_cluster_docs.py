@@ -4,9 +4,11 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
 import yaml
 
 from matcheval.needs import Needs
+from matcheval.resources import SMALL
 from matcheval.study_loading import load_study
 
 ROOT = Path(__file__).parents[2]
@@ -30,8 +32,9 @@ def test_every_rule_has_its_row():
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.M)) == rules()
 
 
-def test_what_the_digits_ask_for(tmp_path):
-    """The column of the digits, of the study with their sampled sets and searches."""
+@pytest.fixture
+def asked(tmp_path):
+    """What a rule asks for in the digits' study with sampled sets and searches: `asked(rule)`."""
     config = yaml.safe_load((ROOT / "studies" / "digits-sampling.yaml").read_text())
     study = load_study(
         {**config, "results": str(tmp_path)},
@@ -45,10 +48,15 @@ def test_what_the_digits_ask_for(tmp_path):
         pool="new-writers", reference="digits-train",
     )  # fmt: skip
     sampled = SimpleNamespace(dataset="top-images")
+    return lambda rule: needs.of(rule, sampled if rule == "sample_dataset" else job)
+
+
+def test_what_the_digits_ask_for(asked):
+    """The column of the digits."""
     rows = re.findall(r"^\| `(\w+)` \|.*?\| ([^|]*, \d+ min)", PAGE, re.M)
     assert len(rows) == len(rules()) - 1  # no pixels of the digits are kept
     for name, cells in rows:
-        need = needs.of(name, sampled if name == "sample_dataset" else job)
+        need = asked(name)
         assert f"{need.mem_mb:,} MB, {need.runtime} min" in cells, name
 
 
@@ -65,11 +73,19 @@ def test_every_group_is_of_rules():
     assert set(profile["groups"].values()) == set(profile["group-components"])
 
 
+def test_every_small_job_is_in_a_group(asked):
+    """But the check of results: a group that fails loses what its other jobs made."""
+    profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text())
+    small = {rule for rule in rules() - {"transform_images"} if asked(rule) == SMALL}
+    assert len(small) > 15
+    assert small - set(profile["groups"]) == {"check"}
+
+
 def test_every_fault_of_the_table_has_its_test():
     code = (ROOT / "tests" / "cluster" / "test_faults.py").read_text(encoding="utf-8")
     table = PAGE.split("## What goes wrong")[1].split("### What is refused")[0]
     named = re.findall(r"\| `(test_\w+)` \|", table)
-    assert len(named) == 8
+    assert len(named) == 9
     for name in named:
         assert f"def {name}(" in code
 

@@ -4,12 +4,26 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
+
+from matcheval.catalogue import read_catalogue
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
-from scale import Costs, Kind, simulate, spread
+from scale import STUDIES, Costs, Kind, simulate, spread
 
-FREE = Costs(parse=0, plan=0, submit=0, start=0, step=0, python=0, notice=0, plan_memory=0)
+ROOT = Path(__file__).parents[2]
+FREE = Costs(parse=0, plan=0, submit=0, start=0, python=0, notice=0, plan_memory=0)
+
+
+@pytest.mark.parametrize("study", ["cifar10", "imagenet"])
+def test_the_papers_studies_have_as_many_jobs_as_are_simulated(study):
+    config = yaml.safe_load((ROOT / "studies" / f"{study}.yaml").read_text(encoding="utf-8"))
+    sets = {name for pair in config["pairs"].values() for name in pair.values()}
+    models = read_catalogue(ROOT / config["models"])
+    (kinds,) = (kinds for name, kinds in STUDIES.items() if name.lower().startswith(study[:5]))
+    trainings = [len(models)] if "training" in config else []
+    assert [kind.jobs for kind in kinds] == [*trainings, len(models) * len(sets)]
 
 
 def test_durations_have_the_mean_they_should():
@@ -25,9 +39,7 @@ def test_one_gpu_without_overhead_takes_the_sum():
 
 
 def test_overheads_are_counted_per_job_and_per_submission():
-    costs = Costs(
-        parse=1, plan=0.5, submit=2, start=10, step=0, python=1, notice=100, plan_memory=0
-    )
+    costs = Costs(parse=1, plan=0.5, submit=2, start=10, python=1, notice=100, plan_memory=0)
     one = simulate((Kind(6, 0.0, group=3),), 1, grouped=False, costs=costs)
     assert (one.submissions, one.held) == (6, 6 * 11)
     two = simulate((Kind(6, 0.0, group=3),), 1, grouped=True, costs=costs)

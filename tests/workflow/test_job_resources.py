@@ -43,3 +43,12 @@ def test_the_command_line_has_the_last_word(fresh):
     wanted = requests(fresh, "--set-resources", "train_model:mem_mb=4321*attempt")
     assert "mem_mb=4321," in wanted["train_model"]
     assert "runtime=10" in wanted["train_model"]
+
+
+def test_groups_are_submitted_whole(tmp_path):
+    """Of the study with most kinds of jobs; Snakemake refuses a group that waits for itself."""
+    workflow = Workflow.fresh(tmp_path / "tree", small=False)
+    study = ["--configfile", "studies/digits-sampling.yaml"]
+    result = workflow.run("--dry-run", "--profile", "profiles/slurm", *study)
+    groups = re.findall(r"Group job (\w+)", result.stdout + result.stderr)
+    assert groups == ["inference"] * 4 + ["matching", "tables"]

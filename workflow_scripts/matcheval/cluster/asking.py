@@ -72,10 +72,11 @@ def last_words(text: str) -> str:
     return "; ".join(lines[-2:]) or "no reason given"
 
 
-def nodes() -> list[Node]:
-    """Ask for all nodes, once for each of their partitions."""
+@functools.cache
+def nodes() -> tuple[Node, ...]:
+    """Ask for all nodes, once for each of their partitions; the answer is kept for retries."""
     text = ask("sinfo", "--noheader", "--Node", "--format=%N|%P|%c|%m|%G|%l|%t")
-    return [_node(line.split("|")) for line in text.splitlines() if line.strip()]
+    return tuple(_node(line.split("|")) for line in text.splitlines() if line.strip())
 
 
 def _node(fields: Sequence[str]) -> Node:

@@ -1,6 +1,7 @@
 """Whether a cluster can run what is going to be asked of it; told before it is asked."""
 
 import logging
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,6 +24,8 @@ class Request:
         Processors, memory in MB, time, GPUs.
     partition, account, qos, constraint : str or None
         As the profile has them.
+    group : bool
+        Whether it is a group of jobs.
     """
 
     job: str
@@ -34,6 +37,7 @@ class Request:
     account: str | None = None
     qos: str | None = None
     constraint: str | None = None
+    group: bool = False
 
     @property
     def place(self) -> tuple[str | None, ...]:
@@ -91,6 +95,40 @@ def _nodes_of(place: str | None, nodes: Sequence[Node]) -> list[Node]:
     return there
 
 
+def within(request: Request, nodes: Sequence[Node]) -> Request:
+    """Cut a request's memory and time down to what its partition has.
+
+    For jobs that are tried again with more than before. SLURM refuses what no node has, or (by
+    default, where it is the time) keeps it waiting for ever.
+
+    Parameters
+    ----------
+    request : Request
+        Processors and GPUs are left as they are.
+    nodes : sequence of Node
+        All of the cluster, of `asking.nodes`.
+
+    Returns
+    -------
+    Request
+        What the node that can grant most of it has; as it was if no node has the rest.
+    """
+
+    def granted(node: Node) -> tuple[int, int]:
+        return min(request.mem_mb, node.mem_mb), int(min(request.minutes, node.minutes))
+
+    there = [
+        node
+        for node in _nodes_of(request.partition, nodes)
+        if request.cpus <= node.cpus and request.gpus <= node.gpus
+    ]
+    if not there:
+        return request
+    # Products order nodes as their shares of what is asked for do.
+    mem_mb, minutes = max(map(granted, there), key=math.prod)
+    return replace(request, mem_mb=mem_mb, minutes=minutes)
+
+
 def _check_one(request: Request, there: Sequence[Node]) -> None:
     place = there[0].partition
     _check_numbers(request, place, there)
@@ -119,11 +157,13 @@ def _check_numbers(request: Request, place: str, there: Sequence[Node]) -> None:
             f"{request.minutes} minutes together, which no node has"
         )
     if beyond:
+        less = f"'--set-resources {request.job}:mem_mb=8000'"
+        if request.group:
+            less = f"'--group-components {request.job}=5' (less time)"
         raise InputError(
             f"{request.job} asks for {' and '.join(beyond)} in partition '{place}': it would wait "
             "for ever",
-            remedy=f"Name a partition with larger nodes, or ask for less, as in "
-            f"'--set-resources {request.job}:mem_mb=8000'"
+            remedy=f"Name a partition with larger nodes, or ask for less, as in {less}"
             + (" (without GPUs: inference.device=cpu)" if request.gpus else ""),
         )
 
