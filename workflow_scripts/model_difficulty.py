@@ -7,7 +7,7 @@ import pandas as pd
 
 from matcheval.doors import run_script
 from matcheval.figures.difficulty import plot_difficulty
-from matcheval.figures.saving import save_figure
+from matcheval.figures.saving import save_figures
 from matcheval.followups.tables import difficulty_columns
 from matcheval.replication.difficulty import model_difficulty
 from matcheval.replication.rendering import write_readable
@@ -35,8 +35,7 @@ def main(
     figure = plot_difficulty(table, of_models, pd.Series(row))
     write_readable(pd.DataFrame([row]), DIFFICULTY, difficulty_columns, outputs[:4])
     write_table(to_arrow(of_models, SKILLS), skills)
-    for path in outputs[4:]:
-        save_figure(figure, path)
+    save_figures(figure, outputs[4:])
     logging.info(
         "replication: mu %.4f, sigma %.4f", row["mu_replication"], row["sigma_replication"]
     )

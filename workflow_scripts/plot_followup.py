@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from matcheval.doors import run_script
-from matcheval.figures.saving import save_figure
+from matcheval.figures.saving import save_figures
 from matcheval.followups.kinds import KINDS
 
 
@@ -13,8 +13,7 @@ def main(*, kind: str, table: str, outputs: Sequence[str]) -> None:
     if followup.draw is None:
         raise ValueError(f"'{kind}' has no figure")
     figure = followup.draw(followup.schema.read(table).to_pandas())
-    for path in outputs:
-        save_figure(figure, path)
+    save_figures(figure, outputs)
 
 
 if __name__ == "__main__":

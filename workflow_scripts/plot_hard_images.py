@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from matcheval.datasets.folders import read_dataset
 from matcheval.doors import run_script
 from matcheval.figures.hard_images import plot_hard_images
-from matcheval.figures.saving import save_figure
+from matcheval.figures.saving import save_figures
 from matcheval.followups.schemas import HARD_IMAGES
 from matcheval.neighbours.pixels import labelled_pixels
 
@@ -16,8 +16,7 @@ def main(
     """Draw the first `sheet` rows of `table` to every output, by its suffix."""
     images = labelled_pixels(read_dataset(folder), size)
     figure = plot_hard_images(HARD_IMAGES.read(table).to_pandas(), images, sheet)
-    for path in outputs:
-        save_figure(figure, path)
+    save_figures(figure, outputs)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from matcheval.doors import run_script
 from matcheval.figures.matched_accuracy import plot_matched_accuracy
-from matcheval.figures.saving import save_figure
+from matcheval.figures.saving import save_figures
 from matcheval.schemas import MODEL_TABLE
 
 
@@ -13,8 +13,7 @@ def main(*, table: str, outputs: Sequence[str]) -> None:
     """Draw a table of schema `schemas.MODEL_TABLE` to every output, by its suffix."""
     models = MODEL_TABLE.read(table).to_pandas()
     figure = plot_matched_accuracy(models)
-    for path in outputs:
-        save_figure(figure, path)
+    save_figures(figure, outputs)
     logging.info("%d models", len(models))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from matcheval.datasets.folders import read_dataset
 from matcheval.doors import run_script
 from matcheval.figures.neighbours import plot_neighbours
-from matcheval.figures.saving import save_figure
+from matcheval.figures.saving import save_figures
 from matcheval.neighbours.pixels import labelled_pixels
 from matcheval.neighbours.schemas import NEIGHBOURS
 
@@ -22,8 +22,7 @@ def main(
     """Draw the images most alike to every output, by its suffix."""
     sets = [labelled_pixels(read_dataset(folder), size) for folder in (queries, references)]
     figure = plot_neighbours(NEIGHBOURS.read(table).to_pandas(), *sets, rows)
-    for path in outputs:
-        save_figure(figure, path)
+    save_figures(figure, outputs)
 
 
 if __name__ == "__main__":

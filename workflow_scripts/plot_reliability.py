@@ -7,7 +7,7 @@ from typing import Any
 from matcheval.comparisons import Comparison
 from matcheval.doors import run_script
 from matcheval.figures.reliability import plot_reliability
-from matcheval.figures.saving import save_figure
+from matcheval.figures.saving import save_figures
 from matcheval.figures.subsets import reliability_data
 from matcheval.prediction_files import read_predictions
 from matcheval.schemas import PAIRS
@@ -31,8 +31,7 @@ def main(
     comparison = Comparison(model, Pair(**pair), original, replication)
     data = reliability_data(comparison, PAIRS.read(pairs_file), criterion, epsilon, seeds)
     figure = plot_reliability(data, bins)
-    for path in outputs:
-        save_figure(figure, path)
+    save_figures(figure, outputs)
     logging.info("%s", {subset.role.value: subset.n_per_seed for subset in data.subsets})
 
 

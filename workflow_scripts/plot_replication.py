@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from matcheval.doors import run_script
 from matcheval.figures.replication import plot_replication
-from matcheval.figures.saving import save_figure
+from matcheval.figures.saving import save_figures
 from matcheval.replication.schemas import FITS, REGION, RESULTS
 from matcheval.statistics.scales import Scale
 
@@ -16,8 +16,7 @@ def main(*, results: str, fits: str, region: str, scale: str, outputs: Sequence[
     table = FITS.read(fits).to_pandas()
     fit = table[table["scale"] == scale].iloc[0]
     figure = plot_replication(models, fit, REGION.read(region).to_pandas(), Scale(scale))
-    for path in outputs:
-        save_figure(figure, path)
+    save_figures(figure, outputs)
     logging.info("%d models", len(models))
 
 

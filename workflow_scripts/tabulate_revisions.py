@@ -3,9 +3,6 @@
 import logging
 from collections.abc import Sequence
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from matcheval.doors import run_script
 from matcheval.followups.revisions import tabulate_revisions
 from matcheval.followups.schemas import REVISIONS
@@ -25,11 +22,7 @@ def main(
 ) -> None:
     """Write the table to every output, by its suffix; `files` are the accuracies on `datasets`."""
     tables = {dataset: ACCURACIES.read(f) for dataset, f in zip(datasets, files, strict=True)}
-    kept = {
-        dataset: table.filter(pc.invert(pc.is_in(table["model"], pa.array(without, pa.string()))))
-        for dataset, table in tables.items()
-    }
-    table = tabulate_revisions(kept, name, confidence)
+    table = tabulate_revisions(tables, name, confidence, without)
     write_readable(table, REVISIONS, revisions_columns, outputs)
     logging.info("%d revisions", len(datasets))
 

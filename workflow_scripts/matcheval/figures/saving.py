@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,6 +47,12 @@ def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> None:
     with style(), _quiet("fontTools"), whole_file(path) as partial:
         fix_layout(figure)
         figure.savefig(partial, **_OPTIONS[suffix])
+
+
+def save_figures(figure: "Figure", paths: Iterable[str | os.PathLike[str]]) -> None:
+    """Save a figure to every path, as `save_figure` does."""
+    for path in paths:
+        save_figure(figure, path)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ Recht et al. (2019), arXiv 1902.10811, appendix C.3.2: does cleaning a new test 
 models make of it?
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -16,7 +16,7 @@ from matcheval.statistics.intervals import clopper_pearson
 
 
 def tabulate_revisions(
-    sets: Mapping[str, pa.Table], name: str, confidence: float = 0.95
+    sets: Mapping[str, pa.Table], name: str, confidence: float = 0.95, without: Sequence[str] = ()
 ) -> pd.DataFrame:
     """Tabulate top-1 accuracies on sets in their order.
 
@@ -28,6 +28,8 @@ def tabulate_revisions(
         Of what these are revisions of.
     confidence : float
         Level of the Clopper-Pearson intervals; NaN where the size of a set is not known.
+    without : sequence of str
+        Models that are left out.
 
     Returns
     -------
@@ -42,7 +44,8 @@ def tabulate_revisions(
     accuracies = {}
     for dataset, table in sets.items():
         frame = table.to_pandas()
-        accuracies[dataset] = frame[frame["top"] == 1].set_index("model")
+        kept = (frame["top"] == 1) & ~frame["model"].isin(without)
+        accuracies[dataset] = frame[kept].set_index("model")
     models = next(iter(accuracies.values())).index
     rows = []
     for model in models:
