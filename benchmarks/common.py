@@ -17,7 +17,7 @@ RESULTS = Path(__file__).parent / "results"
 
 def write_results(name: str, rows: Iterable[Mapping[str, object]], *packages: str) -> None:
     """Print rows and keep them in `results/<name>.csv`, with machine and versions."""
-    from matcheval.provenance import software_versions
+    from matcheval.io.provenance import software_versions
 
     versions = " ".join(f"{k} {v}" for k, v in software_versions(*packages).items())
     machine = f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}"

@@ -13,10 +13,10 @@ from dataclasses import replace
 import numpy as np
 from common import ROOT, write_results
 
-from matcheval.prediction_files import read_predictions
-from matcheval.predictions import Predictions
-from matcheval.protocol import RunName, run_protocol
-from matcheval.settings import Criterion
+from matcheval.predictions.files import read_predictions
+from matcheval.predictions.records import Predictions
+from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.runs import RunName, run_protocol
 
 PREDICTIONS = ROOT / "results" / "predictions"
 N_SOURCE, N_TARGET, SPLITS = 327, 273, 20

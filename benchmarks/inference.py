@@ -32,13 +32,13 @@ from PIL import Image
 from matcheval.datasets.dataset import Dataset, EncodedImages, make_dataset
 from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.inference.forward import Settings, run_inference
-from matcheval.inference.geometry import Geometry
 from matcheval.inference.outputs import PredictionSink
-from matcheval.inference.pixels import open_pixels, write_pixels
+from matcheval.inference.pixel_cache import open_pixels, write_pixels
 from matcheval.inference.precision import arithmetic
 from matcheval.inference.readers import DecodingReader, Reader
-from matcheval.inference.transforms import Transform
+from matcheval.models.geometry import Geometry
 from matcheval.models.timm_library import load_timm
+from matcheval.models.transforms import Transform
 
 SHARING = 5  # models that share a cache
 Rates = dict[str, float]

@@ -16,8 +16,8 @@ from common import write_results
 
 import reference
 from helpers import simulate
-from matcheval.matching import match, plan_matching
-from matcheval.settings import Criterion
+from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.matching import match, plan_matching
 
 SEEDS = 10
 # name, source points, target points, classes, whether the transcription runs too

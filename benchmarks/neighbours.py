@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from common import peak_mib, write_results
 
-from matcheval.neighbours.distances import nearest_neighbours
-from matcheval.neighbours.ssim import structural_similarity
+from matcheval.analyses.near_duplicates.distances import nearest_neighbours
+from matcheval.analyses.near_duplicates.ssim import structural_similarity
 
 K = 10
 

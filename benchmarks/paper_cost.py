@@ -15,9 +15,9 @@ import torch
 from common import ROOT, write_results
 from torch.utils.flop_counter import FlopCounterMode
 
-from matcheval.catalogue import Model, read_catalogue
 from matcheval.models.building import build_model
 from matcheval.models.timm_library import load_timm
+from matcheval.study.catalogue import Model, read_catalogue
 
 TRAIN_IMAGES = 50_000
 # CIFAR-10, CIFAR-10.1, both parts of CIFAR-10.2, CINIC-10; ImageNet and three ImageNetV2.

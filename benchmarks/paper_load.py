@@ -18,7 +18,7 @@ import psutil
 from common import copy_workflow, write_results
 
 from helpers import simulate
-from matcheval.predictions import write_predictions
+from matcheval.predictions.records import write_predictions
 
 CIFAR_SETS = {"cifar10": 10_000, "cifar10.1": 2_000, "cifar10.2": 10_000, "cinic10": 90_000}
 IMAGENET_SETS = {"imagenet": 50_000, "imagenetv2": 10_000}

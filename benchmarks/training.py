@@ -29,10 +29,10 @@ from PIL import Image
 from torch.utils.data import DataLoader
 from torchvision import transforms
 
-from matcheval.catalogue import read_catalogue
 from matcheval.datasets.folders import Dataset, make_dataset, read_dataset
 from matcheval.models.building import build_model
 from matcheval.models.sizes import SPECIFICATIONS
+from matcheval.study.catalogue import read_catalogue
 from matcheval.training.data import ResidentSet
 from matcheval.training.engine import Engine
 from matcheval.training.loop import _Run, train

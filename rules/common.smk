@@ -14,9 +14,9 @@ sys.path.insert(0, str(SCRIPTS))
 
 from matcheval.downloads.sources import published_files
 from matcheval.errors import InputError
-from matcheval.jobs import set_job_environment, set_mirror
-from matcheval.provenance import code_digest
-from matcheval.study_loading import load_study
+from matcheval.execution.environment import set_job_environment, set_mirror
+from matcheval.io.provenance import code_digest
+from matcheval.study.loading import load_study
 
 set_job_environment(SCRIPTS)
 

@@ -1,5 +1,5 @@
 # Experiments: follow-up analyses that train further models, on sets derived from the study's.
-from matcheval.derivations import DERIVATION_VERSION
+from matcheval.datasets.derivations import DERIVATION_VERSION
 
 EXPERIMENT_STEM = f"{OWN}/experiments/{{experiment}}"
 

@@ -1,5 +1,5 @@
 # Follow-ups of a replication that train nothing; each is made for what the study names under it.
-from matcheval.followups.settings import DRAWN, ON_DATASETS
+from matcheval.analyses.settings import DRAWN, ON_DATASETS
 
 # Models that they count.
 COUNTED = [name for name in STUDY.models if name not in STUDY.followups.without]

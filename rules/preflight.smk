@@ -3,9 +3,9 @@
 from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 from snakemake_interface_executor_plugins.settings import ExecMode
 
-from matcheval.cluster.names import check_groups, check_names, check_resources
-from matcheval.shared_names import check_shared_names, record_shared_names
-from matcheval.study_checks import check_own_images
+from matcheval.execution.cluster.names import check_groups, check_names, check_resources
+from matcheval.study.shared_names import check_shared_names, record_shared_names
+from matcheval.study.checks import check_own_images
 
 
 def rule_names():
@@ -43,7 +43,11 @@ def check_cluster():
     """Whether this SLURM can run the study as it is about to be asked to."""
     from dataclasses import replace
 
-    from matcheval.cluster import asking, folders, requests
+    from matcheval.execution.cluster import queries as asking
+
+    from matcheval.execution.cluster import folders
+
+    from matcheval.execution.cluster import requests
     from slurm_executor import request_of
 
     settings = workflow.executor_settings

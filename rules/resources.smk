@@ -2,8 +2,8 @@
 #
 # The numbers behind them are in workflow_scripts/matcheval/resources.py, the table for people in
 # docs/cluster.md. Profiles and the command line have the last word: `set-resources`, `set-threads`.
-from matcheval.gpus import visible_gpus
-from matcheval.needs import Needs
+from matcheval.execution.gpus import visible_gpus
+from matcheval.execution.requests import Needs
 
 LOCAL_GPUS = len(visible_gpus())
 

@@ -2,7 +2,7 @@
 #
 # Which images a set has decides all predictions on it, so that these rules take no notice of the
 # library: SAMPLING_VERSION is raised by hand.
-from matcheval.sampling import SAMPLING_VERSION
+from matcheval.analyses.sampling import SAMPLING_VERSION
 
 
 rule simulate_answers:

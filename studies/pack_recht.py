@@ -23,8 +23,8 @@ import numpy.typing as npt
 from matcheval.datasets.cifar import build_cifar10
 from matcheval.datasets.sources import Sources
 from matcheval.errors import InputError
-from matcheval.files import whole_file
-from matcheval.replication.label_files import count_hits, read_integers
+from matcheval.io.files import whole_file
+from matcheval.predictions.label_files import count_hits, read_integers
 
 Integers = npt.NDArray[np.integer[Any]]
 

@@ -4,7 +4,7 @@ import itertools
 
 from matcheval.figures.saving import fix_layout
 from matcheval.figures.style import style
-from matcheval.settings import Pair
+from matcheval.protocol.criteria import Pair
 
 PAIR = Pair("shift", "Known", "New-Writers")
 

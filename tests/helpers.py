@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from matcheval.predictions import Predictions, check_predictions
+from matcheval.predictions.records import Predictions, check_predictions
 
 
 def predictions(probability, prediction=None, label=None, **further) -> Predictions:

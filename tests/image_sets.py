@@ -104,7 +104,7 @@ def sources_yaml(files):
 
 def prepare(monkeypatch, tmp_path, kind, options, files=None, **further):
     """Prepare a dataset from published files that are these."""
-    from matcheval.datasets.preparing import prepare_dataset
+    from matcheval.datasets.prepare import prepare_dataset
     from matcheval.downloads import sources
 
     if files:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from matcheval.dataset_specs import DatasetSpec
-from matcheval.replication.accuracies import dataset_accuracies
+from matcheval.datasets.specs import DatasetSpec
+from matcheval.predictions.accuracies import dataset_accuracies
 from matcheval.replication.results import tabulate_replication
-from matcheval.study_loading import load_study
+from matcheval.study.loading import load_study
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("MATCHEVAL_SHARED", ROOT.parent / "shared")) / "data" / "recht"

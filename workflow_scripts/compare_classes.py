@@ -4,8 +4,8 @@ from pathlib import Path
 
 from matcheval.datasets.folders import read_description
 from matcheval.datasets.label_spaces import check_same_classes
-from matcheval.doors import run_script
-from matcheval.files import whole_file
+from matcheval.execution.entry_points import run_script
+from matcheval.io.files import whole_file
 
 
 def main(*, original: str, replication: str, output: str) -> None:

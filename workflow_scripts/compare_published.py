@@ -4,11 +4,11 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.doors import run_script
-from matcheval.files import whole_file
-from matcheval.replication.comparing import compare_published, compared_columns, page
-from matcheval.replication.published_values import read_published
-from matcheval.replication.rendering import write_readable
+from matcheval.analyses.published_values.tables import compare_published, compared_columns, page
+from matcheval.analyses.published_values.values import read_published
+from matcheval.execution.entry_points import run_script
+from matcheval.io.files import whole_file
+from matcheval.io.text_tables import write_readable
 from matcheval.replication.schemas import COMPARED
 
 

@@ -4,10 +4,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from matcheval.dataset_specs import DatasetSpec
-from matcheval.doors import run_script
-from matcheval.replication.accuracies import dataset_accuracies
-from matcheval.tables import write_table
+from matcheval.datasets.specs import DatasetSpec
+from matcheval.execution.entry_points import run_script
+from matcheval.io.tables import write_table
+from matcheval.predictions.accuracies import dataset_accuracies
 
 
 def main(

@@ -4,10 +4,10 @@ import argparse
 import logging
 from collections.abc import Sequence
 
+from matcheval.datasets.derivations import Derivation
 from matcheval.datasets.derived import derive
 from matcheval.datasets.folders import read_dataset, write_dataset
-from matcheval.derivations import Derivation
-from matcheval.doors import run_door
+from matcheval.execution.entry_points import run_door
 
 log = logging.getLogger("derive_dataset")
 

@@ -5,10 +5,10 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.doors import run_door, show_progress
 from matcheval.downloads.fetching import download_published
 from matcheval.downloads.sources import published_file
 from matcheval.errors import InputError
+from matcheval.execution.entry_points import run_door, show_progress
 
 
 def download(name: str, output: str, mirror: str, log: str) -> None:

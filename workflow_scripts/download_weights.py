@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.doors import run_door, show_progress
+from matcheval.execution.entry_points import run_door, show_progress
 
 
 def download_weights(url: str, output: Path, mirror: str | None) -> None:

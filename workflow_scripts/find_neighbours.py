@@ -2,11 +2,11 @@
 
 import logging
 
+from matcheval.analyses.near_duplicates.images import labelled_pixels
+from matcheval.analyses.near_duplicates.search import find_neighbours
 from matcheval.datasets.folders import read_dataset
-from matcheval.doors import run_script
-from matcheval.neighbours.pixels import labelled_pixels
-from matcheval.neighbours.search import find_neighbours
-from matcheval.tables import write_table
+from matcheval.execution.entry_points import run_script
+from matcheval.io.tables import write_table
 
 
 def main(*, queries: str, references: str, k: int, size: int | None, output: str) -> None:

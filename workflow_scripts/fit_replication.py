@@ -6,13 +6,13 @@ from typing import Any
 
 import pandas as pd
 
-from matcheval.doors import run_script
+from matcheval.execution.entry_points import run_script
+from matcheval.io.tables import write_table
+from matcheval.io.text_tables import fits_columns, write_readable
+from matcheval.protocol.tables import to_arrow
 from matcheval.replication.fits import fit_replication
-from matcheval.replication.rendering import fits_columns, write_readable
 from matcheval.replication.schemas import FITS, REGION, RESULTS
 from matcheval.replication.settings import ReplicationSettings
-from matcheval.tables import write_table
-from matcheval.tabulation import to_arrow
 
 
 def main(*, results: str, settings: Mapping[str, Any], outputs: Sequence[str], region: str) -> None:

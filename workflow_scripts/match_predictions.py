@@ -4,14 +4,14 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from matcheval.comparisons import Comparison
-from matcheval.doors import run_script
 from matcheval.errors import Problems
-from matcheval.prediction_files import read_predictions
-from matcheval.protocol import comparison_runs
-from matcheval.schemas import join_runs
-from matcheval.settings import Criterion, Pair
-from matcheval.tables import write_table
+from matcheval.execution.entry_points import run_script
+from matcheval.io.tables import write_table
+from matcheval.predictions.files import read_predictions
+from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.criteria import Criterion, Pair
+from matcheval.protocol.runs import comparison_runs
+from matcheval.protocol.schemas import join_runs
 
 
 def main(

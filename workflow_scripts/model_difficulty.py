@@ -5,15 +5,15 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from matcheval.doors import run_script
-from matcheval.figures.difficulty import plot_difficulty
+from matcheval.analyses.columns import difficulty_columns
+from matcheval.analyses.difficulty.figures import plot_difficulty
+from matcheval.analyses.difficulty.model import model_difficulty
+from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figures
-from matcheval.followups.tables import difficulty_columns
-from matcheval.replication.difficulty import model_difficulty
-from matcheval.replication.rendering import write_readable
+from matcheval.io.tables import write_table
+from matcheval.io.text_tables import write_readable
+from matcheval.protocol.tables import to_arrow
 from matcheval.replication.schemas import DIFFICULTY, FITS, RESULTS, SKILLS
-from matcheval.tables import write_table
-from matcheval.tabulation import to_arrow
 
 
 def main(

@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Sequence
 
-from matcheval.doors import run_script
-from matcheval.figures.confidence import plot_confidence
+from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figures
-from matcheval.schemas import MODEL_TABLE
+from matcheval.protocol.figures.confidence import plot_confidence
+from matcheval.protocol.schemas import MODEL_TABLE
 
 
 def main(*, table: str, outputs: Sequence[str]) -> None:

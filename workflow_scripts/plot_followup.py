@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from matcheval.doors import run_script
+from matcheval.analyses.kinds import KINDS
+from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figures
-from matcheval.followups.kinds import KINDS
 
 
 def main(*, kind: str, table: str, outputs: Sequence[str]) -> None:

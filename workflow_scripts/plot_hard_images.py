@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from matcheval.analyses.hard_images.figures import plot_hard_images
+from matcheval.analyses.near_duplicates.images import labelled_pixels
+from matcheval.analyses.schemas import HARD_IMAGES
 from matcheval.datasets.folders import read_dataset
-from matcheval.doors import run_script
-from matcheval.figures.hard_images import plot_hard_images
+from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figures
-from matcheval.followups.schemas import HARD_IMAGES
-from matcheval.neighbours.pixels import labelled_pixels
 
 
 def main(

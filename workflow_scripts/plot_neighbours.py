@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from matcheval.analyses.near_duplicates.figures import plot_neighbours
+from matcheval.analyses.near_duplicates.images import labelled_pixels
+from matcheval.analyses.near_duplicates.schemas import NEIGHBOURS
 from matcheval.datasets.folders import read_dataset
-from matcheval.doors import run_script
-from matcheval.figures.neighbours import plot_neighbours
+from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figures
-from matcheval.neighbours.pixels import labelled_pixels
-from matcheval.neighbours.schemas import NEIGHBOURS
 
 
 def main(

@@ -3,9 +3,9 @@
 import logging
 from collections.abc import Sequence
 
-from matcheval.doors import run_script
-from matcheval.figures.replication import plot_replication
+from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figures
+from matcheval.replication.figures import plot_replication
 from matcheval.replication.schemas import FITS, REGION, RESULTS
 from matcheval.statistics.scales import Scale
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from matcheval.doors import run_door, show_progress
+from matcheval.execution.entry_points import run_door, show_progress
 from matcheval.inference import N_TOP, OUTPUTS
 
 log = logging.getLogger("predict_dataset")

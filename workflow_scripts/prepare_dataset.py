@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from matcheval.datasets import KINDS
-from matcheval.datasets.preparing import prepare_dataset
-from matcheval.doors import run_door
+from matcheval.datasets.prepare import prepare_dataset
 from matcheval.errors import InputError
+from matcheval.execution.entry_points import run_door
 
 log = logging.getLogger("prepare_dataset")
 

@@ -3,8 +3,8 @@
 import argparse
 from collections.abc import Sequence
 
-from matcheval.doors import run_door
-from matcheval.sampling.commands import add_sample
+from matcheval.analyses.sampling.commands import add_sample
+from matcheval.execution.entry_points import run_door
 
 
 def main(argv: Sequence[str] | None = None) -> None:

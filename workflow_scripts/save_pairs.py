@@ -4,12 +4,12 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from matcheval.comparisons import Comparison
-from matcheval.doors import run_script
-from matcheval.prediction_files import read_predictions
-from matcheval.protocol import comparison_pairs
-from matcheval.settings import Criterion, Pair
-from matcheval.tables import write_table
+from matcheval.execution.entry_points import run_script
+from matcheval.io.tables import write_table
+from matcheval.predictions.files import read_predictions
+from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.criteria import Criterion, Pair
+from matcheval.protocol.runs import comparison_pairs
 
 
 def main(

@@ -13,8 +13,8 @@ from typing import Any
 import snakemake_executor_plugin_slurm as plugin
 from snakemake.logging import logger
 
-from matcheval.cluster import asking
-from matcheval.cluster.requests import Request, within
+from matcheval.execution.cluster import queries as asking
+from matcheval.execution.cluster.requests import Request, within
 
 _ask = plugin.query_job_status
 _sbatch = plugin.get_submit_command

@@ -3,11 +3,11 @@
 import logging
 from collections.abc import Mapping, Sequence
 
-from matcheval.doors import run_script
-from matcheval.replication.rendering import changes_columns, write_readable
+from matcheval.analyses.sampling.schemas import PROVENANCE
+from matcheval.execution.entry_points import run_script
+from matcheval.io.text_tables import changes_columns, write_readable
 from matcheval.replication.results import summarize_changes
 from matcheval.replication.schemas import CHANGES, RESULTS
-from matcheval.sampling.schemas import PROVENANCE
 
 
 def main(

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from matcheval.doors import run_script
-from matcheval.experiments.conclusions import write_page
-from matcheval.experiments.results import TRIALS, tabulate_trials
-from matcheval.files import whole_file
-from matcheval.tables import write_table
-from matcheval.tabulation import to_arrow
+from matcheval.analyses.retraining.conclusions import write_page
+from matcheval.analyses.retraining.tables import TRIALS, tabulate_trials
+from matcheval.execution.entry_points import run_script
+from matcheval.io.files import whole_file
+from matcheval.io.tables import write_table
+from matcheval.protocol.tables import to_arrow
 
 
 def main(

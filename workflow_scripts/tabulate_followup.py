@@ -4,11 +4,11 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from matcheval.dataset_specs import DatasetSpec
-from matcheval.doors import run_script
-from matcheval.followups.kinds import KINDS, tabulate
-from matcheval.replication.correctness import dataset_correctness
-from matcheval.replication.rendering import write_readable
+from matcheval.analyses.kinds import KINDS, tabulate
+from matcheval.datasets.specs import DatasetSpec
+from matcheval.execution.entry_points import run_script
+from matcheval.io.text_tables import write_readable
+from matcheval.predictions.correctness import dataset_correctness
 
 
 def main(

@@ -3,13 +3,13 @@
 import logging
 from collections.abc import Mapping, Sequence
 
-from matcheval.dataset_specs import DatasetSpec
-from matcheval.doors import run_script
-from matcheval.followups.people import people_accuracies, read_people
-from matcheval.followups.schemas import PEOPLE
-from matcheval.followups.tables import people_columns
-from matcheval.replication.correctness import dataset_correctness
-from matcheval.replication.rendering import write_readable
+from matcheval.analyses.columns import people_columns
+from matcheval.analyses.human_accuracy.tables import people_accuracies, read_people
+from matcheval.analyses.schemas import PEOPLE
+from matcheval.datasets.specs import DatasetSpec
+from matcheval.execution.entry_points import run_script
+from matcheval.io.text_tables import write_readable
+from matcheval.predictions.correctness import dataset_correctness
 
 
 def main(

@@ -4,11 +4,11 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from matcheval.doors import run_script
-from matcheval.replication.rendering import results_columns, write_readable
+from matcheval.execution.entry_points import run_script
+from matcheval.io.text_tables import results_columns, write_readable
+from matcheval.protocol.criteria import Pair
 from matcheval.replication.results import tabulate_replication
 from matcheval.replication.schemas import ACCURACIES, RESULTS
-from matcheval.settings import Pair
 
 
 def main(

@@ -3,11 +3,11 @@
 import logging
 from collections.abc import Sequence
 
-from matcheval.doors import run_script
-from matcheval.followups.revisions import tabulate_revisions
-from matcheval.followups.schemas import REVISIONS
-from matcheval.followups.tables import revisions_columns
-from matcheval.replication.rendering import write_readable
+from matcheval.analyses.columns import revisions_columns
+from matcheval.analyses.revisions.tables import tabulate_revisions
+from matcheval.analyses.schemas import REVISIONS
+from matcheval.execution.entry_points import run_script
+from matcheval.io.text_tables import write_readable
 from matcheval.replication.schemas import ACCURACIES
 
 

@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Sequence
 
-from matcheval.doors import run_script
-from matcheval.schemas import COMPARISON_RUNS
-from matcheval.tables import write_table
-from matcheval.tabulation import tabulate_runs, to_arrow
+from matcheval.execution.entry_points import run_script
+from matcheval.io.tables import write_table
+from matcheval.protocol.schemas import COMPARISON_RUNS
+from matcheval.protocol.tables import tabulate_runs, to_arrow
 
 
 def main(*, runs: Sequence[str], outputs: Sequence[str]) -> None:

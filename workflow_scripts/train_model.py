@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from matcheval.doors import run_door, show_progress
+from matcheval.execution.entry_points import run_door, show_progress
 
 log = logging.getLogger("train_model")
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from matcheval.doors import run_door, show_progress
+from matcheval.execution.entry_points import run_door, show_progress
 
 
 def transform_images(geometry: str, waiting: list[str], **arguments: Any) -> None:
     """Write pixels and ticket; `geometry` is JSON, the rest as for `issue_ticket`."""
-    from matcheval.inference.geometry import Geometry
-    from matcheval.inference.tickets import issue_ticket
+    from matcheval.inference.cache_manifest import issue_ticket
+    from matcheval.models.geometry import Geometry
 
     issue_ticket(
         geometry=Geometry.from_mapping(json.loads(geometry)),

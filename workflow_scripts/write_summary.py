@@ -4,10 +4,10 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.doors import run_script
-from matcheval.files import whole_file
-from matcheval.schemas import MODEL_TABLE
-from matcheval.summaries import summarize_gaps, write_summary
+from matcheval.execution.entry_points import run_script
+from matcheval.io.files import whole_file
+from matcheval.protocol.schemas import MODEL_TABLE
+from matcheval.protocol.summary import summarize_gaps, write_summary
 
 
 def main(*, study: str, tables: Sequence[str], output: str) -> None:

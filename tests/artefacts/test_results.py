@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from matcheval.analyses.sampling.schemas import EXCLUDED, PROVENANCE, STRATA
+from matcheval.protocol.schemas import COMPARISON_RUNS, MODEL_TABLE, PAIRS
 from matcheval.replication.schemas import CHANGES, FITS, REGION, RESULTS
-from matcheval.sampling.schemas import EXCLUDED, PROVENANCE, STRATA
-from matcheval.schemas import COMPARISON_RUNS, MODEL_TABLE, PAIRS
 
 
 def of_stage(results, stage, suffix=""):

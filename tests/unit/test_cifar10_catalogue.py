@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch import nn
 
-from matcheval.catalogue import read_catalogue
+from matcheval.execution.workloads import CIFAR, size_of_architecture
 from matcheval.models import FAMILIES
 from matcheval.models.building import build_model
 from matcheval.models.sizes import SPECIFICATIONS
+from matcheval.study.catalogue import read_catalogue
 from matcheval.training import LOSSES, SCHEDULES
 from matcheval.training.options import engine_options
-from matcheval.workloads import CIFAR, size_of_architecture
 
 STUDIES = Path(__file__).parents[2] / "studies"
 MODELS = read_catalogue(STUDIES / "cifar10-models.csv")

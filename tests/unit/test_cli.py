@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from helpers import predictions, simulate
-from matcheval.cli import main
-from matcheval.predictions import write_predictions
-from matcheval.protocol import RunName, run_protocol
-from matcheval.schemas import RUNS
-from matcheval.settings import Criterion
+from matcheval.cli.main import main
+from matcheval.predictions.records import write_predictions
+from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.runs import RunName, run_protocol
+from matcheval.protocol.schemas import RUNS
 
 COLUMNS = [
     "seed", "n_source", "n_target", "n_matched", "accuracy_source", "accuracy_target",
@@ -170,7 +170,7 @@ class TestCompare:
 
 class TestAsAProcess:
     def run(self, *arguments):
-        command = [sys.executable, "-m", "matcheval.cli", *map(str, arguments)]
+        command = [sys.executable, "-m", "matcheval.cli.main", *map(str, arguments)]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     def test_a_bad_file_is_one_line_without_traceback(self, files, tmp_path):

@@ -11,10 +11,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from matcheval.cluster import asking, folders, names, requests
-from matcheval.cluster.asking import Node, count_gpus, minutes
-from matcheval.cluster.requests import Request, check_requests, largest
 from matcheval.errors import InputError
+from matcheval.execution.cluster import folders, names, requests
+from matcheval.execution.cluster import queries as asking
+from matcheval.execution.cluster.queries import Node, count_gpus, minutes
+from matcheval.execution.cluster.requests import Request, check_requests, largest
 
 CPU = Node("c1", "cpu", True, cpus=32, mem_mb=128_000, gpus=0, minutes=1440, up=True)
 LARGE = Node("c2", "cpu", True, cpus=8, mem_mb=512_000, gpus=0, minutes=1440, up=True)

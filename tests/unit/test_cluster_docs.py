@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from matcheval.needs import Needs
-from matcheval.resources import SMALL
-from matcheval.study_loading import load_study
+from matcheval.execution.requests import Needs
+from matcheval.execution.resources import SMALL
+from matcheval.study.loading import load_study
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")

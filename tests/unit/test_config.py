@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from matcheval.config import check_config, complete_config, read_yaml
-from matcheval.dataset_specs import SAMPLED_KIND, SUFFIXES
 from matcheval.datasets import KIND_VERSIONS, KINDS
+from matcheval.datasets.specs import SAMPLED_KIND, SUFFIXES
 from matcheval.errors import InputError, unknown
 from matcheval.inference import OUTPUTS
-from matcheval.settings import EPSILON, N_SEEDS, Criterion
-from matcheval.study_checks import check_own_images
-from matcheval.study_loading import load_study
+from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
+from matcheval.study.checks import check_own_images
+from matcheval.study.configuration import check_config, complete_config, read_yaml
+from matcheval.study.loading import load_study
 
 ROOT = Path(__file__).parents[2]
 DEFAULTS = ROOT / "config.yaml"

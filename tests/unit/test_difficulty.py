@@ -9,10 +9,9 @@ from scipy.special import ndtr
 from test_replication import SETTINGS, results
 
 from drawings import draw
-from matcheval.errors import InputError
-from matcheval.figures.difficulty import plot_difficulty
-from matcheval.followups.tables import difficulty_columns
-from matcheval.replication.difficulty import (
+from matcheval.analyses.columns import difficulty_columns
+from matcheval.analyses.difficulty.figures import plot_difficulty
+from matcheval.analyses.difficulty.model import (
     Difficulty,
     expected_accuracy,
     fitted_difficulty,
@@ -21,6 +20,7 @@ from matcheval.replication.difficulty import (
     simulate_correct,
     skills,
 )
+from matcheval.errors import InputError
 from matcheval.replication.fits import fit_replication
 from matcheval.statistics.lines import fit_line
 from matcheval.statistics.scales import Scale, to_scale

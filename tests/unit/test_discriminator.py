@@ -5,8 +5,8 @@ import pytest
 
 from matcheval.datasets import build_dataset
 from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.derivations import Derivation
 from matcheval.datasets.derived import balanced_parts, derive
-from matcheval.derivations import Derivation
 from matcheval.statistics.intervals import clopper_pearson
 from matcheval.training.loop import train
 from matcheval.training.recipe import Recipe

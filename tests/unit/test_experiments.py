@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 
 from helpers import predictions
-from matcheval.catalogue import read_catalogue
+from matcheval.analyses.retraining.conclusions import write_page
+from matcheval.analyses.retraining.designs import Trial, design_experiment
+from matcheval.analyses.retraining.tables import TRIALS, tabulate_trials
 from matcheval.errors import InputError
-from matcheval.experiments.conclusions import write_page
-from matcheval.experiments.designs import Trial, design_experiment
-from matcheval.experiments.results import TRIALS, tabulate_trials
-from matcheval.predictions import write_predictions
-from matcheval.settings import Pair
+from matcheval.predictions.records import write_predictions
+from matcheval.protocol.criteria import Pair
+from matcheval.study.catalogue import read_catalogue
 
 PAIR = Pair("p", original="old", replication="new")
 TRAINING = {"train": "train", "validation": "val"}

@@ -10,12 +10,12 @@ import plot_confidence as confidence_door
 import plot_matched_accuracy as matched_accuracy_door
 from drawings import PAIR, draw, lines_of, texts_of
 from matcheval.errors import InputError
-from matcheval.figures.confidence import plot_confidence
-from matcheval.figures.derived import running_median, sampling_range
-from matcheval.figures.matched_accuracy import plot_matched_accuracy
-from matcheval.schemas import MODEL_TABLE
-from matcheval.tables import write_table
-from matcheval.tabulation import to_arrow
+from matcheval.io.tables import write_table
+from matcheval.protocol.figures.confidence import plot_confidence
+from matcheval.protocol.figures.derived import running_median, sampling_range
+from matcheval.protocol.figures.matched_accuracy import plot_matched_accuracy
+from matcheval.protocol.schemas import MODEL_TABLE
+from matcheval.protocol.tables import to_arrow
 
 
 def model_table(n_models, *, unmatched=(), n_seeds=10, seed=0):

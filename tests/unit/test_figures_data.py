@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import predictions, simulate
-from matcheval.comparisons import Comparison
 from matcheval.errors import InputError
-from matcheval.figures.binning import reliability_curve
-from matcheval.figures.subsets import Role, reliability_data, split_subsets
-from matcheval.protocol import comparison_pairs, comparison_runs
-from matcheval.schemas import PAIRS
-from matcheval.settings import Criterion, Pair
+from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.criteria import Criterion, Pair
+from matcheval.protocol.figures.binning import reliability_curve
+from matcheval.protocol.figures.subsets import Role, reliability_data, split_subsets
+from matcheval.protocol.runs import comparison_pairs, comparison_runs
+from matcheval.protocol.schemas import PAIRS
 
 probabilities = st.lists(st.floats(0, 1, width=32), max_size=200)
 

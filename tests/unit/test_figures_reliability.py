@@ -8,13 +8,13 @@ import pytest
 import plot_reliability as reliability_door
 from drawings import PAIR, draw, lines_of, texts_of
 from helpers import predictions, simulate
-from matcheval.comparisons import Comparison
-from matcheval.figures.reliability import plot_reliability
-from matcheval.figures.subsets import Role, reliability_data
-from matcheval.predictions import write_predictions
-from matcheval.protocol import comparison_pairs
-from matcheval.settings import Criterion
-from matcheval.tables import write_table
+from matcheval.io.tables import write_table
+from matcheval.predictions.records import write_predictions
+from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.figures.reliability import plot_reliability
+from matcheval.protocol.figures.subsets import Role, reliability_data
+from matcheval.protocol.runs import comparison_pairs
 
 
 def comparison_of(original, replication):

@@ -10,13 +10,13 @@ from test_replication import SETTINGS, results
 import plot_replication as door
 from drawings import draw, texts_of
 from matcheval.errors import InputError
-from matcheval.figures.replication import plot_replication
+from matcheval.io.tables import write_table
+from matcheval.protocol.tables import to_arrow
+from matcheval.replication.figures import plot_replication
 from matcheval.replication.fits import fit_replication
 from matcheval.replication.schemas import FITS, REGION, RESULTS
 from matcheval.replication.settings import Extremes
 from matcheval.statistics.scales import Scale
-from matcheval.tables import write_table
-from matcheval.tabulation import to_arrow
 
 
 def table(n_models, *, n=2000, best=False):

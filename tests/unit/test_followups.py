@@ -5,22 +5,8 @@ import pandas as pd
 import pytest
 
 from drawings import draw
-from matcheval.dataset_specs import DatasetSpec
-from matcheval.errors import InputError
-from matcheval.figures.by_frequency import plot_by_frequency
-from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
-from matcheval.figures.hard_images import plot_hard_images
-from matcheval.figures.neighbours import most_alike, plot_neighbours
-from matcheval.figures.shared_errors import plot_shared_errors
-from matcheval.followups.balanced import balanced_accuracies, balanced_rows
-from matcheval.followups.by_frequency import accuracies_by_frequency, read_counts
-from matcheval.followups.groups import accuracies_by_group, read_groups
-from matcheval.followups.hard_images import hard_images
-from matcheval.followups.people import people_accuracies, read_people
-from matcheval.followups.revisions import tabulate_revisions
-from matcheval.followups.schemas import BALANCED, BY_FREQUENCY, HARD_IMAGES, PEOPLE
-from matcheval.followups.shared_errors import by_model, shared_errors
-from matcheval.followups.tables import (
+from matcheval.analyses.class_balanced.tables import balanced_accuracies, balanced_rows
+from matcheval.analyses.columns import (
     balanced_columns,
     duplicates_columns,
     frequency_columns,
@@ -29,12 +15,26 @@ from matcheval.followups.tables import (
     people_columns,
     revisions_columns,
 )
-from matcheval.neighbours.accounting import duplicate_accuracies
-from matcheval.neighbours.pixels import LabelledPixels
-from matcheval.neighbours.reviewed import read_reviewed
-from matcheval.neighbours.search import find_neighbours
-from matcheval.replication.correctness import Correctness, dataset_correctness
-from matcheval.replication.rendering import write_readable
+from matcheval.analyses.groups.tables import accuracies_by_group, read_groups
+from matcheval.analyses.hard_images.figures import plot_hard_images
+from matcheval.analyses.hard_images.tables import hard_images
+from matcheval.analyses.human_accuracy.tables import people_accuracies, read_people
+from matcheval.analyses.near_duplicates.figures import most_alike, plot_neighbours
+from matcheval.analyses.near_duplicates.images import LabelledPixels
+from matcheval.analyses.near_duplicates.reviewed import read_reviewed
+from matcheval.analyses.near_duplicates.search import find_neighbours
+from matcheval.analyses.near_duplicates.tables import duplicate_accuracies
+from matcheval.analyses.revisions.tables import tabulate_revisions
+from matcheval.analyses.schemas import BALANCED, BY_FREQUENCY, HARD_IMAGES, PEOPLE
+from matcheval.analyses.selection_frequency.figures import plot_by_frequency
+from matcheval.analyses.selection_frequency.tables import accuracies_by_frequency, read_counts
+from matcheval.analyses.shared_errors.figures import plot_shared_errors
+from matcheval.analyses.shared_errors.tables import by_model, shared_errors
+from matcheval.datasets.specs import DatasetSpec
+from matcheval.errors import InputError
+from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
+from matcheval.io.text_tables import write_readable
+from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.replication.schemas import ACCURACIES
 from matcheval.statistics.scales import Scale
 from published import DATA, needs_data, study

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from matcheval.errors import InputError
-from matcheval.gpus import lease, lock_folder, visible_gpus
+from matcheval.execution.gpus import lease, lock_folder, visible_gpus
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 

@@ -7,27 +7,27 @@ import numpy as np
 import pytest
 import torch
 
-from matcheval.dataset_specs import DatasetSpec
 from matcheval.datasets import build_dataset
 from matcheval.datasets.folders import write_dataset
+from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
 from matcheval.inference import outputs as outputs_module
-from matcheval.inference.devices import resolve_device
 from matcheval.inference.forward import Settings, run_inference
 from matcheval.inference.outputs import _SINKS, PredictionSink, make_sinks
 from matcheval.inference.precision import arithmetic
 from matcheval.inference.readers import ArrayReader
 from matcheval.inference.running import How, predict_to_files
 from matcheval.inference.statistics import RunningStatistics, read_statistics
-from matcheval.inference.transforms import Transform
 from matcheval.inference.vectors import read_vectors
 from matcheval.models.building import build_model
 from matcheval.models.checkpoints import Checkpoint, CheckpointInfo, save_checkpoint
+from matcheval.models.devices import resolve_device
 from matcheval.models.rows import ModelSource
-from matcheval.prediction_files import read_predictions
-from matcheval.replication.accuracies import dataset_accuracies
-from matcheval.top_classes import first_classes, read_top, write_top
+from matcheval.models.transforms import Transform
+from matcheval.predictions.accuracies import dataset_accuracies
+from matcheval.predictions.files import read_predictions
+from matcheval.predictions.top_k import first_classes, read_top, write_top
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 CPU = torch.device("cpu")

@@ -11,10 +11,10 @@ from scipy import stats
 
 import reference
 from helpers import predictions, simulate
-from matcheval import compiling
+from matcheval import jit as compiling
 from matcheval.errors import InputError
-from matcheval.matching import UNMATCHED, match, plan_matching, run_generator
-from matcheval.settings import Criterion
+from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.matching import UNMATCHED, match, plan_matching, run_generator
 
 BOTH = pytest.mark.parametrize("criterion", list(Criterion))
 LABEL, PROBABILITY = Criterion

@@ -8,13 +8,11 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from matcheval.catalogue import read_catalogue
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
+from matcheval.inference.cache_manifest import issue_ticket
 from matcheval.inference.running import How, predict_to_files
-from matcheval.inference.tickets import issue_ticket
-from matcheval.inference.transforms import Transform
 from matcheval.inference.vectors import read_vectors
 from matcheval.models import published as published_module
 from matcheval.models.building import build_model
@@ -27,7 +25,9 @@ from matcheval.models.published import (
 )
 from matcheval.models.rows import ModelSource
 from matcheval.models.timm_library import load_timm
-from matcheval.prediction_files import read_predictions
+from matcheval.models.transforms import Transform
+from matcheval.predictions.files import read_predictions
+from matcheval.study.catalogue import read_catalogue
 from photos import encoded_dataset, imagenet_classes, jpeg, photo, photos
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
@@ -171,7 +171,7 @@ def test_what_was_asked_once_is_not_asked_again(tmp_path, monkeypatch):
         "import sys; from matcheval.models.published import describe_published as d;"
         "from matcheval.models.rows import ModelSource as M;"
         f"d([M('a', 'timm', 'resnet50.a1_in1k')], {str(tmp_path)!r});"
-        "import matcheval.study; print('torch' in sys.modules)"
+        "import matcheval.study.study; print('torch' in sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=SCRIPTS
@@ -316,7 +316,7 @@ def test_files_of_one_size_are_decoded_for_models_that_do_not_resize(tmp_path):
 def test_callables_give_a_module_and_perhaps_a_transform(dataset, tmp_path, monkeypatch):
     (tmp_path / "own_models.py").write_text(
         "import torch\n"
-        "from matcheval.inference.transforms import Transform\n"
+        "from matcheval.models.transforms import Transform\n"
         "def plain(): return torch.nn.Linear(3, 3)\n"
         "def with_config(): return torch.nn.Linear(3, 3), {'input_size': (3, 64, 64),"
         " 'interpolation': 'bilinear', 'mean': (.5, .5, .5), 'std': (.5, .5, .5)}\n"

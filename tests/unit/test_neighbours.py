@@ -6,11 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from matcheval.analyses.near_duplicates import distances
+from matcheval.analyses.near_duplicates.distances import nearest_neighbours, pairs_within
+from matcheval.analyses.near_duplicates.ssim import structural_similarity
+from matcheval.analyses.near_duplicates.tables import (
+    accuracy_without_duplicates,
+    duplicate_accuracies,
+)
 from matcheval.errors import InputError
-from matcheval.neighbours import distances
-from matcheval.neighbours.accounting import accuracy_without_duplicates, duplicate_accuracies
-from matcheval.neighbours.distances import nearest_neighbours, pairs_within
-from matcheval.neighbours.ssim import structural_similarity
 
 
 def naive(queries, references):

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from image_sets import SHARED, cifar_images, encode, npy, npz, prepare, tar
-from matcheval.datasets import preparing
+from matcheval.datasets import prepare as preparing
 from matcheval.datasets.folders import read_dataset
 from matcheval.datasets.label_spaces import (
     CIFAR10,
@@ -22,7 +22,7 @@ from matcheval.datasets.label_spaces import (
     imagenet_classes,
     resolve_classes,
 )
-from matcheval.datasets.needs import known_classes, own_state, published_names
+from matcheval.datasets.requirements import known_classes, own_state, published_names
 from matcheval.downloads.sources import published_files
 from matcheval.errors import InputError
 

@@ -11,11 +11,11 @@ import pytest
 
 from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
-from matcheval.inference import pixels as module
-from matcheval.inference.geometry import Geometry
-from matcheval.inference.pixels import open_pixels, remove_pixels, write_pixels
+from matcheval.inference import pixel_cache as module
+from matcheval.inference.cache_manifest import Ticket, issue_ticket
+from matcheval.inference.pixel_cache import open_pixels, remove_pixels, write_pixels
 from matcheval.inference.readers import DecodingReader
-from matcheval.inference.tickets import Ticket, issue_ticket
+from matcheval.models.geometry import Geometry
 from photos import encoded_dataset, jpeg, photo, photos
 
 GEOMETRY = Geometry("short", (40, 40), (36, 32), "bicubic")
@@ -173,7 +173,7 @@ def test_damaged_tickets_are_refused(tmp_path):
 
 def test_workers_import_no_torch():
     """They start in a fraction of a second, and several fit into little memory."""
-    code = "import sys, matcheval.inference.pixels; print('torch' in sys.modules)"
+    code = "import sys, matcheval.inference.pixel_cache; print('torch' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=SCRIPTS
     )
@@ -186,7 +186,7 @@ def test_reading_a_cache_takes_no_memory_of_its_size(dataset, tmp_path):
 import sys
 import numpy as np
 sys.path.insert(0, {str(SCRIPTS)!r})
-from matcheval.inference.pixels import BLOCK, PixelCache
+from matcheval.inference.pixel_cache import BLOCK, PixelCache
 import zlib
 array = np.lib.format.open_memmap({str(tmp_path / "p.npy")!r}, mode="r")
 crc = zlib.crc32(bytes(array[:BLOCK].nbytes))

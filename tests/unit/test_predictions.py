@@ -10,9 +10,9 @@ from hypothesis.extra import numpy as hnp
 
 from helpers import predictions, simulate
 from matcheval.errors import InputError
-from matcheval.prediction_files import read_predictions
-from matcheval.predictions import PREDICTIONS, check_predictions, write_predictions
-from matcheval.softmax import most_probable, softmax
+from matcheval.predictions.files import read_predictions
+from matcheval.predictions.records import PREDICTIONS, check_predictions, write_predictions
+from matcheval.predictions.softmax import most_probable, softmax
 
 FINE = {"label": [0, 2, 1], "prediction": [0, 1, 1], "probability": [0.5, 0.75, 1.0]}
 

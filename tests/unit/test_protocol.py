@@ -11,13 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import predictions, simulate
-from matcheval.comparisons import Comparison
 from matcheval.errors import InputError
-from matcheval.protocol import MatchedRun, RunName, comparison_runs, matched_pairs, run_protocol
-from matcheval.schemas import COMPARISON_RUNS, MODEL_TABLE, RUNS
-from matcheval.settings import Criterion, Pair
-from matcheval.summaries import summarize_gaps, write_summary
-from matcheval.tabulation import tabulate_runs, to_arrow
+from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.criteria import Criterion, Pair
+from matcheval.protocol.runs import (
+    MatchedRun,
+    RunName,
+    comparison_runs,
+    matched_pairs,
+    run_protocol,
+)
+from matcheval.protocol.schemas import COMPARISON_RUNS, MODEL_TABLE, RUNS
+from matcheval.protocol.summary import summarize_gaps, write_summary
+from matcheval.protocol.tables import tabulate_runs, to_arrow
 
 LABEL, PROBABILITY = Criterion
 NAME = RunName("m", "p", LABEL)

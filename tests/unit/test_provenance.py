@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from matcheval import provenance
-from matcheval.files import whole_file
-from matcheval.provenance import software_versions
+from matcheval.io import provenance
+from matcheval.io.files import whole_file
+from matcheval.io.provenance import software_versions
 
 ROOT = Path(__file__).parents[2]
 
@@ -90,7 +90,7 @@ class TestWholeFile:
         assert [p.read_text() for p in tmp_path.iterdir()] == ["old"]
 
     def test_what_a_killed_process_left_is_removed(self, tmp_path):
-        kill = "import os, signal, sys; from matcheval.files import whole_file\n"
+        kill = "import os, signal, sys; from matcheval.io.files import whole_file\n"
         kill += "with whole_file(sys.argv[1]) as p: p.touch(); os.kill(os.getpid(), signal.SIGKILL)"
         subprocess.run([sys.executable, "-c", kill, tmp_path / "b"], env=environment(), check=False)
         assert [p.name.startswith(".partial-") for p in tmp_path.iterdir()] == [True]
@@ -100,7 +100,7 @@ class TestWholeFile:
 
     def test_two_writers_do_not_meet(self, tmp_path):
         """The slower one, in another process, is left alone; the last to finish wins."""
-        slow = "import sys; from matcheval.files import whole_file\n"
+        slow = "import sys; from matcheval.io.files import whole_file\n"
         slow += (
             "with whole_file(sys.argv[1]) as p:\n p.write_text('slow'); print(flush=True); input()"
         )

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from helpers import predictions
-from matcheval.dataset_specs import DatasetSpec
+from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
-from matcheval.prediction_files import read_predictions
-from matcheval.predictions import write_predictions
-from matcheval.replication.accuracies import dataset_accuracies
-from matcheval.replication.label_files import count_hits
+from matcheval.predictions.accuracies import dataset_accuracies
+from matcheval.predictions.files import read_predictions
+from matcheval.predictions.label_files import count_hits
+from matcheval.predictions.records import write_predictions
 
 LABELS = np.array([0, 1, 2, 1], dtype=np.int16)
 FIRST = np.array([0, 1, 1, 2], dtype=np.int16)  # two right

@@ -10,11 +10,11 @@ import dataclasses
 import pandas as pd
 import pytest
 
-from matcheval.replication.accuracies import dataset_accuracies
-from matcheval.replication.difficulty import Difficulty, fitted_difficulty
+from matcheval.analyses.difficulty.model import Difficulty, fitted_difficulty
+from matcheval.predictions.accuracies import dataset_accuracies
+from matcheval.protocol.criteria import Pair
 from matcheval.replication.fits import fit_replication
 from matcheval.replication.results import average_change, tabulate_replication
-from matcheval.settings import Pair
 from matcheval.statistics.scales import Scale
 from published import DATA, needs_data, results, study, timm
 

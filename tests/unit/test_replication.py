@@ -11,10 +11,9 @@ import count_correct as count_door
 import fit_replication as fit_door
 import summarize_replication as summary_door
 import tabulate_replication as table_door
-from matcheval.dataset_specs import DatasetSpec
+from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
-from matcheval.replication.fits import GRID_POINTS, fit_replication
-from matcheval.replication.rendering import (
+from matcheval.io.text_tables import (
     TextColumn,
     changes_columns,
     fits_columns,
@@ -24,15 +23,16 @@ from matcheval.replication.rendering import (
     results_columns,
     write_readable,
 )
+from matcheval.protocol.criteria import Pair
+from matcheval.protocol.tables import to_arrow
+from matcheval.replication.fits import GRID_POINTS, fit_replication
 from matcheval.replication.results import summarize_changes, tabulate_replication
 from matcheval.replication.schemas import ACCURACIES, CHANGES, FITS, REGION, RESULTS
 from matcheval.replication.settings import Extremes, ReplicationSettings
-from matcheval.settings import Pair
 from matcheval.statistics.differences import count_significant, two_sample_z
 from matcheval.statistics.intervals import clopper_pearson
 from matcheval.statistics.lines import bootstrap_lines, percentile_interval
 from matcheval.statistics.scales import Scale
-from matcheval.tabulation import to_arrow
 
 PAIR = Pair("both", "old", "new")
 SETTINGS = ReplicationSettings(

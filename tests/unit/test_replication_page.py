@@ -7,18 +7,18 @@ import re
 import pandas as pd
 import pytest
 
-from matcheval.followups.hard_images import hard_images
-from matcheval.followups.schemas import HARD_IMAGES
-from matcheval.replication.accuracies import dataset_accuracies
-from matcheval.replication.comparing import compare_published, page
-from matcheval.replication.correctness import dataset_correctness
+from matcheval.analyses.hard_images.tables import hard_images
+from matcheval.analyses.published_values.tables import compare_published, page
+from matcheval.analyses.published_values.values import read_published, tables_of
+from matcheval.analyses.schemas import HARD_IMAGES
+from matcheval.io.tables import write_table
+from matcheval.io.text_tables import changes_columns, fits_columns, markdown
+from matcheval.predictions.accuracies import dataset_accuracies
+from matcheval.predictions.correctness import dataset_correctness
+from matcheval.protocol.tables import to_arrow
 from matcheval.replication.fits import fit_replication
-from matcheval.replication.published_values import read_published, tables_of
-from matcheval.replication.rendering import changes_columns, fits_columns, markdown
 from matcheval.replication.results import summarize_changes, tabulate_replication
 from matcheval.replication.schemas import CHANGES, FITS, RESULTS
-from matcheval.tables import write_table
-from matcheval.tabulation import to_arrow
 from published import ROOT, needs_data, study
 
 PAGE = ROOT / "docs" / "replication.md"

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matcheval import resources, workloads
 from matcheval.datasets.folders import make_dataset, write_dataset
 from matcheval.errors import InputError
+from matcheval.execution import resources, workloads
+from matcheval.execution.resources import Need
+from matcheval.execution.workloads import CIFAR, DIGITS, IMAGENET, ImageSet, ModelSize
 from matcheval.models.building import build_model
-from matcheval.resources import Need
-from matcheval.workloads import CIFAR, DIGITS, IMAGENET, ImageSet, ModelSize
 
 ROOT = Path(__file__).parents[2]
 

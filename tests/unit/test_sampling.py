@@ -10,24 +10,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matcheval.errors import InputError
-from matcheval.sampling.allocation import (
+from matcheval.analyses.sampling.allocation import (
     histogram_targets,
     keyword_targets,
     proportional_targets,
 )
-from matcheval.sampling.answers import check_answers, read_answers
-from matcheval.sampling.duplicates import Member, connected_components, duplicates_among
-from matcheval.sampling.frequencies import (
+from matcheval.analyses.sampling.annotations import check_answers, read_answers
+from matcheval.analyses.sampling.duplicates import Member, connected_components, duplicates_among
+from matcheval.analyses.sampling.frequencies import (
     class_histograms,
     control_accuracy,
     frequency_bins,
     selection_frequencies,
 )
-from matcheval.sampling.pool import make_pool
-from matcheval.sampling.rounds import sample_in_rounds
-from matcheval.sampling.settings import SamplingSettings
-from matcheval.sampling.strategies import Candidate, draw_best, draw_strata
+from matcheval.analyses.sampling.pool import make_pool
+from matcheval.analyses.sampling.rounds import sample_in_rounds
+from matcheval.analyses.sampling.settings import SamplingSettings
+from matcheval.analyses.sampling.strategies import Candidate, draw_best, draw_strata
+from matcheval.errors import InputError
 
 IMAGES = {"pool": {"p1", "p2"}, "original": {"o1", "o2"}}
 

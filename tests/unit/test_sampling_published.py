@@ -7,18 +7,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from matcheval.sampling.allocation import keyword_targets, proportional_targets
-from matcheval.sampling.duplicates import connected_components
-from matcheval.sampling.frequencies import (
+from matcheval.analyses.sampling.allocation import keyword_targets, proportional_targets
+from matcheval.analyses.sampling.duplicates import connected_components
+from matcheval.analyses.sampling.frequencies import (
     class_histograms,
     control_accuracy,
     frequency_bins,
     selection_frequencies,
 )
-from matcheval.sampling.pool import make_pool
-from matcheval.sampling.rounds import sample_in_rounds
-from matcheval.sampling.settings import SamplingSettings
-from matcheval.sampling.simulation import simulate_answers
+from matcheval.analyses.sampling.pool import make_pool
+from matcheval.analyses.sampling.rounds import sample_in_rounds
+from matcheval.analyses.sampling.settings import SamplingSettings
+from matcheval.analyses.sampling.simulation import simulate_answers
 from published import DATA, needs_data
 
 pytestmark = needs_data

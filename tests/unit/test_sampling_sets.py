@@ -7,24 +7,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from matcheval.cli import main
-from matcheval.datasets import build_dataset
-from matcheval.datasets.dataset import EncodedImages, make_dataset
-from matcheval.datasets.folders import read_dataset, write_dataset
-from matcheval.datasets.subsets import take_images
-from matcheval.errors import InputError
-from matcheval.neighbours.distances import pairs_within
-from matcheval.neighbours.schemas import NEIGHBOURS
-from matcheval.sampling.files import read_keywords, read_near_duplicates
-from matcheval.sampling.making import Annotations, make_test_set
-from matcheval.sampling.schemas import ANSWERS, EXCLUDED, FREQUENCIES, PROVENANCE, STRATA
-from matcheval.sampling.settings import SamplingSettings
-from matcheval.sampling.simulation import (
+from matcheval.analyses.near_duplicates.distances import pairs_within
+from matcheval.analyses.near_duplicates.schemas import NEIGHBOURS
+from matcheval.analyses.sampling.build import Annotations, make_test_set
+from matcheval.analyses.sampling.files import read_keywords, read_near_duplicates
+from matcheval.analyses.sampling.schemas import ANSWERS, EXCLUDED, FREQUENCIES, PROVENANCE, STRATA
+from matcheval.analyses.sampling.settings import SamplingSettings
+from matcheval.analyses.sampling.simulation import (
     class_centres,
     lay_out_tasks,
     likeness_probabilities,
     simulate_answers,
 )
+from matcheval.cli.main import main
+from matcheval.datasets import build_dataset
+from matcheval.datasets.dataset import EncodedImages, make_dataset
+from matcheval.datasets.folders import read_dataset, write_dataset
+from matcheval.datasets.subsets import take_images
+from matcheval.errors import InputError
 
 
 @pytest.fixture(scope="module")

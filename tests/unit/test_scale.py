@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from matcheval.catalogue import read_catalogue
+from matcheval.study.catalogue import read_catalogue
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 

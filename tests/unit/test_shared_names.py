@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from matcheval.errors import InputError
-from matcheval.shared_names import check_shared_names, record_shared_names
-from matcheval.study_loading import load_study
+from matcheval.study.loading import load_study
+from matcheval.study.shared_names import check_shared_names, record_shared_names
 
 ROOT = Path(__file__).parents[2]
 

@@ -27,9 +27,9 @@ from matcheval.training import loop
 from matcheval.training.data import ResidentSet, channel_statistics
 from matcheval.training.engine import Engine
 from matcheval.training.loop import train
+from matcheval.training.optimisation import Stepper
 from matcheval.training.recipe import Recipe
 from matcheval.training.running import train_to_checkpoint
-from matcheval.training.stepping import Stepper
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 RECIPE = Recipe(

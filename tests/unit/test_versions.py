@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from matcheval.analyses.sampling import SAMPLING_VERSION
 from matcheval.datasets import KIND_VERSIONS
-from matcheval.derivations import DERIVATION_VERSION
+from matcheval.datasets.derivations import DERIVATION_VERSION
 from matcheval.inference import INFERENCE_VERSION
-from matcheval.provenance import code_digest
-from matcheval.sampling import SAMPLING_VERSION
+from matcheval.io.provenance import code_digest
 from matcheval.training import TRAINING_VERSION
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"

@@ -6,7 +6,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from matcheval.cli import main
+from matcheval.cli.main import main
 
 
 def test_artifacts_pass_their_own_checks(digits):

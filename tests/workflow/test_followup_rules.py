@@ -9,7 +9,7 @@ import yaml
 from engine import Workflow
 
 from matcheval.errors import InputError
-from matcheval.study_loading import load_study
+from matcheval.study.loading import load_study
 
 MODELS = ("alex", "dense", "res")
 N = 60

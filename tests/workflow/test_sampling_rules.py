@@ -6,13 +6,13 @@ import pytest
 import yaml
 from engine import SMALL_CATALOGUE, Workflow
 
+from matcheval.analyses.sampling.schemas import PROVENANCE
 from matcheval.datasets import build_dataset
 from matcheval.errors import InputError
-from matcheval.sampling.schemas import PROVENANCE
-from matcheval.study_loading import load_study
-from matcheval.tables import write_table
-from matcheval.tabulation import to_arrow
-from matcheval.top_classes import read_top
+from matcheval.io.tables import write_table
+from matcheval.predictions.top_k import read_top
+from matcheval.protocol.tables import to_arrow
+from matcheval.study.loading import load_study
 
 CONFIG = """
 study: made

@@ -4,7 +4,7 @@ Cheap to import: what a kind needs (scikit-learn, archives, ...) is imported whe
 what reads and writes folders (`folders`) when it is used.
 """
 
-from matcheval.datasets.building import KIND_VERSIONS, KINDS, build_dataset
+from matcheval.datasets.build import KIND_VERSIONS, KINDS, build_dataset
 from matcheval.datasets.dataset import Dataset
 
 __all__ = ["KINDS", "KIND_VERSIONS", "Dataset", "build_dataset"]

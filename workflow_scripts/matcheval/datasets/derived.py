@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.datasets.dataset import Dataset, make_dataset
-from matcheval.derivations import Derivation
+from matcheval.datasets.derivations import Derivation
 from matcheval.errors import InputError, Problems
 
 Rows = npt.NDArray[np.int64]

@@ -26,8 +26,8 @@ from matcheval.datasets.dataset import (
     make_dataset,
 )
 from matcheval.errors import InputError
-from matcheval.files import whole_file
-from matcheval.tables import Column, TableSchema, write_table
+from matcheval.io.files import whole_file
+from matcheval.io.tables import Column, TableSchema, write_table
 
 __all__ = ["Dataset", "EncodedImages", "content_digest", "make_dataset", "read_dataset"]
 

@@ -31,7 +31,7 @@ from matcheval.datasets.folders import (
     write_description,
 )
 from matcheval.errors import InputError
-from matcheval.files import whole_file
+from matcheval.io.files import whole_file
 
 _NAMED = 20  # unreadable images in a message
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from matcheval.errors import InputError
-from matcheval.files import disk_errors
+from matcheval.io.files import disk_errors
 
 _CHUNK_BYTES = 1 << 20
 

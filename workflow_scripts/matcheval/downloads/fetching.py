@@ -12,7 +12,7 @@ from matcheval.downloads.checksums import Expected, verify_file
 from matcheval.downloads.sources import PublishedFile
 from matcheval.downloads.transfer import MissingError, TransferError, forget, transfer
 from matcheval.errors import InputError
-from matcheval.files import file_lock
+from matcheval.io.files import file_lock
 
 ATTEMPTS = 5
 LONGEST_WAIT_S = 60.0

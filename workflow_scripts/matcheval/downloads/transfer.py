@@ -13,7 +13,7 @@ import requests
 import urllib3
 from tqdm import tqdm
 
-from matcheval.files import disk_errors, whole_file
+from matcheval.io.files import disk_errors, whole_file
 
 CHUNK_BYTES = 1 << 20
 TIMEOUT_S = (15, 60)  # to connect; between bytes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from matcheval.errors import InputError
 from matcheval.figures.style import style
-from matcheval.files import whole_file
+from matcheval.io.files import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

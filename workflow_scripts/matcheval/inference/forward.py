@@ -17,13 +17,13 @@ from matcheval.datasets.folders import Dataset
 from matcheval.errors import InputError
 from matcheval.inference import AUTOMATIC
 from matcheval.inference.batches import ForwardBatch, Sink
-from matcheval.inference.devices import full_memory, is_out_of_memory
 from matcheval.inference.feeding import feed
 from matcheval.inference.networks import Network, as_network
 from matcheval.inference.precision import arithmetic, check_precision
 from matcheval.inference.readers import Reader
-from matcheval.inference.transforms import Transform
 from matcheval.models.arithmetic import normalize
+from matcheval.models.devices import full_memory, is_out_of_memory
+from matcheval.models.transforms import Transform
 
 log = logging.getLogger(__name__)
 

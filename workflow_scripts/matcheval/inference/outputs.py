@@ -23,14 +23,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
-from matcheval.files import whole_file
 from matcheval.inference import N_TOP
 from matcheval.inference.batches import ForwardBatch, Sink
 from matcheval.inference.statistics import RunningStatistics
 from matcheval.inference.vectors import vector_schema
-from matcheval.predictions import Predictions, check_predictions, write_predictions
-from matcheval.softmax import most_probable, softmax
-from matcheval.top_classes import first_classes, write_top
+from matcheval.io.files import whole_file
+from matcheval.predictions.records import Predictions, check_predictions, write_predictions
+from matcheval.predictions.softmax import most_probable, softmax
+from matcheval.predictions.top_k import first_classes, write_top
 
 Rows = npt.NDArray[np.float32]
 

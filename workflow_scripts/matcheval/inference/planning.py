@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.inference import INFERENCE_VERSION
-from matcheval.inference.geometry import Geometry
-from matcheval.inference.transforms import Transform
+from matcheval.models.geometry import Geometry
 from matcheval.models.published import Published
+from matcheval.models.transforms import Transform
 
 # Settings that make all predictions again, which then need pixels again. Further outputs do not.
 _DECIDING = ("device", "precision", "compile")

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from matcheval.datasets.dataset import Dataset, EncodedImages, release
 from matcheval.errors import InputError
-from matcheval.inference.geometry import Geometry
+from matcheval.models.geometry import Geometry
 
 
 class Reader(Protocol):

@@ -8,16 +8,16 @@ from pathlib import Path
 from matcheval.datasets.folders import Dataset, read_dataset, read_description
 from matcheval.errors import InputError
 from matcheval.inference import AUTOMATIC, INFERENCE_VERSION, N_TOP
-from matcheval.inference.devices import resolve_device
+from matcheval.inference.cache_manifest import Ticket
 from matcheval.inference.forward import Settings, run_inference
 from matcheval.inference.outputs import make_sinks
-from matcheval.inference.pixels import open_pixels
+from matcheval.inference.pixel_cache import open_pixels
 from matcheval.inference.precision import DTYPE_TEXT
 from matcheval.inference.readers import ArrayReader, DecodingReader, Reader
-from matcheval.inference.tickets import Ticket
+from matcheval.io.provenance import software_versions
+from matcheval.models.devices import resolve_device
 from matcheval.models.loading import LoadedModel, load_model
 from matcheval.models.rows import TIMM, TORCHVISION, ModelSource
-from matcheval.provenance import software_versions
 
 log = logging.getLogger(__name__)
 

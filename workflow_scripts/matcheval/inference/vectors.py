@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from matcheval.tables import Column, TableSchema, read_parquet
+from matcheval.io.tables import Column, TableSchema, read_parquet
 
 
 @dataclass(frozen=True, eq=False)

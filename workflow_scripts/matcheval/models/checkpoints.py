@@ -17,7 +17,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from matcheval.errors import InputError
-from matcheval.files import whole_file
+from matcheval.io.files import whole_file
 from matcheval.models.building import build_model
 
 _ENTRY = "matcheval"

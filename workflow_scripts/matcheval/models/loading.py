@@ -18,12 +18,12 @@ from matcheval.datasets.folders import Dataset
 from matcheval.datasets.label_spaces import compare_classes, imagenet_classes
 from matcheval.errors import InputError
 from matcheval.inference.readers import image_shape
-from matcheval.inference.transforms import NORMALIZATIONS, Transform
 from matcheval.models.building import build_model
 from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.published import Published, describe_timm, describe_torchvision
 from matcheval.models.rows import CALLABLE, CHECKPOINT, TIMM, TORCHVISION, TRAINED, ModelSource
 from matcheval.models.timm_library import load_timm
+from matcheval.models.transforms import NORMALIZATIONS, Transform
 
 _DOWNLOADED = "Delete it: the workflow downloads it again"
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.errors import InputError, Problems, meant
-from matcheval.files import whole_file
-from matcheval.inference.transforms import Transform
+from matcheval.io.files import whole_file
 from matcheval.models.rows import PUBLISHED, TIMM, ModelSource
 from matcheval.models.timm_library import load_timm
+from matcheval.models.transforms import Transform
 
 HUB = "https://huggingface.co"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.errors import InputError
-from matcheval.inference.transforms import NORMALIZATIONS
 from matcheval.models import ARCHITECTURES
+from matcheval.models.transforms import NORMALIZATIONS
 
 TRAINED, TIMM, TORCHVISION, CHECKPOINT, CALLABLE = (
     "trained", "timm", "torchvision", "checkpoint", "callable",

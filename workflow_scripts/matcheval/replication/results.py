@@ -11,8 +11,8 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.errors import InputError
+from matcheval.protocol.criteria import Pair
 from matcheval.replication.schemas import CHANGES, RESULTS
-from matcheval.settings import Pair
 from matcheval.statistics.differences import count_significant, two_sample_z
 from matcheval.statistics.intervals import FloatArray, clopper_pearson
 from matcheval.statistics.ranks import ordinal_ranks, rank_correlations

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from matcheval.tables import Column, TableSchema
+from matcheval.io.tables import Column, TableSchema
 
 _TOP = Column("top", pa.int16(), "classes", "right if the label is among so many first classes")
 _PAIR = (

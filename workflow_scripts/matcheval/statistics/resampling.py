@@ -10,7 +10,7 @@ Matsumoto & Nishimura (1998), ACM Transactions on Modeling and Computer Simulati
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.compiling import compiled
+from matcheval.jit import compiled
 
 _WORDS = 624  # of the generator's state
 _SHIFT = 397

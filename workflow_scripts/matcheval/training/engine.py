@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 import torch
 
 from matcheval.errors import InputError
-from matcheval.inference.devices import resolve_device
 from matcheval.models.arithmetic import repeatable_arithmetic
+from matcheval.models.devices import resolve_device
 
 
 @dataclass(frozen=True)

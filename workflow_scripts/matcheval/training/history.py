@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from matcheval.tables import Column, TableSchema, write_table
-from matcheval.training.tallying import Epoch
+from matcheval.io.tables import Column, TableSchema, write_table
+from matcheval.training.running_metrics import Epoch
 
 HISTORY = TableSchema(
     "history",

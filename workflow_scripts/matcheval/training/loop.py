@@ -13,19 +13,19 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from matcheval.datasets.folders import Dataset
-from matcheval.inference.devices import full_memory
 from matcheval.models.architectures.shake_shake import ShakeBlock
 from matcheval.models.arithmetic import normalize
 from matcheval.models.building import build_model
+from matcheval.models.devices import full_memory
 from matcheval.training.augmentation import augment
 from matcheval.training.data import ResidentSet, check_sets, normalization_of, subset
 from matcheval.training.engine import Engine
-from matcheval.training.partials import load_partial, save_partial
+from matcheval.training.optimisation import Stepper
 from matcheval.training.recipe import Recipe
+from matcheval.training.resume import load_partial, save_partial
+from matcheval.training.running_metrics import Epoch, Tally
 from matcheval.training.schedules import learning_rate_factor
 from matcheval.training.seeds import derived_seed
-from matcheval.training.stepping import Stepper
-from matcheval.training.tallying import Epoch, Tally
 
 _EVALUATION_BATCH = 1024
 _CHECK_STEPS = 50  # between looks at the loss, each of which waits for the device

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from matcheval.datasets.folders import read_dataset
 from matcheval.errors import InputError
+from matcheval.io.provenance import software_versions
 from matcheval.models.checkpoints import Checkpoint, CheckpointInfo, save_checkpoint
-from matcheval.provenance import software_versions
 from matcheval.training import TRAINING_VERSION
 from matcheval.training.engine import Engine
 from matcheval.training.history import write_history
 from matcheval.training.loop import train
 from matcheval.training.recipe import Recipe
-from matcheval.training.tallying import Epoch
+from matcheval.training.running_metrics import Epoch
 
 
 def parse_recipe(text: str, name: str) -> Recipe:

@@ -1,0 +1,110 @@
+"""The Gaussian model of difficulty, over the data.
+
+Recht et al. (2019), arXiv 1902.10811, section 5.3.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from matcheval.analyses.difficulty.model import Difficulty, expected_accuracy, skills
+from matcheval.figures.style import (
+    COLUMN_WIDTH,
+    FITTED,
+    MODELS,
+    ORIGINAL,
+    REFERENCE,
+    REPLICATION,
+    SeriesStyle,
+    legend_above,
+    new_figure,
+    style,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_SIMULATED = SeriesStyle("#009E73", "none", "x")
+_REACH = 3.5  # standard deviations that a density is drawn
+
+
+def plot_difficulty(results: pd.DataFrame, of_models: pd.DataFrame, row: pd.Series) -> "Figure":
+    """Draw the difficulties of both sets, and the accuracies they give over the data.
+
+    Parameters
+    ----------
+    results : pandas.DataFrame
+        Columns of `replication.schemas.RESULTS`.
+    of_models : pandas.DataFrame
+        Columns of `replication.schemas.SKILLS`.
+    row : pandas.Series
+        Of `replication.schemas.DIFFICULTY`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Left, densities of the difficulties, with the models' skills as ticks; right, accuracies
+        observed and simulated, the curve of the model, and the identity.
+    """
+    original, replication = (
+        Difficulty(row[f"mu_{o}"], row[f"sigma_{o}"]) for o in ("original", "replication")
+    )
+    with style():
+        figure = new_figure(2 * COLUMN_WIDTH, COLUMN_WIDTH + 0.3)
+        left, right = figure.subplots(1, 2)
+        _draw_densities(
+            left,
+            {row["original"]: (original, ORIGINAL), row["replication"]: (replication, REPLICATION)},
+        )
+        left.plot(
+            of_models["skill"], np.zeros(len(of_models)), "|", color=MODELS.color, label="skills",
+            markersize=6, clip_on=False,
+        )  # fmt: skip
+        left.set(xlabel="Difficulty of an image, skill of a model", ylabel="Density")
+        left.set_ylim(bottom=0)
+        _draw_accuracies(right, results, of_models, original, replication)
+        right.set(
+            xlabel=f"Accuracy on {row['original']} (%)",
+            ylabel=f"Accuracy on {row['replication']} (%)",
+        )
+        for axes in (left, right):
+            legend_above(axes, ncols=2)
+        figure.suptitle(
+            f"{row['pair']}: difficulties N({row['mu_replication']:.2f}, "
+            f"{row['sigma_replication']:.2f}²) against N({row['mu_original']:g}, "
+            f"{row['sigma_original']:g}²)"
+        )
+    return figure
+
+
+def _draw_densities(axes: "Axes", sets: dict[str, tuple[Difficulty, SeriesStyle]]) -> None:
+    for name, (difficulty, look) in sets.items():
+        if not difficulty.sigma:  # all images are equally difficult
+            axes.axvline(difficulty.mu, label=name, **look.line_options())
+            continue
+        x = difficulty.mu + difficulty.sigma * np.linspace(-_REACH, _REACH, 200)
+        z = (x - difficulty.mu) / difficulty.sigma
+        density = np.exp(-z * z / 2) / (difficulty.sigma * np.sqrt(2 * np.pi))
+        axes.plot(x, density, label=name, **look.line_options())
+
+
+def _draw_accuracies(
+    axes: "Axes",
+    results: pd.DataFrame,
+    of_models: pd.DataFrame,
+    original: Difficulty,
+    replication: Difficulty,
+) -> None:
+    observed = 100 * results[["accuracy_original", "accuracy_replication"]].to_numpy(np.float64)
+    low, high = max(observed.min() - 3, 0.1), min(observed.max() + 3, 99.9)
+    axes.plot([low, high], [low, high], label="equal accuracy", **REFERENCE)
+    x = np.linspace(low, high, 200)
+    curve = 100 * expected_accuracy(skills(x / 100, original), replication)
+    axes.plot(x, curve, label="model", **FITTED.line_options())
+    axes.plot(*observed.T, "o", color=MODELS.color, markeredgewidth=0, label="observed")
+    simulated = 100 * of_models[["simulated_original", "simulated_replication"]].to_numpy()
+    if np.isfinite(simulated).any():
+        axes.plot(*simulated.T, _SIMULATED.marker, color=_SIMULATED.color, label="simulated")
+    axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")

@@ -1,0 +1,94 @@
+"""Accuracy by groups of datapoints, whatever they are grouped by.
+
+Images that are in another set too, for instance: Recht et al. (2019), arXiv 1902.10811, appendix
+C.4.7, ask how accuracy goes with what people select, and membership in the other sampled sets is
+what was published of that.
+"""
+
+from pathlib import Path
+
+import pandas as pd
+
+from matcheval.analyses.schemas import BY_GROUP
+from matcheval.errors import InputError
+from matcheval.io.csv_rows import read_csv_rows
+from matcheval.predictions.correctness import Correctness
+from matcheval.statistics.accuracies import accuracy_columns
+
+
+def read_groups(path: str | Path) -> pd.Series:
+    """Read which group a datapoint is in.
+
+    Parameters
+    ----------
+    path : path-like
+        CSV with columns `index` and `group`; datapoints that are not there are in no group.
+
+    Returns
+    -------
+    pandas.Series
+        Groups as text, by index.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, an index is no whole number or there twice, a group has no name.
+    """
+    rows = read_csv_rows(path, ["index", "group"])
+    for row in rows:
+        if not row["index"].strip().isdecimal() or not row["group"].strip():
+            raise InputError(
+                f"index '{row['index']}', group '{row['group']}'",
+                file=path,
+                remedy="Give a position and the name of a group in every row",
+            )
+    groups = pd.Series({int(row["index"]): row["group"].strip() for row in rows}, dtype=object)
+    if len(groups) < len(rows):
+        raise InputError("a datapoint is there twice", file=path, field="index")
+    return groups
+
+
+def accuracies_by_group(
+    known: Correctness,
+    dataset: str,
+    groups: pd.Series,
+    confidence: float = 0.95,
+    file: object = None,
+) -> pd.DataFrame:
+    """Tabulate accuracies within groups.
+
+    Parameters
+    ----------
+    known : Correctness
+    dataset : str
+        Its name.
+    groups : pandas.Series
+        As `read_groups` gives them.
+    confidence : float
+        Level of the Clopper-Pearson intervals.
+    file : object
+        Where the groups are from, for messages.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `schemas.BY_GROUP`, by model and name of the group.
+
+    Raises
+    ------
+    InputError
+        If a datapoint is not in the dataset.
+    """
+    rows = known.rows_of(groups.index.tolist(), file=file)
+    table = [
+        {
+            "model": model,
+            "dataset": dataset,
+            "group": name,
+            **accuracy_columns("group", right[rows[(groups == name).to_numpy()]], confidence),
+            "confidence": confidence,
+        }
+        for model, right in zip(known.models, known.right, strict=True)
+        for name in sorted(groups.unique())
+    ]
+    return pd.DataFrame(table, columns=BY_GROUP.names)

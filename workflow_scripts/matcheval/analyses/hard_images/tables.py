@@ -1,0 +1,52 @@
+"""Hard images: those that no models, or the fewest, get right.
+
+Recht et al. (2019), arXiv 1902.10811, appendix B.2.4 and B.2.5.
+"""
+
+import numpy as np
+import pandas as pd
+
+from matcheval.analyses.schemas import HARD_IMAGES
+from matcheval.errors import InputError
+from matcheval.predictions.correctness import Correctness
+
+
+def hard_images(known: Correctness, dataset: str, share: float = 0.05) -> pd.DataFrame:
+    """List the hardest images of a dataset.
+
+    Parameters
+    ----------
+    known : Correctness
+    dataset : str
+        Its name.
+    share : float
+        Part of the images, in (0, 1], that are listed at least. Images that as many models get
+        right as the last one are listed too, so that no choice among equals is made.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `schemas.HARD_IMAGES`, the hardest first, then by position.
+
+    Raises
+    ------
+    InputError
+        If the share is out of range.
+    """
+    if not 0 < share <= 1:
+        raise InputError(f"{share} is not in (0, 1]", field="hard_share")
+    n_right = known.right.sum(axis=0)
+    # 0.07 of 100 is above 7 in binary arithmetic, by far less than an image.
+    wanted = max(1, int(np.ceil(share * len(known) - 1e-9)))
+    last = np.sort(n_right)[wanted - 1]
+    rows = np.flatnonzero(n_right <= last)
+    rows = rows[np.argsort(n_right[rows], kind="stable")]
+    return pd.DataFrame(
+        {
+            "dataset": dataset,
+            "index": known.index[rows],
+            "label": known.labels[rows],
+            "n_right": n_right[rows],
+            "n_models": len(known.models),
+        }
+    )[HARD_IMAGES.names]

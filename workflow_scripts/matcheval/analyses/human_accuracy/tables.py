@@ -1,0 +1,112 @@
+"""People's accuracies beside the models', from a table of answers.
+
+Recht et al. (2019), arXiv 1902.10811, appendix B.2.5: on the images that are hard for models,
+people are equally accurate on both sets.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from matcheval.analyses.schemas import PEOPLE
+from matcheval.errors import InputError
+from matcheval.predictions.correctness import Correctness
+from matcheval.statistics.accuracies import accuracy_columns
+
+ORIGINS = ("original", "replication")
+_COLUMNS = ["participant", "set", "index", "answer"]
+
+
+def read_people(path: str | Path) -> pd.DataFrame:
+    """Read people's answers.
+
+    Parameters
+    ----------
+    path : path-like
+        CSV with columns `participant`, `set` (original or replication), `index` (position in the
+        set), `answer` (class, a whole number).
+
+    Raises
+    ------
+    InputError
+        If a column is missing, a value is not as said, or someone answered twice to an image.
+    """
+    try:
+        table = pd.read_csv(path, dtype={"participant": str, "set": str})
+    except FileNotFoundError as error:
+        raise InputError("no such file", file=path) from error
+    except (ValueError, OSError) as error:
+        raise InputError(f"not readable as CSV ({error})", file=path) from error
+    missing = [name for name in _COLUMNS if name not in table]
+    if missing:
+        raise InputError(f"no column {' and '.join(missing)}", file=path)
+    table = table[_COLUMNS]
+    for name in ("index", "answer"):
+        if table[name].dtype.kind not in "iu":
+            raise InputError("give whole numbers without gaps", file=path, field=name)
+    unknown = table.loc[~table["set"].isin(ORIGINS), "set"]
+    if len(unknown):
+        raise InputError(f"'{unknown.iloc[0]}' is none of {', '.join(ORIGINS)}", file=path)
+    twice = table.duplicated(["participant", "set", "index"])
+    if twice.any():
+        row = table[twice].iloc[0]
+        raise InputError(
+            f"participant '{row['participant']}' answered twice to image {row['index']} of the "
+            f"{row['set']}",
+            file=path,
+        )
+    return table
+
+
+def people_accuracies(
+    answers: pd.DataFrame,
+    known: Mapping[str, Correctness],
+    pair: str,
+    confidence: float = 0.95,
+    file: object = None,
+) -> pd.DataFrame:
+    """Tabulate the accuracy of every participant on both sets of a pair.
+
+    Parameters
+    ----------
+    answers : pandas.DataFrame
+        As `read_people` gives them.
+    known : mapping
+        Labels and what the models get right, by origin.
+    pair : str
+        Its name.
+    confidence : float
+        Level of the Clopper-Pearson intervals: of the true number of images answered.
+    file : object
+        Where the answers are from, for messages.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `schemas.PEOPLE`, by falling accuracy on the original, then by name; who saw
+        no original images comes last. The models' accuracies are means over models.
+
+    Raises
+    ------
+    InputError
+        If an image is not in its set.
+    """
+    rows = []
+    for participant, of_person in answers.groupby("participant", sort=True):
+        row: dict[str, Any] = {"participant": participant, "pair": pair, "confidence": confidence}
+        for origin in ORIGINS:
+            given = of_person[of_person["set"] == origin]
+            at = known[origin].rows_of(given["index"].tolist(), file=file)
+            right = known[origin].labels[at] == given["answer"].to_numpy()
+            row |= accuracy_columns(origin, right, confidence)
+            models = known[origin].right[:, at]
+            row[f"models_{origin}"] = float(models.mean()) if models.size else np.nan
+        row["gap"] = row["accuracy_original"] - row["accuracy_replication"]
+        rows.append(row)
+    table = pd.DataFrame(rows, columns=PEOPLE.names)
+    return table.sort_values(
+        ["accuracy_original", "participant"], ascending=[False, True], ignore_index=True
+    )

@@ -1,0 +1,79 @@
+"""The compiled loop of structural similarity: sums over windows that slide over both images."""
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.jit import compiled
+
+Pixels = npt.NDArray[np.uint8]
+_SUMS = 5  # of x, y, x², y² and xy
+
+
+@compiled()
+def compare(
+    first: Pixels,
+    second: Pixels,
+    window: int,
+    c1: float,
+    c2: float,
+    result: npt.NDArray[np.float64],
+) -> None:
+    """Fill in the similarity of every pair; sums are of whole numbers, so without rounding.
+
+    Parameters
+    ----------
+    first, second : uint8 arrays, shape (n, height, width, channels)
+    window : int
+        Side of the window.
+    c1, c2 : float
+        The formula's constants.
+    result : float64 array, shape (n,)
+    """
+    n, height, width, channels = first.shape
+    columns = np.empty((width, _SUMS), np.int64)
+    sums = np.empty(_SUMS, np.int64)
+    for pair in range(n):
+        total = 0.0
+        for channel in range(channels):
+            columns[:] = 0
+            x, y = first[pair, :, :, channel], second[pair, :, :, channel]
+            for row in range(height):
+                _add(columns, x[row], y[row], 1)
+                if row >= window:
+                    _add(columns, x[row - window], y[row - window], -1)
+                if row < window - 1:
+                    continue
+                sums[:] = 0
+                for column in range(width):
+                    for s in range(_SUMS):
+                        sums[s] += columns[column, s]
+                        if column >= window:
+                            sums[s] -= columns[column - window, s]
+                    if column >= window - 1:
+                        total += _similarity(sums, window * window, c1, c2)
+        places = (height - window + 1) * (width - window + 1) * channels
+        result[pair] = total / places
+
+
+@compiled(inline="always")
+def _add(columns: npt.NDArray[np.int64], x: Pixels, y: Pixels, sign: int) -> None:
+    """Add a row of both images to the sums of every column."""
+    for column in range(len(x)):
+        a, b = np.int64(x[column]), np.int64(y[column])
+        columns[column, 0] += sign * a
+        columns[column, 1] += sign * b
+        columns[column, 2] += sign * a * a
+        columns[column, 3] += sign * b * b
+        columns[column, 4] += sign * a * b
+
+
+@compiled(inline="always")
+def _similarity(sums: npt.NDArray[np.int64], n: int, c1: float, c2: float) -> float:
+    """The formula for one window of n pixels, with sample variances."""
+    x, y = sums[0] / n, sums[1] / n
+    var_x = (sums[2] - x * sums[0]) / (n - 1)
+    var_y = (sums[3] - y * sums[1]) / (n - 1)
+    covariance = (sums[4] - x * sums[1]) / (n - 1)
+    above = (2 * x * y + c1) * (2 * covariance + c2)
+    similarity: float = above / ((x * x + y * y + c1) * (var_x + var_y + c2))
+    return similarity

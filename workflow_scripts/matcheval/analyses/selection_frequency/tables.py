@@ -1,0 +1,116 @@
+"""The effect of selection frequency on accuracy, by bins.
+
+Recht et al. (2019), arXiv 1902.10811, appendix C.4.7: models are the more accurate, the more
+people agree that an image shows its class.
+"""
+
+import os
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from matcheval.analyses.sampling.frequencies import frequency_bins
+from matcheval.analyses.schemas import BY_FREQUENCY
+from matcheval.errors import InputError
+from matcheval.io.tables import read_parquet
+from matcheval.predictions.correctness import Correctness
+from matcheval.statistics.accuracies import accuracy_columns
+
+BINS = 5
+
+
+def read_counts(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Read how many people saw and selected each datapoint.
+
+    Parameters
+    ----------
+    path : path-like
+        Parquet or CSV with columns `index`, `n_answers`, `n_selected`, perhaps others: a sampled
+        dataset's provenance, for instance.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, a count is none, or a datapoint is there twice.
+    """
+    if str(path).endswith(".parquet"):
+        table = read_parquet(path).to_pandas()
+    else:
+        try:
+            table = pd.read_csv(path)
+        except FileNotFoundError as error:
+            raise InputError("no such file", file=path) from error
+        except (ValueError, OSError) as error:
+            raise InputError(f"not readable as CSV ({error})", file=path) from error
+    names = ["index", "n_answers", "n_selected"]
+    missing = [name for name in names if name not in table]
+    if missing:
+        raise InputError(f"no column {' and '.join(missing)}", file=path)
+    counts: pd.DataFrame = table[names]
+    if not all(counts[name].dtype.kind in "iu" for name in names):
+        raise InputError("give whole numbers without gaps", file=path, field=", ".join(names))
+    bad = (counts["n_selected"] < 0) | (counts["n_selected"] > counts["n_answers"])
+    if bad.any():
+        row = counts[bad].iloc[0]
+        raise InputError(
+            f"datapoint {row['index']}: {row['n_selected']} of {row['n_answers']} selected it",
+            file=path,
+        )
+    if counts["index"].duplicated().any():
+        raise InputError("a datapoint is there twice", file=path, field="index")
+    return counts
+
+
+def accuracies_by_frequency(
+    known: Correctness,
+    dataset: str,
+    counts: pd.DataFrame,
+    *,
+    bins: int = BINS,
+    confidence: float = 0.95,
+    file: object = None,
+) -> pd.DataFrame:
+    """Tabulate accuracies by bins of the selection frequency.
+
+    Parameters
+    ----------
+    known : Correctness
+    dataset : str
+        Its name.
+    counts : pandas.DataFrame
+        Columns `index`, `n_answers`, `n_selected`; datapoints that nobody saw are left out.
+    bins : int
+        Of equal width.
+    confidence : float
+        Level of the Clopper-Pearson intervals.
+    file : object
+        Where the counts are from, for messages.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `schemas.BY_FREQUENCY`, by model and bin; all bins are there.
+
+    Raises
+    ------
+    InputError
+        If a datapoint is not in the dataset.
+    """
+    seen = counts[counts["n_answers"] > 0]
+    rows = known.rows_of(seen["index"].tolist(), file=file)
+    inside: npt.NDArray[np.int64] = frequency_bins(seen["n_selected"], seen["n_answers"], bins)
+    table = [
+        {
+            "model": model,
+            "dataset": dataset,
+            "bin": i,
+            "frequency_low": i / bins,
+            "frequency_high": (i + 1) / bins,
+            **accuracy_columns("bin", right[rows[inside == i]], confidence),
+            "confidence": confidence,
+        }
+        for model, right in zip(known.models, known.right, strict=True)
+        for i in range(bins)
+    ]
+    return pd.DataFrame(table, columns=BY_FREQUENCY.names)

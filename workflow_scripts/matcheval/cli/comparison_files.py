@@ -1,0 +1,87 @@
+"""One comparison's tables and figures in a folder, laid out as the workflow lays out a study's."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pyarrow as pa
+
+from matcheval.figures.saving import save_figure
+from matcheval.io.files import whole_file
+from matcheval.io.tables import write_table
+from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.figures.confidence import plot_confidence
+from matcheval.protocol.figures.matched_accuracy import plot_matched_accuracy
+from matcheval.protocol.figures.reliability import plot_reliability
+from matcheval.protocol.figures.subsets import reliability_data
+from matcheval.protocol.runs import comparison_pairs
+from matcheval.protocol.summary import summarize_gaps, write_summary
+from matcheval.protocol.tables import to_arrow
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = ("pdf", "png")
+
+
+def write_comparison(
+    comparison: Comparison,
+    runs: Mapping[Criterion, pa.Table],
+    tables: Mapping[Criterion, pd.DataFrame],
+    seeds: Sequence[int],
+    folder: Path,
+) -> Iterator[Path]:
+    """Write all that the workflow writes for a pair, of one model.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The model and its two sets.
+    runs, tables : mapping
+        By criterion, of schemas `schemas.COMPARISON_RUNS` and `schemas.MODEL_TABLE`.
+    seeds : sequence of int
+        The runs' seeds.
+    folder : Path
+        Where to; made if missing. `matched/`, `pairs/`, `tables/`, `figures/`, `summary.md`.
+
+    Yields
+    ------
+    Path
+        Every file, once it is written.
+    """
+    pair, model = comparison.pair.name, comparison.model.replace("/", "_")
+    first = next(iter(tables.values()))
+    yield from _save(plot_confidence(first), folder / "figures" / pair / "confidence")
+    for criterion, table in tables.items():
+        epsilon = float(table["epsilon"].iloc[0])
+        place = Path(pair, criterion.value)
+        table_file = to_arrow(table)
+        pairs = comparison_pairs(comparison, criterion, epsilon, seeds)
+        for path, content in (
+            (folder / "matched" / f"{place}.parquet", runs[criterion]),
+            (folder / "pairs" / place / f"{model}.parquet", pairs),
+            (folder / "tables" / f"{place}.csv", table_file),
+            (folder / "tables" / f"{place}.parquet", table_file),
+        ):
+            write_table(content, path)
+            yield path
+        figures = folder / "figures" / place
+        yield from _save(plot_matched_accuracy(table), figures / "matched_accuracy")
+        data = reliability_data(comparison, pairs, criterion, epsilon, seeds)
+        yield from _save(plot_reliability(data), figures / "reliability" / model)
+    summary = folder / "summary.md"
+    page = write_summary(
+        f"Model `{comparison.model}`", [summarize_gaps(table) for table in tables.values()]
+    )
+    with whole_file(summary) as partial:
+        partial.write_text(page, encoding="utf-8")
+    yield summary
+
+
+def _save(figure: "Figure", stem: Path) -> Iterator[Path]:
+    for suffix in FORMATS:
+        path = stem.with_name(f"{stem.name}.{suffix}")
+        save_figure(figure, path)
+        yield path

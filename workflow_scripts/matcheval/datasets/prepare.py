@@ -1,0 +1,123 @@
+"""From files to a dataset's folder: what the door `prepare_dataset` opens."""
+
+import json
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from matcheval.datasets.build import KIND_VERSIONS, build_dataset
+from matcheval.datasets.dataset import Dataset, make_dataset
+from matcheval.datasets.folders import read_dataset, read_description, write_dataset
+from matcheval.datasets.sources import Sources
+from matcheval.datasets.streams import ImageStream, LabelledFile, write_stream
+from matcheval.errors import InputError
+from matcheval.io.files import file_lock
+
+log = logging.getLogger(__name__)
+
+
+def prepare_dataset(
+    name: str,
+    kind: str,
+    options: Mapping[str, Any],
+    folder: Path,
+    downloads: Path,
+    *,
+    n_threads: int = 1,
+) -> Dataset:
+    """Build a dataset and write its folder; one process at a time does.
+
+    Parameters
+    ----------
+    name, kind : str
+        Its name, and where it comes from.
+    options : mapping
+        Of its kind. All kinds but the digits take `per_class` (so many images of each class, the
+        first ones) and, where images are files, `unreadable`: `fail` (the default) or `skip`.
+    folder : Path
+        Where it goes.
+    downloads : Path
+        Folder of the published files.
+    n_threads : int
+        CPU threads that decode images.
+
+    Returns
+    -------
+    Dataset
+        Its images mapped from the folder.
+
+    Raises
+    ------
+    InputError
+        If options or files are unsound, or the disk is full.
+    """
+    request = json.loads(json.dumps(
+        {"kind": kind, "options": dict(options), "version": KIND_VERSIONS.get(kind)}
+    ))  # fmt: skip
+    with file_lock(folder) as waited:
+        if waited and _is_made(folder, request):
+            log.info("%s: another process has just made it", name)
+            return read_dataset(folder, verify=False)
+        with ExitStack() as stack:
+            sources = Sources(downloads, stack)
+            built = build_dataset(name, kind, options, sources)
+            provenance = request | {"files": sources.digests}
+            if isinstance(built, ImageStream):
+                return _write_stream(built, folder, provenance, options, n_threads)
+            if "per_class" in options:
+                built = _first_of_each_class(built, options["per_class"])
+            built = replace(built, provenance=provenance)
+            write_dataset(built, folder)
+    return read_dataset(folder, verify=False)
+
+
+def _write_stream(
+    stream: ImageStream,
+    folder: Path,
+    provenance: dict[str, Any],
+    options: Mapping[str, Any],
+    n_threads: int,
+) -> Dataset:
+    if "per_class" in options:
+        files = _limited(stream.files, int(options["per_class"]))
+        stream = replace(stream, files=files)
+    skip = options.get("unreadable", "fail") == "skip"
+    dataset = write_stream(stream, folder, provenance, skip_unreadable=skip, n_threads=n_threads)
+    if "unreadable" in dataset.provenance:
+        n = dataset.provenance["unreadable"]
+        log.warning("%s: %d images cannot be decoded and are left out", stream.name, n)
+    return dataset
+
+
+def _is_made(folder: Path, request: Mapping[str, Any]) -> bool:
+    try:
+        provenance = read_description(folder)["provenance"]
+    except InputError:
+        return False
+    return all(provenance.get(key) == value for key, value in request.items())
+
+
+def _limited(files: Iterable[LabelledFile], per_class: int) -> Iterator[LabelledFile]:
+    taken: dict[int, int] = {}
+    for file in files:
+        taken[file.label] = taken.get(file.label, 0) + 1
+        if taken[file.label] <= per_class:
+            yield file
+
+
+def _first_of_each_class(dataset: Dataset, per_class: int) -> Dataset:
+    """The first images of each class, in their order."""
+    firsts = [
+        np.flatnonzero(dataset.labels == label)[:per_class] for label in range(len(dataset.classes))
+    ]
+    rows = np.sort(np.concatenate(firsts))
+    return make_dataset(
+        dataset.name, dataset.pixels[rows], dataset.labels[rows],
+        classes=dataset.classes, max_value=dataset.max_value, source=dataset.source,
+        names=[dataset.names[row] for row in rows],
+    )  # fmt: skip

@@ -1,0 +1,150 @@
+"""Evaluation transforms: geometry on the stored pixels, then normalisation on the device."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from matcheval.errors import InputError
+from matcheval.models.geometry import Geometry
+
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+# What a checkpoint's `normalization` column can say, as mean and std of pixels in [0, 1].
+NORMALIZATIONS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
+    "none": ((0.0,), (1.0,)),
+    "cifar10": ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
+    "imagenet": (IMAGENET_MEAN, IMAGENET_STD),
+}
+
+_DEFAULT_CROP_FRACTION = 0.875  # timm's, where a configuration has none
+
+
+@dataclass(frozen=True)
+class Transform:
+    """What is done to an image before a model: x = (pixels / largest − mean) / std.
+
+    Attributes
+    ----------
+    geometry : Geometry
+        What happens to the uint8 image.
+    mean, std : tuple of float
+        Of pixels in [0, 1], per channel, or one for all channels.
+    """
+
+    geometry: Geometry
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.mean) != len(self.std) or not self.mean or min(self.std) <= 0:
+            raise InputError(f"cannot normalise with mean {self.mean} and std {self.std}")
+
+    @classmethod
+    def from_data_config(cls, config: Mapping[str, Any]) -> "Transform":
+        """Make the transform that timm makes of a data configuration.
+
+        Parameters
+        ----------
+        config : mapping
+            What `timm.data.resolve_data_config` returns: `input_size` (3, height, width),
+            `interpolation`, `mean`, `std`, `crop_pct`, `crop_mode`.
+
+        Returns
+        -------
+        Transform
+            As `timm.data.create_transform(**config, is_training=False)`.
+
+        Raises
+        ------
+        InputError
+            If an entry is missing, or is nothing timm knows.
+        """
+        try:
+            channels, *edges = config["input_size"]
+            crop = (int(edges[0]), int(edges[1]))
+            fraction = float(config.get("crop_pct") or _DEFAULT_CROP_FRACTION)
+            mode = config.get("crop_mode") or "center"
+            mean, std = tuple(map(float, config["mean"])), tuple(map(float, config["std"]))
+            interpolation = str(config["interpolation"])
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise InputError(
+                f"{dict(config)} is no data configuration of timm ({error})"
+            ) from error
+        if channels != 3 or mode not in ("center", "squash", "border"):
+            raise InputError(f"cannot bring images to {channels} channels, crop mode '{mode}'")
+        scale = (math.floor(crop[0] / fraction), math.floor(crop[1] / fraction))
+        fill = None
+        if mode == "squash":
+            resize = "exact"
+        elif mode == "border":
+            resize = "fit"
+            fill = (round(255 * mean[0]), round(255 * mean[1]), round(255 * mean[2]))
+        else:
+            resize = "short" if scale[0] == scale[1] else "cover"
+        return cls(Geometry(resize, scale, crop, interpolation, fill), mean, std)
+
+    @classmethod
+    def from_preset(cls, preset: Any) -> "Transform":
+        """Make the transform of a torchvision weight, its `weights.transforms()`.
+
+        Raises
+        ------
+        InputError
+            If it is not torchvision's `ImageClassification`.
+        """
+        wanted = ("crop_size", "resize_size", "mean", "std", "interpolation")
+        if any(not hasattr(preset, name) for name in wanted):
+            raise InputError(
+                f"'{type(preset).__name__}' is no transform that this workflow can take apart",
+                remedy="Give a Transform, a data configuration of timm, or a torchvision "
+                "weight's transforms()",
+            )
+        crop, scale = (_square(getattr(preset, name)) for name in ("crop_size", "resize_size"))
+        resize = "short" if len(list(preset.resize_size)) == 1 else "exact"
+        geometry = Geometry(resize, scale, crop, preset.interpolation.value)
+        return cls(geometry, tuple(preset.mean), tuple(preset.std))
+
+    @classmethod
+    def plain(
+        cls, mean: tuple[float, ...] = (0.0,), std: tuple[float, ...] = (1.0,)
+    ) -> "Transform":
+        """Pixels as they are stored, normalised."""
+        return cls(Geometry(), mean, std)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Transform":
+        """Read what `to_json` gave."""
+        values = json.loads(text)
+        return cls(
+            Geometry.from_mapping(values["geometry"]), tuple(values["mean"]), tuple(values["std"])
+        )
+
+    def to_json(self) -> str:
+        """Return the transform as JSON."""
+        values = {"geometry": self.geometry.to_mapping(), "mean": self.mean, "std": self.std}
+        return json.dumps(values, sort_keys=True)
+
+    def text(self, max_value: int) -> str:
+        """The transform in words, for a file's provenance.
+
+        Parameters
+        ----------
+        max_value : int
+            The pixel value that means 1.0.
+        """
+        words = [] if self.geometry.resize == "none" else [self.geometry.text]
+        words.append(f"uint8 / {max_value}")
+        if set(self.mean) != {0.0} or set(self.std) != {1.0}:
+            words.append(f"mean {_numbers(self.mean)}, std {_numbers(self.std)}")
+        return "; ".join(words)
+
+
+def _square(size: Any) -> tuple[int, int]:
+    numbers = [int(edge) for edge in size]
+    return numbers[0], numbers[-1]
+
+
+def _numbers(values: tuple[float, ...]) -> str:
+    return "(" + ", ".join(f"{value:g}" for value in values) + ")"

@@ -1,0 +1,202 @@
+"""Reading published predictions without probabilities: classes, most probable first.
+
+A model's file is a JSON list or a `.npy` array: a class per datapoint, or a row of the first k
+classes per datapoint. An archive (`.npz`) holds the classes of all models in one array.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.errors import InputError
+from matcheval.predictions.records import MAX_CLASSES
+
+Integers = npt.NDArray[np.integer[Any]]
+
+
+def count_hits(
+    classes: Integers,
+    labels: Integers,
+    *,
+    file: object,
+    is_reversed: bool = False,
+    n_classes: int | None = None,
+    is_own: bool = False,
+) -> list[int]:
+    """Check one model's classes, and count how often the label is among the first.
+
+    Parameters
+    ----------
+    classes : integer array, shape (n,) or (n, k)
+        Predicted classes, most probable first.
+    labels : integer array, shape (n,)
+    file : object
+        What error messages name.
+    is_reversed : bool
+        Whether the columns come least probable first.
+    n_classes : int, optional
+        Classes from this number on are refused.
+    is_own : bool
+        Whether the columns are of our own making, so that their order is known. Models are right
+        to rank labels low where a set was chosen by what models get wrong.
+
+    Returns
+    -------
+    list of int
+        Datapoints whose label is the first class, among the first two, ..., the first k.
+
+    Raises
+    ------
+    InputError
+        If rows and labels differ in number, a class is out of range or twice in a row, or the
+        columns seem to come least probable first.
+    """
+    if labels.ndim != 1 or not len(labels) or classes.shape[:1] != labels.shape or classes.ndim > 2:
+        raise InputError(
+            f"classes of shape {classes.shape} for labels of shape {labels.shape}",
+            file=file,
+            remedy="Give a row per datapoint, in the order of the labels",
+        )
+    rows = classes[:, None] if classes.ndim == 1 else classes
+    _check_range(labels[:, None], file, "label", n_classes)
+    _check_range(rows, file, "class", n_classes)
+    _check_repeats(rows, file)
+    if is_reversed:
+        rows = rows[:, ::-1]
+    by_column = (rows == labels[:, None]).sum(axis=0)
+    if not is_own:
+        _check_order(by_column, file)
+    return [int(n) for n in np.cumsum(by_column)]
+
+
+def read_integers(path: Path) -> Integers:
+    """Read a JSON list or `.npy` array of classes or labels.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it holds no array of whole numbers.
+    """
+    if not path.is_file():
+        raise InputError("no such file", file=path)
+    try:
+        if path.suffix.lower() == ".json":
+            values = np.asarray(json.loads(path.read_text(encoding="utf-8")))
+        else:
+            values = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"not readable as {path.suffix} ({error})", file=path) from error
+    return _whole(values, path)
+
+
+def read_archive(
+    path: Path, options: Mapping[str, Any]
+) -> tuple[list[str], Integers, Integers]:  # fmt: skip
+    """Read the classes of all models from an `.npz` archive.
+
+    Parameters
+    ----------
+    path : Path
+    options : mapping
+        Names of the arrays: `models` (by default of that name), `predictions`, `labels`.
+
+    Returns
+    -------
+    names : list of str
+    classes : integer array, shape (n_models, n) or (n_models, n, k)
+        Datapoints may also come first in the file: the labels' number tells. If there are as many
+        models as datapoints, models come first.
+    labels : integer array, shape (n,)
+
+    Raises
+    ------
+    InputError
+        If the file or an array is missing, or shapes do not fit.
+    """
+    if not path.is_file():
+        raise InputError("no such file", file=path)
+    wanted = {key: options.get(key, key) for key in ("models", "predictions", "labels")}
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            missing = [name for name in wanted.values() if name not in archive.files]
+            if missing:
+                raise InputError(
+                    f"no array {' and '.join(missing)}; there are {', '.join(archive.files)}",
+                    file=path,
+                )
+            arrays = {key: archive[name] for key, name in wanted.items()}
+    except InputError:
+        raise
+    except Exception as error:  # zipfile raises its own kind, of no public common base
+        raise InputError(f"not a readable .npz file ({error})", file=path) from error
+    names = [str(name) for name in arrays["models"].ravel()]
+    labels = _whole(arrays["labels"], path)
+    classes = _whole(arrays["predictions"], path)
+    if classes.shape[:2] == (len(labels), len(names)) and len(labels) != len(names):
+        classes = np.swapaxes(classes, 0, 1)
+    if classes.ndim not in (2, 3) or classes.shape[:2] != (len(names), len(labels)):
+        raise InputError(
+            f"has shape {classes.shape}, with {len(names)} models and {len(labels)} labels",
+            file=path,
+            field=wanted["predictions"],
+        )
+    return names, classes, labels
+
+
+def models_at(names: Sequence[str], wanted: Sequence[str], file: object) -> list[int]:
+    """Positions of wanted models among names.
+
+    Raises
+    ------
+    InputError
+        Naming every model that is not there, or there more than once.
+    """
+    missing = [model for model in wanted if model not in names]
+    if missing:
+        raise InputError(f"no model {', '.join(missing)}", file=file, field="models")
+    twice = [model for model in wanted if list(names).count(model) > 1]
+    if twice:
+        raise InputError(f"model {', '.join(twice)} is there twice", file=file, field="models")
+    return [list(names).index(model) for model in wanted]
+
+
+def _whole(values: npt.NDArray[Any], path: Path) -> Integers:
+    if values.dtype.kind not in "iu":
+        raise InputError(
+            f"values of type {values.dtype}", file=path, remedy="Give classes as whole numbers"
+        )
+    return values
+
+
+def _check_range(rows: Integers, file: object, what: str, n_classes: int | None) -> None:
+    largest = (n_classes or MAX_CLASSES) - 1
+    bad = (rows < 0) | (rows > largest)
+    if bad.any():
+        row, column = np.unravel_index(int(bad.argmax()), bad.shape)
+        raise InputError(
+            f"row {row}: {what} {rows[row, column]} is not in 0..{largest}", file=file
+        )  # fmt: skip
+
+
+def _check_repeats(rows: Integers, file: object) -> None:
+    ordered = np.sort(rows, axis=1)
+    repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+    if repeated.any():
+        row = int(repeated.argmax())
+        raise InputError(f"row {row} names a class twice: {rows[row].tolist()}", file=file)
+
+
+def _check_order(by_column: npt.NDArray[np.int_], file: object) -> None:
+    """Refuse columns whose last hits more often than the first, by more than chance."""
+    first, last = int(by_column[0]), int(by_column[-1])
+    if last - first > 4 * np.sqrt(first + last):
+        raise InputError(
+            f"its columns hit {', '.join(map(str, by_column))} labels, as if the least probable "
+            "class came first",
+            file=file,
+            remedy="If so, list the model under the dataset's 'reversed'",
+        )

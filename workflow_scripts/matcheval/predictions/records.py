@@ -1,0 +1,200 @@
+"""The prediction file: what one model says of one dataset, a row per datapoint.
+
+Reading one, in whatever format, is `prediction_files`.
+"""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from matcheval.errors import InputError
+from matcheval.io.tables import Column, TableSchema, write_table
+
+PREDICTIONS = TableSchema(
+    "predictions",
+    (
+        Column("index", pa.int32(), "1", "position of the datapoint in its dataset, from 0"),
+        Column("label", pa.int16(), "1", "ground truth class"),
+        Column("prediction", pa.int16(), "1", "predicted class, argmax of the softmax"),
+        Column("probability", pa.float32(), "1", "confidence, maximum of the float32 softmax"),
+    ),
+)
+
+MAX_CLASSES = int(np.iinfo(np.int16).max) + 1
+_MAX_INDEX = int(np.iinfo(np.int32).max)
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """One model's checked output on one dataset, in dataset order.
+
+    Attributes
+    ----------
+    index : int32 array, shape (n,)
+        Positions in the dataset, strictly increasing.
+    label, prediction : int16 arrays, shape (n,)
+        True and predicted classes, from 0.
+    probability : float32 array, shape (n,)
+        Maximum of the softmax, in [0, 1].
+    metadata : mapping
+        Provenance, as text: model, dataset, n_classes, weights hash, versions...
+    """
+
+    index: npt.NDArray[np.int32]
+    label: npt.NDArray[np.int16]
+    prediction: npt.NDArray[np.int16]
+    probability: npt.NDArray[np.float32]
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """Return the number of datapoints."""
+        return len(self.index)
+
+    @property
+    def datapoints_digest(self) -> str:
+        """SHA-256 of indices and labels: equal for all models that saw the same datapoints."""
+        return hashlib.sha256(self.index.tobytes() + self.label.tobytes()).hexdigest()
+
+    @cached_property
+    def correct(self) -> npt.NDArray[np.bool_]:
+        """Whether each prediction is its label, shape (n,)."""
+        return np.equal(self.label, self.prediction)
+
+
+def check_predictions(
+    columns: Mapping[str, npt.NDArray[Any]],
+    *,
+    file: object = None,
+    n_classes: int | None = None,
+    metadata: Mapping[str, str] | None = None,
+) -> Predictions:
+    """Check raw columns and bring them to the contract's types and order.
+
+    Parameters
+    ----------
+    columns : mapping
+        `label`, `prediction`, `probability` and perhaps `index`: one-dimensional arrays.
+        Probabilities of other float types are rounded to float32, as the workflow stores them.
+    file : object, optional
+        What error messages name.
+    n_classes : int, optional
+        Number of classes; larger labels or predictions are refused. By default what `metadata`
+        says, else what int16 holds.
+    metadata : mapping, optional
+        Provenance to keep.
+
+    Returns
+    -------
+    Predictions
+        Rows sorted by index.
+
+    Raises
+    ------
+    InputError
+        Naming file, column, first offending row and value: a missing column, no rows, unequal
+        lengths, a wrong dtype, a class out of range, a probability that is not a number in
+        [0, 1], a negative or repeated index.
+    """
+    missing = [name for name in PREDICTIONS.names[1:] if name not in columns]
+    if missing:
+        raise InputError(
+            f"column{'s' * (len(missing) > 1)} {', '.join(missing)} missing; found "
+            f"{', '.join(columns) or 'none'}",
+            file=file,
+            remedy="A prediction file holds label, prediction and probability",
+        )
+    lengths = {name: len(columns[name]) for name in PREDICTIONS.names if name in columns}
+    if len(set(lengths.values())) > 1:
+        raise InputError(f"columns of unequal lengths {lengths}", file=file)
+    if lengths["label"] == 0:
+        raise InputError("no datapoints", file=file, remedy="An empty set cannot be compared")
+
+    largest = _count_classes(n_classes, metadata or {}, file) - 1
+    index = columns.get("index", np.arange(lengths["label"]))
+    index = _integers(index, "index", _MAX_INDEX, file)
+    order = np.argsort(index, kind="stable")
+    index = index[order]
+    repeated = np.flatnonzero(index[1:] == index[:-1])
+    if len(repeated):
+        raise InputError(
+            f"{index[repeated[0]]} occurs more than once", file=file, field="index",
+            remedy="Every datapoint has one row",
+        )  # fmt: skip
+    return Predictions(
+        index=index.astype(np.int32),
+        label=_integers(columns["label"], "label", largest, file)[order].astype(np.int16),
+        prediction=_integers(columns["prediction"], "prediction", largest, file)[order].astype(
+            np.int16
+        ),
+        probability=_fractions(columns["probability"], "probability", file)[order],
+        metadata=dict(metadata or {}),
+    )
+
+
+def _count_classes(n_classes: int | None, metadata: Mapping[str, str], file: object) -> int:
+    """Number of classes: as given, as the metadata have it, or as many as int16 holds."""
+    given = metadata.get("n_classes", MAX_CLASSES) if n_classes is None else n_classes
+    if not str(given).isdecimal() or not 1 <= int(given) <= MAX_CLASSES:
+        raise InputError(
+            f"{given} classes",
+            file=file,
+            field="n_classes",
+            remedy=f"There can be 1 to {MAX_CLASSES}",
+        )
+    return int(given)
+
+
+def write_predictions(predictions: Predictions, path: str | os.PathLike[str]) -> None:
+    """Write a prediction file (Parquet, or CSV without metadata), whole or not at all."""
+    columns = {name: getattr(predictions, name) for name in PREDICTIONS.names}
+    write_table(PREDICTIONS.table(columns, predictions.metadata), path)
+
+
+def _integers(
+    values: npt.NDArray[Any], name: str, largest: int, file: object
+) -> npt.NDArray[np.int64]:
+    """Check whole numbers in 0..largest (whole floats are taken, as CSV may carry them)."""
+    values = np.asarray(values)
+    if values.ndim != 1:
+        raise InputError(f"has {values.ndim} dimensions, not 1", file=file, field=name)
+    if values.dtype.kind == "f":
+        whole = np.isfinite(values) & (values == np.floor(values))
+        _refuse(~whole, values, "is not a whole number", name, file)
+    elif values.dtype.kind not in "iu":
+        raise InputError(
+            f"has dtype {values.dtype}",
+            file=file,
+            field=name,
+            remedy="Give classes as whole numbers, 0, 1, ...",
+        )
+    _refuse(values < 0, values, "is negative", name, file)
+    _refuse(values > largest, values, f"is too large, at most {largest} can be", name, file)
+    return values.astype(np.int64)
+
+
+def _fractions(values: npt.NDArray[Any], name: str, file: object) -> npt.NDArray[np.float32]:
+    values = np.asarray(values)
+    if values.ndim != 1:
+        raise InputError(f"has {values.ndim} dimensions, not 1", file=file, field=name)
+    if values.dtype.kind not in "iuf":  # a CSV column of nothing but 0 and 1 reads as integers
+        raise InputError(f"has dtype {values.dtype}", file=file, field=name, remedy="Give floats")
+    _refuse(~np.isfinite(values), values, "is not a finite number", name, file)
+    # Sums of a softmax's terms, or of an ensemble's members, round to a little above 1.
+    _refuse((values < 0) | (values > 1 + 1e-6), values, "is outside [0, 1]", name, file)
+    return np.minimum(values.astype(np.float32), np.float32(1))
+
+
+def _refuse(
+    bad: npt.NDArray[np.bool_], values: npt.NDArray[Any], why: str, name: str, file: object
+) -> None:
+    if bad.any():
+        row = int(bad.argmax())
+        more = f" (and {bad.sum() - 1} more)" if bad.sum() > 1 else ""
+        raise InputError(f"row {row}: {values[row]} {why}{more}", file=file, field=name)

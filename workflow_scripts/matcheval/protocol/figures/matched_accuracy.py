@@ -1,0 +1,286 @@
+"""Figures 3, 4, 6 and 7: accuracy and matched accuracy over models, and the gaps between sets."""
+
+import textwrap
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from matcheval.errors import InputError
+from matcheval.figures.style import (
+    COLUMN_WIDTH,
+    GAP,
+    MATCHED_GAP,
+    MATCHED_ORIGINAL,
+    MATCHED_REPLICATION,
+    ORIGINAL,
+    REPLICATION,
+    UNMATCHED,
+    SeriesStyle,
+    count,
+    legend_above,
+    new_figure,
+    set_note,
+    set_round_ticks,
+    style,
+)
+from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.figures.derived import running_median, sampling_range
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_NAMED_MODELS = 30
+RUNNING_MEDIAN = 15  # models
+_LONGEST_NAME = 34  # of a model
+_LONGEST_SET = 20
+_NOTE_CHARACTERS = 125  # in a line
+_RIGHT_HEIGHTS = (1.7, 0.75)  # inches: differences, unmatched; on the left one panel as high
+_AROUND_PANELS = 1.75  # inches of titles, legends and labels, without the models' names
+_INCHES_PER_CHARACTER = 0.052
+_INCHES_PER_LINE = 0.13
+_NAME_SIZE = 6.0  # points
+_FAINT = 0.3
+_ORIGINS = {
+    "original": (ORIGINAL, MATCHED_ORIGINAL),
+    "replication": (REPLICATION, MATCHED_REPLICATION),
+}
+_SAME_IN_EVERY_ROW = (
+    "pair",
+    "criterion",
+    "epsilon",
+    "original",
+    "replication",
+    "source",
+    "n_original",
+    "n_replication",
+)
+
+
+def plot_matched_accuracy(table: pd.DataFrame) -> "Figure":
+    """Draw accuracy and matched accuracy of both sets over models, and their differences.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns of `schemas.MODEL_TABLE`, one pair and criterion; rows in any order.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        On the left accuracies in percent; on the right accuracy differences, original minus
+        replication, in percentage points, and below them the fraction of targets left unmatched
+        in percent; all over the same models. Models are ordered from most to least accurate on
+        the original set. Up to 30 have their name and a marker; more are small points by rank,
+        and lines are running medians of 15 neighbours. About what depends on seeds, ±1 standard
+        deviation over them; about a difference of zero, the `sampling_range`. Where nothing
+        matched, series have gaps and a note names the models.
+
+    Raises
+    ------
+    InputError
+        If the table is empty, or mixes pairs, criteria, epsilons, sources or sizes of a set.
+    """
+    if table.empty:
+        raise InputError("no models to draw", field="model")
+    for column in _SAME_IN_EVERY_ROW:
+        if len(set(table[column])) != 1:
+            raise InputError(f"several in one figure: {sorted(set(table[column]))}", field=column)
+    table = table.sort_values(
+        ["accuracy_original", "model"], ascending=[False, True], ignore_index=True
+    )
+    names = [_shortened(name) for name in table["model"]] if _is_named(table) else None
+    note = _note(table)
+    lines = 1 + note.count("\n")
+    room = _AROUND_PANELS + _INCHES_PER_LINE * lines
+    if names is not None:
+        room += _INCHES_PER_CHARACTER * max(map(len, names))
+    with style():
+        figure = new_figure(2 * COLUMN_WIDTH, sum(_RIGHT_HEIGHTS) + room)
+        panels = figure.subplot_mosaic(
+            [["accuracies", "gaps"], ["accuracies", "unmatched"]], height_ratios=_RIGHT_HEIGHTS
+        )
+        _draw_accuracies(panels["accuracies"], table)
+        _draw_gaps(panels["gaps"], table)
+        _draw_unmatched(panels["unmatched"], table)
+        for panel in panels.values():
+            _label_models(panel, table, names)
+        panels["gaps"].tick_params(labelbottom=False)
+        panels["gaps"].set_xlabel("")
+        figure.align_ylabels([panels["gaps"], panels["unmatched"]])
+        figure.suptitle(_title(table))
+        set_note(figure, note)
+    return figure
+
+
+def _draw_accuracies(axes: "Axes", table: pd.DataFrame) -> None:
+    matched = _matched_counts(table)
+    for origin, (series, matched_series) in _ORIGINS.items():
+        name = f"{_set(table, origin)} ({_role(table, origin)})"
+        n = count(table[f"n_{origin}"].iloc[0])
+        _draw(axes, table, f"accuracy_{origin}", series, f"{name}, all (n = {n})")
+        _draw(
+            axes,
+            table,
+            f"matched_accuracy_{origin}",
+            matched_series,
+            f"{name}, matched ({matched})",
+            has_seeds=True,
+        )
+    axes.set_ylabel("Accuracy (%)")
+    legend_above(axes)
+    set_round_ticks(axes, 6)
+
+
+def _draw_gaps(axes: "Axes", table: pd.DataFrame) -> None:
+    axes.axhline(0, color="#767676", linewidth=0.7, zorder=1)
+    _draw(axes, table, "gap", GAP, "all points")
+    _draw(axes, table, "matched_gap", MATCHED_GAP, "matched points", has_seeds=True)
+    half = 100 * sampling_range(table)
+    band = axes.stairs(
+        half,
+        np.arange(len(table) + 1) + 0.5,
+        baseline=-half,
+        fill=True,
+        color="#dcdcdc",
+        linewidth=0,
+        zorder=0.6,  # over the grid
+        label="95 % sampling range of no difference (all points)",
+    )
+    band.sticky_edges.y.clear()  # else the view would end at the band's upper edge
+    axes.update_datalim([(1, -half.max()), (1, half.max())])
+    axes.autoscale_view()
+    axes.set_ylabel("Difference\n(percentage points)")
+    legend_above(
+        axes,
+        title=f"Accuracy on {_set(table, 'original')} − on {_set(table, 'replication')}",
+        alignment="left",
+        title_fontsize=6.5,
+    )
+    set_round_ticks(axes, 5)
+
+
+def _draw_unmatched(axes: "Axes", table: pd.DataFrame) -> None:
+    alone = replace(UNMATCHED, line="-")  # in a panel of its own
+    target = _target(table)
+    n = count(table[f"n_{target}"].iloc[0])
+    label = f"unmatched of {_set(table, target)} (n = {n})"
+    _draw(axes, table, "fraction_unmatched", alone, label, has_seeds=True)
+    axes.set_ylabel("Unmatched\ntargets (%)")
+    highest = table["fraction_unmatched_mean"] + table["fraction_unmatched_std"].fillna(0)
+    axes.set_ylim(0, 1.1 * max(100 * highest.max(), 1.0))
+    legend_above(axes)
+    set_round_ticks(axes, 5)  # fewer could leave no more than two in view
+
+
+def _draw(
+    axes: "Axes",
+    table: pd.DataFrame,
+    quantity: str,
+    series: SeriesStyle,
+    label: str,
+    *,
+    has_seeds: bool = False,
+) -> None:
+    """Draw a quantity over models in percent, with a faint ±1 SD if it depends on seeds."""
+    rank = np.arange(1, len(table) + 1)
+    value = 100 * table[f"{quantity}_mean" if has_seeds else quantity].to_numpy(dtype=np.float64)
+    is_named = _is_named(table)
+    look: dict[str, Any] = series.line_options() | {"label": label, "markeredgewidth": 0}
+    if is_named:
+        axes.plot(rank, value, marker=series.marker, linewidth=1.1, **look)
+    else:  # lines from model to model would be a scribble
+        points: dict[str, Any] = {"markersize": 1.6, "markeredgewidth": 0, "alpha": 0.55}
+        axes.plot(rank, value, "o", color=series.color, zorder=1.8, **points)
+        axes.plot(rank, running_median(value, RUNNING_MEDIAN), linewidth=1.3, **look)
+    if has_seeds:
+        deviation = 100 * table[f"{quantity}_std"].to_numpy(dtype=np.float64)
+        faint: dict[str, Any] = {"color": series.color, "alpha": _FAINT, "zorder": 1.5}
+        width = 4.0 if is_named else 0.8
+        axes.errorbar(rank, value, deviation, fmt="none", elinewidth=width, **faint)
+
+
+def _label_models(axes: "Axes", table: pd.DataFrame, names: list[str] | None) -> None:
+    """Label the x axis with the models' names, or if those are not given with their ranks."""
+    original, n = _set(table, "original"), len(table)
+    if names is not None:
+        axes.set_xticks(range(1, n + 1), names, rotation=90, fontsize=_NAME_SIZE)
+        axes.set_xlabel(f"Model, most accurate on {original} first")
+    else:
+        step = 10 if n <= 120 else 25 * -(-n // 300)
+        axes.set_xticks([1, *range(step, n + 1, step)])
+        axes.set_xlabel(f"Model, by rank in accuracy on {original}")
+    axes.set_xlim(0.5 - 0.01 * n, 0.5 + 1.01 * n)
+
+
+def _is_named(table: pd.DataFrame) -> bool:
+    return len(table) <= MOST_NAMED_MODELS
+
+
+def _target(table: pd.DataFrame) -> str:
+    """Tell which of the two origins is the target of the matching."""
+    first = table.iloc[0]
+    return "replication" if first["source"] == first["original"] else "original"
+
+
+def _role(table: pd.DataFrame, origin: str) -> str:
+    return "target" if origin == _target(table) else "source"
+
+
+def _set(table: pd.DataFrame, origin: str) -> str:
+    return _shortened(str(table[origin].iloc[0]), _LONGEST_SET)
+
+
+def _shortened(name: str, longest: int = _LONGEST_NAME) -> str:
+    """Cut the middle out of a very long name; both ends tell names apart."""
+    if len(name) <= longest:
+        return name
+    half = longest // 2
+    return f"{name[: half - 1]}…{name[-half:]}"
+
+
+def _matched_counts(table: pd.DataFrame) -> str:
+    """Write the size of a matched subset: mean over seeds, range over models."""
+    matched = table[f"n_{_target(table)}"] * (1 - table["fraction_unmatched_mean"])
+    low, high = count(matched.min()), count(matched.max())
+    return f"n = {low}" if low == high else f"n = {low} to {high}"
+
+
+def _title(table: pd.DataFrame) -> str:
+    first = table.iloc[0]
+    models = "1 model" if len(table) == 1 else f"{len(table)} models"
+    return (
+        f"{first['pair']}, {Criterion(first['criterion']).description}\n"
+        f"ε = {first['epsilon']:g}, {models}, {_seeds(table)}"
+    )
+
+
+def _seeds(table: pd.DataFrame) -> str:
+    least, most = int(table["n_seeds"].min()), int(table["n_seeds"].max())
+    number = f"{least}" if least == most else f"{least} to {most}"
+    return f"{number} seed{'s' * (most != 1)}"
+
+
+def _note(table: pd.DataFrame) -> str:
+    """Say what points, lines and faint bars are, and for which models there is no match."""
+    notes = []
+    if not _is_named(table):
+        notes.append(
+            f"Points: models. Lines: running medians of {RUNNING_MEDIAN} models "
+            "(of fewer at both ends)."
+        )
+    if table["n_seeds"].max() > 1:
+        notes.append(
+            f"Faint bars: ±1 SD over the {_seeds(table)} of the matching; they do not include the "
+            "sampling error of the test sets."
+        )
+    undefined = table.loc[table["matched_gap_mean"].isna(), "model"].tolist()
+    if undefined:
+        named = ", ".join(map(_shortened, undefined[:3])) + (", …" if len(undefined) > 3 else "")
+        notes.append(
+            f"No target was matched for {len(undefined)} of the {len(table)} models ({named}): "
+            "their matched accuracies are undefined and left out."
+        )
+    return "\n".join(textwrap.fill(note, _NOTE_CHARACTERS) for note in notes)

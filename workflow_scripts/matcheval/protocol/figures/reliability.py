@@ -1,0 +1,196 @@
+"""Figures 5 and 8: one model's reliability and confidences on the subsets of a matching."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from matcheval.figures.style import (
+    COLUMN_WIDTH,
+    MATCHED_ORIGINAL,
+    MATCHED_REPLICATION,
+    ORIGINAL,
+    REFERENCE,
+    REPLICATION,
+    UNMATCHED,
+    SeriesStyle,
+    count,
+    new_figure,
+    style,
+)
+from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.figures.binning import Floats, ReliabilityCurve, reliability_curve
+from matcheval.protocol.figures.subsets import ReliabilityData, Role, Subset
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FEW = 10  # datapoints (per seed) under which a bin's accuracy is not to be trusted
+DENSITY_BINS = 25
+_CONFIDENCE = "Confidence (predicted probability)"
+_LIMITS = (-0.02, 1.02)
+
+
+@dataclass(frozen=True)
+class _Weight:
+    """Sizes in points and place in the pile, so that what coincides can be seen under the other."""
+
+    line: float
+    marker: float
+    zorder: float
+
+
+# The source is wide and below, the target narrow and above; unmatched targets, whose curve is
+# often near the target's, have large markers below the target's small ones.
+_WEIGHTS = {
+    Role.SOURCE: _Weight(1.7, 4.8, 2.0),
+    Role.TARGET: _Weight(1.0, 2.6, 2.4),
+    Role.MATCHED_SOURCE: _Weight(2.0, 3.8, 2.1),
+    Role.MATCHED_TARGET: _Weight(1.0, 2.6, 2.5),
+    Role.UNMATCHED_TARGET: _Weight(1.0, 5.2, 2.2),
+}
+
+
+def plot_reliability(data: ReliabilityData, bins: int = 10) -> "Figure":
+    """Draw accuracy against confidence, and the confidences' density, of the five subsets.
+
+    Parameters
+    ----------
+    data : ReliabilityData
+        The subsets of one model, pair and criterion.
+    bins : int
+        Equal-width bins of the reliability curves, see `binning.reliability_curve`. A bin with
+        fewer than 10 datapoints (per seed) is a small hollow marker that no line joins.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Two panels, of accuracies and of densities (on a logarithmic scale, with gaps at empty
+        bins), and a legend with the size of every subset, for matched and unmatched ones
+        the mean over seeds.
+    """
+    with style():
+        figure = new_figure(2 * COLUMN_WIDTH, COLUMN_WIDTH + 0.65)
+        reliability, density = figure.subplots(1, 2)
+        densities, has_few = [], False
+        for subset in data.subsets:
+            series = _series(subset, data)
+            curve = reliability_curve(subset.probability, subset.correct, bins)
+            has_few |= _draw_curve(reliability, curve, subset, series)
+            fine = reliability_curve(subset.probability, subset.correct, DENSITY_BINS)
+            _draw_density(density, fine, subset, series)
+            densities.append(fine.density)
+        _finish_reliability(reliability, bins, has_few)
+        _finish_density(density, np.concatenate(densities))
+        _draw_legend(figure, reliability)
+        figure.suptitle(_title(data))
+    return figure
+
+
+def _title(data: ReliabilityData) -> str:
+    n_seeds = data.subsets[-1].n_seeds
+    seeds = "1 seed" if n_seeds == 1 else f"{n_seeds} seeds pooled"
+    description = Criterion(data.criterion).description
+    return f"{data.model} on {data.pair}\n{description}, ε = {data.epsilon:g}, {seeds}"
+
+
+def _series(subset: Subset, data: ReliabilityData) -> SeriesStyle:
+    """Give a subset the look that its set has in all figures."""
+    if subset.role is Role.UNMATCHED_TARGET:
+        return UNMATCHED
+    if subset.dataset == data.original:
+        return MATCHED_ORIGINAL if subset.role.is_pooled else ORIGINAL
+    return MATCHED_REPLICATION if subset.role.is_pooled else REPLICATION
+
+
+def _label(subset: Subset) -> str:
+    of = f"{subset.role}: {subset.dataset}"
+    if not len(subset.probability):
+        return f"{of} (n = 0: none)"
+    pooled = " per seed" if subset.n_seeds > 1 else ""
+    return f"{of} (n = {count(subset.n_per_seed)}{pooled})"
+
+
+def _draw_curve(axes: "Axes", curve: ReliabilityCurve, subset: Subset, series: SeriesStyle) -> bool:
+    """Draw a reliability curve; tell whether it has bins of few datapoints."""
+    is_few = curve.count < FEW * subset.n_seeds
+    x, y = curve.confidence, curve.accuracy
+    weight = _WEIGHTS[subset.role]
+    axes.plot(
+        np.where(is_few, np.nan, x),
+        np.where(is_few, np.nan, y),
+        label=_label(subset),
+        marker=series.marker,
+        markersize=weight.marker,
+        markeredgewidth=0,
+        linewidth=weight.line,
+        zorder=weight.zorder,
+        **series.line_options(),
+    )
+    few = is_few & (curve.count > 0)
+    if few.any():
+        axes.plot(x[few], y[few], **_hollow(series.marker, series.color))
+    return bool(few.any())
+
+
+def _width(bins: int) -> str:
+    return f"bins of width {1 / bins:.3g}"
+
+
+def _hollow(marker: str, color: str) -> dict[str, Any]:
+    return {
+        "linestyle": "none",
+        "marker": marker,
+        "markerfacecolor": "white",
+        "markeredgecolor": color,
+        "markeredgewidth": 0.4,
+        "markersize": 2.2,
+        "alpha": 0.5,
+        "zorder": 1.8,
+    }
+
+
+def _draw_density(
+    axes: "Axes", curve: ReliabilityCurve, subset: Subset, series: SeriesStyle
+) -> None:
+    if not len(subset.probability):
+        return
+    weight = _WEIGHTS[subset.role]
+    axes.stairs(
+        np.where(curve.count > 0, curve.density, np.nan),  # log 0 would be a wall to the floor
+        curve.edges,
+        baseline=None,
+        label=_label(subset),
+        linewidth=weight.line,
+        zorder=weight.zorder,
+        **series.line_options(),
+    )
+
+
+def _finish_reliability(axes: "Axes", bins: int, has_few: bool) -> None:
+    axes.plot([0, 1], [0, 1], label="confidence = accuracy", zorder=1, **REFERENCE)
+    if has_few:
+        axes.plot([], [], label=f"fewer than {FEW} points in the bin", **_hollow("o", "#444444"))
+    axes.set(xlabel=_CONFIDENCE, ylabel="Accuracy (fraction)", xlim=_LIMITS, ylim=_LIMITS)
+    axes.set_title(f"(a) Accuracy against confidence, {_width(bins)}", loc="left")
+
+
+def _draw_legend(figure: "Figure", axes: "Axes") -> None:
+    """Put one legend for both panels under them: whole sets left, matched and unmatched right."""
+    lines, labels = axes.get_legend_handles_labels()
+    n = len(Role)
+    order = [0, 1, *range(n, len(lines)), *range(2, n)]
+    figure.legend(
+        [lines[i] for i in order],
+        [labels[i] for i in order],
+        loc="outside lower center",
+        ncols=2,
+    )
+
+
+def _finish_density(axes: "Axes", shown: Floats) -> None:
+    axes.set_yscale("log", nonpositive="clip")
+    axes.set_ylim(0.5 * shown[shown > 0].min(), 2.0 * np.nanmax(shown))
+    axes.set(xlabel=_CONFIDENCE, ylabel="Density (integrates to 1, log scale)", xlim=_LIMITS)
+    axes.set_title(f"(b) Density of the confidences, {_width(DENSITY_BINS)}", loc="left")

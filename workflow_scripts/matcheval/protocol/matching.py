@@ -1,0 +1,258 @@
+"""The matched evaluation protocol's heart: pair each target point with a source point.
+
+Anzaku, Wang, Van Messem & De Neve (2022), arXiv 2209.01848, Algorithm 1 (criterion
+`label_probability`) and Algorithm 2 (criterion `probability`, appendix A.3).
+
+How it is computed. With the source sorted by (predicted label, probability), the close source
+points of a target form one interval, found by bisection and shared by all seeds (`plan_matching`).
+A run (`match`) walks the targets in order over a set of free source points that can count and
+find its k-th member in O(log n): a Fenwick tree over the population counts of 64-bit words, small
+enough to stay in cache. Cost: O(n_s log n_s + n_t log n_s) once, O((n_s + n_t) log n_s) a run.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.errors import InputError
+from matcheval.jit import compiled
+from matcheval.predictions.records import Predictions
+from matcheval.protocol.criteria import EPSILON, Criterion, check_epsilon
+
+UNMATCHED = -1
+
+
+@dataclass(frozen=True)
+class MatchingPlan:
+    """What all seeds of one model, pair and criterion share.
+
+    Attributes
+    ----------
+    source_order : int64 array, shape (n_source,)
+        Source rows sorted by (predicted label under criterion 1, probability, row).
+    low, high : int64 arrays, shape (n_target,)
+        The candidates of target i are `source_order[low[i]:high[i]]`, before any is taken.
+    """
+
+    source_order: npt.NDArray[np.int64]
+    low: npt.NDArray[np.int64]
+    high: npt.NDArray[np.int64]
+
+
+def plan_matching(
+    source: Predictions, target: Predictions, criterion: Criterion, epsilon: float = EPSILON
+) -> MatchingPlan:
+    """Find every target's candidates: |p_s - p_t| <= epsilon, bounds included, in float64.
+
+    Parameters
+    ----------
+    source, target : Predictions
+        The two sets; both hold at least one point.
+    criterion : Criterion
+        With `LABEL_PROBABILITY` candidates also share the target's predicted label.
+    epsilon : float
+        Largest difference of probabilities, in (0, 1].
+
+    Raises
+    ------
+    InputError
+        If epsilon is out of range.
+    """
+    check_epsilon(epsilon)
+    if criterion is Criterion.LABEL_PROBABILITY:
+        source_group = source.prediction.astype(np.int64)
+        target_group = target.prediction.astype(np.int64)
+    else:
+        source_group = np.zeros(len(source), np.int64)
+        target_group = np.zeros(len(target), np.int64)
+    # One integer key sorts by group, then probability: non-negative floats order as their bits
+    # (+ 0 turns a negative zero, whose bits are large, into zero).
+    bits = (source.probability + np.float32(0)).view(np.uint32).astype(np.int64)
+    # Stable, so that ties fall in dataset order on every machine.
+    order = np.argsort(source_group << 32 | bits, kind="stable")
+    n_groups = 1 + int(max(source_group.max(), target_group.max()))
+    starts = np.searchsorted(source_group[order], np.arange(n_groups + 1))
+    low, high = _intervals(
+        source.probability[order].astype(np.float64),
+        starts,
+        target.probability.astype(np.float64),
+        target_group,
+        epsilon,
+    )
+    return MatchingPlan(order, low, high)
+
+
+def match(plan: MatchingPlan, generator: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Walk the targets in dataset order, giving each a random free candidate.
+
+    Parameters
+    ----------
+    plan : MatchingPlan
+        From `plan_matching`.
+    generator : numpy.random.Generator
+        One uniform number is drawn for each target, matched or not.
+
+    Returns
+    -------
+    int64 array, shape (n_target,)
+        The source row matched to each target row, or `UNMATCHED` (-1).
+    """
+    picks = _walk(plan.low, plan.high, generator.random(len(plan.low)), len(plan.source_order))
+    matched = picks != UNMATCHED
+    picks[matched] = plan.source_order[picks[matched]]
+    return picks
+
+
+def run_generator(seed: int, *, pair: str, criterion: Criterion, model: str) -> np.random.Generator:
+    """Generator of one run, a function of names and seed alone.
+
+    The seed-th child of a `SeedSequence` that hashes pair, criterion and model: runs are
+    independent, and do not depend on which others are made, where or in what order.
+
+    Raises
+    ------
+    InputError
+        If the seed is negative.
+    """
+    if seed < 0:
+        raise InputError(f"seed {seed} is negative", remedy="Seeds are 0, 1, 2, ...")
+    name = "\0".join((pair, criterion.value, model)).encode()
+    entropy = int.from_bytes(hashlib.sha256(name).digest(), "big")
+    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(seed,)))
+
+
+@compiled()
+def _intervals(
+    probability: npt.NDArray[np.float64],
+    starts: npt.NDArray[np.int64],
+    target_probability: npt.NDArray[np.float64],
+    target_group: npt.NDArray[np.int64],
+    epsilon: float,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Bisect each target's candidates out of its group of the sorted source.
+
+    The comparison is the protocol's own, `p_s - p_t` against epsilon, and not `p_s` against a
+    rounded `p_t ± epsilon`: rounded subtraction is monotone in p_s, so bisection stays valid.
+    """
+    n_target = len(target_probability)
+    low = np.empty(n_target, np.int64)
+    high = np.empty(n_target, np.int64)
+    for i in range(n_target):
+        p = target_probability[i]
+        first, last = starts[target_group[i]], starts[target_group[i] + 1]
+        left, right = first, last
+        while left < right:
+            middle = (left + right) // 2
+            if probability[middle] - p < -epsilon:
+                left = middle + 1
+            else:
+                right = middle
+        low[i] = left
+        right = last
+        while left < right:
+            middle = (left + right) // 2
+            if probability[middle] - p <= epsilon:
+                left = middle + 1
+            else:
+                right = middle
+        high[i] = left
+    return low, high
+
+
+@compiled(inline="always")
+def _count_ones(word: np.uint64) -> np.int64:
+    """Population count of 64 bits, by adding neighbours (no portable intrinsic in numba)."""
+    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + (
+        (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
+    )
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@compiled(inline="always")
+def _free_before(
+    words: npt.NDArray[np.uint64], tree: npt.NDArray[np.int32], position: np.int64
+) -> np.int64:
+    """How many positions below `position` are free."""
+    node = position >> 6
+    within = (np.uint64(1) << np.uint64(position & 63)) - np.uint64(1)
+    total = _count_ones(words[node] & within)
+    while node > 0:
+        total += tree[node]
+        node &= node - 1
+    return total
+
+
+@compiled(inline="always")
+def _bit_of_rank(word: np.uint64, rank: np.int64) -> np.int64:
+    """Position of the set bit that has `rank` set bits below it."""
+    position = np.int64(0)
+    width = np.int64(32)
+    while width > 0:
+        lower = word & ((np.uint64(1) << np.uint64(width)) - np.uint64(1))
+        ones = _count_ones(lower)
+        if rank >= ones:
+            rank -= ones
+            word >>= np.uint64(width)
+            position += width
+        else:
+            word = lower
+        width >>= 1
+    return position
+
+
+@compiled()
+def _walk(
+    low: npt.NDArray[np.int64],
+    high: npt.NDArray[np.int64],
+    uniform: npt.NDArray[np.float64],
+    n_source: int,
+) -> npt.NDArray[np.int64]:
+    """Match in sorted positions: pick of each target, or -1.
+
+    `words` holds a bit per source position, set while it is free; `tree` is a Fenwick tree over
+    the words' counts, `tree[j]` covering the words (j - lowbit(j)) .. j - 1.
+    """
+    # One word more than needed, so that position n_source itself has a word to look into.
+    n_words = (n_source >> 6) + 1
+    words = np.zeros(n_words, np.uint64)
+    words[: n_source >> 6] = ~np.uint64(0)
+    words[n_source >> 6] = (np.uint64(1) << np.uint64(n_source & 63)) - np.uint64(1)
+    tree = np.zeros(n_words + 1, np.int32)
+    for j in range(1, n_words + 1):
+        tree[j] += _count_ones(words[j - 1])
+        parent = j + (j & -j)
+        if parent <= n_words:
+            tree[parent] += tree[j]
+    top = np.int64(1)
+    while top * 2 <= n_words:
+        top *= 2
+
+    picks = np.full(len(low), -1, np.int64)
+    for i in range(len(low)):
+        if low[i] == high[i]:
+            continue
+        before = _free_before(words, tree, low[i])
+        free = _free_before(words, tree, high[i]) - before
+        if free == 0:
+            continue
+        # uniform < 1 keeps the product below `free` after rounding, for any count of points.
+        rank = before + np.int64(uniform[i] * free)
+        node = np.int64(0)
+        step = top
+        while step > 0:
+            if node + step <= n_words and tree[node + step] <= rank:
+                node += step
+                rank -= tree[node]
+            step >>= 1
+        bit = _bit_of_rank(words[node], rank)
+        picks[i] = (node << 6) + bit
+        words[node] ^= np.uint64(1) << np.uint64(bit)
+        node += 1
+        while node <= n_words:
+            tree[node] -= 1
+            node += node & -node
+    return picks

@@ -1,0 +1,119 @@
+"""The tables that matching makes, declared: columns, types, units, meanings.
+
+(The prediction file, with which everything starts, is declared in `predictions`.)
+"""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from matcheval.errors import InputError
+from matcheval.io.tables import Column, TableSchema
+
+_FRACTION = "fraction"
+
+
+def _quantity(name: str, meaning: str) -> Column:
+    return Column(name, pa.float64(), _FRACTION, meaning)
+
+
+RUN_COLUMNS = (
+    Column("seed", pa.int32(), "1", "seed of the run"),
+    Column("n_source", pa.int32(), "datapoints", "size of the source set"),
+    Column("n_target", pa.int32(), "datapoints", "size of the target set"),
+    Column("n_matched", pa.int32(), "datapoints", "size of either matched subset"),
+    _quantity("accuracy_source", "accuracy on the source"),
+    _quantity("accuracy_target", "accuracy on the target"),
+    _quantity("matched_accuracy_source", "accuracy on the matched subset of the source"),
+    _quantity("matched_accuracy_target", "accuracy on the matched subset of the target"),
+    _quantity("unmatched_accuracy_target", "accuracy on the unmatched target points"),
+    _quantity("fraction_unmatched", "unmatched target points over all target points"),
+    _quantity("confidence_source", "mean probability on the source"),
+    _quantity("confidence_target", "mean probability on the target"),
+    _quantity("matched_confidence_source", "mean probability, matched subset of the source"),
+    _quantity("matched_confidence_target", "mean probability, matched subset of the target"),
+    _quantity("unmatched_confidence_target", "mean probability, unmatched target points"),
+)
+RUNS = TableSchema("runs", RUN_COLUMNS)
+
+PAIRS = TableSchema(
+    "matched pairs",
+    (
+        Column("seed", pa.int32(), "1", "seed of the run"),
+        Column("source_index", pa.int32(), "1", "index of the matched source point"),
+        Column("target_index", pa.int32(), "1", "index of the target point"),
+    ),
+)
+
+IDENTITY_COLUMNS = (
+    Column("model", pa.string(), "", "name of the model"),
+    Column("pair", pa.string(), "", "name of the pair of sets"),
+    Column("criterion", pa.string(), "", "label_probability (Algorithm 1) or probability (2)"),
+    Column("original", pa.string(), "", "the original set"),
+    Column("replication", pa.string(), "", "the replication set"),
+    Column("source", pa.string(), "", "which of the two is the source of the matching"),
+    Column("epsilon", pa.float64(), "1", "largest difference of matched probabilities"),
+)
+
+COMPARISON_RUNS = TableSchema("runs of a comparison", IDENTITY_COLUMNS + RUN_COLUMNS)
+
+
+def join_runs(tables: Sequence[pa.Table]) -> pa.Table:
+    """Join runs of one pair and criterion, of several models, in the order given.
+
+    Parameters
+    ----------
+    tables : sequence of pyarrow.Table
+        Of schema `COMPARISON_RUNS`, with the metadata that `protocol.comparison_runs` gives.
+
+    Raises
+    ------
+    InputError
+        If there are none, or models were run on different datapoints of a set.
+    """
+    if not tables:
+        raise InputError("no runs to join")
+    first = tables[0]
+    for table in tables[1:]:
+        for origin in ("original", "replication"):
+            key = f"{origin} datapoints".encode()
+            here, there = (t.schema.metadata or {} for t in (table, first))
+            if here.get(key) != there.get(key):
+                raise InputError(
+                    f"model '{table['model'][0]}' has other indices or labels on "
+                    f"'{table[origin][0]}' than model '{first['model'][0]}'",
+                    remedy="All models of a study are compared on the same datapoints",
+                )
+    return pa.concat_tables(tables)
+
+
+def _statistics(name: str, meaning: str) -> tuple[Column, ...]:
+    return (
+        Column(f"{name}_mean", pa.float64(), "fraction", f"{meaning}: mean over seeds"),
+        Column(f"{name}_std", pa.float64(), "fraction", "its standard deviation (ddof = 1)"),
+        Column(f"{name}_sem", pa.float64(), "fraction", "its standard error"),
+    )
+
+
+MODEL_TABLE = TableSchema(
+    "results by model",
+    (
+        *IDENTITY_COLUMNS,
+        Column("n_seeds", pa.int32(), "1", "runs averaged; undefined values are left out"),
+        Column("n_original", pa.int32(), "datapoints", "size of the original set"),
+        Column("n_replication", pa.int32(), "datapoints", "size of the replication set"),
+        Column("accuracy_original", pa.float64(), "fraction", "accuracy on the original set"),
+        Column("accuracy_replication", pa.float64(), "fraction", "accuracy on the replication"),
+        Column("gap", pa.float64(), "fraction", "accuracy, original minus replication"),
+        *_statistics("matched_accuracy_original", "accuracy, matched subset of the original"),
+        *_statistics("matched_accuracy_replication", "accuracy, matched subset of the replication"),
+        *_statistics("matched_gap", "matched accuracy, original minus replication"),
+        *_statistics("unmatched_accuracy_target", "accuracy on the unmatched target points"),
+        *_statistics("fraction_unmatched", "unmatched target points over all target points"),
+        Column("confidence_original", pa.float64(), "fraction", "mean probability, original"),
+        Column("confidence_replication", pa.float64(), "fraction", "mean probability, replication"),
+        *_statistics("matched_confidence_original", "mean probability, matched original"),
+        *_statistics("matched_confidence_replication", "mean probability, matched replication"),
+        *_statistics("unmatched_confidence_target", "mean probability, unmatched target points"),
+    ),
+)

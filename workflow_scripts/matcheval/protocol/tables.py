@@ -1,0 +1,78 @@
+"""The table of a comparison: its runs averaged over seeds, a row per model.
+
+Accuracies are tabulated by origin, so that every gap is original minus replication whichever set
+is the source of the matching.
+"""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import pyarrow as pa
+
+from matcheval.errors import InputError
+from matcheval.io.tables import TableSchema
+from matcheval.protocol.schemas import MODEL_TABLE, join_runs
+
+
+def tabulate_runs(runs: Sequence[pa.Table]) -> pd.DataFrame:
+    """Average the runs of one pair and criterion over seeds, a row per model.
+
+    Parameters
+    ----------
+    runs : sequence of pyarrow.Table
+        Of schema `schemas.COMPARISON_RUNS`, all of one pair, criterion and epsilon.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `schemas.MODEL_TABLE`, models by falling accuracy on the original set. Seeds
+        in which a quantity is undefined (an empty subset) are left out of its statistics; with
+        fewer than two seeds left, deviation and error are NaN.
+
+    Raises
+    ------
+    InputError
+        If there are no runs, or they mix pairs, criteria, epsilons, sources or datapoints, or
+        repeat a model's seed.
+    """
+    frame = join_runs(runs).to_pandas()
+    for column in ("pair", "criterion", "epsilon", "source"):
+        if len(set(frame[column])) != 1:
+            raise InputError(f"runs of several: {sorted(frame[column].unique())}", field=column)
+    repeated = frame[frame.duplicated(["model", "seed"])]
+    if len(repeated):
+        raise InputError(f"model '{repeated['model'].iloc[0]}' has a seed twice", field="model")
+
+    frame = _by_origin(frame)
+    groups = frame.groupby("model", sort=False)
+    columns: dict[str, pd.Series] = {"n_seeds": groups.size()}
+    for column in MODEL_TABLE.names:
+        base, _, statistic = column.rpartition("_")
+        if statistic in ("mean", "std", "sem"):
+            columns[column] = groups[base].agg(statistic)
+        elif column in frame and column != "model":
+            columns[column] = groups[column].first()
+    table = pd.DataFrame(columns).rename_axis("model").reset_index()[MODEL_TABLE.names]
+    return table.sort_values(
+        ["accuracy_original", "model"], ascending=[False, True], ignore_index=True
+    )
+
+
+def _by_origin(frame: pd.DataFrame) -> pd.DataFrame:
+    """Add the columns by origin to runs, whose quantities are by role."""
+    original_is_source = frame["source"] == frame["original"]
+    frame = frame.copy()
+    for quantity in ("n", "accuracy", "matched_accuracy", "confidence", "matched_confidence"):
+        source, target = frame[f"{quantity}_source"], frame[f"{quantity}_target"]
+        frame[f"{quantity}_original"] = source.where(original_is_source, target)
+        frame[f"{quantity}_replication"] = target.where(original_is_source, source)
+    frame["gap"] = frame["accuracy_original"] - frame["accuracy_replication"]
+    frame["matched_gap"] = (
+        frame["matched_accuracy_original"] - frame["matched_accuracy_replication"]
+    )
+    return frame
+
+
+def to_arrow(table: pd.DataFrame, schema: TableSchema = MODEL_TABLE) -> pa.Table:
+    """Convert a data frame to an Arrow table of a declared schema, checked."""
+    return schema.table({name: table[name].to_list() for name in table.columns})

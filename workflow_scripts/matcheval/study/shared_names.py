@@ -1,0 +1,119 @@
+"""One meaning to a name among the studies of one results folder.
+
+Datasets, checkpoints and predictions lie there by name, for all studies. Were a name to mean two
+things, each study would make its own over the other's, trainings included, at every run.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from matcheval.errors import InputError
+from matcheval.io.files import whole_file
+from matcheval.study.study import STUDIES_FOLDER, Study
+
+# Of `inference`: what predictions depend on.
+_INFERENCE = ("precision", "device", "compile")
+
+
+def meanings(study: Study) -> dict[str, dict[str, Any]]:
+    """Say what each name of a study stands for.
+
+    Parameters
+    ----------
+    study : Study
+
+    Returns
+    -------
+    dict
+        JSON values by `dataset`, `pool` or `model`, then by name. Files of published predictions
+        are the user's own and not in the results folder: such sets and models are left out.
+    """
+    inference = {key: study.inference[key] for key in _INFERENCE}
+    models: dict[str, Any] = {}
+    for name, model in study.models.items():
+        if model.source is None:
+            continue
+        models[name] = {"source": json.loads(model.source.to_json()), "inference": inference}
+        if name in study.trained:
+            trained = study.trained[name]
+            models[name] |= {
+                "recipe": json.loads(model.recipe_json),
+                "training": {"train": trained.train, "validation": trained.validation},
+            }
+    found = {
+        "dataset": {
+            name: {"kind": spec.kind, **spec.options}
+            for name, spec in study.datasets.items()
+            if spec.has_images
+        },
+        "pool": {name: asdict(pool) for name, pool in study.pools.items()},
+        "model": models,
+    }
+    as_read: dict[str, dict[str, Any]] = json.loads(json.dumps(found))  # no tuples
+    return as_read
+
+
+def check_shared_names(study: Study) -> None:
+    """Compare a study's names with those of the other studies that ran in its results folder.
+
+    Parameters
+    ----------
+    study : Study
+
+    Raises
+    ------
+    InputError
+        Naming the other study, the name, and what differs.
+    """
+    here = meanings(study)
+    for file in sorted(Path(study.results, STUDIES_FOLDER).glob("*.json")):
+        if file.stem == study.name:
+            continue
+        try:
+            there = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise InputError(f"not readable ({error})", file=file, remedy="Delete it") from error
+        for what, names in here.items():
+            for name in sorted(set(names) & set(there.get(what, {}))):
+                _compare(what, name, names[name], there[what][name], file)
+
+
+def record_shared_names(study: Study) -> None:
+    """Keep what a study's names stand for, for the studies that run after it.
+
+    Parameters
+    ----------
+    study : Study
+    """
+    with whole_file(Path(study.results, STUDIES_FOLDER, f"{study.name}.json")) as path:
+        path.write_text(json.dumps(meanings(study), indent=1, sort_keys=True), encoding="utf-8")
+
+
+def _compare(what: str, name: str, here: Any, there: Any, file: Path) -> None:
+    difference = _difference(here, there)
+    if difference:
+        key, mine, other = difference
+        raise InputError(
+            f"{what} '{name}' is another in study '{file.stem}', which has run with the same "
+            f"results folder: {key} is {mine} here and {other} there. Each would make its files "
+            "over the other's",
+            file="configuration",
+            field="results",
+            remedy="Rename one of them, or give this study a results folder of its own. If study "
+            f"'{file.stem}' is no more, or has changed as well, delete {file}",
+        )
+
+
+def _difference(here: Any, there: Any, key: str = "") -> tuple[str, str, str] | None:
+    """The first key at which two values differ, and both values as JSON."""
+    if isinstance(here, Mapping) and isinstance(there, Mapping):
+        for part in sorted({*here, *there}):
+            inner = f"{key}.{part}".lstrip(".")
+            found = _difference(here.get(part), there.get(part), inner)
+            if found:
+                return found
+        return None
+    return None if here == there else (key, json.dumps(here), json.dumps(there))
