@@ -2,9 +2,9 @@
 
 import itertools
 
+from matcheval.datasets.pairs import Pair
 from matcheval.figures.saving import fix_layout
 from matcheval.figures.style import style
-from matcheval.protocol.criteria import Pair
 
 PAIR = Pair("shift", "Known", "New-Writers")
 

@@ -4,12 +4,16 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.analyses.published_values.tables import compare_published, compared_columns, page
+from matcheval.analyses.published_values.tables import (
+    COMPARED,
+    compare_published,
+    compared_columns,
+    page,
+)
 from matcheval.analyses.published_values.values import read_published
 from matcheval.execution.entry_points import run_script
 from matcheval.io.files import whole_file
 from matcheval.io.text_tables import write_readable
-from matcheval.replication.schemas import COMPARED
 
 
 def main(*, study: str, published: str, folder: str, tables: Sequence[str], text: str) -> None:

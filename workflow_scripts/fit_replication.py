@@ -8,8 +8,8 @@ import pandas as pd
 
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
-from matcheval.io.text_tables import fits_columns, write_readable
-from matcheval.protocol.tables import to_arrow
+from matcheval.io.text_tables import write_readable
+from matcheval.replication.columns import fits_columns
 from matcheval.replication.fits import fit_replication
 from matcheval.replication.schemas import FITS, REGION, RESULTS
 from matcheval.replication.settings import ReplicationSettings
@@ -21,7 +21,7 @@ def main(*, results: str, settings: Mapping[str, Any], outputs: Sequence[str], r
     given = ReplicationSettings.from_mapping({**settings, "top": [int(table["top"].iloc[0])]})
     fits = [fit_replication(table, scale, given) for scale in given.scales]
     write_readable(pd.DataFrame([fit.row for fit in fits]), FITS, fits_columns, outputs)
-    write_table(to_arrow(pd.concat([fit.region for fit in fits]), REGION), region)
+    write_table(REGION.from_frame(pd.concat([fit.region for fit in fits])), region)
     for fit in fits:
         logging.info("%s fit of %d models", fit.row["scale"], fit.row["n_models"])
 

@@ -4,12 +4,13 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from matcheval.datasets.pairs import Pair
 from matcheval.errors import Problems
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
 from matcheval.predictions.files import read_predictions
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion, Pair
+from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.runs import comparison_runs
 from matcheval.protocol.schemas import join_runs
 

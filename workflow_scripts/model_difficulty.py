@@ -5,15 +5,14 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from matcheval.analyses.columns import difficulty_columns
 from matcheval.analyses.difficulty.figures import plot_difficulty
 from matcheval.analyses.difficulty.model import model_difficulty
+from matcheval.analyses.difficulty.tables import DIFFICULTY, SKILLS, difficulty_columns
 from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figures
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import write_readable
-from matcheval.protocol.tables import to_arrow
-from matcheval.replication.schemas import DIFFICULTY, FITS, RESULTS, SKILLS
+from matcheval.replication.schemas import FITS, RESULTS
 
 
 def main(
@@ -34,7 +33,7 @@ def main(
     row, of_models = model_difficulty(table, fit, sigma, seed)
     figure = plot_difficulty(table, of_models, pd.Series(row))
     write_readable(pd.DataFrame([row]), DIFFICULTY, difficulty_columns, outputs[:4])
-    write_table(to_arrow(of_models, SKILLS), skills)
+    write_table(SKILLS.from_frame(of_models), skills)
     save_figures(figure, outputs[4:])
     logging.info(
         "replication: mu %.4f, sigma %.4f", row["mu_replication"], row["sigma_replication"]

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from matcheval.analyses.hard_images.figures import plot_hard_images
+from matcheval.analyses.hard_images.tables import HARD_IMAGES
 from matcheval.analyses.near_duplicates.images import labelled_pixels
-from matcheval.analyses.schemas import HARD_IMAGES
 from matcheval.datasets.folders import read_dataset
 from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figures

@@ -4,11 +4,11 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from matcheval.datasets.pairs import Pair
 from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figures
 from matcheval.predictions.files import read_predictions
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Pair
 from matcheval.protocol.figures.reliability import plot_reliability
 from matcheval.protocol.figures.subsets import reliability_data
 from matcheval.protocol.schemas import PAIRS

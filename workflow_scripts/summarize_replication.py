@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from matcheval.analyses.sampling.schemas import PROVENANCE
 from matcheval.execution.entry_points import run_script
-from matcheval.io.text_tables import changes_columns, write_readable
+from matcheval.io.text_tables import write_readable
+from matcheval.replication.columns import changes_columns
 from matcheval.replication.results import summarize_changes
 from matcheval.replication.schemas import CHANGES, RESULTS
 

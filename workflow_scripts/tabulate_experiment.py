@@ -10,7 +10,6 @@ from matcheval.analyses.retraining.tables import TRIALS, tabulate_trials
 from matcheval.execution.entry_points import run_script
 from matcheval.io.files import whole_file
 from matcheval.io.tables import write_table
-from matcheval.protocol.tables import to_arrow
 
 
 def main(
@@ -27,7 +26,7 @@ def main(
     """Write a table of `experiments.results.TRIALS` to `tables`, and the page in Markdown."""
     table = tabulate_trials(experiment, kind, trials, files, confidence)
     for path in tables:
-        write_table(to_arrow(table, TRIALS), path)
+        write_table(TRIALS.from_frame(table), path)
     with whole_file(Path(page)) as partial:
         text = write_page(table, pair["original"], pair["replication"])
         partial.write_text(text, encoding="utf-8")

@@ -3,9 +3,12 @@
 import logging
 from collections.abc import Mapping, Sequence
 
-from matcheval.analyses.columns import people_columns
-from matcheval.analyses.human_accuracy.tables import people_accuracies, read_people
-from matcheval.analyses.schemas import PEOPLE
+from matcheval.analyses.human_accuracy.tables import (
+    PEOPLE,
+    people_accuracies,
+    people_columns,
+    read_people,
+)
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.execution.entry_points import run_script
 from matcheval.io.text_tables import write_readable

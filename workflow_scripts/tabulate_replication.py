@@ -4,11 +4,13 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from matcheval.datasets.pairs import Pair
 from matcheval.execution.entry_points import run_script
-from matcheval.io.text_tables import results_columns, write_readable
-from matcheval.protocol.criteria import Pair
+from matcheval.io.text_tables import write_readable
+from matcheval.predictions.schemas import ACCURACIES
+from matcheval.replication.columns import results_columns
 from matcheval.replication.results import tabulate_replication
-from matcheval.replication.schemas import ACCURACIES, RESULTS
+from matcheval.replication.schemas import RESULTS
 
 
 def main(

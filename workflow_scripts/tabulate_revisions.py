@@ -3,12 +3,10 @@
 import logging
 from collections.abc import Sequence
 
-from matcheval.analyses.columns import revisions_columns
-from matcheval.analyses.revisions.tables import tabulate_revisions
-from matcheval.analyses.schemas import REVISIONS
+from matcheval.analyses.revisions.tables import REVISIONS, revisions_columns, tabulate_revisions
 from matcheval.execution.entry_points import run_script
 from matcheval.io.text_tables import write_readable
-from matcheval.replication.schemas import ACCURACIES
+from matcheval.predictions.schemas import ACCURACIES
 
 
 def main(

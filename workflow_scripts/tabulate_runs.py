@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
-from matcheval.protocol.schemas import COMPARISON_RUNS
-from matcheval.protocol.tables import tabulate_runs, to_arrow
+from matcheval.protocol.schemas import COMPARISON_RUNS, MODEL_TABLE
+from matcheval.protocol.tables import tabulate_runs
 
 
 def main(*, runs: Sequence[str], outputs: Sequence[str]) -> None:
     """Write the table of schema `schemas.MODEL_TABLE` to every output, by its suffix."""
-    table = to_arrow(tabulate_runs([COMPARISON_RUNS.read(path) for path in runs]))
+    table = MODEL_TABLE.from_frame(tabulate_runs([COMPARISON_RUNS.read(path) for path in runs]))
     for path in outputs:
         write_table(table, path)
     logging.info("%d models from %d batches", table.num_rows, len(runs))

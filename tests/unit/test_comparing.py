@@ -8,11 +8,10 @@ import pyarrow as pa
 import pytest
 
 import compare_published as door
-from matcheval.analyses.published_values.tables import compare_published, page
+from matcheval.analyses.published_values.tables import COMPARED, compare_published, page
 from matcheval.analyses.published_values.values import COLUMNS, read_published, tables_of
 from matcheval.errors import InputError
 from matcheval.io.tables import Column, TableSchema, write_table
-from matcheval.replication.schemas import COMPARED
 from matcheval.statistics.intervals import clopper_pearson
 from published import ROOT
 

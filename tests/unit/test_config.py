@@ -11,9 +11,10 @@ from matcheval.datasets import KIND_VERSIONS, KINDS
 from matcheval.datasets.specs import SAMPLED_KIND, SUFFIXES
 from matcheval.errors import InputError, unknown
 from matcheval.inference import OUTPUTS
+from matcheval.io.yaml_files import read_yaml
 from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
 from matcheval.study.checks import check_own_images
-from matcheval.study.configuration import check_config, complete_config, read_yaml
+from matcheval.study.configuration import check_config, complete_config
 from matcheval.study.loading import load_study
 
 ROOT = Path(__file__).parents[2]

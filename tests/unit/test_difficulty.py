@@ -9,7 +9,6 @@ from scipy.special import ndtr
 from test_replication import SETTINGS, results
 
 from drawings import draw
-from matcheval.analyses.columns import difficulty_columns
 from matcheval.analyses.difficulty.figures import plot_difficulty
 from matcheval.analyses.difficulty.model import (
     Difficulty,
@@ -20,6 +19,7 @@ from matcheval.analyses.difficulty.model import (
     simulate_correct,
     skills,
 )
+from matcheval.analyses.difficulty.tables import difficulty_columns
 from matcheval.errors import InputError
 from matcheval.replication.fits import fit_replication
 from matcheval.statistics.lines import fit_line

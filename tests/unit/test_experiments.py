@@ -10,9 +10,9 @@ from helpers import predictions
 from matcheval.analyses.retraining.conclusions import write_page
 from matcheval.analyses.retraining.designs import Trial, design_experiment
 from matcheval.analyses.retraining.tables import TRIALS, tabulate_trials
+from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
 from matcheval.predictions.records import write_predictions
-from matcheval.protocol.criteria import Pair
 from matcheval.study.catalogue import read_catalogue
 
 PAIR = Pair("p", original="old", replication="new")

@@ -15,7 +15,6 @@ from matcheval.protocol.figures.confidence import plot_confidence
 from matcheval.protocol.figures.derived import running_median, sampling_range
 from matcheval.protocol.figures.matched_accuracy import plot_matched_accuracy
 from matcheval.protocol.schemas import MODEL_TABLE
-from matcheval.protocol.tables import to_arrow
 
 
 def model_table(n_models, *, unmatched=(), n_seeds=10, seed=0):
@@ -41,7 +40,7 @@ def model_table(n_models, *, unmatched=(), n_seeds=10, seed=0):
     }
     names = [f"deit_tiny_distilled_{i}.in1k" for i in range(n_models)]
     table = pd.DataFrame(values | {"model": names}).assign(**constant)[MODEL_TABLE.names]
-    to_arrow(table)  # is of the schema
+    MODEL_TABLE.from_frame(table)  # is of the schema
     return table
 
 
@@ -345,7 +344,7 @@ def test_empty_tables_are_refused(plot):
 
 @pytest.mark.parametrize("door", [confidence_door, matched_accuracy_door])
 def test_adapters_of_tables(tmp_path, door):
-    write_table(to_arrow(model_table(3)), tmp_path / "table.parquet")
+    write_table(MODEL_TABLE.from_frame(model_table(3)), tmp_path / "table.parquet")
     outputs = [str(tmp_path / f"figure.{suffix}") for suffix in ("pdf", "png")]
     door.main(table=str(tmp_path / "table.parquet"), outputs=outputs)
     assert {path.name for path in tmp_path.iterdir()} == {

@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import predictions, simulate
+from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion, Pair
+from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.figures.binning import reliability_curve
 from matcheval.protocol.figures.subsets import Role, reliability_data, split_subsets
 from matcheval.protocol.runs import comparison_pairs, comparison_runs

@@ -11,7 +11,6 @@ import plot_replication as door
 from drawings import draw, texts_of
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
-from matcheval.protocol.tables import to_arrow
 from matcheval.replication.figures import plot_replication
 from matcheval.replication.fits import fit_replication
 from matcheval.replication.schemas import FITS, REGION, RESULTS
@@ -146,9 +145,9 @@ def test_refused():
 def test_door(tmp_path):
     models = table(5)
     fit = fit_replication(models, Scale.PROBIT, SETTINGS)
-    write_table(to_arrow(models, RESULTS), tmp_path / "r.parquet")
-    write_table(to_arrow(pd.DataFrame([fit.row]), FITS), tmp_path / "f.parquet")
-    write_table(to_arrow(fit.region, REGION), tmp_path / "g.parquet")
+    write_table(RESULTS.from_frame(models), tmp_path / "r.parquet")
+    write_table(FITS.from_frame(pd.DataFrame([fit.row])), tmp_path / "f.parquet")
+    write_table(REGION.from_frame(fit.region), tmp_path / "g.parquet")
     files = {name: str(tmp_path / f"{name[0]}.parquet") for name in ("results", "fits")}
     door.main(
         **files, region=str(tmp_path / "g.parquet"), scale="probit",

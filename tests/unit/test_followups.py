@@ -3,31 +3,37 @@
 import numpy as np
 import pandas as pd
 import pytest
-
-from drawings import draw
-from matcheval.analyses.class_balanced.tables import balanced_accuracies, balanced_rows
 from matcheval.analyses.columns import (
     balanced_columns,
     duplicates_columns,
     frequency_columns,
     group_columns,
     hard_columns,
-    people_columns,
-    revisions_columns,
 )
+
+from drawings import draw
+from matcheval.analyses.class_balanced.tables import BALANCED, balanced_accuracies, balanced_rows
 from matcheval.analyses.groups.tables import accuracies_by_group, read_groups
 from matcheval.analyses.hard_images.figures import plot_hard_images
-from matcheval.analyses.hard_images.tables import hard_images
-from matcheval.analyses.human_accuracy.tables import people_accuracies, read_people
+from matcheval.analyses.hard_images.tables import HARD_IMAGES, hard_images
+from matcheval.analyses.human_accuracy.tables import (
+    PEOPLE,
+    people_accuracies,
+    people_columns,
+    read_people,
+)
 from matcheval.analyses.near_duplicates.figures import most_alike, plot_neighbours
 from matcheval.analyses.near_duplicates.images import LabelledPixels
 from matcheval.analyses.near_duplicates.reviewed import read_reviewed
 from matcheval.analyses.near_duplicates.search import find_neighbours
 from matcheval.analyses.near_duplicates.tables import duplicate_accuracies
-from matcheval.analyses.revisions.tables import tabulate_revisions
-from matcheval.analyses.schemas import BALANCED, BY_FREQUENCY, HARD_IMAGES, PEOPLE
+from matcheval.analyses.revisions.tables import revisions_columns, tabulate_revisions
 from matcheval.analyses.selection_frequency.figures import plot_by_frequency
-from matcheval.analyses.selection_frequency.tables import accuracies_by_frequency, read_counts
+from matcheval.analyses.selection_frequency.tables import (
+    BY_FREQUENCY,
+    accuracies_by_frequency,
+    read_counts,
+)
 from matcheval.analyses.shared_errors.figures import plot_shared_errors
 from matcheval.analyses.shared_errors.tables import by_model, shared_errors
 from matcheval.datasets.specs import DatasetSpec
@@ -35,7 +41,7 @@ from matcheval.errors import InputError
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
 from matcheval.io.text_tables import write_readable
 from matcheval.predictions.correctness import Correctness, dataset_correctness
-from matcheval.replication.schemas import ACCURACIES
+from matcheval.predictions.schemas import ACCURACIES
 from matcheval.statistics.scales import Scale
 from published import DATA, needs_data, study
 

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import predictions, simulate
+from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion, Pair
+from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.runs import (
     MatchedRun,
     RunName,
@@ -23,7 +24,7 @@ from matcheval.protocol.runs import (
 )
 from matcheval.protocol.schemas import COMPARISON_RUNS, MODEL_TABLE, RUNS
 from matcheval.protocol.summary import summarize_gaps, write_summary
-from matcheval.protocol.tables import tabulate_runs, to_arrow
+from matcheval.protocol.tables import tabulate_runs
 
 LABEL, PROBABILITY = Criterion
 NAME = RunName("m", "p", LABEL)
@@ -251,7 +252,7 @@ class TestTable:
 
     def test_fits_its_declared_schema(self):
         table = tabulate_runs([runs_table("m", [0.8, math.nan], [0.8, math.nan])])
-        arrow = to_arrow(table)
+        arrow = MODEL_TABLE.from_frame(table)
         assert arrow.schema.names == MODEL_TABLE.names
         assert arrow.schema.field("gap").metadata[b"unit"] == b"fraction"
 

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from matcheval.analyses.difficulty.model import Difficulty, fitted_difficulty
+from matcheval.datasets.pairs import Pair
 from matcheval.predictions.accuracies import dataset_accuracies
-from matcheval.protocol.criteria import Pair
 from matcheval.replication.fits import fit_replication
 from matcheval.replication.results import average_change, tabulate_replication
 from matcheval.statistics.scales import Scale

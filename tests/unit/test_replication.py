@@ -11,23 +11,15 @@ import count_correct as count_door
 import fit_replication as fit_door
 import summarize_replication as summary_door
 import tabulate_replication as table_door
+from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
-from matcheval.io.text_tables import (
-    TextColumn,
-    changes_columns,
-    fits_columns,
-    latex,
-    markdown,
-    outward,
-    results_columns,
-    write_readable,
-)
-from matcheval.protocol.criteria import Pair
-from matcheval.protocol.tables import to_arrow
+from matcheval.io.text_tables import TextColumn, latex, markdown, outward, write_readable
+from matcheval.predictions.schemas import ACCURACIES
+from matcheval.replication.columns import changes_columns, fits_columns, results_columns
 from matcheval.replication.fits import GRID_POINTS, fit_replication
 from matcheval.replication.results import summarize_changes, tabulate_replication
-from matcheval.replication.schemas import ACCURACIES, CHANGES, FITS, REGION, RESULTS
+from matcheval.replication.schemas import CHANGES, FITS, REGION, RESULTS
 from matcheval.replication.settings import Extremes, ReplicationSettings
 from matcheval.statistics.differences import count_significant, two_sample_z
 from matcheval.statistics.intervals import clopper_pearson
@@ -66,7 +58,7 @@ ON_NEW = {"res": 40, "vgg": 35, "dense": 40, "alex": 20}
 class TestResults:
     def test_by_hand(self):
         table = results(MODELS, ON_NEW)
-        to_arrow(table, RESULTS)
+        RESULTS.from_frame(table)
         assert table.model.tolist() == ["res", "dense", "vgg", "alex"]  # dense and vgg tie
         assert table.original_rank.tolist() == [1, 2, 3, 4]
         assert table.replication_rank.tolist() == [2, 1, 3, 4]  # dense and res tie
@@ -178,7 +170,7 @@ class TestFits:
     def test_region(self):
         for scale in Scale:
             region = fit_replication(results(MODELS, ON_NEW), scale, SETTINGS).region
-            to_arrow(region, REGION)
+            REGION.from_frame(region)
             assert len(region) == GRID_POINTS
             assert (region.low <= region.fit + 1e-12).all()
             assert (region.fit <= region.high + 1e-12).all()

@@ -7,15 +7,14 @@ import re
 import pandas as pd
 import pytest
 
-from matcheval.analyses.hard_images.tables import hard_images
+from matcheval.analyses.hard_images.tables import HARD_IMAGES, hard_images
 from matcheval.analyses.published_values.tables import compare_published, page
 from matcheval.analyses.published_values.values import read_published, tables_of
-from matcheval.analyses.schemas import HARD_IMAGES
 from matcheval.io.tables import write_table
-from matcheval.io.text_tables import changes_columns, fits_columns, markdown
+from matcheval.io.text_tables import markdown
 from matcheval.predictions.accuracies import dataset_accuracies
 from matcheval.predictions.correctness import dataset_correctness
-from matcheval.protocol.tables import to_arrow
+from matcheval.replication.columns import changes_columns, fits_columns
 from matcheval.replication.fits import fit_replication
 from matcheval.replication.results import summarize_changes, tabulate_replication
 from matcheval.replication.schemas import CHANGES, FITS, RESULTS
@@ -83,7 +82,7 @@ class Results:
         values = read_published(ROOT / "studies" / "recht-published.csv", self.study.name)
         for path in tables_of(values):
             table, schema, _ = self.table(path)
-            write_table(to_arrow(table, schema), self.folder / f"{path}.parquet")
+            write_table(schema.from_frame(table), self.folder / f"{path}.parquet")
         return compare_published(values, self.folder)
 
     def text(self, path):

@@ -11,7 +11,6 @@ from matcheval.datasets import build_dataset
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
 from matcheval.predictions.top_k import read_top
-from matcheval.protocol.tables import to_arrow
 from matcheval.study.loading import load_study
 
 CONFIG = """
@@ -102,7 +101,7 @@ def test_a_set_that_is_not_as_it_says_is_found(made, tmp_path):
     path = workflow.folder / "results/sampling/best/provenance.parquet"
     table = pd.read_parquet(path)
     table.loc[0, "image"] = table.image[1]
-    write_table(to_arrow(table, PROVENANCE), path)
+    write_table(PROVENANCE.from_frame(table), path)
     result = workflow.run(
         "check", "--configfile", "made.yaml", "--rerun-triggers", "params", check=False
     )

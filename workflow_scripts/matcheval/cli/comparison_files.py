@@ -17,8 +17,8 @@ from matcheval.protocol.figures.matched_accuracy import plot_matched_accuracy
 from matcheval.protocol.figures.reliability import plot_reliability
 from matcheval.protocol.figures.subsets import reliability_data
 from matcheval.protocol.runs import comparison_pairs
+from matcheval.protocol.schemas import MODEL_TABLE
 from matcheval.protocol.summary import summarize_gaps, write_summary
-from matcheval.protocol.tables import to_arrow
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,7 +57,7 @@ def write_comparison(
     for criterion, table in tables.items():
         epsilon = float(table["epsilon"].iloc[0])
         place = Path(pair, criterion.value)
-        table_file = to_arrow(table)
+        table_file = MODEL_TABLE.from_frame(table)
         pairs = comparison_pairs(comparison, criterion, epsilon, seeds)
         for path, content in (
             (folder / "matched" / f"{place}.parquet", runs[criterion]),

@@ -11,14 +11,16 @@ from typing import Any
 from matcheval import __version__
 from matcheval.analyses.near_duplicates.commands import add_search
 from matcheval.analyses.sampling.commands import add_allocate, add_count, add_sample, add_simulate
+from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
 from matcheval.execution.entry_points import run_door
 from matcheval.io.tables import check_suffix, write_table
 from matcheval.predictions.files import read_predictions
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import EPSILON, N_SEEDS, NAME, Criterion, Pair, check_epsilon
+from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion, check_epsilon
 from matcheval.protocol.runs import comparison_pairs, comparison_runs
 from matcheval.protocol.schemas import RUNS
+from matcheval.study.names import NAME
 
 LOGGER = logging.getLogger(__name__)
 

@@ -298,3 +298,14 @@ def _check_images(images: Images, file: object) -> None:
             file=file,
             field="images",
         )
+
+
+def image_shape(dataset: Dataset) -> tuple[int, int, int]:
+    """Height, width and channels of a dataset's images as they are stored.
+
+    Of image files, those of the first, in RGB: a reader makes sure that the others have them too.
+    """
+    if dataset.stored == "array":
+        return dataset.image_shape
+    first = dataset.image(0)
+    return first.height, first.width, 3

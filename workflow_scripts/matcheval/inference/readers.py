@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.dataset import Dataset, EncodedImages, release
+from matcheval.datasets.dataset import Dataset, EncodedImages, image_shape, release
 from matcheval.errors import InputError
 from matcheval.models.geometry import Geometry
 
@@ -67,17 +67,6 @@ class DecodingReader:
             pass
         images = self._dataset.images
         release(images.data if isinstance(images, EncodedImages) else images)
-
-
-def image_shape(dataset: Dataset) -> tuple[int, int, int]:
-    """Height, width and channels of a dataset's images as they are stored.
-
-    Of image files, those of the first, in RGB: a reader makes sure that the others have them too.
-    """
-    if dataset.stored == "array":
-        return dataset.image_shape
-    first = dataset.image(0)
-    return first.height, first.width, 3
 
 
 def decode(dataset: Dataset, index: int, geometry: Geometry) -> npt.NDArray[np.uint8]:

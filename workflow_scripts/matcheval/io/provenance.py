@@ -8,7 +8,7 @@ from importlib import metadata
 from pathlib import Path
 
 PACKAGE = "matcheval"
-_ROOT = Path(__file__).parent
+_ROOT = Path(__file__).parents[1]
 
 
 def software_versions(*packages: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -12,6 +12,9 @@ import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
 from matcheval.io.files import whole_file
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,10 @@ class TableSchema:
         """Build a table from objects whose attributes are the columns (see `table`)."""
         columns = {name: [getattr(record, name) for record in records] for name in self.names}
         return self.table(columns, metadata)
+
+    def from_frame(self, frame: "pd.DataFrame") -> pa.Table:
+        """Build a table from a data frame that has exactly the declared columns (see `table`)."""
+        return self.table({name: frame[name].to_list() for name in frame.columns})
 
     def read(self, path: str | os.PathLike[str]) -> pa.Table:
         """Read a Parquet table of this schema.

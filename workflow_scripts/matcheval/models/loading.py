@@ -14,10 +14,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from matcheval.datasets.dataset import image_shape
 from matcheval.datasets.folders import Dataset
 from matcheval.datasets.label_spaces import compare_classes, imagenet_classes
 from matcheval.errors import InputError
-from matcheval.inference.readers import image_shape
 from matcheval.models.building import build_model
 from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.published import Published, describe_timm, describe_torchvision

@@ -22,8 +22,8 @@ from matcheval.predictions.accuracy_files import Accuracy, read_accuracies
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.label_files import count_hits, models_at, read_archive, read_integers
 from matcheval.predictions.records import Predictions
+from matcheval.predictions.schemas import ACCURACIES
 from matcheval.predictions.top_k import read_top
-from matcheval.replication.schemas import ACCURACIES
 
 _Counts = Iterator[Accuracy]
 

@@ -6,9 +6,9 @@ the matching.
 
 from dataclasses import dataclass
 
+from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
 from matcheval.predictions.records import Predictions
-from matcheval.protocol.criteria import Pair
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,8 @@
-"""The settings of the protocol that people choose: criterion, epsilon and pairs of sets.
+"""The two matching criteria of the protocol and its tolerance ε, with the paper's defaults.
 
-Light to import, so that a dry run and the figures need not load the compiled matching.
+Light to import: a dry run and the figures need not load the compiled matching.
 """
 
-import re
-from dataclasses import dataclass
 from enum import StrEnum
 
 from matcheval.errors import InputError
@@ -12,9 +10,6 @@ from matcheval.errors import InputError
 # The paper's settings; config.yaml has the same, a test sees to it.
 EPSILON = 0.005
 N_SEEDS = 10
-
-# Names of models, datasets, pairs and studies become parts of file names.
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class Criterion(StrEnum):
@@ -44,40 +39,3 @@ def check_epsilon(epsilon: float) -> float:
             f"epsilon is {epsilon}", remedy="Give a number above 0 and at most 1; 0.005 is usual"
         )
     return float(epsilon)
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two similar-but-non-identical sets.
-
-    Attributes
-    ----------
-    name : str
-        Name of the pair; it seeds the random picks.
-    original, replication : str
-        Names of the sets.
-    source : str or None
-        Which of the two is the source; None for the protocol's rule, see `source_is_original`.
-    """
-
-    name: str
-    original: str
-    replication: str
-    source: str | None = None
-
-    def source_is_original(self, n_original: int, n_replication: int) -> bool:
-        """Whether the original is the source: as named, else the larger, else the original.
-
-        Raises
-        ------
-        InputError
-            If the named source is neither set.
-        """
-        if self.source is None:
-            return n_original >= n_replication
-        if self.source not in (self.original, self.replication):
-            raise InputError(
-                f"source '{self.source}' of pair '{self.name}' is neither '{self.original}' nor "
-                f"'{self.replication}'"
-            )
-        return self.source == self.original

@@ -10,7 +10,6 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.errors import InputError
-from matcheval.io.tables import TableSchema
 from matcheval.protocol.schemas import MODEL_TABLE, join_runs
 
 
@@ -71,8 +70,3 @@ def _by_origin(frame: pd.DataFrame) -> pd.DataFrame:
         frame["matched_accuracy_original"] - frame["matched_accuracy_replication"]
     )
     return frame
-
-
-def to_arrow(table: pd.DataFrame, schema: TableSchema = MODEL_TABLE) -> pa.Table:
-    """Convert a data frame to an Arrow table of a declared schema, checked."""
-    return schema.table({name: table[name].to_list() for name in table.columns})

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
-from matcheval.protocol.criteria import Pair
 from matcheval.replication.schemas import CHANGES, RESULTS
 from matcheval.statistics.differences import count_significant, two_sample_z
 from matcheval.statistics.intervals import FloatArray, clopper_pearson

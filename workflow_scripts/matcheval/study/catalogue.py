@@ -11,7 +11,7 @@ from matcheval.datasets.specs import PREDICTIONS_KIND
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
 from matcheval.models.rows import CALLABLE, CHECKPOINT, TIMM, TORCHVISION, TRAINED, ModelSource
-from matcheval.protocol.criteria import NAME
+from matcheval.study.names import NAME
 from matcheval.training.recipe import Recipe
 
 KINDS = (TRAINED, TIMM, TORCHVISION, CHECKPOINT, CALLABLE, PREDICTIONS_KIND)

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from jsonschema import Draft202012Validator, ValidationError
 
 from matcheval.errors import InputError, meant
+from matcheval.io.yaml_files import read_yaml
 
 # What a study of one's own inherits from the default study: how, and not what, to compute.
 SETTINGS = (
@@ -95,25 +95,6 @@ def check_config(config: Mapping[str, Any], schema_file: str | os.PathLike[str])
     if errors:
         told = dict.fromkeys(map(_explain, errors))  # a key that is missing is an error each
         raise InputError("; ".join(told), file="configuration")
-
-
-def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a YAML mapping.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, no YAML or no mapping.
-    """
-    try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise InputError("no such file", file=path) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"not readable as YAML ({error})", file=path) from error
-    if not isinstance(content, dict):
-        raise InputError("is not a mapping of keys to values", file=path)
-    return content
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,11 +11,12 @@ from matcheval.analyses.retraining.designs import Experiment, design_experiment
 from matcheval.analyses.sampling.checks import check_sampling
 from matcheval.analyses.sampling.settings import PoolSettings
 from matcheval.analyses.settings import FollowUps
+from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.inference.planning import InferencePlan
 from matcheval.models.published import describe_published
-from matcheval.protocol.criteria import Criterion, Pair, check_epsilon
+from matcheval.protocol.criteria import Criterion, check_epsilon
 from matcheval.replication.settings import ReplicationSettings
 from matcheval.study.catalogue import read_catalogue
 from matcheval.study.checks import check_study

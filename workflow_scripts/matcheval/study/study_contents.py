@@ -11,9 +11,10 @@ from matcheval.analyses.retraining.designs import Experiment, Trained
 from matcheval.analyses.sampling.settings import PoolSettings
 from matcheval.analyses.settings import FollowUps
 from matcheval.datasets.derivations import Derivation
+from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import SAMPLED_KIND, DatasetSpec
 from matcheval.inference.planning import InferencePlan
-from matcheval.protocol.criteria import Criterion, Pair
+from matcheval.protocol.criteria import Criterion
 from matcheval.replication.settings import ReplicationSettings
 from matcheval.statistics.lines import MIN_MODELS
 from matcheval.study.catalogue import Model

@@ -6,10 +6,27 @@ Recht et al. (2019), arXiv 1902.10811, appendix B.2.9.
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
-from matcheval.analyses.schemas import BALANCED
+from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, accuracy, fraction
+from matcheval.io.tables import Column, TableSchema
+from matcheval.io.text_tables import TextColumn, accuracy_cells
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.accuracies import accuracy_columns
+
+BALANCED = TableSchema(
+    "accuracies on balanced classes",
+    (
+        MODEL,
+        DATASET,
+        *accuracy("all", "size of the dataset"),
+        *accuracy("balanced", "an equal number of each class, drawn at random"),
+        fraction("accuracy_by_class", "mean over classes of the accuracy within each"),
+        Column("per_class", pa.int32(), "datapoints", "of each class in the balanced subset"),
+        Column("seed", pa.int64(), "1", "of the draw"),
+        CONFIDENCE_LEVEL,
+    ),
+)
 
 
 def balanced_rows(labels: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.int64]:
@@ -60,3 +77,18 @@ def balanced_accuracies(
             }
         )
     return pd.DataFrame(table, columns=BALANCED.names)
+
+
+def balanced_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Columns of `schemas.BALANCED`."""
+    level = f"{100 * table['confidence'].iloc[0]:g} % CI"
+    by_class = [f"{100 * a:.1f}" for a in table["accuracy_by_class"]]
+    return [
+        TextColumn("Model", table["model"].tolist(), is_number=False),
+        TextColumn(f"All {table['n_all'].iloc[0]:,} (%) [{level}]", accuracy_cells(table, "all")),
+        TextColumn(
+            f"{table['per_class'].iloc[0]:,} per class (%) [{level}]",
+            accuracy_cells(table, "balanced"),
+        ),
+        TextColumn("Mean over classes (%)", by_class),
+    ]

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from matcheval.analyses.difficulty.tables import DIFFICULTY, SKILLS
 from matcheval.errors import InputError
-from matcheval.replication.schemas import DIFFICULTY, SKILLS
 from matcheval.statistics.intervals import FloatArray
 from matcheval.statistics.scales import Scale, from_scale, to_scale
 

@@ -8,12 +8,26 @@ what was published of that.
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 
-from matcheval.analyses.schemas import BY_GROUP
 from matcheval.errors import InputError
+from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, accuracy
 from matcheval.io.csv_rows import read_csv_rows
+from matcheval.io.tables import Column, TableSchema
+from matcheval.io.text_tables import TextColumn, columns_by_part
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.accuracies import accuracy_columns
+
+BY_GROUP = TableSchema(
+    "accuracies by group",
+    (
+        MODEL,
+        DATASET,
+        Column("group", pa.string(), "", "group of datapoints, as the user's file names it"),
+        *accuracy("group", "datapoints in the group"),
+        CONFIDENCE_LEVEL,
+    ),
+)
 
 
 def read_groups(path: str | Path) -> pd.Series:
@@ -92,3 +106,8 @@ def accuracies_by_group(
         for name in sorted(groups.unique())
     ]
     return pd.DataFrame(table, columns=BY_GROUP.names)
+
+
+def group_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Columns of `schemas.BY_GROUP`: a column per group, with the number of datapoints."""
+    return columns_by_part(table, "group", {name: name for name in table["group"]})

@@ -5,10 +5,24 @@ Recht et al. (2019), arXiv 1902.10811, appendix B.2.4 and B.2.5.
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
-from matcheval.analyses.schemas import HARD_IMAGES
 from matcheval.errors import InputError
+from matcheval.io.columns import DATASET
+from matcheval.io.tables import Column, TableSchema
+from matcheval.io.text_tables import TextColumn
 from matcheval.predictions.correctness import Correctness
+
+HARD_IMAGES = TableSchema(
+    "hard images",
+    (
+        DATASET,
+        Column("index", pa.int32(), "", "position in the dataset"),
+        Column("label", pa.int16(), "", "true class"),
+        Column("n_right", pa.int32(), "models", "how many models get it right"),
+        Column("n_models", pa.int32(), "models", "how many models there are"),
+    ),
+)
 
 
 def hard_images(known: Correctness, dataset: str, share: float = 0.05) -> pd.DataFrame:
@@ -50,3 +64,14 @@ def hard_images(known: Correctness, dataset: str, share: float = 0.05) -> pd.Dat
             "n_models": len(known.models),
         }
     )[HARD_IMAGES.names]
+
+
+def hard_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Columns of `schemas.HARD_IMAGES`: how many images so many models get right."""
+    counts = table.groupby("n_right").size()
+    n_models = table["n_models"].iloc[0]
+    return [
+        TextColumn(f"Right of {n_models} models", [f"{n}" for n in counts.index]),
+        TextColumn("Images", [f"{n:,}" for n in counts]),
+        TextColumn("Together", [f"{n:,}" for n in counts.cumsum()]),
+    ]

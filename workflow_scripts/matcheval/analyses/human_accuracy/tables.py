@@ -10,11 +10,29 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
-from matcheval.analyses.schemas import PEOPLE
 from matcheval.errors import InputError
+from matcheval.io.columns import CONFIDENCE_LEVEL, accuracy, fraction
+from matcheval.io.tables import Column, TableSchema
+from matcheval.io.text_tables import TextColumn, accuracy_cells, percent_cell, signed_cells
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.accuracies import accuracy_columns
+
+PEOPLE = TableSchema(
+    "people's accuracies",
+    (
+        Column("participant", pa.string(), "", "who answered"),
+        Column("pair", pa.string(), "", "name of the pair of sets"),
+        *accuracy("original", "images of the original that were answered"),
+        fraction("models_original", "mean accuracy of the models on the same images"),
+        *accuracy("replication", "images of the replication that were answered"),
+        fraction("models_replication", "mean accuracy of the models on the same images"),
+        fraction("gap", "accuracy, original minus replication"),
+        CONFIDENCE_LEVEL,
+    ),
+)
+
 
 ORIGINS = ("original", "replication")
 _COLUMNS = ["participant", "set", "index", "answer"]
@@ -110,3 +128,23 @@ def people_accuracies(
     return table.sort_values(
         ["accuracy_original", "participant"], ascending=[False, True], ignore_index=True
     )
+
+
+def people_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Columns of `schemas.PEOPLE`, and a last row of means and of who is better where."""
+    level = f"{100 * table['confidence'].iloc[0]:g} % CI"
+    columns = [TextColumn("Participant", [*table["participant"], "mean"], is_number=False)]
+    for origin, head in (("original", "Original"), ("replication", "New")):
+        mean, models = (table[f"{what}_{origin}"].mean() for what in ("accuracy", "models"))
+        columns += [
+            TextColumn(
+                f"{head} accuracy (%) [{level}]",
+                [*accuracy_cells(table, origin), percent_cell(mean)],
+            ),
+            TextColumn("Images", [*(f"{n:,}" for n in table[f"n_{origin}"]), ""]),
+            TextColumn("Models (%)", [*map(percent_cell, table[f"models_{origin}"]), percent_cell(models)]),
+        ]
+    gaps = table["gap"]
+    better = f"{(gaps > 0).sum()} better on the original, {(gaps < 0).sum()} on the new"
+    cells = [*signed_cells(gaps.tolist()), f"{signed_cells([gaps.mean()])[0]} ({better})"]
+    return [*columns, TextColumn("Gap", cells)]

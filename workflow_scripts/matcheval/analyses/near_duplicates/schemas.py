@@ -2,12 +2,8 @@
 
 import pyarrow as pa
 
+from matcheval.io.columns import CONFIDENCE_LEVEL, MODEL, accuracy, fraction
 from matcheval.io.tables import Column, TableSchema
-
-
-def _fraction(name: str, meaning: str) -> Column:
-    return Column(name, pa.float64(), "fraction", meaning)
-
 
 NEIGHBOURS = TableSchema(
     "nearest neighbours",
@@ -25,26 +21,15 @@ NEIGHBOURS = TableSchema(
     ),
 )
 
-
-def _of(part: str, meaning: str) -> tuple[Column, ...]:
-    return (
-        Column(f"n_{part}", pa.int64(), "datapoints", meaning),
-        Column(f"n_correct_{part}", pa.int64(), "datapoints", "of these, predicted right"),
-        _fraction(f"accuracy_{part}", "NaN if there are none"),
-        _fraction(f"accuracy_{part}_low", "Clopper-Pearson lower bound"),
-        _fraction(f"accuracy_{part}_high", "Clopper-Pearson upper bound"),
-    )
-
-
 DUPLICATE_ACCURACIES = TableSchema(
     "accuracies with and without near duplicates",
     (
-        Column("model", pa.string(), "", "name of the model"),
+        MODEL,
         Column("dataset", pa.string(), "", "name of the test set"),
-        *_of("all", "size of the test set"),
-        *_of("duplicates", "test images that are near duplicates"),
-        *_of("rest", "test images that are not"),
-        _fraction("change", "accuracy on the rest minus on all: what the duplicates gave"),
-        Column("confidence", pa.float64(), "fraction", "level of the intervals"),
+        *accuracy("all", "size of the test set"),
+        *accuracy("duplicates", "test images that are near duplicates"),
+        *accuracy("rest", "test images that are not"),
+        fraction("change", "accuracy on the rest minus on all: what the duplicates gave"),
+        CONFIDENCE_LEVEL,
     ),
 )

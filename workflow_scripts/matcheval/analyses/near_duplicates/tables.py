@@ -13,6 +13,7 @@ import pandas as pd
 
 from matcheval.analyses.near_duplicates.schemas import DUPLICATE_ACCURACIES
 from matcheval.errors import InputError
+from matcheval.io.text_tables import TextColumn, accuracy_cells, signed_cells
 from matcheval.statistics.accuracies import accuracy_columns
 
 
@@ -97,3 +98,16 @@ def duplicate_accuracies(
         row["change"] = row["accuracy_rest"] - row["accuracy_all"]
         rows.append(row)
     return pd.DataFrame(rows, columns=DUPLICATE_ACCURACIES.names)
+
+
+def duplicates_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Columns of `neighbours.schemas.DUPLICATE_ACCURACIES`."""
+    level = f"{100 * table['confidence'].iloc[0]:g} % CI"
+    n = {part: int(table[f"n_{part}"].iloc[0]) for part in ("all", "duplicates", "rest")}
+    return [
+        TextColumn("Model", table["model"].tolist(), is_number=False),
+        TextColumn(f"All {n['all']:,} (%) [{level}]", accuracy_cells(table, "all")),
+        TextColumn(f"{n['duplicates']:,} duplicates (%)", accuracy_cells(table, "duplicates")),
+        TextColumn(f"Other {n['rest']:,} (%)", accuracy_cells(table, "rest")),
+        TextColumn("Change", signed_cells(table["change"].tolist(), 2)),
+    ]

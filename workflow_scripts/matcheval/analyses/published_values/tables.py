@@ -13,9 +13,26 @@ import pyarrow as pa
 
 from matcheval.analyses.published_values.values import PublishedValue, Statistic
 from matcheval.errors import InputError, meant
-from matcheval.io.tables import read_parquet
+from matcheval.io.tables import Column, TableSchema, read_parquet
 from matcheval.io.text_tables import TextColumn, markdown
-from matcheval.replication.schemas import COMPARED
+
+COMPARED = TableSchema(
+    "published values beside computed ones",
+    (
+        Column("source", pa.string(), "", "where it is printed"),
+        Column("name", pa.string(), "", "of what"),
+        Column("quantity", pa.string(), "", "what"),
+        Column("part", pa.string(), "", "value, or low or high: a bound of its interval"),
+        Column("published", pa.float64(), "as printed", "the number printed"),
+        Column("digits", pa.int16(), "1", "digits printed after the point"),
+        Column("computed", pa.float64(), "as printed", "by this study; NaN if it cannot be"),
+        Column("difference", pa.float64(), "as printed", "computed minus published"),
+        Column("agrees", pa.bool_(), "", "rounded to the digits printed it is the number printed"),
+        Column("table", pa.string(), "", "table of the study that has the computed number"),
+        Column("column", pa.string(), "", "its column"),
+        Column("remark", pa.string(), "", "why it differs or is not there"),
+    ),
+)
 
 _PARTS = ("value", "low", "high")
 _ROUNDING = Decimal("1e-9")  # numbers so near to a half are taken for one

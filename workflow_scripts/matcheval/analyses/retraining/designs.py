@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from matcheval.datasets.derivations import Derivation, part, rest, union
+from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError, unknown
-from matcheval.protocol.criteria import Pair
 from matcheval.study.catalogue import Model
 from matcheval.training.recipe import Recipe
 

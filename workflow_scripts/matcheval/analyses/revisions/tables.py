@@ -10,9 +10,28 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.analyses.schemas import REVISIONS
 from matcheval.errors import InputError
+from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, fraction
+from matcheval.io.tables import Column, TableSchema
+from matcheval.io.text_tables import TextColumn, accuracy_cells, signed_cells
 from matcheval.statistics.intervals import clopper_pearson
+
+REVISIONS = TableSchema(
+    "accuracies over revisions",
+    (
+        MODEL,
+        Column("revisions", pa.string(), "", "of what these are revisions"),
+        Column("number", pa.int16(), "1", "of the revision, from 1"),
+        DATASET,
+        Column("n", pa.int64(), "datapoints", "size of the revision; 0 if unknown"),
+        Column("n_correct", pa.int64(), "datapoints", "predicted right; -1 if unknown"),
+        fraction("accuracy", "top-1 accuracy"),
+        fraction("accuracy_low", "Clopper-Pearson lower bound; NaN if n is unknown"),
+        fraction("accuracy_high", "Clopper-Pearson upper bound; NaN if n is unknown"),
+        fraction("change", "accuracy minus that on the revision before; NaN for the first"),
+        CONFIDENCE_LEVEL,
+    ),
+)
 
 
 def tabulate_revisions(
@@ -76,3 +95,16 @@ def _row(found: pd.Series, before: float, confidence: float) -> dict[str, Any]:
         "change": float(found["accuracy"]) - before,
         "confidence": confidence,
     }
+
+
+def revisions_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Columns of `schemas.REVISIONS`: a column per revision, and the change in all."""
+    columns = [TextColumn("Model", [*table["model"].unique(), "mean"], is_number=False)]
+    for _, of_set in table.groupby("number"):
+        n = of_set["n"].iloc[0]
+        cells = accuracy_cells(of_set, "")
+        cells.append(f"{100 * of_set['accuracy'].mean():.1f}")
+        size = f", n = {n:,}" if n else ""
+        columns.append(TextColumn(f"{of_set['dataset'].iloc[0]}{size} (%)", cells))
+    change = table.groupby("model", sort=False)["change"].sum()
+    return [*columns, TextColumn("Change", signed_cells([*change, change.mean()], 2))]

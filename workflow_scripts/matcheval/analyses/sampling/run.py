@@ -31,7 +31,6 @@ from matcheval.analyses.sampling.simulation import (
 from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.io.tables import write_table
-from matcheval.protocol.tables import to_arrow
 
 LOGGER = logging.getLogger(__name__)
 
@@ -107,7 +106,7 @@ def count_to_file(
         file=answers,
     )
     frequencies = selection_frequencies(checked)
-    write_table(to_arrow(frequencies, FREQUENCIES), output)
+    write_table(FREQUENCIES.from_frame(frequencies), output)
     class_of = {name: base.classes[i] for name, i in zip(base.names, base.labels, strict=True)}
     positive, negative = control_accuracy(frequencies, class_of)
     LOGGER.info(
@@ -151,7 +150,7 @@ def sample_to_files(
         (made.excluded, EXCLUDED, excluded),
         (made.strata, STRATA, strata),
     ):
-        write_table(to_arrow(table, schema).replace_schema_metadata(metadata), path)
+        write_table(schema.from_frame(table).replace_schema_metadata(metadata), path)
     write_dataset(made.dataset, Path(output))
     for number, of_round in enumerate(made.sampled.rounds, start=1):
         LOGGER.info(

@@ -9,13 +9,29 @@ import os
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
 from matcheval.analyses.sampling.frequencies import frequency_bins
-from matcheval.analyses.schemas import BY_FREQUENCY
 from matcheval.errors import InputError
-from matcheval.io.tables import read_parquet
+from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, accuracy, fraction
+from matcheval.io.tables import Column, TableSchema, read_parquet
+from matcheval.io.text_tables import TextColumn, columns_by_part
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.accuracies import accuracy_columns
+
+BY_FREQUENCY = TableSchema(
+    "accuracies by selection frequency",
+    (
+        MODEL,
+        DATASET,
+        Column("bin", pa.int16(), "1", "bin of the selection frequency, from 0"),
+        fraction("frequency_low", "lower end of the bin, within it"),
+        fraction("frequency_high", "upper end of the bin, within it for the last one only"),
+        *accuracy("bin", "datapoints in the bin"),
+        CONFIDENCE_LEVEL,
+    ),
+)
+
 
 BINS = 5
 
@@ -114,3 +130,14 @@ def accuracies_by_frequency(
         for i in range(bins)
     ]
     return pd.DataFrame(table, columns=BY_FREQUENCY.names)
+
+
+def frequency_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Columns of `schemas.BY_FREQUENCY`: a column per bin, with the number of datapoints."""
+    heads = {
+        number: f"{low:g}–{high:g}"
+        for number, low, high in zip(
+            table["bin"], table["frequency_low"], table["frequency_high"], strict=True
+        )
+    }
+    return columns_by_part(table, "bin", heads)

@@ -7,10 +7,28 @@ accuracies on one sample of images are less independent than their number sugges
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
-from matcheval.analyses.schemas import SHARED_ERRORS
 from matcheval.errors import InputError
+from matcheval.io.columns import DATASET, MODEL, fraction
+from matcheval.io.tables import Column, TableSchema
+from matcheval.io.text_tables import TextColumn
 from matcheval.predictions.correctness import Correctness
+
+SHARED_ERRORS = TableSchema(
+    "errors that models share",
+    (
+        MODEL,
+        Column("other", pa.string(), "", "name of another model"),
+        DATASET,
+        Column("n", pa.int64(), "datapoints", "size of the dataset"),
+        Column("n_wrong", pa.int64(), "datapoints", "that the model gets wrong"),
+        Column("n_wrong_other", pa.int64(), "datapoints", "that the other one gets wrong"),
+        Column("n_wrong_both", pa.int64(), "datapoints", "that both get wrong"),
+        fraction("jaccard", "wrong by both, of those wrong by either; NaN if neither errs"),
+        fraction("jaccard_by_chance", "the same, were errors independent"),
+    ),
+)
 
 
 def shared_errors(known: Correctness, dataset: str) -> pd.DataFrame:
@@ -97,3 +115,20 @@ def _jaccard(
 ) -> npt.NDArray[np.float64]:
     union = a + b - both
     return np.divide(both, union, out=np.full_like(union, np.nan), where=union > 0)
+
+
+def shared_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Columns of `schemas.SHARED_ERRORS`, averaged for each model."""
+    models = by_model(table)
+    return [
+        TextColumn("Model", models["model"].tolist(), is_number=False),
+        TextColumn("Accuracy (%)", [f"{100 * a:.1f}" for a in models["accuracy"]]),
+        TextColumn("Mean Jaccard index", [_index(j) for j in models["jaccard"]]),
+        TextColumn("By chance", [_index(j) for j in models["jaccard_by_chance"]]),
+        TextColumn("Most alike", models["nearest"].tolist(), is_number=False),
+        TextColumn("Their Jaccard index", [_index(j) for j in models["jaccard_nearest"]]),
+    ]
+
+
+def _index(value: float) -> str:
+    return "–" if pd.isna(value) else f"{value:.3f}"

@@ -1,0 +1,57 @@
+"""The tables of the model of difficulty: declared, and laid out for reading."""
+
+import pandas as pd
+import pyarrow as pa
+
+from matcheval.io.columns import MODEL, PAIR, fraction
+from matcheval.io.tables import Column, TableSchema
+from matcheval.io.text_tables import TextColumn
+
+_SKILLS = "standard deviations of a model's own noise"
+
+DIFFICULTY = TableSchema(
+    "model of difficulty",
+    (
+        *PAIR,
+        Column("slope", pa.float64(), "1", "u, of the probit fit"),
+        Column("offset", pa.float64(), "standard deviations", "v, of the probit fit"),
+        Column("mu_original", pa.float64(), _SKILLS, "mean difficulty; chosen"),
+        Column("sigma_original", pa.float64(), _SKILLS, "its standard deviation; chosen"),
+        Column("mu_replication", pa.float64(), _SKILLS, "mean difficulty"),
+        Column("sigma_replication", pa.float64(), _SKILLS, "its standard deviation"),
+        fraction("rms_error", "root mean square over models of accuracy minus expectation"),
+        Column("n_models", pa.int32(), "models", "models with a skill: accuracy not 0 or 1"),
+        Column("seed", pa.int64(), "1", "of the simulated sets"),
+    ),
+)
+
+SKILLS = TableSchema(
+    "skills of models",
+    (
+        MODEL,
+        Column("skill", pa.float64(), _SKILLS, "from the accuracy on the original"),
+        fraction("accuracy_original", "accuracy on the original"),
+        fraction("accuracy_replication", "accuracy on the replication"),
+        fraction("expected_replication", "by the model of difficulty"),
+        fraction("simulated_original", "on a simulated set of the original's size"),
+        fraction("simulated_replication", "on a simulated set of the replication's size"),
+    ),
+)
+
+
+def difficulty_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Columns of `replication.schemas.DIFFICULTY`."""
+    heads = {
+        "slope": "u", "offset": "v", "mu_original": "μ original", "sigma_original": "σ original",
+        "mu_replication": "μ new", "sigma_replication": "σ new",
+    }  # fmt: skip
+    numbers = [
+        TextColumn(head, [f"{value:.3f}".replace("-", "−") for value in table[name]])
+        for name, head in heads.items()
+    ]
+    return [
+        TextColumn("Pair", table["pair"].tolist(), is_number=False),
+        *numbers,
+        TextColumn("RMS error (points)", [f"{100 * value:.2f}" for value in table["rms_error"]]),
+        TextColumn("Models", [f"{n}" for n in table["n_models"]]),
+    ]

@@ -1,0 +1,18 @@
+"""The table of accuracies on a dataset, declared: columns, types, units, meanings."""
+
+import pyarrow as pa
+
+from matcheval.io.columns import DATASET, MODEL, TOP_K, fraction
+from matcheval.io.tables import Column, TableSchema
+
+ACCURACIES = TableSchema(
+    "accuracies of a dataset",
+    (
+        MODEL,
+        DATASET,
+        TOP_K,
+        Column("n_correct", pa.int64(), "datapoints", "predicted right; -1 if unknown"),
+        Column("n", pa.int64(), "datapoints", "size of the dataset; 0 if unknown"),
+        fraction("accuracy", "n_correct over n, or as published"),
+    ),
+)
