@@ -3,11 +3,9 @@
 #   snakemake --cores all                                   the default study, `digits`
 #   snakemake --cores all --configfile studies/mine.yaml    a study of one's own
 #   snakemake --cores all predictions | matched | tables | figures    up to a stage
-#   snakemake --cores all replication                       intervals, ranks and fits over the models
-#   snakemake --cores all experiments                       follow-up analyses that train further models
-#   snakemake --cores all followups                         the follow-ups that the study asks for
+#   snakemake --cores all replication                       one analysis (docs/architecture.md lists them)
 #
-# Stages are files in rules/, logic is the library in workflow_scripts/matcheval/.
+# Stages and analyses are files in rules/, logic is the library in workflow_scripts/matcheval/.
 from snakemake.utils import min_version
 
 min_version("9.11")
@@ -17,45 +15,35 @@ report: "rules/captions/study.rst"
 
 
 include: "rules/common.smk"
-include: "rules/resources.smk"
 include: "rules/downloads.smk"
 include: "rules/datasets.smk"
-include: "rules/sampling.smk"
 include: "rules/training.smk"
-include: "rules/pixels.smk"
 include: "rules/inference.smk"
-include: "rules/matching.smk"
-include: "rules/tables.smk"
-include: "rules/figures.smk"
-include: "rules/replication.smk"
-include: "rules/experiments.smk"
-include: "rules/followups.smk"
 
 
-localrules:
-    all,
-    predictions,
-    matched,
-    tables,
-    figures,
-    replication,
-    experiments,
-    followups,
+for rule_file in RULE_FILES:
+
+    include: f"rules/{rule_file}.smk"
 
 
-# Predictions and matched runs are asked for by name, so that one that was deleted is made again.
+# One target per analysis. All files are named, so that one that was deleted is built again.
+for analysis in STUDY.analyses.values():
+
+    rule:
+        name:
+            analysis.name
+        input:
+            analysis.targets,
+        localrule: True
+
+
 rule all:
     default_target: True
+    localrule: True
     input:
         rules.predictions.input,
-        rules.matched.input,
-        rules.tables.input,
-        rules.figures.input,
-        rules.replication.input,
-        rules.experiments.input,
-        rules.followups.input,
+        [analysis.targets for analysis in STUDY.analyses.values()],
 
 
 include: "rules/checks.smk"
-include: "rules/prefetch.smk"
 include: "rules/preflight.smk"

@@ -29,13 +29,14 @@ import torch
 from common import peak_mib, write_results
 from PIL import Image
 
-from matcheval.datasets.dataset import Dataset, EncodedImages, make_dataset
+from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.datasets.folders import read_dataset, write_dataset
+from matcheval.datasets.images import EncodedImages
 from matcheval.inference.forward import Settings, run_inference
-from matcheval.inference.outputs import PredictionSink
 from matcheval.inference.pixel_cache import open_pixels, write_pixels
 from matcheval.inference.precision import arithmetic
 from matcheval.inference.readers import DecodingReader, Reader
+from matcheval.inference.writers import PredictionWriter
 from matcheval.models.geometry import Geometry
 from matcheval.models.timm_library import load_timm
 from matcheval.models.transforms import Transform
@@ -131,14 +132,14 @@ def our_pass(
     """Images a second of this workflow, without its start, and the predictions."""
     model, data = make_model(name)
     model.to(settings.device)
-    sink = PredictionSink(Path("unused"), {"n_classes": "1000"})
-    sink.finish = lambda: None  # type: ignore[method-assign]
+    writer = PredictionWriter(Path("unused"), {"n_classes": "1000"})
+    writer.finish = lambda: None  # type: ignore[method-assign]
     start = seconds_of(settings)
     run_inference(
         model, reader, Transform.from_data_config(data), dataset,
-        model_name=name, settings=settings, sinks=[sink],
+        model_name=name, settings=settings, writers=[writer],
     )  # fmt: skip
-    return len(dataset) / (seconds_of(settings) - start), sink.collect()
+    return len(dataset) / (seconds_of(settings) - start), writer.collect()
 
 
 def forward_rate(name: str, settings: Settings, size: int) -> float:
@@ -224,11 +225,11 @@ def measure_memory(n: int, cached: bool) -> dict[str, object]:
         model = torch.nn.Sequential(  # what counts is the reading: a small model saves an hour
             torch.nn.AvgPool2d(16), torch.nn.Flatten(), torch.nn.Linear(588, 1000)
         )
-        sink = PredictionSink(folder / "p.parquet", {"n_classes": "1000"})
+        writer = PredictionWriter(folder / "p.parquet", {"n_classes": "1000"})
         before = peak_mib()
         run_inference(
             model, reader, Transform(geometry, (0.5,) * 3, (0.5,) * 3), dataset,
-            model_name="small", settings=settings, sinks=[sink],
+            model_name="small", settings=settings, writers=[writer],
         )  # fmt: skip
     return {
         "images": n, "pixels": "cache" if cached else "decoded", "peak_mib": peak_mib(),

@@ -29,7 +29,8 @@ from PIL import Image
 from torch.utils.data import DataLoader
 from torchvision import transforms
 
-from matcheval.datasets.folders import Dataset, make_dataset, read_dataset
+from matcheval.datasets.dataset import Dataset, make_dataset
+from matcheval.datasets.folders import read_dataset
 from matcheval.models.building import build_model
 from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.study.catalogue import read_catalogue

@@ -7,19 +7,11 @@ CHECKS = Path(workflow.basedir) / "tests" / "artefacts"
 rule check:
     input:
         checks=multiext(f"{CHECKS}/", "test_results.py", "conftest.py"),
-        matched=rules.matched.input,
-        tables=rules.tables.input,
-        figures=rules.figures.input,
-        replication=rules.replication.input,
-        sampled=[
-            file
-            for name in STUDY.sampled
+        results=[analysis.targets for analysis in STUDY.analyses.values()],
+        datasets=[
+            STUDY.dataset_files(name)
+            for name in STUDY.built_datasets
             if name in STUDY.compared
-            for file in [
-                f"{SHARED}/datasets/{name}/dataset.json",
-                f"{SHARED}/datasets/{name}/datapoints.parquet",
-                *expand(rules.sample_dataset.output[3:], dataset=name),
-            ]
         ],
     output:
         touch(f"{OWN}/checked"),
@@ -28,10 +20,9 @@ rule check:
     conda:
         "../envs/analysis.yaml"
     resources:
-        **resources_of("check"),
+        **REQUESTS.resources("check"),
     message:
         "Checking the results of the study"
     shell:
         "python -m pytest -p no:cacheprovider {input.checks[0]:q}"
-        " --results {input.matched:q} {input.tables:q} {input.figures:q}"
-        " {input.replication:q} {input.sampled:q} > {log:q} 2>&1"
+        " --results {input.results:q} {input.datasets:q} > {log:q} 2>&1"

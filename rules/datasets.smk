@@ -1,60 +1,68 @@
-# Datasets: from published files, or files of the user's own, to images and labels.
-from matcheval.datasets import KIND_VERSIONS
+# Datasets: from published files, the user's files or other datasets to images and labels.
 
 
 rule prepare_dataset:
     input:
-        lambda wildcards: [
-            f"{SHARED}/downloads/{file}"
-            for file in STUDY.datasets[wildcards.dataset].published_files
-        ],
+        JOBS.downloads_of,
     output:
-        dataset_files("{dataset}"),
+        STUDY.dataset_files("{dataset}"),
     log:
         f"{SHARED}/logs/prepare_dataset/{{dataset}}.log",
     benchmark:
         f"{SHARED}/benchmarks/prepare_dataset/{{dataset}}.tsv"
     wildcard_constraints:
-        dataset=one_of(set(STUDY.datasets) - set(STUDY.sampled)),
+        dataset=one_of(STUDY.prepared),
     conda:
         "../envs/models.yaml"
-    threads: lambda wildcards: STUDY.datasets[wildcards.dataset].preparing_threads
+    threads: JOBS.prepare_threads
     resources:
-        **resources_of("prepare_dataset"),
+        **REQUESTS.resources("prepare_dataset"),
     params:
-        kind=lambda wildcards: STUDY.datasets[wildcards.dataset].kind,
-        options=lambda wildcards: STUDY.datasets[wildcards.dataset].options_json,
-        own_files=lambda wildcards: STUDY.datasets[wildcards.dataset].own_files_state,
-        version=lambda wildcards: KIND_VERSIONS[STUDY.datasets[wildcards.dataset].kind],
-        downloads=f"{SHARED}/downloads",
-        folder=lambda wildcards, output: Path(output[0]).parent,
+        arguments=JOBS.prepare_arguments,
+        version=JOBS.dataset_version,
     message:
         "Preparing dataset {wildcards.dataset}"
     shell:
-        "python -m prepare_dataset --name {wildcards.dataset} --kind {params.kind}"
-        " --options {params.options:q} --downloads {params.downloads:q} --threads {threads}"
-        " --output {params.folder:q} > {log:q} 2>&1"
+        "python -m prepare_dataset {params.arguments:q} --threads {threads} > {log:q} 2>&1"
 
 
-# Of pairs whose classes are known only now; those that the configuration tells are compared there.
+# Analyses ask for these datasets by what they are; no kind in the configuration is derived.
+rule derive_dataset:
+    input:
+        JOBS.derivation_sources,
+    output:
+        STUDY.dataset_files("{dataset}"),
+    log:
+        f"{SHARED}/logs/derive_dataset/{{dataset}}.log",
+    wildcard_constraints:
+        dataset=one_of(STUDY.derivations),
+    conda:
+        "../envs/models.yaml"
+    resources:
+        **REQUESTS.resources("derive_dataset"),
+    params:
+        arguments=JOBS.derive_arguments,
+        version=JOBS.derivation_version,
+    message:
+        "Deriving dataset {wildcards.dataset}"
+    shell:
+        "python -m derive_dataset {params.arguments:q} > {log:q} 2>&1"
+
+
+# Of pairs whose classes are known only now; those that the configuration tells are compared before.
 rule compare_classes:
     input:
-        original=lambda wildcards: dataset_files(STUDY.pairs[wildcards.pair].original)[
-            0
-        ],
-        replication=lambda wildcards: dataset_files(
-            STUDY.pairs[wildcards.pair].replication
-        )[0],
+        unpack(JOBS.descriptions_of_pair),
     output:
-        f"{OWN}/classes/{{pair}}.txt",
+        classes=f"{OWN}/classes/{{pair}}.txt",
     log:
         f"{OWN}/logs/compare_classes/{{pair}}.log",
     conda:
         "../envs/analysis.yaml"
     resources:
-        **resources_of("compare_classes"),
+        **REQUESTS.resources("compare_classes"),
     params:
-        code=code_digest(SCRIPTS / "compare_classes.py"),
+        code=digest("compare_classes"),
     message:
         "Comparing the classes of {wildcards.pair}"
     script:

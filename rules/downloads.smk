@@ -1,15 +1,14 @@
-# Downloads: published files of the datasets, once for all studies.
+# Downloads: published files of the datasets and weights of models, once for all studies.
 #
 # A file that was put there by hand is kept, and verified when it is read. Where the files are, and
 # their checksums, is in workflow_scripts/matcheval/downloads/sources.yaml.
-from matcheval.downloads.sources import published_file
-
-set_mirror(STUDY.mirror)
 
 
-# Needs the network, which the nodes of a cluster may not have.
+# They need the network, which the nodes of a cluster may not have.
 localrules:
     download_file,
+    download_weights,
+    prefetch,
 
 
 rule download_file:
@@ -20,11 +19,39 @@ rule download_file:
     conda:
         "../envs/models.yaml"
     resources:
-        **resources_of("download_file"),
+        **REQUESTS.resources("download_file"),
+        machine=JOBS.mirror_option,
     params:
         identity=lambda wildcards: published_file(wildcards.file).identity,
     message:
         "Downloading {wildcards.file}"
     shell:
         "python -m download_file --name {wildcards.file} --output {output:q}"
-        ' --mirror "$MATCHEVAL_MIRROR" --log {log:q}'
+        " {resources.machine} --log {log:q}"
+
+
+rule download_weights:
+    output:
+        update(f"{SHARED}/weights/{{weights}}"),
+    log:
+        f"{SHARED}/logs/download_weights/{{weights}}.log",
+    wildcard_constraints:
+        weights=one_of(STUDY.inference_plan.weights_urls),
+    conda:
+        "../envs/models.yaml"
+    resources:
+        **REQUESTS.resources("download_weights"),
+        machine=JOBS.mirror_option,
+    params:
+        url=JOBS.weights_url,
+    message:
+        "Downloading {wildcards.weights}"
+    shell:
+        "python -m download_weights --url {params.url:q} --output {output:q}"
+        " {resources.machine} > {log:q} 2>&1"
+
+
+# All that the study downloads; before a run on a cluster, or to be on the safe side.
+rule prefetch:
+    input:
+        STUDY.downloads,

@@ -1,94 +1,77 @@
-# Inference: one forward pass of a model over a dataset, to predictions and what else is asked for.
-# Weights come from training, from the user, or from where timm and torchvision publish them.
-from matcheval.inference import INFERENCE_VERSION, OUTPUT_SUFFIXES
-
-# Said only where it matters: it makes no other predictions anew.
-N_TOP_FLAG = (
-    ["--n-top", str(STUDY.inference["top"])]
-    if "top" in STUDY.inference["outputs"]
-    else []
-)
+# Inference: one forward pass of a model over a dataset, to predictions and other outputs.
+#
+# Weights come from training, from the user, or from where timm and torchvision publish them. Images
+# that models share a transform of are decoded once, into a pixel cache, which is removed when these
+# models have their predictions. Why `temp()` does not do it: matcheval/inference/cache_manifest.py.
 
 
-# Needs the network, which the nodes of a cluster may not have.
-localrules:
-    download_weights,
-
-
-rule download_weights:
+# The manifests of models that have their predictions are taken as they are: no rule builds them.
+rule transform_images:
+    input:
+        dataset=JOBS.pixel_dataset,
     output:
-        update(f"{SHARED}/weights/{{weights}}"),
+        manifest=f"{SHARED}/pixels/{{manifest}}.json",
     log:
-        f"{SHARED}/logs/download_weights/{{weights}}.log",
+        f"{SHARED}/logs/transform_images/{{manifest}}.log",
+    benchmark:
+        f"{SHARED}/benchmarks/transform_images/{{manifest}}.tsv"
     wildcard_constraints:
-        weights=one_of(STUDY.inference_plan.weights_urls),
+        manifest=one_of(JOBS.manifests),
     conda:
         "../envs/models.yaml"
+    threads: REQUESTS.threads("transform_images")
     resources:
-        **resources_of("download_weights"),
+        **REQUESTS.resources("transform_images"),
     params:
-        url=lambda wildcards: STUDY.inference_plan.weights_urls[wildcards.weights],
+        arguments=JOBS.transform_arguments,
     message:
-        "Downloading {wildcards.weights}"
+        "Transforming images: {wildcards.manifest}"
     shell:
-        'python -m download_weights --url {params.url:q} --mirror "$MATCHEVAL_MIRROR"'
-        " --output {output:q} > {log:q} 2>&1"
+        "python -m transform_images --threads {threads} {params.arguments:q} > {log:q} 2>&1"
+
+
+def manifest(wildcards):
+    """The manifest of the pixel cache that a model may read.
+
+    It is `ancient` for models that have their predictions: these are not repeated because pixels
+    are decoded again. It is not for the others: Snakemake skips jobs whose new inputs are all
+    ancient, even if they have no output yet.
+    """
+    file = JOBS.manifest(wildcards)
+    if not file:
+        return []
+    return [file if JOBS.is_waiting(wildcards) else ancient(file)]
 
 
 rule predict_dataset:
     input:
-        unpack(model_files),
-        dataset=dataset_files("{dataset}"),
-        ticket=ticket,
+        unpack(JOBS.model_files),
+        dataset=STUDY.dataset_files("{dataset}"),
+        manifest=manifest,
     output:
-        **{
-            name: f"{SHARED}/predictions/{{dataset}}/{{model}}{OUTPUT_SUFFIXES[name]}"
-            for name in ["predictions", *STUDY.inference["outputs"]]
-        },
+        **JOBS.prediction_outputs,
     log:
         f"{SHARED}/logs/predict_dataset/{{dataset}}/{{model}}.log",
     benchmark:
         f"{SHARED}/benchmarks/predict_dataset/{{dataset}}/{{model}}.tsv"
     conda:
         "../envs/models.yaml"
-    threads: threads_of("predict_dataset")
+    threads: REQUESTS.threads("predict_dataset")
     resources:
-        **resources_of("predict_dataset"),
-        # As in training: it changes no more than the last bits, and makes nothing again.
-        engine=f"--batch-size {STUDY.inference['batch_size']}",
+        **REQUESTS.resources("predict_dataset"),
+        machine=JOBS.inference_options,
     params:
-        model=lambda wildcards: STUDY.runnable[wildcards.model].source.to_json(),
-        code=lambda wildcards: STUDY.runnable[wildcards.model].source.code_digest,
-        folder=lambda wildcards, input: Path(input.dataset[0]).parent,
-        device=STUDY.inference["device"],
-        precision=STUDY.inference["precision"],
-        compile="--compile" if STUDY.inference["compile"] else "",
-        files=lambda wildcards, input, output: [
-            word
-            for name, file in [
-                *(pair for pair in input.items() if pair[0] in ("weights", "ticket")),
-                *output.items(),
-            ]
-            if file
-            for word in (f"--{name}", str(file))
-        ]
-        + N_TOP_FLAG,
-        version=INFERENCE_VERSION,
+        arguments=JOBS.predict_arguments,
+        version=JOBS.inference_version,
     message:
         "Predicting {wildcards.dataset} with {wildcards.model}"
     shell:
         LEASE_GPU
-        + "python -m predict_dataset --model {params.model:q} --dataset {params.folder:q}"
-        " --dataset-name {wildcards.dataset} {resources.engine}"
-        " --threads {threads} --device {params.device} --precision {params.precision}"
-        " {params.compile} {params.files:q} > {log:q} 2>&1"
+        + "python -m predict_dataset {params.arguments:q} --threads {threads}"
+        " {resources.machine} > {log:q} 2>&1"
 
 
 rule predictions:
+    localrule: True
     input:
-        [
-            STUDY.inference_files(dataset, model)
-            for pair in STUDY.pairs.values()
-            for dataset in (pair.original, pair.replication)
-            for model in STUDY.models
-        ],
+        STUDY.predictions_files,

@@ -1,22 +1,18 @@
-# Matching: the protocol's runs, a batch of models per job, and the matched pairs of chosen models.
-#
-# Snakemake sees edits of a script, not of the library it imports: the digest of both is a parameter.
+# The matched evaluation protocol: runs of batches of models, tables, figures, and the summary.
+MATCHING = STUDY.analyses["matching"]
+
+
+wildcard_constraints:
+    criterion=one_of(MATCHING.criteria),
+    batch="[0-9]+",
 
 
 rule match_predictions:
     input:
-        unpack(
-            lambda wildcards: STUDY.predictions_of_pair(
-                wildcards.pair, STUDY.batches[wildcards.batch]
-            )
-        ),
-        classes=lambda wildcards: (
-            rules.compare_classes.output
-            if wildcards.pair in STUDY.undecided_pairs
-            else []
-        ),
+        unpack(MATCHING.predictions),
+        classes=MATCHING.classes_of_pair,
     output:
-        f"{OWN}/matched/{{pair}}/{{criterion}}/{{batch}}.parquet",
+        runs=MATCHING.runs.file(),
     log:
         f"{OWN}/logs/match_predictions/{{pair}}/{{criterion}}/{{batch}}.log",
     benchmark:
@@ -24,16 +20,11 @@ rule match_predictions:
     conda:
         "../envs/analysis.yaml"
     resources:
-        **resources_of("match_predictions"),
+        **REQUESTS.resources("match_predictions"),
     params:
-        models=lambda wildcards: STUDY.batches[wildcards.batch],
-        own_files=lambda wildcards: STUDY.own_files_state(
-            wildcards.pair, STUDY.batches[wildcards.batch]
-        ),
-        pair=lambda wildcards: vars(STUDY.pairs[wildcards.pair]),
-        epsilon=STUDY.epsilon,
-        seeds=list(STUDY.seeds),
-        code=code_digest(SCRIPTS / "match_predictions.py"),
+        job=MATCHING.match_parameters,
+        custom_files=MATCHING.custom_files_state,
+        code=digest("match_predictions"),
     message:
         "Matching {wildcards.pair} by {wildcards.criterion}, batch {wildcards.batch}"
     script:
@@ -42,42 +33,137 @@ rule match_predictions:
 
 rule save_pairs:
     input:
-        unpack(
-            lambda wildcards: STUDY.predictions_of_pair(
-                wildcards.pair, [wildcards.model]
-            )
-        ),
+        unpack(MATCHING.predictions),
     output:
-        f"{OWN}/pairs/{{pair}}/{{criterion}}/{{model}}.parquet",
+        pairs=MATCHING.pairs_of_model.file(),
     log:
         f"{OWN}/logs/save_pairs/{{pair}}/{{criterion}}/{{model}}.log",
     conda:
         "../envs/analysis.yaml"
     resources:
-        **resources_of("save_pairs"),
+        **REQUESTS.resources("save_pairs"),
     params:
-        own_files=lambda wildcards: STUDY.own_files_state(
-            wildcards.pair, [wildcards.model]
-        ),
-        pair=lambda wildcards: vars(STUDY.pairs[wildcards.pair]),
-        epsilon=STUDY.epsilon,
-        seeds=list(STUDY.seeds),
-        code=code_digest(SCRIPTS / "save_pairs.py"),
+        job=MATCHING.match_parameters,
+        custom_files=MATCHING.custom_files_state,
+        code=digest("save_pairs"),
     message:
         "Matched pairs of {wildcards.model} on {wildcards.pair} by {wildcards.criterion}"
     script:
         "../workflow_scripts/save_pairs.py"
 
 
-rule matched:
+rule tabulate_runs:
     input:
-        expand(
-            rules.match_predictions.output,
-            batch=list(STUDY.batches),
-            **names_of("pair", "criterion"),
-        ),
-        expand(
-            rules.save_pairs.output,
-            model=STUDY.save_pairs,
-            **names_of("pair", "criterion"),
-        ),
+        runs=MATCHING.runs_of_table,
+    output:
+        outputs=MATCHING.result.files,
+    log:
+        f"{OWN}/logs/tabulate_runs/{{pair}}/{{criterion}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("tabulate_runs"),
+    params:
+        code=digest("tabulate_runs"),
+    message:
+        "Tabulating {wildcards.pair} by {wildcards.criterion}"
+    script:
+        "../workflow_scripts/tabulate_runs.py"
+
+
+rule write_summary:
+    input:
+        tables=MATCHING.tables_of_summary,
+    output:
+        page=in_report(MATCHING.summary)[0],
+    log:
+        f"{OWN}/logs/write_summary.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("write_summary"),
+    params:
+        study=STUDY.name,
+        code=digest("write_summary"),
+    message:
+        "Summarizing study {params.study}"
+    script:
+        "../workflow_scripts/write_summary.py"
+
+
+rule plot_confidence:
+    input:
+        table=MATCHING.result.file(".parquet", criterion=MATCHING.criteria[0]),
+    output:
+        outputs=in_report(MATCHING.confidence_plot),
+    log:
+        f"{OWN}/logs/plot_confidence/{{pair}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("plot_confidence"),
+    params:
+        code=digest("plot_confidence"),
+    message:
+        "Drawing accuracy against confidence of {wildcards.pair}"
+    script:
+        "../workflow_scripts/plot_confidence.py"
+
+
+rule plot_matched_accuracy:
+    input:
+        table=MATCHING.result.file(".parquet"),
+    output:
+        outputs=in_report(MATCHING.accuracy_plot),
+    log:
+        f"{OWN}/logs/plot_matched_accuracy/{{pair}}/{{criterion}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("plot_matched_accuracy"),
+    params:
+        code=digest("plot_matched_accuracy"),
+    message:
+        "Drawing matched accuracy of {wildcards.pair} by {wildcards.criterion}"
+    script:
+        "../workflow_scripts/plot_matched_accuracy.py"
+
+
+rule plot_reliability:
+    input:
+        unpack(MATCHING.predictions),
+        pairs=MATCHING.pairs_of_model.file(),
+    output:
+        outputs=in_report(MATCHING.reliability_plot),
+    log:
+        f"{OWN}/logs/plot_reliability/{{pair}}/{{criterion}}/{{model}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("plot_reliability"),
+    params:
+        job=MATCHING.match_parameters,
+        bins=MATCHING.settings.reliability_bins,
+        code=digest("plot_reliability"),
+    message:
+        "Drawing reliability of {wildcards.model} on {wildcards.pair} by {wildcards.criterion}"
+    script:
+        "../workflow_scripts/plot_reliability.py"
+
+
+rule matched:
+    localrule: True
+    input:
+        MATCHING.matched_files,
+
+
+rule tables:
+    localrule: True
+    input:
+        MATCHING.table_files,
+
+
+rule figures:
+    localrule: True
+    input:
+        MATCHING.figure_files,

@@ -1,94 +1,80 @@
 # Sampling: from annotated candidates to new test sets, which are datasets like any other.
 #
-# Which images a set has decides all predictions on it, so that these rules take no notice of the
-# library: SAMPLING_VERSION is raised by hand.
+# Which images a set has decides all predictions on it, so that these rules do not notice edits of
+# the library: SAMPLING_VERSION is raised by hand.
 from matcheval.analyses.sampling import SAMPLING_VERSION
 
+SAMPLING = STUDY.analyses["sampling"]
 
-rule simulate_answers:
+
+wildcard_constraints:
+    pool=one_of(SAMPLING.settings.pools),
+
+
+rule simulate_annotations:
     input:
-        lambda wildcards: dataset_files(STUDY.pools[wildcards.pool].candidates),
-        lambda wildcards: dataset_files(STUDY.pools[wildcards.pool].original),
+        SAMPLING.pool_datasets,
     output:
-        f"{SHARED}/pools/{{pool}}/answers.parquet",
+        SAMPLING.annotations.file(),
     log:
-        f"{SHARED}/logs/simulate_answers/{{pool}}.log",
+        f"{SHARED}/logs/simulate_annotations/{{pool}}.log",
     conda:
         "../envs/models.yaml"
     resources:
-        **resources_of("simulate_answers"),
+        **REQUESTS.resources("simulate_annotations"),
     params:
-        sets=lambda wildcards: pool_sets(wildcards.pool),
-        options=lambda wildcards: flags(STUDY.pools[wildcards.pool].simulate),
+        arguments=SAMPLING.simulate_arguments,
         version=SAMPLING_VERSION,
     message:
-        "Simulating answers of pool {wildcards.pool}"
+        "Simulating annotations of pool {wildcards.pool}"
     shell:
-        "python -m simulate_answers {params.sets} {params.options} --output {output:q}"
-        " > {log:q} 2>&1"
+        "python -m simulate_annotations {params.arguments:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule count_selections:
     input:
-        lambda wildcards: dataset_files(STUDY.pools[wildcards.pool].candidates),
-        lambda wildcards: dataset_files(STUDY.pools[wildcards.pool].original),
-        answers=lambda wildcards: STUDY.pools[wildcards.pool].answers
-        or expand(rules.simulate_answers.output, pool=wildcards.pool),
+        SAMPLING.pool_datasets,
+        annotations=SAMPLING.annotations_of_pool,
     output:
-        f"{SHARED}/pools/{{pool}}/frequencies.parquet",
+        SAMPLING.frequencies.file(),
     log:
         f"{SHARED}/logs/count_selections/{{pool}}.log",
     conda:
         "../envs/models.yaml"
     resources:
-        **resources_of("count_selections"),
+        **REQUESTS.resources("count_selections"),
     params:
-        sets=lambda wildcards: pool_sets(wildcards.pool),
-        repeated=lambda wildcards: STUDY.pools[wildcards.pool].repeated,
-        own_files=lambda wildcards: STUDY.pool_files_state(wildcards.pool),
+        arguments=SAMPLING.count_arguments,
+        custom_files=SAMPLING.custom_files_state,
         version=SAMPLING_VERSION,
     message:
-        "Counting answers of pool {wildcards.pool}"
+        "Counting annotations of pool {wildcards.pool}"
     shell:
-        "python -m count_selections {params.sets} --answers {input.answers:q}"
-        " --repeated {params.repeated} --output {output:q} > {log:q} 2>&1"
+        "python -m count_selections {params.arguments:q} --annotations {input.annotations:q}"
+        " --output {output:q} > {log:q} 2>&1"
 
 
 rule sample_dataset:
     input:
-        unpack(sampling_inputs),
+        unpack(SAMPLING.sample_inputs),
     output:
-        dataset_files("{dataset}"),
-        provenance=f"{SHARED}/sampling/{{dataset}}/provenance.parquet",
-        excluded=f"{SHARED}/sampling/{{dataset}}/excluded.parquet",
-        strata=f"{SHARED}/sampling/{{dataset}}/strata.parquet",
+        STUDY.dataset_files("{dataset}"),
+        SAMPLING.provenance.file(),
+        SAMPLING.excluded.file(),
+        SAMPLING.strata.file(),
     log:
         f"{SHARED}/logs/sample_dataset/{{dataset}}.log",
     wildcard_constraints:
-        dataset=one_of(STUDY.sampled),
+        dataset=one_of(SAMPLING.sampled),
     conda:
         "../envs/models.yaml"
     resources:
-        **resources_of("sample_dataset"),
+        **REQUESTS.resources("sample_dataset"),
     params:
-        pool=lambda wildcards: pool_sets(STUDY.pool_of(wildcards.dataset).name),
-        against=lambda wildcards: shlex.join(
-            f"{SHARED}/datasets/{name}"
-            for name in STUDY.pool_of(wildcards.dataset).against
-        ),
-        tables=lambda wildcards, input: flags(
-            {key: value for key, value in input.items() if key != "sets"}
-        ),
-        settings=lambda wildcards: STUDY.sampling_json(wildcards.dataset),
-        own_files=lambda wildcards: STUDY.pool_files_state(
-            STUDY.pool_of(wildcards.dataset).name
-        ),
-        folder=lambda wildcards, output: Path(output[0]).parent,
+        arguments=SAMPLING.sample_arguments,
+        custom_files=SAMPLING.custom_files_state,
         version=SAMPLING_VERSION,
     message:
         "Sampling dataset {wildcards.dataset}"
     shell:
-        "python -m sample_dataset --name {wildcards.dataset} {params.pool}"
-        " --against {params.against} {params.tables} --settings {params.settings:q}"
-        " --output {params.folder:q} --provenance {output.provenance:q}"
-        " --excluded {output.excluded:q} --strata {output.strata:q} > {log:q} 2>&1"
+        "python -m sample_dataset {params.arguments:q} > {log:q} 2>&1"

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from matcheval.datasets.cifar import build_cifar10
 from matcheval.datasets.sources import Sources
 from matcheval.errors import InputError
-from matcheval.io.files import whole_file
+from matcheval.io.files import atomic_file
 from matcheval.predictions.label_files import count_hits, read_integers
 
 Integers = npt.NDArray[np.integer[Any]]
@@ -95,11 +95,11 @@ def pack(cifar: Path, imagenet: Path, archives: Path, target: Path) -> None:
         ("cifar10_1_predictions.npz", pack_cifar10(cifar, labels)),
         ("imagenetv2_predictions.npz", pack_imagenet(imagenet)),
     ):
-        with whole_file(target / file) as partial, partial.open("wb") as stream:
+        with atomic_file(target / file) as partial, partial.open("wb") as stream:
             np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
     rows = count_early(imagenet)
     table = target / "imagenetv2_b23_accuracy.csv"
-    with whole_file(table) as partial, partial.open("w", newline="", encoding="utf-8") as text:
+    with atomic_file(table) as partial, partial.open("w", newline="", encoding="utf-8") as text:
         writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from matcheval.datasets.folders import Dataset, make_dataset
+from matcheval.datasets.dataset import Dataset, make_dataset
 
 DATA = Path(os.environ.get("MATCHEVAL_SHARED", Path(__file__).parents[2] / "shared"))
 CIFAR = DATA / "data" / "cifar10"

@@ -1,11 +1,10 @@
-"""Small image sets in the formats that the real ones are published in."""
+"""Small image sets in the formats of the published ones."""
 
 import hashlib
 import io
 import os
 import pickle
 import tarfile
-from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,7 @@ SHARED = Path(os.environ.get("MATCHEVAL_SHARED", ROOT.parent / "shared")) / "dat
 
 
 def cifar_images(n):
-    """Real CIFAR-10 test images where they are at hand, and noise of their shape elsewhere."""
+    """Real CIFAR-10 test images where they are available, else noise of the same shape."""
     if not SHARED.is_dir():
         rng = np.random.default_rng(0)
         return rng.integers(0, 256, (n, 32, 32, 3), np.uint8), np.arange(n) % 10
@@ -37,7 +36,7 @@ def encode(image, kind="PNG", **options):
 
 
 def tar(files, mode="w"):
-    """A tar archive as bytes, of files by path."""
+    """A tar archive as bytes, from files by path."""
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode=mode) as writer:
         for path, content in files.items():
@@ -60,7 +59,7 @@ def npz(**arrays):
 
 
 def cifar10_tar(images, labels, classes=CIFAR10):
-    """The Python version: pickles of rows of planes, here a fifth of the images a batch."""
+    """The Python version of CIFAR-10: pickles, each here with a fifth of the images."""
 
     def batch(rows):
         return pickle.dumps(
@@ -80,10 +79,7 @@ def cifar10_tar(images, labels, classes=CIFAR10):
 
 
 def downloads(folder, files):
-    """Put files where published ones go, and give sources with their checksums.
-
-    Returns the text of a `sources.yaml`.
-    """
+    """Write files to the folder of downloads; return a `sources.yaml` with their checksums."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (folder / name).write_bytes(content)
@@ -103,7 +99,7 @@ def sources_yaml(files):
 
 
 def prepare(monkeypatch, tmp_path, kind, options, files=None, **further):
-    """Prepare a dataset from published files that are these."""
+    """Prepare a dataset as if `files` were the published files."""
     from matcheval.datasets.prepare import prepare_dataset
     from matcheval.downloads import sources
 
@@ -114,11 +110,3 @@ def prepare(monkeypatch, tmp_path, kind, options, files=None, **further):
         monkeypatch.setattr(sources, "published_files", lambda: known)
     folder = tmp_path / "datasets" / "d"
     return prepare_dataset("d", kind, options, folder, tmp_path / "downloads", **further)
-
-
-def opened(path):
-    """An open tree of a path, and the stack that closes it."""
-    from matcheval.datasets.trees import open_tree
-
-    stack = ExitStack()
-    return stack, stack.enter_context(open_tree(path))

@@ -6,7 +6,8 @@ from functools import cache
 import numpy as np
 from PIL import Image
 
-from matcheval.datasets.dataset import EncodedImages, make_dataset
+from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.images import EncodedImages
 
 WNIDS = 1000
 

@@ -1,4 +1,4 @@
-"""A local HTTP server of files, which breaks on purpose."""
+"""A local HTTP server of files, which fails on purpose."""
 
 import hashlib
 import threading
@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass
 class Request:
-    """What was asked, and what was given."""
+    """A request, and how it was answered."""
 
     path: str
     range: str | None
@@ -21,15 +21,16 @@ class Request:
 
 @dataclass
 class FileServer:
-    """Files by name, and what goes wrong with the next requests of each.
+    """Files by name, and failures of the next requests for each.
 
-    A mishap is `("cut", n)`: the connection ends after n bytes; `("status", code, headers)`: an
-    error; `("no ranges",)`: all of the file in any case; `("bytes", data)`: these bytes instead.
+    A failure is `("cut", n)`: the connection ends after n bytes; `("status", code, headers)`: an
+    error; `("no ranges",)`: the complete file, whatever the requested range; `("bytes", data)`:
+    these bytes instead.
     """
 
     address: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
-    mishaps: dict[str, list] = field(default_factory=lambda: defaultdict(list))
+    failures: dict[str, list] = field(default_factory=lambda: defaultdict(list))
     requests: list[Request] = field(default_factory=list)
     etags: bool = True
 
@@ -41,23 +42,23 @@ class FileServer:
         name = handler.path.lstrip("/").split("?")[0]
         request = Request(name, handler.headers.get("Range"))
         self.requests.append(request)
-        mishap = self.mishaps[name].pop(0) if self.mishaps[name] else (None,)
-        if mishap[0] == "status" or name not in self.files:
-            request.status = mishap[1] if mishap[0] == "status" else 404
+        failure = self.failures[name].pop(0) if self.failures[name] else (None,)
+        if failure[0] == "status" or name not in self.files:
+            request.status = failure[1] if failure[0] == "status" else 404
             handler.send_response(request.status)
-            for header in (mishap[2] if len(mishap) > 2 else {}).items():
+            for header in (failure[2] if len(failure) > 2 else {}).items():
                 handler.send_header(*header)
             handler.send_header("Content-Length", "0")
             handler.end_headers()
             return
-        content = mishap[1] if mishap[0] == "bytes" else self.files[name]
-        self._send(handler, request, content, mishap)
+        content = failure[1] if failure[0] == "bytes" else self.files[name]
+        self._send(handler, request, content, failure)
 
-    def _send(self, handler, request, content, mishap) -> None:
+    def _send(self, handler, request, content, failure) -> None:
         etag = f'"{hashlib.md5(content).hexdigest()}"'
         start = 0
         condition = handler.headers.get("If-Range")
-        if request.range and mishap[0] != "no ranges" and condition in (None, etag):
+        if request.range and failure[0] != "no ranges" and condition in (None, etag):
             start = int(request.range.removeprefix("bytes=").rstrip("-"))
         request.status = 206 if start else 200
         if start >= len(content):
@@ -71,7 +72,7 @@ class FileServer:
             handler.send_header("ETag", etag)
         handler.send_header("Content-Length", str(len(body)))
         handler.end_headers()
-        part = body[: mishap[1]] if mishap[0] == "cut" else body
+        part = body[: failure[1]] if failure[0] == "cut" else body
         request.sent = len(part)
         handler.wfile.write(part)
 

@@ -1,8 +1,8 @@
-"""Rule count_correct: count what every model of the study gets right on one dataset."""
+"""Rule count_correct: count each model's correct predictions on one dataset."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
 
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.execution.entry_points import run_script
@@ -12,26 +12,18 @@ from matcheval.predictions.accuracies import dataset_accuracies
 
 def main(
     *,
-    dataset: Mapping[str, Any],
+    dataset: DatasetSpec,
     models: Sequence[str],
-    files: Sequence[str],
-    first_classes: Sequence[str],
-    output: str,
+    results: Sequence[str],
+    top_k_files: Sequence[str],
+    accuracies: Path,
 ) -> None:
-    """Write the accuracies, a table of `replication.schemas.ACCURACIES`."""
-    spec = DatasetSpec(**dataset)
-    table = dataset_accuracies(spec, models, files if spec.has_probabilities else (), first_classes)
-    write_table(table, output)
-    logging.info("%s: %d models, %d accuracies", spec.name, len(models), table.num_rows)
+    """Write the accuracies, a table of `predictions.schemas.ACCURACIES`."""
+    files = results if dataset.has_probabilities else ()
+    table = dataset_accuracies(dataset, models, files, top_k_files)
+    write_table(table, accuracies)
+    logging.info("%s: %d models, %d accuracies", dataset.name, len(models), table.num_rows)
 
 
 if __name__ == "__main__":
-    run_script(
-        main,
-        snakemake.log[0],
-        dataset=snakemake.params.dataset,
-        models=snakemake.params.models,
-        files=snakemake.params.files,
-        first_classes=snakemake.params.first_classes,
-        output=snakemake.output[0],
-    )
+    run_script(main, snakemake)

@@ -1,10 +1,10 @@
-"""Count workers' answers: selection frequencies of candidates and controls."""
+"""Count workers' annotations: selection frequencies of candidates and controls."""
 
 import argparse
 from collections.abc import Sequence
 
 from matcheval.analyses.sampling.commands import add_count
-from matcheval.execution.entry_points import run_door
+from matcheval.execution.entry_points import run_command
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -12,7 +12,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     add_count(parser)
     arguments = parser.parse_args(argv)
-    run_door(arguments.run, arguments)
+    run_command(arguments.run, arguments)
 
 
 if __name__ == "__main__":

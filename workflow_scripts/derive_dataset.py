@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from matcheval.datasets.derivations import Derivation
 from matcheval.datasets.derived import derive
 from matcheval.datasets.folders import read_dataset, write_dataset
-from matcheval.execution.entry_points import run_door
+from matcheval.execution.entry_points import run_command
 
 log = logging.getLogger("derive_dataset")
 
@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--derivation", required=True, help="what to make, a JSON object")
     parser.add_argument("--sources", required=True, nargs="+", help="dataset folders")
     parser.add_argument("--output", required=True, help="folder to write")
-    run_door(derive_dataset, **vars(parser.parse_args(argv)))
+    run_command(derive_dataset, **vars(parser.parse_args(argv)))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 from matcheval.downloads.fetching import download_published
 from matcheval.downloads.sources import published_file
 from matcheval.errors import InputError
-from matcheval.execution.entry_points import run_door, show_progress
+from matcheval.execution.entry_points import run_command, show_progress
 
 
 def download(name: str, output: str, mirror: str, log: str) -> None:
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--output", required=True, help="where it goes; must end with its name")
     parser.add_argument("--mirror", default="", help="folder or address that replaces all hosts")
     parser.add_argument("--log", default="", help="file for messages, beside standard error")
-    run_door(download, **vars(parser.parse_args(argv)))
+    run_command(download, **vars(parser.parse_args(argv)))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.execution.entry_points import run_door, show_progress
+from matcheval.execution.entry_points import run_command, show_progress
 
 
 def download_weights(url: str, output: Path, mirror: str | None) -> None:
@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--url", required=True, help="where the weights are published")
     parser.add_argument("--mirror", default="", help="folder or address that replaces the host")
     parser.add_argument("--output", type=Path, required=True, help="file to write")
-    run_door(download_weights, **vars(parser.parse_args(argv)))
+    run_command(download_weights, **vars(parser.parse_args(argv)))
 
 
 if __name__ == "__main__":

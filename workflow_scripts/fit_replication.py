@@ -1,8 +1,8 @@
 """Rule fit_replication: lines through one pair's models, with intervals and regions."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
 
 import pandas as pd
 
@@ -15,11 +15,12 @@ from matcheval.replication.schemas import FITS, REGION, RESULTS
 from matcheval.replication.settings import ReplicationSettings
 
 
-def main(*, results: str, settings: Mapping[str, Any], outputs: Sequence[str], region: str) -> None:
-    """Write fits to every output, by its suffix (`schemas.FITS`), and the `schemas.REGION`."""
+def main(
+    *, results: Path, settings: ReplicationSettings, outputs: Sequence[Path], region: Path
+) -> None:
+    """Write fits (`schemas.FITS`) to every output, by its suffix, and their `schemas.REGION`."""
     table = RESULTS.read(results).to_pandas()
-    given = ReplicationSettings.from_mapping({**settings, "top": [int(table["top"].iloc[0])]})
-    fits = [fit_replication(table, scale, given) for scale in given.scales]
+    fits = [fit_replication(table, scale, settings) for scale in settings.scales]
     write_readable(pd.DataFrame([fit.row for fit in fits]), FITS, fits_columns, outputs)
     write_table(REGION.from_frame(pd.concat([fit.region for fit in fits])), region)
     for fit in fits:
@@ -27,12 +28,4 @@ def main(*, results: str, settings: Mapping[str, Any], outputs: Sequence[str], r
 
 
 if __name__ == "__main__":
-    region, *tables = snakemake.output
-    run_script(
-        main,
-        snakemake.log[0],
-        results=snakemake.input.results,
-        settings=snakemake.params.settings,
-        outputs=tables,
-        region=region,
-    )
+    run_script(main, snakemake)

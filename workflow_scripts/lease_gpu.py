@@ -2,8 +2,8 @@
 
 import sys
 
-from matcheval.execution.entry_points import run_door
+from matcheval.execution.entry_points import run_command
 from matcheval.execution.gpus import run_with_gpus
 
 if __name__ == "__main__":
-    run_door(run_with_gpus, int(sys.argv[1]), sys.argv[2:])
+    run_command(run_with_gpus, int(sys.argv[1]), sys.argv[2:])

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 
 import pandas as pd
 
@@ -17,13 +18,14 @@ from matcheval.replication.schemas import FITS, RESULTS
 
 def main(
     *,
-    results: str,
-    fits: str,
+    results: Path,
+    fits: Path,
     models: Sequence[str],
     sigma: float,
     seed: int,
-    outputs: Sequence[str],
-    skills: str,
+    tables: Sequence[Path],
+    skills: Path,
+    plots: Sequence[Path],
 ) -> None:
     """Write tables and figures by their suffixes, and the skills of the models."""
     table = RESULTS.read(results).to_pandas()
@@ -31,25 +33,13 @@ def main(
     fit = FITS.read(fits).to_pandas()
     fit = fit[fit["scale"] == "probit"].iloc[0]
     row, of_models = model_difficulty(table, fit, sigma, seed)
-    figure = plot_difficulty(table, of_models, pd.Series(row))
-    write_readable(pd.DataFrame([row]), DIFFICULTY, difficulty_columns, outputs[:4])
+    write_readable(pd.DataFrame([row]), DIFFICULTY, difficulty_columns, tables)
     write_table(SKILLS.from_frame(of_models), skills)
-    save_figures(figure, outputs[4:])
+    save_figures(plot_difficulty(table, of_models, pd.Series(row)), plots)
     logging.info(
         "replication: mu %.4f, sigma %.4f", row["mu_replication"], row["sigma_replication"]
     )
 
 
 if __name__ == "__main__":
-    *outputs, skills = snakemake.output
-    run_script(
-        main,
-        snakemake.log[0],
-        results=snakemake.input.results,
-        fits=snakemake.input.fits,
-        models=snakemake.params.models,
-        sigma=snakemake.params.sigma,
-        seed=snakemake.params.seed,
-        outputs=outputs,
-        skills=skills,
-    )
+    run_script(main, snakemake)

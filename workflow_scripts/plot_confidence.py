@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 
 from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figures
@@ -9,7 +10,7 @@ from matcheval.protocol.figures.confidence import plot_confidence
 from matcheval.protocol.schemas import MODEL_TABLE
 
 
-def main(*, table: str, outputs: Sequence[str]) -> None:
+def main(*, table: Path, outputs: Sequence[Path]) -> None:
     """Draw a table of schema `schemas.MODEL_TABLE` to every output, by its suffix."""
     models = MODEL_TABLE.read(table).to_pandas()
     figure = plot_confidence(models)
@@ -18,4 +19,4 @@ def main(*, table: str, outputs: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    run_script(main, snakemake.log[0], table=snakemake.input.table, outputs=list(snakemake.output))
+    run_script(main, snakemake)

@@ -1,8 +1,8 @@
 """Rule plot_reliability: reliability and confidences of one model's subsets, as Fig. 5 and 8."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
 
 from matcheval.datasets.pairs import Pair
 from matcheval.execution.entry_points import run_script
@@ -16,33 +16,24 @@ from matcheval.protocol.schemas import PAIRS
 
 def main(
     *,
-    model: str,
-    pair: Mapping[str, Any],
-    prediction_files: tuple[str, str],
-    pairs_file: str,
+    models: Sequence[str],
+    pair: Pair,
+    original: Sequence[Path],
+    replication: Sequence[Path],
+    pairs: Path,
     criterion: str,
     epsilon: float,
     seeds: Sequence[int],
     bins: int,
-    outputs: Sequence[str],
+    outputs: Sequence[Path],
 ) -> None:
-    """Draw the subsets of original and replication to every output, by its suffix."""
-    original, replication = map(read_predictions, prediction_files)
-    comparison = Comparison(model, Pair(**pair), original, replication)
-    data = reliability_data(comparison, PAIRS.read(pairs_file), criterion, epsilon, seeds)
-    figure = plot_reliability(data, bins)
-    save_figures(figure, outputs)
+    """Draw the subsets of original and replication of one model to every output, by its suffix."""
+    sets = [read_predictions(files[0]) for files in (original, replication)]
+    comparison = Comparison(models[0], pair, *sets)
+    data = reliability_data(comparison, PAIRS.read(pairs), criterion, epsilon, seeds)
+    save_figures(plot_reliability(data, bins), outputs)
     logging.info("%s", {subset.role.value: subset.n_per_seed for subset in data.subsets})
 
 
 if __name__ == "__main__":
-    run_script(
-        main,
-        snakemake.log[0],
-        **{name: snakemake.params[name] for name in ("pair", "epsilon", "seeds", "bins")},
-        model=snakemake.wildcards.model,
-        prediction_files=(snakemake.input.original[0], snakemake.input.replication[0]),
-        pairs_file=snakemake.input.pairs,
-        criterion=snakemake.wildcards.criterion,
-        outputs=list(snakemake.output),
-    )
+    run_script(main, snakemake)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 
 from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figures
@@ -10,23 +11,15 @@ from matcheval.replication.schemas import FITS, REGION, RESULTS
 from matcheval.statistics.scales import Scale
 
 
-def main(*, results: str, fits: str, region: str, scale: str, outputs: Sequence[str]) -> None:
+def main(*, results: Path, fits: Path, region: Path, scale: Scale, outputs: Sequence[Path]) -> None:
     """Draw models, line and region on one scale to every output, by its suffix."""
     models = RESULTS.read(results).to_pandas()
     table = FITS.read(fits).to_pandas()
-    fit = table[table["scale"] == scale].iloc[0]
-    figure = plot_replication(models, fit, REGION.read(region).to_pandas(), Scale(scale))
+    fit = table[table["scale"] == scale.value].iloc[0]
+    figure = plot_replication(models, fit, REGION.read(region).to_pandas(), scale)
     save_figures(figure, outputs)
     logging.info("%d models", len(models))
 
 
 if __name__ == "__main__":
-    run_script(
-        main,
-        snakemake.log[0],
-        results=snakemake.input.results,
-        fits=snakemake.input.fits,
-        region=snakemake.input.region,
-        scale=snakemake.wildcards.scale,
-        outputs=list(snakemake.output),
-    )
+    run_script(main, snakemake)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from matcheval.execution.entry_points import run_door, show_progress
+from matcheval.execution.entry_points import run_command, show_progress
 from matcheval.inference import N_TOP, OUTPUTS
 
 log = logging.getLogger("predict_dataset")
@@ -19,18 +19,32 @@ def predict_dataset(
     dataset_name: str,
     dataset: Path,
     files: dict[str, Path],
-    ticket: Path | None,
-    **how: Any,
+    manifest: Path | None,
+    **config: Any,
 ) -> None:
-    """Run `model` (JSON of a `ModelSource`) on a dataset; `how` are the fields of `How`."""
-    from matcheval.inference.running import How, predict_to_files
+    """Run a model on a dataset and write the requested outputs.
+
+    Parameters
+    ----------
+    model : str
+        JSON of a `ModelSource`.
+    weights, dataset_name, files
+        As for `running.predict_to_files`.
+    dataset : Path
+        Folder of the prepared dataset.
+    manifest : Path or None
+        Manifest of a pixel cache.
+    **config
+        Fields of `InferenceConfig`.
+    """
+    from matcheval.inference.running import InferenceConfig, predict_to_files
     from matcheval.models.rows import ModelSource
 
     start = time.perf_counter()
     source = ModelSource.from_json(model)
     predict_to_files(
         source, weights, dataset_name, dataset, files,
-        how=How(**how), ticket_file=ticket, progress=show_progress(),
+        config=InferenceConfig(**config), manifest_file=manifest, progress=show_progress(),
     )  # fmt: skip
     log.info("%s on %s: %.1f s", source.name, dataset_name, time.perf_counter() - start)
 
@@ -46,19 +60,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--weights", type=Path, help="its file of weights")
     parser.add_argument("--dataset", type=Path, required=True, help="dataset folder")
     parser.add_argument("--dataset-name", required=True, help="the dataset's name")
-    parser.add_argument("--ticket", type=Path, help="file that says where the pixels may be")
+    parser.add_argument("--manifest", type=Path, help="manifest of a pixel cache")
     parser.add_argument("--batch-size", type=_batch_size, default="auto", help="images at a time")
     parser.add_argument("--threads", type=int, default=1, dest="n_threads", help="CPU threads")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
     parser.add_argument("--precision", default="fp32", help="fp32, tf32, bf16 or fp16")
     parser.add_argument("--compile", action="store_true", help="prepare it by torch.compile")
-    parser.add_argument("--n-top", type=int, default=N_TOP, help="first classes that --top keeps")
+    parser.add_argument("--n-top", type=int, default=N_TOP, help="classes that --top keeps")
     for name in OUTPUTS:
         parser.add_argument(f"--{name}", type=Path, help=f"file of {name} to write")
     arguments = vars(parser.parse_args(argv))
     paths = {name: arguments.pop(name) for name in OUTPUTS}
     files = {name: path for name, path in paths.items() if path}
-    run_door(predict_dataset, files=files, **arguments)
+    run_command(predict_dataset, files=files, **arguments)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,10 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.datasets import KINDS
+from matcheval.datasets.build import KINDS
 from matcheval.datasets.prepare import prepare_dataset
 from matcheval.errors import InputError
-from matcheval.execution.entry_points import run_door
+from matcheval.execution.entry_points import run_command
 
 log = logging.getLogger("prepare_dataset")
 
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--downloads", default="downloads", help="folder of the published files")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads that decode images")
     parser.add_argument("--output", required=True, help="folder to write")
-    run_door(prepare, **vars(parser.parse_args(argv)))
+    run_command(prepare, **vars(parser.parse_args(argv)))
 
 
 if __name__ == "__main__":

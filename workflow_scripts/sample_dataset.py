@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 
 from matcheval.analyses.sampling.commands import add_sample
-from matcheval.execution.entry_points import run_door
+from matcheval.execution.entry_points import run_command
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -12,7 +12,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     add_sample(parser)
     arguments = parser.parse_args(argv)
-    run_door(arguments.run, arguments)
+    run_command(arguments.run, arguments)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Rule save_pairs: list the matched index pairs of one model on one pair by one criterion."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
 
 from matcheval.datasets.pairs import Pair
 from matcheval.execution.entry_points import run_script
@@ -15,34 +15,21 @@ from matcheval.protocol.runs import comparison_pairs
 
 def main(
     *,
-    model: str,
-    pair: Mapping[str, Any],
-    original_file: str,
-    replication_file: str,
-    criterion: str,
+    models: Sequence[str],
+    pair: Pair,
+    original: Sequence[Path],
+    replication: Sequence[Path],
+    criterion: Criterion,
     epsilon: float,
     seeds: Sequence[int],
-    output: str,
+    pairs: Path,
 ) -> None:
-    """Write the pairs, a table of schema `schemas.PAIRS`."""
-    comparison = Comparison(
-        model, Pair(**pair), read_predictions(original_file), read_predictions(replication_file)
-    )
-    pairs = comparison_pairs(comparison, Criterion(criterion), epsilon, seeds)
-    write_table(pairs, output)
-    logging.info("%d pairs over %d seeds, epsilon %g", pairs.num_rows, len(seeds), epsilon)
+    """Write the pairs of one model, a table of schema `schemas.PAIRS`."""
+    sets = [read_predictions(files[0]) for files in (original, replication)]
+    table = comparison_pairs(Comparison(models[0], pair, *sets), criterion, epsilon, seeds)
+    write_table(table, pairs)
+    logging.info("%d pairs over %d seeds, epsilon %g", table.num_rows, len(seeds), epsilon)
 
 
 if __name__ == "__main__":
-    run_script(
-        main,
-        snakemake.log[0],
-        model=snakemake.wildcards.model,
-        pair=snakemake.params.pair,
-        original_file=snakemake.input.original[0],
-        replication_file=snakemake.input.replication[0],
-        criterion=snakemake.wildcards.criterion,
-        epsilon=snakemake.params.epsilon,
-        seeds=snakemake.params.seeds,
-        output=snakemake.output[0],
-    )
+    run_script(main, snakemake)

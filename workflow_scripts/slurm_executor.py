@@ -12,6 +12,7 @@ from typing import Any
 
 import snakemake_executor_plugin_slurm as plugin
 from snakemake.logging import logger
+from snakemake_executor_plugin_slurm.utils import get_job_wildcards
 
 from matcheval.execution.cluster import queries as asking
 from matcheval.execution.cluster.requests import Request, within
@@ -35,6 +36,12 @@ def request_of(job: Any) -> Request:
         constraint=wanted("constraint"),
         group=job.is_group(),
     )
+
+
+def comment_of(job: Any) -> str:
+    """What the executor tells SLURM a job is."""
+    wildcards = get_job_wildcards(job)
+    return f"rule_{job.name}" + (f"_wildcards_{wildcards}" if wildcards else "")
 
 
 class _Asking:

@@ -2,9 +2,10 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from matcheval.analyses.sampling.schemas import PROVENANCE
 from matcheval.execution.entry_points import run_script
+from matcheval.io.tables import read_parquet
 from matcheval.io.text_tables import write_readable
 from matcheval.replication.columns import changes_columns
 from matcheval.replication.results import summarize_changes
@@ -13,19 +14,19 @@ from matcheval.replication.schemas import CHANGES, RESULTS
 
 def main(
     *,
-    results: Sequence[str],
-    provenances: Mapping[str, str],
+    results: Sequence[Path],
+    selection_frequencies: Mapping[str, Path],
     range_without: Sequence[str],
-    outputs: Sequence[str],
+    outputs: Sequence[Path],
 ) -> None:
     """Write the table of `replication.schemas.CHANGES` to every output, by its suffix.
 
-    `provenances` are those of sampled sets, by name.
+    `selection_frequencies` are files of sampled sets, by name.
     """
     tables = [RESULTS.read(path).to_pandas() for path in results]
     frequencies = {
-        name: float(PROVENANCE.read(path)["frequency"].to_numpy().mean())
-        for name, path in provenances.items()
+        name: float(read_parquet(path)["frequency"].to_numpy().mean())
+        for name, path in selection_frequencies.items()
     }
     changes = summarize_changes(
         tables, range_without=range_without, selection_frequencies=frequencies
@@ -35,11 +36,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run_script(
-        main,
-        snakemake.log[0],
-        results=snakemake.input.results,
-        provenances=snakemake.params.provenances,
-        range_without=snakemake.params.range_without,
-        outputs=list(snakemake.output),
-    )
+    run_script(main, snakemake)

@@ -1,9 +1,10 @@
-"""Rule tabulate_revisions: accuracies over the revisions of a set."""
+"""Rule tabulate_revisions: accuracies over the revisions of a dataset."""
 
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 
-from matcheval.analyses.revisions.tables import REVISIONS, revisions_columns, tabulate_revisions
+from matcheval.analyses.revisions.tables import SCHEMA, tabulate_revisions, text_columns
 from matcheval.execution.entry_points import run_script
 from matcheval.io.text_tables import write_readable
 from matcheval.predictions.schemas import ACCURACIES
@@ -11,28 +12,19 @@ from matcheval.predictions.schemas import ACCURACIES
 
 def main(
     *,
-    name: str,
+    series: str,
     datasets: Sequence[str],
-    files: Sequence[str],
+    accuracies: Sequence[Path],
     without: Sequence[str],
     confidence: float,
-    outputs: Sequence[str],
+    outputs: Sequence[Path],
 ) -> None:
-    """Write the table to every output, by its suffix; `files` are the accuracies on `datasets`."""
-    tables = {dataset: ACCURACIES.read(f) for dataset, f in zip(datasets, files, strict=True)}
-    table = tabulate_revisions(tables, name, confidence, without)
-    write_readable(table, REVISIONS, revisions_columns, outputs)
+    """Write the table to every output, by its suffix; `accuracies` are those on `datasets`."""
+    tables = {name: ACCURACIES.read(f) for name, f in zip(datasets, accuracies, strict=True)}
+    table = tabulate_revisions(tables, series, confidence, without)
+    write_readable(table, SCHEMA, text_columns, outputs)
     logging.info("%d revisions", len(datasets))
 
 
 if __name__ == "__main__":
-    run_script(
-        main,
-        snakemake.log[0],
-        name=snakemake.wildcards.revisions,
-        datasets=snakemake.params.datasets,
-        files=list(snakemake.input),
-        without=snakemake.params.without,
-        confidence=snakemake.params.confidence,
-        outputs=list(snakemake.output),
-    )
+    run_script(main, snakemake)

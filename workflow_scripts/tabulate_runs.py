@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
@@ -9,13 +10,14 @@ from matcheval.protocol.schemas import COMPARISON_RUNS, MODEL_TABLE
 from matcheval.protocol.tables import tabulate_runs
 
 
-def main(*, runs: Sequence[str], outputs: Sequence[str]) -> None:
+def main(*, runs: Sequence[Path], outputs: Sequence[Path]) -> None:
     """Write the table of schema `schemas.MODEL_TABLE` to every output, by its suffix."""
-    table = MODEL_TABLE.from_frame(tabulate_runs([COMPARISON_RUNS.read(path) for path in runs]))
+    frame = tabulate_runs([COMPARISON_RUNS.read(path) for path in runs])
+    table = MODEL_TABLE.from_frame(frame)
     for path in outputs:
         write_table(table, path)
     logging.info("%d models from %d batches", table.num_rows, len(runs))
 
 
 if __name__ == "__main__":
-    run_script(main, snakemake.log[0], runs=snakemake.input, outputs=snakemake.output)
+    run_script(main, snakemake)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from matcheval.execution.entry_points import run_door, show_progress
+from matcheval.execution.entry_points import run_command, show_progress
 
 log = logging.getLogger("train_model")
 
@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--fast", action="store_false", dest="deterministic", help="see Engine")
     parser.add_argument("--validate-every", type=int, default=1, help="epochs")
     parser.add_argument("--save-minutes", type=float, default=10, help="between two savings")
-    run_door(train_model, **vars(parser.parse_args(argv)))
+    run_command(train_model, **vars(parser.parse_args(argv)))
 
 
 if __name__ == "__main__":

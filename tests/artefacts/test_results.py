@@ -219,8 +219,8 @@ def test_sampled_images_were_selected_as_the_strategy_wants(sampled):
         rows, settings = made.rows, made.settings
         if settings["strategy"] == "keywords":
             continue
-        assert (rows.n_answers >= settings["min_answers"]).all(), made.name
-        np.testing.assert_allclose(rows.frequency, rows.n_selected / rows.n_answers)
+        assert (rows.n_annotations >= settings["min_annotations"]).all(), made.name
+        np.testing.assert_allclose(rows.frequency, rows.n_selected / rows.n_annotations)
         if settings["strategy"] == "threshold":
             least = rows["class"].map(settings["thresholds"]).fillna(settings["threshold"])
             assert (rows.frequency >= least.astype(float)).all(), made.name

@@ -27,7 +27,7 @@ def build(architecture, width, depth, groups=1, channels=3):
 
 
 # Exact counts as published with reference implementations for CIFAR-10: K. Liu's pytorch-cifar (1),
-# O. Sémery's pytorchcv (2), the published weights' own description (3); in millions by the papers.
+# O. Sémery's pytorchcv (2), the description of the published weights (3). Millions: the papers.
 @pytest.mark.parametrize(
     ("architecture", "size", "count", "millions"),
     [
@@ -45,17 +45,17 @@ def build(architecture, width, depth, groups=1, channels=3):
         ("densenet", (24, 250), 15_324_406, 15.3),  # 2
         ("densenet", (40, 190), 25_624_430, 25.6),  # 2
         ("resnext", (64, 29, 8), 34_426_698, 34.4),
-        ("resnext", (64, 29, 16), 68_155_210, None),  # 2; the paper's 68.1 is cut off
+        ("resnext", (64, 29, 16), 68_155_210, None),  # 2; the paper truncates it to 68.1
         ("resnext", (4, 29, 32), 4_775_754, None),  # 2
         ("preact", (16, 110), 1_730_522, 1.7),  # 2
         ("preact_bottleneck", (16, 164), 1_703_258, 1.7),  # 2
-        # 1 has 11,171,146, but not the last norm's 2 · 512 that the paper's figure 4e asks for.
+        # 1 has 11,171,146, but not the last norm's 2 · 512 that the paper's figure 4e shows.
         ("preact_imagenet", (64, 18), 11_171_146 + 1024, None),
         ("shake_shake", (32, 26), 2_923_162, 2.9),  # 2
         ("shake_shake", (64, 26), None, 11.7),
         ("shake_shake", (96, 26), None, 26.2),
-        ("pyramidnet", (48, 110), 1_772_706, None),  # 2; the papers' 1.7, 3.8 and 28.3
-        ("pyramidnet", (84, 110), 3_904_446, None),  # 2  leave out some of it
+        ("pyramidnet", (48, 110), 1_772_706, None),  # 2; the paper's 1.7, 3.8 and
+        ("pyramidnet", (84, 110), 3_904_446, None),  # 2  28.3 leave out some
         ("pyramidnet", (270, 110), 28_485_477, None),  # 2
         # 2 has 274,847 with projections (option B), which are 2,752.
         ("seresnet_a", (16, 20), 274_847 - 2_752, None),
@@ -72,7 +72,7 @@ def test_published_parameter_counts(architecture, size, count, millions):
         assert round(found / 1e6, digits) == millions
 
 
-def test_squeeze_and_excitation_adds_what_its_paper_says():
+def test_squeeze_and_excitation_adds_the_published_number_of_parameters():
     """Section 3: 2 / r Σ N_s C_s² weights, here with their biases."""
     plain, squeezed = (
         sum(p.numel() for p in build(name, 64, 18).parameters())
@@ -95,7 +95,7 @@ def test_squeeze_and_excitation_weighs_channels():
 @needs_cifar
 @pytest.mark.parametrize("depth", [20, 32, 44, 56])
 def test_published_weights_classify_as_published(depth):
-    """All 10,000 images give 91.73 to 93.39 %; 500 of them as much but for chance (± 3 %)."""
+    """All 10,000 images give 91.73 to 93.39 %; 500 of them the same within chance (± 3 %)."""
     test = cifar("test", 500)
     model = build("resnet_a", 16, depth)
     model.load_state_dict(load_file(WEIGHTS / f"resnet{depth}.safetensors"))
@@ -111,13 +111,13 @@ class TestShakeShake:
     def block(self, inputs=4, outputs=4, stride=1):
         torch.manual_seed(0)
         block = ShakeBlock(inputs, outputs, stride)
-        # Branches that can be told apart: f(x) = 1 · u, g(x) = 1 · v, per image.
+        # Linear branches, so that the mixture has a simple gradient.
         block.first = nn.Conv2d(inputs, outputs, 1, bias=False)
         block.second = nn.Conv2d(inputs, outputs, 1, bias=False)
         block.noise = torch.Generator().manual_seed(1)
         return block
 
-    def test_mixes_each_image_forward_and_backward_by_its_own_noise(self):
+    def test_mixes_each_image_with_separate_noise_forward_and_backward(self):
         block = self.block()
         x = torch.rand(5, 4, 3, 3)
         out = block.train()(x)
@@ -132,12 +132,12 @@ class TestShakeShake:
         assert torch.allclose(block.second.weight.grad[0].flatten(), sums, atol=1e-5)
         assert not torch.allclose(forward, backward)
 
-    def test_is_even_and_repeats_in_evaluation(self):
+    def test_is_even_in_evaluation(self):
         block = self.block().eval()
         x = torch.rand(5, 4, 3, 3)
         assert torch.allclose(block(x), x + (block.first(x) + block.second(x)) / 2, atol=1e-6)
 
-    def test_the_global_generator_is_left_alone(self):
+    def test_the_global_generator_is_not_used(self):
         block, state = self.block().train(), torch.random.get_rng_state()
         block(torch.rand(5, 4, 3, 3, generator=torch.Generator()))
         assert torch.equal(torch.random.get_rng_state(), state)

@@ -19,7 +19,7 @@ def generator(seed=5):
 
 
 @pytest.mark.parametrize("name", AUGMENTATIONS)
-def test_augmentations_keep_shapes_arguments_and_label_mass(name):
+def test_augmentations_preserve_shapes_arguments_and_label_mass(name):
     assert tuple(_AUGMENTATIONS) == AUGMENTATIONS
     images, targets = images_and_targets()
     before = images.clone(), targets.clone()
@@ -61,7 +61,7 @@ def test_shift_moves_each_image_by_at_most_one_pixel():
     assert len(seen) == 9
 
 
-def test_noise_has_its_deviation():
+def test_noise_has_the_documented_deviation():
     images, targets = images_and_targets(n=512)
     noisy, _ = augment("noise", images, targets, generator())
     assert (noisy - images).std().item() == pytest.approx(0.1, rel=0.02)
@@ -72,15 +72,15 @@ def test_cutout_hides_a_square_cut_off_at_the_border():
     images, targets = images_and_targets(n=256, height=12, width=12)
     cut, _ = augment("cutout", images, targets, generator())
     hidden = cut == 0
-    assert torch.equal(hidden[:, 0], hidden[:, 1])  # all channels alike
+    assert torch.equal(hidden[:, 0], hidden[:, 1])  # the same in all channels
     assert torch.equal(cut[~hidden], images[~hidden])
     heights, widths = hidden[:, 0].any(dim=2).sum(dim=1), hidden[:, 0].any(dim=1).sum(dim=1)
     assert torch.equal(hidden[:, 0].sum(dim=(1, 2)), heights * widths)
     assert set(heights.tolist()) == set(widths.tolist()) == {2, 3}
 
 
-def test_mixup_mixes_images_as_their_targets():
-    # Images that are their own targets stay so only if both are mixed alike.
+def test_mixup_mixes_images_and_targets_alike():
+    # Images equal to their targets stay equal only if both are mixed with the same weight.
     targets = torch.eye(4).repeat(4, 1)
     images = targets.reshape(16, 1, 2, 2)
     mixed, soft = augment("mixup", images, targets, generator())
@@ -99,8 +99,8 @@ MIXING = ("mixup", "basic_mixup", "basic_cutmix", "basic_ricap")
     side=st.integers(2, 12),
     parameter=st.sampled_from([0.05, 0.3, 1.0, 4.0]),
 )
-def test_mixing_gives_labels_the_mass_of_their_pixels(name, seed, n, side, parameter):
-    """Images that say everywhere which class they are keep saying so after mixing."""
+def test_mixing_gives_classes_the_mass_of_their_pixels(name, seed, n, side, parameter):
+    """Every pixel of an image is its one-hot label, so the mean pixel is the mixed target."""
     labels = torch.randint(5, (n,), generator=generator(seed))
     targets = torch.eye(5)[labels]
     images = targets[:, :, None, None].expand(n, 5, side, side).contiguous()
@@ -108,12 +108,12 @@ def test_mixing_gives_labels_the_mass_of_their_pixels(name, seed, n, side, param
     mixed, soft = augment(name, images, targets, generator(seed), parameter)
     assert torch.allclose(soft.sum(dim=1), torch.ones(n), atol=1e-5)
     assert (soft >= 0).all()
-    if name == "mixup":  # the others also crop, which leaves pixels of no class
+    if name == "mixup":  # the others also crop, which adds pixels without a class
         assert torch.allclose(mixed.mean(dim=(2, 3)), soft, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["basic_cutmix", "basic_ricap", "basic_mixup"])
-def test_mixed_pixels_are_as_many_as_the_mass(name, monkeypatch):
+def test_the_number_of_mixed_pixels_equals_the_mass(name, monkeypatch):
     monkeypatch.setattr(augmentation, "_basic", lambda images, targets, *_: (images, targets))
     targets = torch.eye(6)
     images = targets[:, :, None, None].expand(6, 6, 16, 12).contiguous()
@@ -125,7 +125,7 @@ def test_mixed_pixels_are_as_many_as_the_mass(name, monkeypatch):
     assert 5 <= seen <= (18 if name == "basic_cutmix" else 20)
 
 
-def test_basic_is_a_crop_of_the_padded_image_perhaps_mirrored():
+def test_basic_crops_the_padded_image_and_may_flip_it():
     images, targets = images_and_targets(n=400, height=6, width=5)
     found, same = augment("basic", images, targets, generator())
     assert torch.equal(same, targets)
@@ -133,25 +133,25 @@ def test_basic_is_a_crop_of_the_padded_image_perhaps_mirrored():
     seen = set()
     for i in range(400):
         fits = [
-            (down, right, mirrored)
+            (down, right, flipped)
             for down in range(9)
             for right in range(9)
-            for mirrored in (False, True)
-            if torch.equal(window(padded[i], down, right, mirrored), found[i])
+            for flipped in (False, True)
+            if torch.equal(window(padded[i], down, right, flipped), found[i])
         ]
         assert fits
         if len(fits) == 1:
             seen.add(fits[0])
     assert {down for down, _, _ in seen} == {right for _, right, _ in seen} == set(range(9))
-    assert 0.4 < sum(mirrored for _, _, mirrored in seen) / len(seen) < 0.6
+    assert 0.4 < sum(flipped for _, _, flipped in seen) / len(seen) < 0.6
 
 
-def window(padded, down, right, mirrored):
+def window(padded, down, right, flipped):
     cut = padded[:, down : down + 6, right : right + 5]
-    return cut.flip(2) if mirrored else cut
+    return cut.flip(2) if flipped else cut
 
 
-def test_cutmix_puts_one_box_and_only_in_half_of_the_batches(monkeypatch):
+def test_cutmix_replaces_one_box_in_half_of_the_batches(monkeypatch):
     monkeypatch.setattr(augmentation, "_basic", lambda images, targets, *_: (images, targets))
     images, targets = images_and_targets(n=8, height=12, width=12)
     changed = 0
@@ -166,7 +166,7 @@ def test_cutmix_puts_one_box_and_only_in_half_of_the_batches(monkeypatch):
 
 
 @pytest.mark.parametrize("parameter", [0.2, 1.0, 5.0])
-def test_mixing_weights_are_of_the_beta_distribution(parameter):
+def test_mixing_weights_follow_the_beta_distribution(parameter):
     draws = np.array(augmentation._beta(parameter, 20_000, generator()))
     assert draws.mean() == pytest.approx(0.5, abs=0.01)
     assert draws.var() == pytest.approx(1 / (8 * parameter + 4), rel=0.05)

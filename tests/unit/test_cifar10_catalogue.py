@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from matcheval.training.options import engine_options
 from torch import nn
 
 from matcheval.execution.workloads import CIFAR, size_of_architecture
@@ -13,7 +14,6 @@ from matcheval.models.building import build_model
 from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.study.catalogue import read_catalogue
 from matcheval.training import LOSSES, SCHEDULES
-from matcheval.training.options import engine_options
 
 STUDIES = Path(__file__).parents[2] / "studies"
 MODELS = read_catalogue(STUDIES / "cifar10-models.csv")

@@ -1,5 +1,7 @@
-"""`matched-eval` as a person runs it, on files of their own."""
+"""`matched-eval` as a user runs it, on custom prediction files."""
 
+import dataclasses
+import os
 import subprocess
 import sys
 
@@ -59,7 +61,7 @@ class TestMatch:
         for name in RUNS.names:
             np.testing.assert_allclose(frame[name], [getattr(run, name) for run in expected])
 
-    def test_nothing_matched_is_said(self, tmp_path, capsys, caplog):
+    def test_a_warning_if_nothing_matched(self, tmp_path, capsys, caplog):
         write_predictions(predictions([0.1]), tmp_path / "s.csv")
         write_predictions(predictions([0.9]), tmp_path / "t.csv")
         main(["match", str(tmp_path / "s.csv"), str(tmp_path / "t.csv"),
@@ -70,20 +72,20 @@ class TestMatch:
         assert (frame.fraction_unmatched == 1).all()
 
     @pytest.mark.parametrize(
-        ("further", "message"),
+        ("options", "message"),
         [
             (["--epsilon", "0"], "epsilon is 0"),
             (["--epsilon", "1.5"], "epsilon is 1.5"),
             (["--seeds", "0"], "--seeds 0"),
-            (["--classes", "2"], "is too large, at most 1 can be"),
+            (["--classes", "2"], "is too large; the maximum is 1"),
             (["--output", "runs.xlsx"], "cannot write '.xlsx' tables"),
             (["--pairs", "pairs.txt"], "cannot write '.txt' tables"),
-            (["--classes", "40000"], "40000 classes. There can be 1 to 32768"),
+            (["--classes", "40000"], "40000 classes. Give a number from 1 to 32768"),
             (["--pair", "a/b"], "--pair 'a/b'"),
         ],
     )
-    def test_bad_settings(self, files, tmp_path, capsys, further, message):
-        code, err = fails(capsys, "match", *files, "--output", tmp_path / "r.parquet", *further)
+    def test_invalid_options(self, files, tmp_path, capsys, options, message):
+        code, err = fails(capsys, "match", *files, "--output", tmp_path / "r.parquet", *options)
         assert code == 1
         assert err.startswith("error: ")
         assert message in err
@@ -93,14 +95,14 @@ class TestMatch:
         before = (tmp_path / "target.csv").read_text()
         code, err = fails(capsys, "match", *files, "--output", files[1])
         assert code == 1
-        assert "target.csv: is named twice, and would be overwritten" in err
+        assert "target.csv: occurs twice on the command line" in err
         assert (tmp_path / "target.csv").read_text() == before
         same = tmp_path / "same.csv"
         code, err = fails(capsys, "match", *files, "--output", same, "--pairs", same)
         assert code == 1
         assert not same.exists()
 
-    def test_a_place_that_cannot_be_written_to(self, files, tmp_path, capsys):
+    def test_an_output_that_cannot_be_written(self, files, tmp_path, capsys):
         (tmp_path / "file").touch()
         code, err = fails(capsys, "match", *files, "--output", tmp_path / "file" / "r.csv")
         assert code == 1
@@ -113,14 +115,13 @@ class TestMatch:
 
     def test_files_of_different_models(self, tmp_path, capsys):
         for name in "st":
-            mine = predictions([0.5])
-            table = mine.__class__(**(vars(mine) | {"metadata": {"model": name}}))
-            write_predictions(table, tmp_path / f"{name}.parquet")
+            of_model = dataclasses.replace(predictions([0.5]), metadata={"model": name})
+            write_predictions(of_model, tmp_path / f"{name}.parquet")
         code, err = fails(capsys, "match", tmp_path / "s.parquet", tmp_path / "t.parquet",
                           "--output", tmp_path / "r.csv")  # fmt: skip
         assert code == 1
         assert "'model'" in err
-        assert "Both must be of one model" in err
+        assert "Both must come from the same model" in err
 
     def test_a_larger_target_is_allowed_and_noted(self, files, tmp_path, caplog):
         main(["match", *reversed(files), "--output", str(tmp_path / "r.csv")])
@@ -129,7 +130,7 @@ class TestMatch:
 
 
 class TestCompare:
-    def test_prints_the_table_a_person_wants(self, files, capsys):
+    def test_prints_a_table(self, files, capsys):
         main(["compare", *files])
         out = capsys.readouterr().out
         source, target = simulate(800, 5, 1), simulate(300, 5, 2, accuracy=0.7)
@@ -145,8 +146,8 @@ class TestCompare:
         assert max(map(len, out.splitlines())) <= 100
 
     def test_which_is_the_original_sets_the_sign(self, files, capsys):
-        def gap(*further):
-            main(["compare", *files, "--criterion", "probability", *further])
+        def gap(*options):
+            main(["compare", *files, "--criterion", "probability", *options])
             lines = capsys.readouterr().out.splitlines()
             return float(next(line for line in lines if line.startswith("accuracy  ")).split()[-1])
 
@@ -170,8 +171,9 @@ class TestCompare:
 
 class TestAsAProcess:
     def run(self, *arguments):
-        command = [sys.executable, "-m", "matcheval.cli.main", *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        command = [sys.executable, "-m", "matcheval.cli", *map(str, arguments)]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
     def test_a_bad_file_is_one_line_without_traceback(self, files, tmp_path):
         result = self.run("compare", files[0], tmp_path / "none.csv")
@@ -179,18 +181,18 @@ class TestAsAProcess:
         assert result.stderr.splitlines() == [f"error: {tmp_path / 'none.csv'}: no such file"]
         assert result.stdout == ""
 
-    def test_a_terminal_without_greek(self, files, monkeypatch):
+    def test_a_terminal_without_greek_letters(self, files, monkeypatch):
         monkeypatch.setenv("PYTHONIOENCODING", "ascii")
         result = self.run("compare", *files)
         assert result.returncode == 0
         assert "? = 0.005, 10 seeds" in result.stdout
 
-    def test_bad_usage(self):
+    def test_an_invalid_command_line(self):
         result = self.run("compare", "only-one.csv")
         assert result.returncode == 2
         assert "usage: matched-eval compare" in result.stderr
 
-    def test_help_says_what_files_are(self):
+    def test_help_describes_the_files(self):
         assert "columns label, prediction, probability" in " ".join(
             self.run("match", "--help").stdout.split()
         )
@@ -201,7 +203,7 @@ def test_compare_writes_what_the_workflow_writes(files, tmp_path):
     main(
         ["compare", *files, "--output", str(out), "--model", "hub/m", "--pair", "p", "--seeds", "2"]
     )
-    made = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
+    written = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
     expected = ["summary.md"]
     expected += [f"figures/p/confidence.{f}" for f in ("pdf", "png")]
     for c in Criterion:
@@ -209,7 +211,7 @@ def test_compare_writes_what_the_workflow_writes(files, tmp_path):
         expected += [f"tables/p/{c.value}.{f}" for f in ("csv", "parquet")]
         for name in ("matched_accuracy", "reliability/hub_m"):
             expected += [f"figures/p/{c.value}/{name}.{f}" for f in ("pdf", "png")]
-    assert made == sorted(expected)
+    assert written == sorted(expected)
     table = pd.read_csv(out / "tables" / "p" / "probability.csv")
     assert table.model.tolist() == ["hub/m"]
     assert table.n_seeds.tolist() == [2]

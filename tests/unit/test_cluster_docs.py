@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-
 from matcheval.execution.requests import Needs
+
 from matcheval.execution.resources import SMALL
 from matcheval.study.loading import load_study
 

@@ -1,4 +1,4 @@
-"""Published values: read, looked up, rounded and set beside the computed ones."""
+"""Published values: reading them, looking up the computed values, and comparing both."""
 
 from decimal import Decimal
 
@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import compare_published as door
+import compare_published as script
 from matcheval.analyses.published_values.tables import COMPARED, compare_published, page
 from matcheval.analyses.published_values.values import COLUMNS, read_published, tables_of
 from matcheval.errors import InputError
@@ -42,7 +42,7 @@ def folder(tmp_path):
     )
     columns = {
         "model": ["a", "b"], "rank": [2, 1], "acc": [0.90149, 0.7006],
-        # Rounded to nearest, 88.3 and 91.8; outward, 88.2 and 91.9.
+        # 88.3 and 91.8 when rounded to nearest, 88.2 and 91.9 when rounded outward.
         "acc_low": [0.8825001, 0.6], "acc_high": [0.91849, 0.8],
     }  # fmt: skip
     write_table(schema.table(columns), tmp_path / "t.parquet")
@@ -63,11 +63,11 @@ def test_values_are_looked_up_and_rounded(folder):
     assert table.computed.isna().tolist() == [False] * 8 + [True]
 
 
-def test_the_page_has_paper_and_computed_line_by_line(folder):
+def test_the_page_shows_published_and_computed_rows(folder):
     values = read_published(folder / "published.csv", "mine")
     text = page(compare_published(values, folder), "mine")
     assert "Of 8 printed numbers that have a counterpart in the released data, 6 come out" in text
-    # Bounds that agree rounded outward are shown as they are.
+    # Bounds that agree when rounded outward are not marked as different.
     assert (
         "| a | paper | 90.1 [88.2, 91.9] | 1 |\n|  | computed | 90.1 [88.3, 91.8] | **2** |" in text
     )
@@ -76,13 +76,10 @@ def test_the_page_has_paper_and_computed_line_by_line(folder):
     assert "|  | computed | 2 | 90.1 | 80 | – |" in text
 
 
-def test_the_door_writes_every_form(folder):
-    tables = [f"{folder}/out.{suffix}" for suffix in ("csv", "parquet", "tex")]
-    door.main(
-        study="other", published=f"{folder}/published.csv", folder=str(folder), tables=tables,
-        text=f"{folder}/out.md",
-    )  # fmt: skip
-    assert pd.read_csv(tables[0]).published.tolist() == [1]
+def test_the_script_writes_all_formats(folder):
+    outputs = [folder / f"out.{suffix}" for suffix in ("csv", "parquet", "md", "tex")]
+    script.main(study="other", published=folder / "published.csv", folder=folder, outputs=outputs)
+    assert pd.read_csv(outputs[0]).published.tolist() == [1]
     assert "**2**" in (folder / "out.md").read_text()
     assert r"Table 1 & a & Rank & value & 1 & 2 \\" in (folder / "out.tex").read_text()
 
@@ -120,13 +117,13 @@ def test_bad_rows_are_named(tmp_path, row, message):
         ("mine,T,a,q,1,u,,no,max,", "u.parquet: no such file"),
     ],
 )
-def test_what_is_not_in_the_tables_is_named(folder, row, message):
+def test_values_missing_from_the_tables_are_named(folder, row, message):
     (folder / "p.csv").write_text(HEADER + row + "\n")
     with pytest.raises(InputError, match=message):
         compare_published(read_published(folder / "p.csv", "mine"), folder)
 
 
-def test_what_is_not_finite_is_not_computable(tmp_path):
+def test_values_that_are_not_finite_are_not_comparable(tmp_path):
     schema = TableSchema("t", (Column("x", pa.float64(), "1", ""),))
     for name, number in (("up", np.inf), ("down", -np.inf), ("not", np.nan)):
         write_table(schema.table({"x": [number]}), tmp_path / f"{name}.parquet")
@@ -138,7 +135,7 @@ def test_what_is_not_finite_is_not_computable(tmp_path):
     assert page(table, "mine").count("computed | – |") == 3
 
 
-def test_numbers_half_way_and_of_other_digits_are_shown_as_printed(tmp_path):
+def test_computed_values_are_shown_with_the_printed_digits(tmp_path):
     schema = TableSchema("t", tuple(Column(c, pa.float64(), "1", "") for c in "abc"))
     write_table(schema.table({"a": [2.25], "b": [1.649], "c": [2.751]}), tmp_path / "t.parquet")
     for printed in ("2.2", "2.3"):
@@ -148,8 +145,8 @@ def test_numbers_half_way_and_of_other_digits_are_shown_as_printed(tmp_path):
         assert f"| computed | {printed} |" in text
 
 
-def test_the_papers_table_1_is_typed_without_a_slip():
-    """Its columns check each other: the digits printed fit together in every row."""
+def test_table_1_of_the_paper_has_no_typing_errors():
+    """Its columns must be consistent with each other in every row."""
     rows = {}
     for study in ("recht-cifar10", "recht-imagenet"):
         for value in read_published(ROOT / "studies" / "recht-published.csv", study):

@@ -9,7 +9,7 @@ import yaml
 
 from matcheval.datasets import KIND_VERSIONS, KINDS
 from matcheval.datasets.specs import SAMPLED_KIND, SUFFIXES
-from matcheval.errors import InputError, unknown
+from matcheval.errors import InputError, unknown_name_error
 from matcheval.inference import OUTPUTS
 from matcheval.io.yaml_files import read_yaml
 from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
@@ -319,7 +319,10 @@ class TestBadOwnStudy:
         ("other", "message"),
         [
             ({"kind": "digits", "part": "known"}, "'old' has 10 classes"),
-            ({"kind": "image_folder", "path": ".", "classes": list("abcdefghij")}, "other classes"),
+            (
+                {"kind": "image_folder", "path": ".", "classes": list("abcdefghij")},
+                "different classes",
+            ),
             ({"kind": "image_folder", "path": ".", "classes": ["a", "b"]}, "'new' 2"),
         ],
     )
@@ -327,7 +330,7 @@ class TestBadOwnStudy:
         config = own_study(tmp_path)
         config["datasets"] = {"old": {"kind": "cinic10", "part": "test"}, "new": other}
         if other["kind"] == "digits":
-            message = "other classes: 'airplane'"
+            message = "different classes: 'airplane'"
         self.refuse(config, message)
 
     def test_training_and_test_set_have_one_label_space(self, tmp_path):
@@ -339,7 +342,7 @@ class TestBadOwnStudy:
             "digits": {"kind": "digits", "part": "train"},
         }
         config["training"] = {"train": "digits", "validation": "digits"}
-        self.refuse(config, "'training.train': 'new' has, against 'digits', other classes")
+        self.refuse(config, "'training.train': 'new' has, against 'digits', different classes")
 
     def test_names_are_fit_for_files(self, tmp_path):
         self.refuse(own_study(tmp_path, study="a/b"), "'study'")
@@ -402,10 +405,10 @@ def test_the_schema_knows_the_librarys_kinds_and_outputs():
 
 def test_what_was_probably_meant_is_told():
     names = [f"model-{i:03d}" for i in range(300)] + ["resnet18.a1_in1k"]
-    error = unknown("model", "resnet18", names, file="study.yaml", field="save_pairs")
+    error = unknown_name_error("model", "resnet18", names, file="study.yaml", field="save_pairs")
     assert str(error) == (
         "study.yaml: 'save_pairs': unknown model 'resnet18'. Did you mean 'resnet18.a1_in1k'?"
     )
-    many = unknown("model", "vgg", names, file="study.yaml", field="save_pairs")
-    assert "There are 301, as model-000, model-001, model-002" in str(many)
-    assert "Known: a, b" in str(unknown("model", "c", ["a", "b"], file="f", field="g"))
+    many = unknown_name_error("model", "vgg", names, file="study.yaml", field="save_pairs")
+    assert "There are 301, for example model-000, model-001, model-002" in str(many)
+    assert "Known: a, b" in str(unknown_name_error("model", "c", ["a", "b"], file="f", field="g"))

@@ -6,15 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from matcheval.datasets import KINDS, build_dataset
+from matcheval.datasets.build import KINDS, build_dataset
+from matcheval.datasets.content import content_digest
+from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.digits import N_ROWS, PARTS, rows_of
-from matcheval.datasets.folders import (
-    content_digest,
-    make_dataset,
-    read_dataset,
-    write_datapoints,
-    write_dataset,
-)
+from matcheval.datasets.folders import read_dataset, write_datapoints, write_dataset
 from matcheval.errors import InputError
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
@@ -92,7 +88,7 @@ def test_writing_twice_gives_the_same_bytes(small, tmp_path):
     ]  # fmt: skip
 
 
-def test_digest_is_of_contents_and_of_shapes(small):
+def test_the_digest_depends_on_contents_and_shapes(small):
     assert content_digest(small.images, small.labels) == small.sha256
     other = small.images.copy()
     other[-1, -1, -1, -1] ^= 1
@@ -113,7 +109,7 @@ def test_missing_and_truncated_files_are_named(small, tmp_path, file, damage):
         read_dataset(tmp_path)
 
 
-def test_changed_contents_are_noticed(small, tmp_path):
+def test_changed_contents_are_detected(small, tmp_path):
     write_dataset(small, tmp_path)
     np.save(tmp_path / "images.npy", small.images[::-1])
     with pytest.raises(InputError, match="sha256"):
@@ -155,7 +151,7 @@ def test_wrong_options_are_refused(options):
         build_dataset("d", "digits", options)
 
 
-def test_unknown_kinds_are_refused_with_the_known_ones():
+def test_unknown_kinds_are_refused_and_the_known_ones_listed():
     assert KINDS[0] == "digits"
     with pytest.raises(InputError, match=r"'digit'.*Known: digits, cifar10, "):
         build_dataset("d", "digit", {})

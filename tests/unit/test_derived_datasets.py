@@ -1,4 +1,4 @@
-"""Sets made of other sets."""
+"""Datasets that are built from other datasets."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from matcheval.errors import InputError
 
 
 def dataset(name, labels, *, classes=("cat", "dog", "ship"), first=0, side=2):
-    """Every image is of one value, its position from `first`, so that it can be told again."""
+    """All pixels of an image have one value, its position from `first`, which identifies it."""
     values = first + np.arange(len(labels))
     images = np.tile(values.astype(np.uint8)[:, None, None, None], (1, side, side, 1))
     return make_dataset(
@@ -47,7 +47,7 @@ def test_a_part_and_the_rest_are_the_whole():
     assert values(derive(part("all", 2, 5, seed=4), [source])) != values(one)
 
 
-def test_a_union_holds_both_and_tells_where_each_image_is_from():
+def test_a_union_contains_both_and_records_the_set_of_each_image():
     first, second = dataset("one", [0, 1]), dataset("two", [2, 1, 0], first=100)
     both = derive(union("one", "two"), [first, second])
     assert values(both) == [0, 1, 100, 101, 102]
@@ -63,7 +63,7 @@ def test_a_union_holds_both_and_tells_where_each_image_is_from():
         ({"side": 3}, "image_shape"),
     ],
 )
-def test_sets_of_two_kinds_are_not_joined(other, named):
+def test_sets_that_do_not_match_are_refused(other, named):
     with pytest.raises(InputError, match=named):
         derive(union("one", "two"), [dataset("one", [0, 1]), dataset("two", [0, 1], **other)])
 
@@ -73,7 +73,7 @@ def origins(role, per_set=30, seed=0):
     return Derivation("origins", ("one", "two"), options)
 
 
-def test_origins_are_balanced_and_their_roles_share_no_image():
+def test_origins_are_balanced_and_training_and_test_are_disjoint():
     sources = [dataset("one", np.tile([0, 1, 2], 15)), dataset("two", [0, 1, 2] * 12, first=100)]
     train, test = (derive(origins(role), sources) for role in ("train", "test"))
     assert train.classes == ("one", "two")
@@ -93,12 +93,12 @@ def test_a_class_with_too_few_images_is_named_with_its_shortfall():
         derive(part("one", 1, 8, seed=0), sources[:1])
 
 
-def test_too_small_a_test_is_refused():
+def test_too_small_a_test_set_is_refused():
     sources = [dataset("one", [0, 1, 2] * 9), dataset("two", [0, 1, 2] * 9)]
     with pytest.raises(InputError, match="per_set"):
         derive(origins("test", per_set=6), sources)
 
 
-def test_derivations_survive_the_command_line():
+def test_derivations_are_read_back_from_json():
     for derivation in (part("a", 1, 2, 0), union("a", "b"), origins("test")):
         assert Derivation.from_json(derivation.json) == derivation

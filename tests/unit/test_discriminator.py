@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from matcheval.datasets import build_dataset
+from matcheval.datasets.build import build_dataset
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.derivations import Derivation
 from matcheval.datasets.derived import balanced_parts, derive

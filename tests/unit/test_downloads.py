@@ -1,4 +1,4 @@
-"""The downloader against a real server that breaks on purpose."""
+"""The downloader with a local server that fails on purpose."""
 
 import errno
 import hashlib
@@ -33,7 +33,7 @@ def running():
 @pytest.fixture
 def server(running):
     running.files = {"data.bin": DATA}
-    running.mishaps.clear()
+    running.failures.clear()
     running.requests.clear()
     running.etags = True
     return running
@@ -41,7 +41,7 @@ def server(running):
 
 @pytest.fixture
 def get(server, tmp_path):
-    """Download `data.bin`; waits are listed instead of waited."""
+    """Download `data.bin`; waits are recorded and not waited for."""
 
     def get(**options):
         get.waits = []
@@ -56,38 +56,38 @@ def left(folder):
 
 
 @pytest.mark.parametrize("checksum", [{"sha256": SHA256}, {"sha256": None, "md5": MD5}])
-def test_a_file_is_got_and_verified(get, server, tmp_path, checksum):
+def test_a_file_is_downloaded_and_verified(get, server, tmp_path, checksum):
     done = get(size=len(DATA), **checksum)
     assert (done.path.read_bytes(), done.sha256, done.verified) == (DATA, SHA256, True)
     assert left(tmp_path) == ["data.bin"]
     assert [request.sent for request in server.requests] == [len(DATA)]
 
 
-def test_a_file_that_is_there_is_verified_and_taken(get, server, tmp_path):
+def test_an_existing_file_is_verified_and_not_downloaded(get, server, tmp_path):
     (tmp_path / "data.bin").write_bytes(DATA)
     assert get().verified
     assert server.requests == []
     (tmp_path / "data.bin").write_bytes(DATA[:-1])
     with pytest.raises(InputError, match=f"data.bin: has sha256 .*, not {SHA256}. Delete it"):
         get()
-    assert (tmp_path / "data.bin").read_bytes() == DATA[:-1]  # the user's file is left alone
+    assert (tmp_path / "data.bin").read_bytes() == DATA[:-1]  # the user's file is not changed
 
 
 @pytest.mark.parametrize("etags", [True, False])
-def test_a_cut_download_goes_on_where_it_was_cut(get, server, etags):
+def test_an_interrupted_download_is_continued(get, server, etags):
     server.etags = etags
-    server.mishaps["data.bin"] = [("cut", 2_000_000), ("cut", 500_000)]
+    server.failures["data.bin"] = [("cut", 2_000_000), ("cut", 500_000)]
     assert get().path.read_bytes() == DATA
     asked = [request.range for request in server.requests]
     starts = [int(re.findall(r"\d+", text)[0]) for text in asked[1:]]
     assert asked[0] is None
     assert 0 < starts[0] <= 2_000_000 < starts[0] + 500_001
     assert [r.sent for r in server.requests][1:] == [500_000, len(DATA) - starts[1]]
-    assert get.waits == [1, 1]  # progress was made: the waits do not grow
+    assert get.waits == [1, 1]  # after progress, the waits do not grow
 
 
-def test_a_later_process_goes_on_too(get, server, tmp_path):
-    server.mishaps["data.bin"] = [("cut", 2_000_000)]
+def test_a_later_process_continues_a_download(get, server, tmp_path):
+    server.failures["data.bin"] = [("cut", 2_000_000)]
     with pytest.raises(InputError, match=r"cut|broken|bytes"):
         get(attempts=1)
     assert left(tmp_path) == ["data.bin.part", "data.bin.part.json"]
@@ -99,21 +99,21 @@ def test_a_later_process_goes_on_too(get, server, tmp_path):
     assert left(tmp_path) == ["data.bin"]
 
 
-def test_a_server_without_ranges_begins_anew(get, server):
-    server.mishaps["data.bin"] = [("cut", 2_000_000), ("no ranges",)]
+def test_a_server_without_ranges_starts_again(get, server):
+    server.failures["data.bin"] = [("cut", 2_000_000), ("no ranges",)]
     assert get().path.read_bytes() == DATA
     assert [r.status for r in server.requests] == [200, 200]
     assert server.requests[1].sent == len(DATA)
 
 
 @pytest.mark.parametrize("etags", [True, False])
-def test_a_file_that_changes_between_attempts_is_not_mixed(get, server, etags):
-    """With tags the server sends all of the new file; without, the checksum finds out."""
+def test_versions_of_a_file_are_not_mixed(get, server, etags):
+    """With tags, the server sends the new file from the start; without, the checksum differs."""
     server.etags = etags
     older = DATA[::-1]
-    server.mishaps["data.bin"] = [("bytes", older)]
+    server.failures["data.bin"] = [("bytes", older)]
     server.files["data.bin"] = older
-    server.mishaps["data.bin"] = [("cut", 2_000_000)]
+    server.failures["data.bin"] = [("cut", 2_000_000)]
     with pytest.raises(InputError):
         get(attempts=1)
     server.files["data.bin"] = DATA
@@ -121,10 +121,10 @@ def test_a_file_that_changes_between_attempts_is_not_mixed(get, server, etags):
     assert server.requests[-1].sent == len(DATA)
 
 
-def test_a_changed_length_is_noticed_without_tags(get, server):
+def test_a_changed_length_is_detected_without_tags(get, server):
     server.etags = False
     server.files["data.bin"] = DATA + b"more"
-    server.mishaps["data.bin"] = [("cut", 2_000_000)]
+    server.failures["data.bin"] = [("cut", 2_000_000)]
     with pytest.raises(InputError):
         get(attempts=1)
     server.files["data.bin"] = DATA
@@ -142,8 +142,8 @@ def test_wrong_bytes_are_refused(get, server, tmp_path):
     assert left(tmp_path) == []
 
 
-def test_another_place_is_tried_where_the_first_gives_something_else(server, tmp_path):
-    """Repositories that moved answer with a page."""
+def test_another_address_is_tried_if_the_first_has_another_file(server, tmp_path):
+    """Repositories that have moved respond with a web page."""
     server.files["old"], server.files["new"] = b"<html>we have moved</html>", DATA
     urls = [server.url("old"), server.url("new")]
     done = download(urls, tmp_path / "data.bin", sha256=SHA256)
@@ -151,30 +151,30 @@ def test_another_place_is_tried_where_the_first_gives_something_else(server, tmp
     assert left(tmp_path) == ["data.bin"]
 
 
-def test_bytes_damaged_once_get_a_second_chance(get, server):
-    server.mishaps["data.bin"] = [("bytes", DATA[:-1] + b"x")]
+def test_damaged_bytes_are_downloaded_once_more(get, server):
+    server.failures["data.bin"] = [("bytes", DATA[:-1] + b"x")]
     assert get().path.read_bytes() == DATA
 
 
-def test_busy_servers_are_asked_again_later_and_later(get, server):
-    server.mishaps["data.bin"] = [
+def test_waits_for_busy_servers_grow(get, server):
+    server.failures["data.bin"] = [
         ("status", 503), ("status", 429, {"Retry-After": "7"}), ("status", 500),
     ]  # fmt: skip
     assert get().path.read_bytes() == DATA
     assert get.waits == [1, 7, 4]
 
 
-def test_a_file_that_is_not_there_says_what_to_do_by_hand(get, server, tmp_path):
+def test_the_error_of_a_missing_file_says_what_to_do_by_hand(get, server, tmp_path):
     server.files.clear()
     with pytest.raises(InputError) as caught:
         get()
-    assert len(server.requests) == 1  # asking again would not help
+    assert len(server.requests) == 1  # a second request would not help
     for part in ("data.bin", "HTTP 404", SHA256, f"put the file at {tmp_path}/data.bin by hand",
                  "'mirror'"):  # fmt: skip
         assert part in str(caught.value)
 
 
-def test_no_network_says_what_to_do_by_hand(tmp_path):
+def test_the_error_without_a_network_says_what_to_do_by_hand(tmp_path):
     waits = []
     with pytest.raises(InputError) as caught:
         download(
@@ -191,10 +191,10 @@ def test_further_addresses_are_tried(server, tmp_path):
 
 
 @pytest.mark.parametrize(("checksum", "again"), [(SHA256, 1), (None, 0)])
-def test_another_address_goes_on_where_the_first_was_cut(server, tmp_path, checksum, again):
-    """Where a checksum tells whether both have the same file; else it begins anew."""
+def test_another_address_continues_an_interrupted_download(server, tmp_path, checksum, again):
+    """Only if a checksum can show that both have the same file; otherwise it starts again."""
     server.files["copy.bin"] = DATA
-    server.mishaps["data.bin"] = [("cut", 2_000_000), ("status", 404)]
+    server.failures["data.bin"] = [("cut", 2_000_000), ("status", 404)]
     urls = [server.url("data.bin"), server.url("copy.bin")]
     download(urls, tmp_path / "data.bin", sha256=checksum, sleep=lambda _: None)
     assert (tmp_path / "data.bin").read_bytes() == DATA
@@ -202,35 +202,37 @@ def test_another_address_goes_on_where_the_first_was_cut(server, tmp_path, check
     assert (last.path, last.range) == ("copy.bin", f"bytes={2_000_000}-" if again else None)
 
 
-def test_a_part_of_another_file_is_not_gone_on_with(server, tmp_path):
-    """The first address has something else, of the same length: the checksum tells."""
+def test_a_part_of_another_file_is_discarded(server, tmp_path):
+    """The first address has another file of the same length, which the checksum shows."""
     server.files |= {"other.bin": bytes(len(DATA)), "copy.bin": DATA}
-    server.mishaps["other.bin"] = [("cut", 2_000_000), ("status", 404)]
+    server.failures["other.bin"] = [("cut", 2_000_000), ("status", 404)]
     urls = [server.url("other.bin"), server.url("copy.bin")]
     done = download(urls, tmp_path / "data.bin", sha256=SHA256, sleep=lambda _: None)
     assert done.verified
     assert [request.range is not None for request in server.requests[2:]] == [True, False]
 
 
-def test_without_a_checksum_the_file_is_taken_with_a_warning(get, caplog):
+def test_without_a_checksum_a_warning_is_logged(get, caplog):
     done = get(sha256=None)
     assert (done.sha256, done.verified) == (SHA256, False)
-    assert "data.bin: no checksum is published; taken as it came" in caplog.text
+    assert "data.bin: no checksum is published; the download is not verified" in caplog.text
 
 
 @pytest.mark.parametrize("form", ["{}", "file://{}"])
-def test_a_folder_can_stand_in_for_every_host(server, tmp_path, form):
+def test_a_folder_can_be_the_mirror(server, tmp_path, form):
     (tmp_path / "mirror").mkdir()
     mirror = form.format(tmp_path / "mirror")
     url, path = "https://nowhere.invalid/a/b?download=1", tmp_path / "to" / "my data.bin"
-    with pytest.raises(InputError, match=r"my data.bin: could not be had from .*no such file"):
+    with pytest.raises(
+        InputError, match=r"my data.bin: could not be downloaded from .*no such file"
+    ):
         download(url, path, sha256=SHA256, mirror=mirror)
     (tmp_path / "mirror" / "my data.bin").write_bytes(DATA)
     assert download(url, path, sha256=SHA256, mirror=mirror).path.read_bytes() == DATA
     assert server.requests == []
 
 
-def test_a_server_can_stand_in_for_every_host(server, tmp_path):
+def test_a_server_can_be_the_mirror(server, tmp_path):
     url, path = "https://nowhere.invalid/a/b?download=1", tmp_path / "data.bin"
     assert download(url, path, sha256=SHA256, mirror=f"{server.address}/").verified
 
@@ -239,7 +241,7 @@ def _in_a_process(url, path):
     download(url, path, sha256=SHA256)
 
 
-def test_two_processes_get_a_file_once(server, tmp_path):
+def test_two_processes_download_a_file_once(server, tmp_path):
     context = multiprocessing.get_context("spawn")
     arguments = (server.url("data.bin"), tmp_path / "data.bin")
     processes = [context.Process(target=_in_a_process, args=arguments) for _ in range(2)]
@@ -254,7 +256,7 @@ def test_two_processes_get_a_file_once(server, tmp_path):
 
 def test_the_second_waits_for_the_first(server, tmp_path):
     release, done = threading.Event(), []
-    server.mishaps["data.bin"] = [("status", 503)]
+    server.failures["data.bin"] = [("status", 503)]
 
     def get(sleep):
         path = tmp_path / "data.bin"
@@ -276,7 +278,7 @@ def test_the_second_waits_for_the_first(server, tmp_path):
     assert len(server.requests) == 2
 
 
-def test_a_disk_that_is_too_small_is_said_before_anything_is_written(get, tmp_path, monkeypatch):
+def test_too_small_a_disk_is_reported_before_anything_is_written(get, tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda path: os.terminal_size((0, 0)) and _Usage)
     with pytest.raises(InputError, match="the disk is full: 3,000,000 bytes are needed, 1,000 are"):
         get()
@@ -287,7 +289,7 @@ class _Usage:
     free = 1000
 
 
-def test_a_disk_that_fills_up_is_said_and_what_came_is_kept(get, tmp_path, monkeypatch):
+def test_a_disk_that_fills_up_is_reported_and_the_partial_file_kept(get, tmp_path, monkeypatch):
     real = Path.open
 
     def limited(path, mode="r", *arguments, **options):
@@ -322,11 +324,11 @@ def test_a_disk_that_fills_up_is_said_and_what_came_is_kept(get, tmp_path, monke
     assert get().path.read_bytes() == DATA
 
 
-def test_every_published_file_is_sound():
+def test_the_list_of_published_files_is_complete():
     files = published_files()
     assert len(files) == 12
-    unproved = [name for name, file in files.items() if not (file.sha256 or file.md5)]
-    assert unproved == ["cifar102_train.npz"]
+    unverified = [name for name, file in files.items() if not (file.sha256 or file.md5)]
+    assert unverified == ["cifar102_train.npz"]
     for file in files.values():
         assert all(url.startswith("https://") for url in file.urls)
     text = SOURCES.read_text()
@@ -334,7 +336,7 @@ def test_every_published_file_is_sound():
 
 
 def test_known_checksums_are_those_of_installed_libraries():
-    """torchvision's, read as text: its import takes seconds."""
+    """Those of torchvision, read as text because its import takes seconds."""
     package = Path(importlib.util.find_spec("torchvision").origin).parent
     text = (package / "datasets" / "cifar.py").read_text()
     file = published_file("cifar-10-python.tar.gz")
@@ -344,7 +346,10 @@ def test_known_checksums_are_those_of_installed_libraries():
 
 @pytest.mark.parametrize(
     ("entry", "problem"),
-    [({"urls": []}, "'f': has no urls"), ({"urls": ["u"], "md5": "12"}, "'f': '12' is no md5")],
+    [
+        ({"urls": []}, "'f': has no urls"),
+        ({"urls": ["u"], "md5": "12"}, "'f': '12' is not a valid md5"),
+    ],
 )
 def test_a_list_of_files_is_checked(tmp_path, entry, problem):
     path = tmp_path / "sources.yaml"

@@ -1,4 +1,4 @@
-"""Datasets of image files, and images of either kind as RGB."""
+"""Datasets of image files, and decoding of images to RGB."""
 
 import io
 
@@ -6,18 +6,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from matcheval.datasets.dataset import EncodedImages
+from matcheval.datasets.content import content_digest
+from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.decoding import (
     UnreadableImageError,
     decode_rgb,
     inspect_image,
 )
-from matcheval.datasets.folders import (
-    content_digest,
-    make_dataset,
-    read_dataset,
-    write_dataset,
-)
+from matcheval.datasets.folders import read_dataset, write_dataset
+from matcheval.datasets.images import EncodedImages
 from matcheval.errors import InputError
 
 
@@ -67,7 +64,7 @@ def test_files_have_no_common_shape():
         _ = encoded_dataset().image_shape
 
 
-def test_the_digest_tells_how_bytes_are_divided():
+def test_the_digest_depends_on_how_bytes_are_divided():
     a, b = FILES[0], FILES[1]
     assert encoded_dataset([a, b]).sha256 != encoded_dataset([a + b[:1], b[1:]]).sha256
 
@@ -86,7 +83,7 @@ def test_offsets_must_divide_the_data():
         )  # fmt: skip
 
 
-def test_arrays_give_rgb_images_too():
+def test_arrays_are_converted_to_rgb_images():
     grey = np.arange(0, 17, dtype=np.uint8).reshape(1, 1, 17, 1)
     dataset = make_dataset("d", grey, np.array([0]), classes=("a",), max_value=16, source="")
     found = np.asarray(dataset.image(0))
@@ -98,7 +95,7 @@ def test_arrays_give_rgb_images_too():
 
 
 def pixel_formats():
-    """Name, bytes, and the pixels that the loaders of torchvision and timm give for them."""
+    """Encoded images in all pixel formats."""
     rgb = noise(8, 8)
     for mode, kind in [("L", "PNG"), ("RGBA", "PNG"), ("P", "PNG"), ("CMYK", "JPEG"),
                        ("1", "PNG"), ("LA", "PNG"), ("L", "JPEG"), ("RGB", "BMP")]:  # fmt: skip
@@ -122,7 +119,7 @@ def test_every_pixel_format_becomes_rgb_as_the_common_loaders_make_it(encoded, t
 
 
 @pytest.mark.parametrize("encoded", FILES, ids=["png", "jpeg", "webp"])
-def test_truncated_files_do_not_pass(encoded):
+def test_truncated_files_are_refused(encoded):
     inspect_image(encoded)
     for part in (encoded[:-30], encoded[: len(encoded) // 2], encoded[:20], b""):
         with pytest.raises(UnreadableImageError):
@@ -131,12 +128,12 @@ def test_truncated_files_do_not_pass(encoded):
             decode_rgb(part)
 
 
-def test_a_page_of_text_is_no_image():
+def test_a_page_of_text_is_not_an_image():
     with pytest.raises(UnreadableImageError, match="cannot identify"):
         inspect_image(b"<html>404</html>")
 
 
-def test_lossless_encodings_are_told_from_lossy_ones():
+def test_lossless_encodings_are_recognised():
     image = noise(8, 6)
     kinds = {
         True: [("PNG", {}), ("BMP", {}), ("WEBP", {"lossless": True}),
@@ -149,7 +146,7 @@ def test_lossless_encodings_are_told_from_lossy_ones():
             assert (facts.height, facts.width, facts.lossless) == (8, 6, lossless), kind
 
 
-def test_mapped_and_loaded_images_have_one_digest(tmp_path):
+def test_mapped_and_loaded_images_have_the_same_digest(tmp_path):
     pixels = np.asarray(noise(6, 6))[None].repeat(3, 0)
     array = make_dataset("d", pixels, np.zeros(3, int), classes=("a",), max_value=255, source="")
     for dataset in (array, encoded_dataset()):
@@ -157,5 +154,7 @@ def test_mapped_and_loaded_images_have_one_digest(tmp_path):
         mapped = read_dataset(tmp_path / "d")
         assert content_digest(mapped.images, mapped.labels) == dataset.sha256
     write_dataset(array, tmp_path / "d")
-    part = read_dataset(tmp_path / "d").pixels[1:]  # a view of a mapping is not its file
+    part = read_dataset(tmp_path / "d").pixels[
+        1:
+    ]  # a view of a mapped array, which is not the whole file
     assert content_digest(part, mapped.labels[1:]) == content_digest(pixels[1:], mapped.labels[1:])

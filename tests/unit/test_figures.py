@@ -1,4 +1,4 @@
-"""What the figures of tables show: units, names, counts, and the table's own values."""
+"""What the figures of result tables show: units, names, counts, and the values of the table."""
 
 import itertools
 
@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import plot_confidence as confidence_door
-import plot_matched_accuracy as matched_accuracy_door
+import plot_confidence as confidence_script
+import plot_matched_accuracy as matched_accuracy_script
 from drawings import PAIR, draw, lines_of, texts_of
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
@@ -18,7 +18,7 @@ from matcheval.protocol.schemas import MODEL_TABLE
 
 
 def model_table(n_models, *, unmatched=(), n_seeds=10, seed=0):
-    """A table of models in random order; those at the positions `unmatched` matched nothing."""
+    """A table of models in random order; those at the positions `unmatched` have no match."""
     rng = np.random.default_rng(seed)
     values = {name: rng.uniform(0.3, 0.9, n_models) for name in MODEL_TABLE.names}
     for name in MODEL_TABLE.names:
@@ -40,12 +40,12 @@ def model_table(n_models, *, unmatched=(), n_seeds=10, seed=0):
     }
     names = [f"deit_tiny_distilled_{i}.in1k" for i in range(n_models)]
     table = pd.DataFrame(values | {"model": names}).assign(**constant)[MODEL_TABLE.names]
-    MODEL_TABLE.from_frame(table)  # is of the schema
+    MODEL_TABLE.from_frame(table)  # checks the schema
     return table
 
 
 def series_of(axes):
-    """What shows the models' values: lines with markers, or above 60 models points alone."""
+    """The artists that show the values of the models: lines with markers, or only points."""
     return [line for line in axes.lines if line.get_marker() != "None"]
 
 
@@ -69,7 +69,7 @@ def test_confidence_shows_every_model_on_both_sets(n_models):
         *(["the same model"] if n_models <= 60 else []),
         "confidence = accuracy (below it: overconfident)",
     ]
-    assert not axes.texts  # nothing that points could collide with
+    assert not axes.texts  # no text that could overlap points
     identity = axes.lines[-1]
     assert list(identity.get_xdata()) == list(identity.get_ydata())
     models = "1 model," if n_models == 1 else f"{n_models} models,"
@@ -90,7 +90,7 @@ def test_lines_join_a_model_s_two_points_up_to_sixty_models(n_models):
     np.testing.assert_allclose(x[:, 1], 100 * table["confidence_replication"])
     np.testing.assert_allclose(y[:, 0], 100 * table["accuracy_original"])
     np.testing.assert_allclose(y[:, 1], 100 * table["accuracy_replication"])
-    assert np.isnan(x[:, 2]).all()  # no line from one model to the next
+    assert np.isnan(x[:, 2]).all()  # gaps between the models
 
 
 @pytest.mark.parametrize("n_models", [3, 100])
@@ -145,11 +145,11 @@ def test_accuracy_is_solid_and_matched_accuracy_dotted(n_models):
     assert len(dotted) == 3
 
 
-def test_matched_accuracy_names_what_it_shows():
+def test_matched_accuracy_labels():
     figure = plot_matched_accuracy(model_table(4))
     title = figure.get_suptitle()
-    for told in ("shift", "criterion 1", "ε = 0.005", "4 models", "10 seeds"):
-        assert told in title
+    for text in ("shift", "criterion 1", "ε = 0.005", "4 models", "10 seeds"):
+        assert text in title
     note = figure.get_supxlabel().replace("\n", " ")
     assert "±1 SD over the 10 seeds" in note
     assert "do not include the sampling error of the test sets" in note
@@ -211,7 +211,7 @@ def test_legends_of_long_names_are_not_cut(length):
         assert box.x1 <= figure.bbox.x1
 
 
-def test_many_models_are_points_about_a_running_median():
+def test_many_models_are_points_around_a_running_median():
     table = model_table(100).sort_values("accuracy_original", ascending=False)
     figure = plot_matched_accuracy(table)
     lines = lines_of(figure.axes[1])
@@ -241,7 +241,7 @@ def test_sampling_range_by_hand_and_by_simulation():
     perfect = table.assign(accuracy_original=1.0, accuracy_replication=1.0)
     assert sampling_range(perfect).tolist() == [0.0]
 
-    rng, n, m = np.random.default_rng(1), 600, 500  # of two sets that are equally hard
+    rng, n, m = np.random.default_rng(1), 600, 500  # two sets that are equally hard
     accuracies = (rng.binomial(n, 0.85, 20000) / n, rng.binomial(m, 0.85, 20000) / m)
     drawn = pd.DataFrame(
         {
@@ -256,7 +256,7 @@ def test_sampling_range_by_hand_and_by_simulation():
 
 
 @pytest.mark.parametrize("n_models", [1, 20, 278])
-def test_the_sampling_range_lies_about_zero_and_is_in_view(n_models):
+def test_the_sampling_range_is_centred_at_zero_and_visible(n_models):
     table = model_table(n_models).assign(n_original=600, n_replication=497)
     axes = plot_matched_accuracy(table).axes[1]
     (band,) = axes.patches
@@ -278,7 +278,7 @@ def test_the_unmatched_axis_has_three_ticks_or_more(highest):
     assert sum(low <= tick <= high for tick in axes.get_yticks()) >= 3
 
 
-def test_equal_accuracies_are_ranked_by_name_and_long_names_cut():
+def test_equal_accuracies_are_ranked_by_name_and_long_names_shortened():
     table = model_table(2).assign(accuracy_original=0.5, model=["z" * 50, "a" + "-" * 48 + "b"])
     axes = plot_matched_accuracy(table).axes[-1]
     first, second = (label.get_text() for label in axes.get_xticklabels())
@@ -299,7 +299,7 @@ def test_models_without_a_match_leave_gaps_and_a_note(n_models):
         is_gap = np.isnan(line.get_ydata())
         assert np.flatnonzero(is_gap).tolist() == ([1, 3] if "matched" in label else [])
     for series in [*series_of(accuracies)[1::2], series_of(gaps)[1]]:
-        # the model between two gaps shows by its marker
+        # The model between two gaps is visible by its marker.
         assert np.flatnonzero(np.isnan(series.get_ydata())).tolist() == [1, 3]
         assert series.get_markevery() is None
     assert not np.isnan(series_of(unmatched)[0].get_ydata()).any()
@@ -329,7 +329,7 @@ def test_spread_over_seeds_is_one_standard_deviation(n_models):
 
 
 @pytest.mark.parametrize("column", ["pair", "criterion", "epsilon", "source", "n_original"])
-def test_mixed_tables_are_refused(column):
+def test_mixed_tables_are_errors(column):
     table = model_table(2)
     table[column] = ["a", "b"]
     with pytest.raises(InputError, match=column):
@@ -337,16 +337,16 @@ def test_mixed_tables_are_refused(column):
 
 
 @pytest.mark.parametrize("plot", [plot_confidence, plot_matched_accuracy])
-def test_empty_tables_are_refused(plot):
+def test_empty_tables_are_errors(plot):
     with pytest.raises(InputError, match="no models"):
         plot(model_table(1).iloc[:0])
 
 
-@pytest.mark.parametrize("door", [confidence_door, matched_accuracy_door])
-def test_adapters_of_tables(tmp_path, door):
+@pytest.mark.parametrize("script", [confidence_script, matched_accuracy_script])
+def test_scripts_of_tables(tmp_path, script):
     write_table(MODEL_TABLE.from_frame(model_table(3)), tmp_path / "table.parquet")
-    outputs = [str(tmp_path / f"figure.{suffix}") for suffix in ("pdf", "png")]
-    door.main(table=str(tmp_path / "table.parquet"), outputs=outputs)
+    outputs = [tmp_path / f"figure.{suffix}" for suffix in ("pdf", "png")]
+    script.main(table=tmp_path / "table.parquet", outputs=outputs)
     assert {path.name for path in tmp_path.iterdir()} == {
         "table.parquet",
         "figure.pdf",

@@ -1,4 +1,4 @@
-"""Subsets, reliability bins and densities of the figures, by hand and by property."""
+"""Subsets, reliability bins and densities behind the figures, by hand and by property."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def test_empty_bins_and_empty_sets_are_nan():
 
 
 @pytest.mark.parametrize(
-    ("probability", "correct", "bins", "told"),
+    ("probability", "correct", "bins", "message"),
     [
         ([0.5], [True], 0, "0 bins"),
         ([0.5], [True, False], 5, "shape"),
@@ -62,8 +62,8 @@ def test_empty_bins_and_empty_sets_are_nan():
         ([float("nan")], [True], 5, r"\[0, 1\]"),
     ],
 )
-def test_wrong_bins_are_refused(probability, correct, bins, told):
-    with pytest.raises(InputError, match=told):
+def test_invalid_bins_and_values(probability, correct, bins, message):
+    with pytest.raises(InputError, match=message):
         reliability_curve(probability, correct, bins)
 
 
@@ -86,7 +86,7 @@ def test_bins_hold_every_point_once(probability, bins, random):
 def test_subsets_by_hand():
     source = predictions([0.9, 0.6, 0.3], [0, 1, 2], label=[0, 1, 0], index=np.array([7, 5, 9]))
     target = predictions([0.6, 0.9], [1, 0], label=[0, 0], index=np.array([3, 8]))
-    pairs = pairs_table((4, 5, 3), (4, 7, 8), (6, 7, 8))  # nothing matched with seed 2
+    pairs = pairs_table((4, 5, 3), (4, 7, 8), (6, 7, 8))  # no match with seed 2
     subsets = split_subsets(source, target, pairs, [2, 4, 6], source_name="s", target_name="t")
     assert [subset.role for subset in subsets] == list(Role)
     assert [subset.dataset for subset in subsets] == ["s", "t", "s", "t", "t"]
@@ -104,7 +104,7 @@ def test_subsets_by_hand():
         assert subset.correct.tolist() == correct
 
 
-def test_subsets_without_a_match_and_without_an_unmatched():
+def test_subsets_without_matched_and_without_unmatched_points():
     source, target = predictions([0.5, 0.6]), predictions([0.5])
     none = split_subsets(source, target, pairs_table(), [0, 1], source_name="s", target_name="t")
     assert [len(subset.probability) for subset in none] == [2, 1, 0, 0, 2]
@@ -115,18 +115,18 @@ def test_subsets_without_a_match_and_without_an_unmatched():
 
 
 @pytest.mark.parametrize(
-    ("row", "seeds", "told"),
+    ("row", "seeds", "message"),
     [
         ((3, 0, 0), [0, 1], "seeds \\[3\\]"),
         ((0, 2, 0), [0], "datapoint 2 of 's'"),
         ((0, 0, 5), [0], "datapoint 5 of 't'"),
         ((0, 0, 0), [], "at least one seed"),
-        ((0, 0, 0), [0, 0], "each once"),
+        ((0, 0, 0), [0, 0], "each only once"),
     ],
 )
-def test_foreign_pairs_are_refused(row, seeds, told):
+def test_pairs_of_other_predictions(row, seeds, message):
     source, target = predictions([0.5, 0.6]), predictions([0.5])
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         split_subsets(source, target, pairs_table(row), seeds, source_name="s", target_name="t")
 
 

@@ -1,11 +1,9 @@
 """What the reliability figure shows: its subsets, sizes, units and values."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
-import plot_reliability as reliability_door
+import plot_reliability as reliability_script
 from drawings import PAIR, draw, lines_of, texts_of
 from helpers import predictions, simulate
 from matcheval.io.tables import write_table
@@ -26,7 +24,7 @@ def data_of(comparison, seeds=(0, 1, 2), criterion=Criterion.PROBABILITY):
     return reliability_data(comparison, pairs, criterion, 0.005, seeds)
 
 
-def test_reliability_names_subsets_sizes_and_units():
+def test_reliability_labels():
     data = data_of(comparison_of(simulate(900, 10, 1), simulate(300, 10, 2, accuracy=0.6)))
     figure = plot_reliability(data, bins=5)
     draw(figure)
@@ -48,8 +46,8 @@ def test_reliability_names_subsets_sizes_and_units():
         f"unmatched target: New-Writers (n = {300 - matched:,.0f} per seed)",
         "confidence = accuracy",
     } <= texts
-    for told in ("net.a1", "shift", "criterion 2", "ε = 0.005", "3 seeds pooled"):
-        assert told in figure.get_suptitle()
+    for text in ("net.a1", "shift", "criterion 2", "ε = 0.005", "3 seeds pooled"):
+        assert text in figure.get_suptitle()
 
 
 def test_reliability_curves_by_hand_with_hollow_bins_of_few_points():
@@ -63,7 +61,7 @@ def test_reliability_curves_by_hand_with_hollow_bins_of_few_points():
     line = lines_of(reliability)["source: Known (n = 41)"]
     assert line.get_xdata()[1] == pytest.approx((0.9 * 20 + 0.7 * 12) / 32)
     assert line.get_ydata()[1] == pytest.approx(21 / 32)
-    assert np.isnan(line.get_ydata()[0])  # 9 points: hollow, by themselves
+    assert np.isnan(line.get_ydata()[0])  # 9 points: a hollow marker
     hollow = reliability.lines[1]
     assert hollow.get_markerfacecolor() == "white"
     assert hollow.get_linestyle() == "None"
@@ -73,7 +71,7 @@ def test_reliability_curves_by_hand_with_hollow_bins_of_few_points():
     assert "fewer than 10 points in the bin" in texts_of(figure.legends[0])
     heights, edges, _ = density.patches[0].get_data()
     assert np.nansum(heights * np.diff(edges)) == pytest.approx(1)
-    assert np.isnan(heights).sum() == 22  # three bins hold points; an empty one is no wall to 0
+    assert np.isnan(heights).sum() == 22  # three bins hold points; the others leave gaps
     assert heights[-3] == pytest.approx(20 / 41 / 0.04)  # 0.88 < 0.9 <= 0.92
 
 
@@ -82,12 +80,12 @@ def test_few_points_are_counted_per_seed():
     same = comparison_of(predictions(probability), predictions(probability))
     reliability, _ = plot_reliability(data_of(same), bins=2).axes
     matched = lines_of(reliability)["matched source: Known (n = 29 per seed)"]
-    assert np.isnan(matched.get_ydata()).tolist() == [True, False]  # 27 in all, 9 per seed
+    assert np.isnan(matched.get_ydata()).tolist() == [True, False]  # 27 in total, 9 per seed
 
 
 def test_reliability_without_unmatched_or_without_matched_points():
     everything = data_of(comparison_of(predictions([0.9] * 60), predictions([0.9] * 40)))
-    figure = plot_reliability(everything)  # and of a single class
+    figure = plot_reliability(everything)  # also with a single class
     draw(figure)
     assert "unmatched target: New-Writers (n = 0: none)" in texts_of(figure.legends[0])
     assert len(figure.axes[1].patches) == 4
@@ -98,7 +96,7 @@ def test_reliability_without_unmatched_or_without_matched_points():
     assert "unmatched target: New-Writers (n = 40 per seed)" in texts_of(figure.legends[0])
 
 
-def test_a_set_has_one_colour_whatever_its_role():
+def test_the_colour_of_a_set_does_not_depend_on_its_role():
     small, large = simulate(200, 3, 1), simulate(500, 3, 2)
     for original, replication, role in ((large, small, "source"), (small, large, "target")):
         figure = plot_reliability(data_of(comparison_of(original, replication)))
@@ -117,7 +115,7 @@ def test_subsets_are_drawn_in_order_of_their_roles():
 
 
 def test_coincident_curves_remain_visible():
-    """What lies under another subset's curve or markers is wider or larger."""
+    """A curve below another one has wider lines or larger markers."""
     same = simulate(500, 3, 1)
     data = data_of(comparison_of(same, same))
     reliability, density = plot_reliability(data).axes
@@ -139,23 +137,24 @@ def test_coincident_curves_remain_visible():
             assert drawn[below].get_linewidth() > 1.5 * drawn[above].get_linewidth()
 
 
-def test_adapter_of_reliability(tmp_path):
+def test_script_of_reliability(tmp_path):
     comparison = comparison_of(simulate(200, 3, 1), simulate(100, 3, 2))
-    files = tuple(str(tmp_path / f"{name}.parquet") for name in ("original", "replication"))
-    for origin, path in zip((comparison.original, comparison.replication), files, strict=True):
-        write_predictions(origin, path)
+    original, replication = (tmp_path / f"{name}.parquet" for name in ("original", "replication"))
+    write_predictions(comparison.original, original)
+    write_predictions(comparison.replication, replication)
     seeds = [0, 1]
     pairs = comparison_pairs(comparison, Criterion.PROBABILITY, 0.005, seeds)
     write_table(pairs, tmp_path / "pairs.parquet")
-    reliability_door.main(
-        model="net.a1",
-        pair=dataclasses.asdict(PAIR),
-        prediction_files=files,
-        pairs_file=str(tmp_path / "pairs.parquet"),
+    reliability_script.main(
+        models=["net.a1"],
+        pair=PAIR,
+        original=[original],
+        replication=[replication],
+        pairs=tmp_path / "pairs.parquet",
         criterion="probability",
         epsilon=0.005,
         seeds=seeds,
         bins=10,
-        outputs=[str(tmp_path / "figure.png")],
+        outputs=[tmp_path / "figure.png"],
     )
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")

@@ -1,13 +1,11 @@
-"""What the scatter of replication against original accuracy shows, on both scales."""
-
-import dataclasses
+"""What the plot of replication against original accuracy shows, on both scales."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from test_replication import SETTINGS, results
+from test_replication import SETTINGS, results, settings_with
 
-import plot_replication as door
+import plot_replication as script
 from drawings import draw, texts_of
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
@@ -87,7 +85,7 @@ def test_a_probit_line_is_straight_on_probit_axes():
 
 
 def test_models_left_out_are_hollow_and_named():
-    settings = dataclasses.replace(SETTINGS, fit_without=("m001", "m004"))
+    settings = settings_with(fit_without=("m001", "m004"))
     models = table(10)
     drawn, _ = figure(models, Scale.LINEAR, settings)
     draw(drawn)
@@ -104,15 +102,16 @@ def test_models_left_out_are_hollow_and_named():
 
 
 @pytest.mark.parametrize("extremes", Extremes)
-def test_a_perfect_model_has_no_place_on_probit_axes(extremes):
-    settings = dataclasses.replace(SETTINGS, extremes=extremes)
+def test_a_perfect_model_is_not_shown_on_probit_axes(extremes):
+    settings = settings_with(extremes=extremes)
     models = table(10, best=True)
     drawn, _ = figure(models, Scale.PROBIT, settings)
     draw(drawn)
     assert sum(len(of[0]) for of in points(drawn.axes[0]).values()) == 10
     note = drawn.get_supxlabel().replace("\n", " ")
-    did = "clipped to (k + ½)/(n + 1)" if extremes is Extremes.CLIP else "left out of the fit"
-    assert f"best, at 0 or 100 %, {did}, not shown" in note
+    is_clipped = extremes is Extremes.CLIP
+    treatment = "clipped to (k + ½)/(n + 1)" if is_clipped else "left out of the fit"
+    assert f"best, at 0 or 100 %, {treatment}, not shown" in note
     linear, _ = figure(models, Scale.LINEAR, settings)
     assert sum(len(of[0]) for of in points(linear.axes[0]).values()) == 11
     assert "best" not in linear.get_supxlabel()
@@ -128,30 +127,29 @@ def test_without_known_sizes_there_are_no_bars():
     assert "intervals" not in drawn.get_supxlabel()
 
 
-def test_top_5_is_said():
+def test_top_5_labels():
     drawn, _ = figure(table(5).assign(top=5), Scale.LINEAR)
     assert drawn.axes[0].get_ylabel() == "Top-5 accuracy on new (%, n = 2,000)"
 
 
-def test_refused():
+def test_invalid_input():
     models = table(5)
     fit = fit_replication(models, Scale.LINEAR, SETTINGS)
     with pytest.raises(InputError, match="no models"):
         plot_replication(models.iloc[:0], pd.Series(fit.row), fit.region, Scale.LINEAR)
-    with pytest.raises(InputError, match="on the linear scale, not probit"):
+    with pytest.raises(InputError, match="on the linear scale, not on the probit scale"):
         plot_replication(models, pd.Series(fit.row), fit.region, Scale.PROBIT)
 
 
-def test_door(tmp_path):
+def test_script(tmp_path):
     models = table(5)
     fit = fit_replication(models, Scale.PROBIT, SETTINGS)
     write_table(RESULTS.from_frame(models), tmp_path / "r.parquet")
     write_table(FITS.from_frame(pd.DataFrame([fit.row])), tmp_path / "f.parquet")
     write_table(REGION.from_frame(fit.region), tmp_path / "g.parquet")
-    files = {name: str(tmp_path / f"{name[0]}.parquet") for name in ("results", "fits")}
-    door.main(
-        **files, region=str(tmp_path / "g.parquet"), scale="probit",
-        outputs=[str(tmp_path / "figure.pdf"), str(tmp_path / "figure.png")],
+    outputs = [tmp_path / "figure.pdf", tmp_path / "figure.png"]
+    script.main(
+        results=tmp_path / "r.parquet", fits=tmp_path / "f.parquet", region=tmp_path / "g.parquet",
+        scale=Scale.PROBIT, outputs=outputs,
     )  # fmt: skip
-    assert (tmp_path / "figure.pdf").exists()
-    assert (tmp_path / "figure.png").exists()
+    assert all(path.exists() for path in outputs)

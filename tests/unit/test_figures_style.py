@@ -1,4 +1,4 @@
-"""Colours that readers can tell apart, and figure files that depend on the figure only."""
+"""Colours that readers can distinguish, and figure files that depend on the figure only."""
 
 import itertools
 import os
@@ -20,8 +20,8 @@ PANELS = {
     "differences": (look.GAP, look.MATCHED_GAP),
     "replication": (look.MODELS, look.FITTED),
 }
-# Of linear RGB, as a deuteranope and a protanope see it; severity 1 of Machado et al. (2009).
-SIGHT = {
+# Matrices for linear RGB that simulate colour blindness: severity 1 of Machado et al. (2009).
+VISION = {
     "normal": np.eye(3),
     "deuteranopia": np.array(
         [
@@ -40,11 +40,11 @@ SIGHT = {
 }
 
 
-def cielab(color, sight="normal"):
-    """CIE L*a*b* (D65) of an sRGB colour as seen."""
+def cielab(color, vision="normal"):
+    """CIE L*a*b* (D65) of an sRGB colour as seen with a type of colour vision."""
     rgb = np.array(mpl.colors.to_rgb(color))
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    linear = np.clip(SIGHT[sight] @ linear, 0, 1)
+    linear = np.clip(VISION[vision] @ linear, 0, 1)
     to_xyz = np.array(
         [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
     )
@@ -53,11 +53,11 @@ def cielab(color, sight="normal"):
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 
 
-@pytest.mark.parametrize("sight", SIGHT)
+@pytest.mark.parametrize("vision", VISION)
 @pytest.mark.parametrize("panel", PANELS)
-def test_colours_of_a_panel_are_far_apart(panel, sight):
+def test_colours_of_a_panel_are_far_apart(panel, vision):
     for a, b in itertools.combinations(PANELS[panel], 2):
-        distance = np.linalg.norm(cielab(a.color, sight) - cielab(b.color, sight))
+        distance = np.linalg.norm(cielab(a.color, vision) - cielab(b.color, vision))
         assert distance > 15, (a, b, distance)  # 2.3 is just noticeable
 
 
@@ -69,7 +69,7 @@ def test_lines_of_a_panel_differ_without_colour(panel):
         assert a.line != b.line or lightness > 12, (a, b, lightness)
 
 
-def test_style_leaves_no_trace():
+def test_style_does_not_change_global_settings():
     before = dict(mpl.rcParams)
     with look.style():
         assert mpl.rcParams["pdf.fonttype"] == 42
@@ -91,7 +91,7 @@ def test_files_are_valid_and_the_same_every_time(tmp_path, suffix):
     figure = small_figure()
     first, again, other = (tmp_path / "new" / f"{name}{suffix}" for name in ("a", "b", "c"))
     save_figure(figure, first)
-    save_figure(figure, again)  # saving has no effect on the figure
+    save_figure(figure, again)  # saving does not change the figure
     save_figure(small_figure(), other)
     assert first.read_bytes() == again.read_bytes() == other.read_bytes()
     assert {path.name for path in first.parent.iterdir()} == {f"{name}{suffix}" for name in "abc"}
@@ -107,7 +107,7 @@ def test_files_are_valid_and_the_same_every_time(tmp_path, suffix):
         assert b"/FontFile2" in data  # TrueType, embedded
 
 
-def test_a_person_s_own_settings_change_nothing(tmp_path):
+def test_the_users_settings_change_nothing(tmp_path):
     save_figure(small_figure(), tmp_path / "a.png")
     with mpl.rc_context({"font.size": 20, "axes.facecolor": "red", "savefig.dpi": 10}):
         save_figure(small_figure(), tmp_path / "b.png")
@@ -120,20 +120,20 @@ def test_saving_leaves_the_log_alone(tmp_path, caplog):
     assert not caplog.records
 
 
-def test_other_formats_are_refused(tmp_path):
+def test_other_formats_are_errors(tmp_path):
     with pytest.raises(InputError, match=r"\.jpg.*Use \.pdf or \.png"):
         save_figure(small_figure(), tmp_path / "a.jpg")
     assert not list(tmp_path.iterdir())
 
 
 def test_importing_the_figures_loads_nothing_heavy():
-    modules = ", ".join(
-        f"matcheval.figures.{name}"
-        for name in ("confidence", "matched_accuracy", "reliability", "replication", "saving")
+    modules = (
+        "matcheval.figures.saving, matcheval.figures.contact_sheet, "
+        "matcheval.protocol.figures.confidence, matcheval.protocol.figures.matched_accuracy, "
+        "matcheval.protocol.figures.reliability, matcheval.replication.figures"
     )
     heavy = {"matplotlib", "numba", "torch"}
-    code = f"import sys, {modules}; sys.exit(len({heavy} & set(sys.modules)))"
+    code = f"import sys, {modules}; print(sorted({heavy} & set(sys.modules)))"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    assert (
-        subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
-    )
+    loaded = subprocess.check_output([sys.executable, "-c", code], env=environment, text=True)
+    assert loaded.strip() == "[]"

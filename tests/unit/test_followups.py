@@ -22,10 +22,10 @@ from matcheval.analyses.human_accuracy.tables import (
     people_columns,
     read_people,
 )
-from matcheval.analyses.near_duplicates.figures import most_alike, plot_neighbours
+from matcheval.analyses.near_duplicates.figures import most_alike, plot_near_duplicates
 from matcheval.analyses.near_duplicates.images import LabelledPixels
 from matcheval.analyses.near_duplicates.reviewed import read_reviewed
-from matcheval.analyses.near_duplicates.search import find_neighbours
+from matcheval.analyses.near_duplicates.search import find_near_duplicates
 from matcheval.analyses.near_duplicates.tables import duplicate_accuracies
 from matcheval.analyses.revisions.tables import revisions_columns, tabulate_revisions
 from matcheval.analyses.selection_frequency.figures import plot_by_frequency
@@ -104,7 +104,9 @@ def test_balanced_subsets_are_exactly_balanced():
 
 def test_accuracy_by_frequency_by_hand():
     counts = pd.DataFrame({
-        "index": [0, 1, 2, 3, 5], "n_answers": [10, 10, 5, 0, 10], "n_selected": [10, 2, 3, 0, 7],
+        "index": [0, 1, 2, 3, 5],
+        "n_annotations": [10, 10, 5, 0, 10],
+        "n_selected": [10, 2, 3, 0, 7],
     })  # fmt: skip
     table = accuracies_by_frequency(known(["110001", "011111"]), "set", counts)
     first = table[table.model == "m0"]
@@ -113,17 +115,17 @@ def test_accuracy_by_frequency_by_hand():
     assert np.isnan(first.accuracy_bin.iloc[0])
     draw(plot_by_frequency(table))
     assert len(frequency_columns(table)) == 6
-    with pytest.raises(InputError, match="1 of them are no datapoints, such as 5"):
+    with pytest.raises(InputError, match="1 of the values are not datapoints of the dataset, such as 5"):
         accuracies_by_frequency(known(["10101"]), "set", counts)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("index,n_answers\n0,1\n", "no column n_selected"),
-        ("index,n_answers,n_selected\n0,1,2\n", "2 of 1 selected"),
-        ("index,n_answers,n_selected\n0,1,1\n0,2,1\n", "twice"),
-        ("index,n_answers,n_selected\n0,1,0.5\n", "whole numbers"),
+        ("index,n_annotations\n0,1\n", "no column n_selected"),
+        ("index,n_annotations,n_selected\n0,1,2\n", "2 of 1 selected"),
+        ("index,n_annotations,n_selected\n0,1,1\n0,2,1\n", "twice"),
+        ("index,n_annotations,n_selected\n0,1,0.5\n", "whole numbers"),
     ],
 )
 def test_bad_counts_are_refused(tmp_path, text, message):
@@ -228,7 +230,7 @@ def test_revisions_by_hand():
 def test_neighbours_table_and_sheet(tmp_path):
     queries, references = images(6, 1, "test"), images(40, 2, "train")
     references.pixels[7] = queries.pixels[4]
-    table = find_neighbours(queries, references, 5)
+    table = find_near_duplicates(queries, references, 5)
     frame = table.to_pandas()
     assert len(frame) == 30
     copy = frame[frame["query"] == 4].iloc[0]
@@ -241,16 +243,17 @@ def test_neighbours_table_and_sheet(tmp_path):
         by_ssim = of_query.sort_values("ssim_rank").ssim
         assert (np.diff(by_ssim) <= 0).all()
     assert most_alike(frame, 3)[0] == 4
-    figure = plot_neighbours(frame, queries, references, rows=3)
+    figure = plot_near_duplicates(frame, queries, references, rows=3)
     draw(figure)
     assert len(figure.axes) == 18
     assert figure.axes[0].get_title() == "4\nbee"
     assert figure.axes[1].get_title() == "7: 0 · 1.00\nbee"
-    within = find_neighbours(references, references, 1).to_pandas()
+    within = find_near_duplicates(references, references, 1).to_pandas()
     assert (within["query"] != within["reference"]).all()
-    with pytest.raises(InputError, match="pixels to 16 are not compared with pixels to 255"):
-        find_neighbours(queries, LabelledPixels(**{**vars(references), "max_value": 255}), 1)
-    assert most_alike(find_neighbours(queries, references, 2, ssim=False).to_pandas(), 2)[0] == 4
+    with pytest.raises(InputError, match=r"values up to 16 cannot be compared .* up to 255"):
+        find_near_duplicates(queries, LabelledPixels(**{**vars(references), "max_value": 255}), 1)
+    without_ssim = find_near_duplicates(queries, references, 2, ssim=False).to_pandas()
+    assert most_alike(without_ssim, 2)[0] == 4
 
 
 def test_the_sheet_of_hard_images_shows_them_in_order():
@@ -346,7 +349,7 @@ def test_accuracy_rises_with_the_agreement_of_annotators():
         row = {int(number): i for i, number in enumerate(archive["val_ids"])}
     numbers = agreement.image.str.extract(r"val_(\d+)")[0].astype(int)
     counts = pd.DataFrame({
-        "index": numbers.map(row), "n_answers": agreement.n_annot,
+        "index": numbers.map(row), "n_annotations": agreement.n_annot,
         "n_selected": (agreement.sel_freq * agreement.n_annot).round().astype(int),
     })  # fmt: skip
     table = accuracies_by_frequency(right, pair.original, counts)

@@ -7,19 +7,20 @@ import numpy as np
 import pytest
 import torch
 
-from matcheval.datasets import build_dataset
+from matcheval.datasets.build import build_dataset
 from matcheval.datasets.folders import write_dataset
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
-from matcheval.inference import outputs as outputs_module
+from matcheval.inference import blocks as blocks_module
 from matcheval.inference.forward import Settings, run_inference
-from matcheval.inference.outputs import _SINKS, PredictionSink, make_sinks
+from matcheval.inference.outputs import _WRITERS, build_writers
 from matcheval.inference.precision import arithmetic
 from matcheval.inference.readers import ArrayReader
-from matcheval.inference.running import How, predict_to_files
+from matcheval.inference.running import InferenceConfig, predict_to_files
 from matcheval.inference.statistics import RunningStatistics, read_statistics
 from matcheval.inference.vectors import read_vectors
+from matcheval.inference.writers import PredictionWriter
 from matcheval.models.building import build_model
 from matcheval.models.checkpoints import Checkpoint, CheckpointInfo, save_checkpoint
 from matcheval.models.devices import resolve_device
@@ -27,7 +28,7 @@ from matcheval.models.rows import ModelSource
 from matcheval.models.transforms import Transform
 from matcheval.predictions.accuracies import dataset_accuracies
 from matcheval.predictions.files import read_predictions
-from matcheval.predictions.top_k import first_classes, read_top, write_top
+from matcheval.predictions.top_k import read_top_k, top_k_classes, write_top_k
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 CPU = torch.device("cpu")
@@ -57,10 +58,10 @@ def files(dataset, checkpoint, tmp_path_factory):
     return root
 
 
-def predict(files, outputs, model="m", dataset_name="digits-validation", **how):
+def predict(files, outputs, model="m", dataset_name="digits-validation", **config):
     predict_to_files(
         ModelSource(model, "trained"), files / "m.safetensors", dataset_name, files / "dataset",
-        outputs, how=How(**{"batch_size": 32, **how}),
+        outputs, config=InferenceConfig(**{"batch_size": 32, **config}),
     )  # fmt: skip
 
 
@@ -81,31 +82,31 @@ class Recorder:
         self.finished += 1
 
 
-def run(model, dataset, sinks, transform=None, **settings):
+def run(model, dataset, writers, transform=None, **settings):
     run_inference(
         model, ArrayReader(dataset), transform or Transform.plain(), dataset, model_name="m",
-        settings=Settings(CPU, **{"batch_size": 32, **settings}), sinks=sinks,
+        settings=Settings(CPU, **{"batch_size": 32, **settings}), writers=writers,
     )  # fmt: skip
 
 
-def forward(checkpoint, dataset, sinks, batch_size=32):
-    run(checkpoint.build(), dataset, sinks, batch_size=batch_size)
+def forward(checkpoint, dataset, writers, batch_size=32):
+    run(checkpoint.build(), dataset, writers, batch_size=batch_size)
 
 
 def test_the_registry_is_complete():
-    assert tuple(_SINKS) == OUTPUTS
+    assert tuple(_WRITERS) == OUTPUTS
 
 
 @pytest.mark.parametrize("batch_size", [1, 7, 100, 1000])
-def test_every_sink_sees_every_row_once_in_order(checkpoint, dataset, batch_size):
-    sinks = [Recorder(), Recorder()]
-    forward(checkpoint, dataset, sinks, batch_size)
-    for sink in sinks:
-        assert sink.finished == 1
-        assert [b.start for b in sink.batches] == list(range(0, 100, batch_size))
-        labels = np.concatenate([batch.labels for batch in sink.batches])
+def test_every_writer_gets_every_row_once_in_order(checkpoint, dataset, batch_size):
+    writers = [Recorder(), Recorder()]
+    forward(checkpoint, dataset, writers, batch_size)
+    for writer in writers:
+        assert writer.finished == 1
+        assert [b.start for b in writer.batches] == list(range(0, 100, batch_size))
+        labels = np.concatenate([batch.labels for batch in writer.batches])
         assert np.array_equal(labels, dataset.labels)
-        assert all(b.logits.dtype == np.float32 for b in sink.batches)
+        assert all(b.logits.dtype == np.float32 for b in writer.batches)
 
 
 def test_outputs_are_those_of_a_plain_forward_pass(checkpoint, dataset, files, tmp_path):
@@ -127,10 +128,10 @@ def test_outputs_are_those_of_a_plain_forward_pass(checkpoint, dataset, files, t
     assert kept.metadata == {**found.metadata, "width": "10"}
 
 
-def test_first_classes_are_in_order_of_the_logits(files, tmp_path, dataset):
+def test_top_k_classes_are_in_order_of_the_logits(files, tmp_path, dataset):
     outputs = {name: tmp_path / f"{name}.parquet" for name in ("predictions", "logits", "top")}
     predict(files, outputs, n_top=3)
-    labels, classes = read_top(outputs["top"])
+    labels, classes = read_top_k(outputs["top"])
     logits = read_vectors(outputs["logits"], "logits").values
     assert np.array_equal(labels, dataset.labels)
     assert np.array_equal(classes, np.argsort(-logits, axis=1, kind="stable")[:, :3])
@@ -141,33 +142,33 @@ def test_first_classes_are_in_order_of_the_logits(files, tmp_path, dataset):
     hits = [(classes[:, :k] == labels[:, None]).any(axis=1).sum() for k in (1, 2, 3)]
     assert table["n_correct"].to_pylist() == hits
     predict(files, {"top": tmp_path / "all.parquet"}, n_top=50)
-    assert read_top(tmp_path / "all.parquet")[1].shape == (100, 10)
+    assert read_top_k(tmp_path / "all.parquet")[1].shape == (100, 10)
     other = tmp_path / "other.parquet"
-    write_top(labels, (classes + 1) % 10, other, {})
-    with pytest.raises(InputError, match="are not the predictions beside it"):
+    write_top_k(labels, (classes + 1) % 10, other, {})
+    with pytest.raises(InputError, match="differ from the prediction file beside it"):
         dataset_accuracies(spec, ["m"], [outputs["predictions"]], [other])
-    with pytest.raises(InputError, match="no column of first classes"):
-        read_top(outputs["predictions"])
+    with pytest.raises(InputError, match="no column of top-k classes"):
+        read_top_k(outputs["predictions"])
 
 
-def test_ties_of_first_classes_go_to_the_lowest():
+def test_ties_of_top_k_classes_go_to_the_lowest():
     logits = np.array([[1.0, 3, 3, 1], [0, 0, 0, 0]], np.float32)
-    assert first_classes(logits, 3).tolist() == [[1, 2, 0], [0, 1, 2]]
+    assert top_k_classes(logits, 3).tolist() == [[1, 2, 0], [0, 1, 2]]
     assert logits.tolist() == [[1, 3, 3, 1], [0, 0, 0, 0]]
 
 
 def test_the_batch_size_does_not_change_predictions(checkpoint, dataset, tmp_path):
     found = []
     for batch_size in (1, 13, 100):
-        sink = PredictionSink(tmp_path / "p.parquet", {"n_classes": "10"})
-        forward(checkpoint, dataset, [sink], batch_size)
-        found.append(sink.collect())
+        writer = PredictionWriter(tmp_path / "p.parquet", {"n_classes": "10"})
+        forward(checkpoint, dataset, [writer], batch_size)
+        found.append(writer.collect())
     for other in found[1:]:
         assert np.array_equal(other.prediction, found[0].prediction)
         assert np.allclose(other.probability, found[0].probability, atol=1e-6)
 
 
-def test_files_repeat_to_the_byte_and_say_what_made_them(files, tmp_path, dataset):
+def test_files_are_reproducible_to_the_byte_and_hold_their_provenance(files, tmp_path, dataset):
     for name in ("one", "two"):
         outputs = {out: tmp_path / f"{name}-{out}.parquet" for out in OUTPUTS}
         predict(files, outputs)
@@ -191,14 +192,14 @@ def test_the_model_is_in_evaluation_mode(checkpoint, dataset):
     assert all(torch.equal(v, checkpoint.state[k]) for k, v in model.state_dict().items())
 
 
-def test_logits_that_are_no_numbers_are_refused_before_anything_is_written(checkpoint, dataset):
+def test_logits_that_are_not_finite_are_refused_before_anything_is_written(checkpoint, dataset):
     model = checkpoint.build()
     with torch.no_grad():
         next(reversed(list(model.parameters())))[3] = float("nan")
-    sink = Recorder()
+    writer = Recorder()
     with pytest.raises(InputError, match="m: logits of datapoint 0 of digits-validation"):
-        run(model, dataset, [sink])
-    assert (sink.batches, sink.finished, sink.discarded) == ([], 0, 1)
+        run(model, dataset, [writer])
+    assert (writer.batches, writer.finished, writer.discarded) == ([], 0, 1)
 
 
 def test_wrong_widths_and_batch_sizes_are_refused(checkpoint, dataset):
@@ -211,7 +212,7 @@ def test_wrong_widths_and_batch_sizes_are_refused(checkpoint, dataset):
 
 def test_unknown_outputs_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"'fractals'\. Known: predictions, logits"):
-        make_sinks({"fractals": tmp_path / "f"}, {})
+        build_writers({"fractals": tmp_path / "f"}, {})
 
 
 def test_absent_devices_are_refused_and_auto_is_logged(monkeypatch, caplog):
@@ -219,7 +220,7 @@ def test_absent_devices_are_refused_and_auto_is_logged(monkeypatch, caplog):
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     assert resolve_device("cpu") == CPU
     for name in ("cuda", "mps"):
-        with pytest.raises(InputError, match=f"no '{name}'.*Present: cpu"):
+        with pytest.raises(InputError, match=f"no '{name}'.*Available: cpu"):
             resolve_device(name)
     with pytest.raises(InputError, match="unknown device 'gpu'"):
         resolve_device("gpu")
@@ -232,7 +233,9 @@ def test_absent_devices_are_refused_and_auto_is_logged(monkeypatch, caplog):
 
 def test_wrong_names_are_refused(files, tmp_path):
     outputs = {"predictions": tmp_path / "p.parquet"}
-    with pytest.raises(InputError, match=r"m\.safetensors: is of 'm', not of 'n'"):
+    with pytest.raises(
+        InputError, match=r"m\.safetensors: holds the weights of model 'm', not of 'n'"
+    ):
         predict(files, outputs, model="n")
     with pytest.raises(InputError, match="dataset: is of 'digits-validation', not of 'd'"):
         predict(files, outputs, dataset_name="d")
@@ -246,11 +249,11 @@ def test_models_and_datasets_of_other_shapes_are_refused(files, checkpoint, tmp_
     )
     save_checkpoint(Checkpoint(info, state), tmp_path / "m.safetensors")
     (tmp_path / "dataset").symlink_to(files / "dataset")
-    with pytest.raises(InputError, match="number of classes is 10, but model m takes 3"):
+    with pytest.raises(InputError, match="number of classes is 10, but model m has 3"):
         predict(tmp_path, {"predictions": tmp_path / "p.parquet"})
 
 
-def test_foreign_files_are_no_logits(files, tmp_path):
+def test_other_files_are_not_read_as_logits(files, tmp_path):
     predict(files, {"predictions": tmp_path / "p.parquet"})
     with pytest.raises(InputError, match="are not those of logits"):
         read_vectors(tmp_path / "p.parquet", "logits")
@@ -260,10 +263,10 @@ def test_foreign_files_are_no_logits(files, tmp_path):
 def test_what_is_written_does_not_depend_on_the_blocks(
     checkpoint, dataset, tmp_path, block, monkeypatch
 ):
-    monkeypatch.setattr(outputs_module, "BLOCK", block)
+    monkeypatch.setattr(blocks_module, "BLOCK", block)
     names = ("logits", "features", "statistics")
     paths = {name: tmp_path / name for name in names}
-    run(checkpoint.build(), dataset, make_sinks(paths, {"n_classes": "10"}), batch_size=30)
+    run(checkpoint.build(), dataset, build_writers(paths, {"n_classes": "10"}), batch_size=30)
     logits = read_vectors(paths["logits"], "logits")
     features = read_vectors(paths["features"], "features")
     assert np.array_equal(logits.index, np.arange(100))
@@ -294,8 +297,8 @@ def test_covariances_do_not_cancel_far_from_zero():
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
-def test_a_compiled_model_says_the_same(checkpoint, dataset):
-    """Ten seconds: the compiler's."""
+def test_a_compiled_model_gives_the_same_logits(checkpoint, dataset):
+    """Takes ten seconds, for the compiler."""
     compiled, plain = Recorder(), Recorder()
     run(checkpoint.build(), dataset, [compiled], batch_size=30, compile=True)
     run(checkpoint.build(), dataset, [plain], batch_size=30)
@@ -304,7 +307,7 @@ def test_a_compiled_model_says_the_same(checkpoint, dataset):
 
 
 class Hungry(torch.nn.Module):
-    """A model that needs more memory than there is for batches above a size."""
+    """A model that runs out of memory for batches above a given size."""
 
     def __init__(self, model, most, error):
         super().__init__()
@@ -318,21 +321,21 @@ class Hungry(torch.nn.Module):
 
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError])
-def test_out_of_memory_halves_the_batches_and_goes_on(checkpoint, dataset, error, caplog):
-    sink, plain = Recorder(), Recorder()
+def test_out_of_memory_halves_the_batches_and_continues(checkpoint, dataset, error, caplog):
+    writer, plain = Recorder(), Recorder()
     model = Hungry(checkpoint.build(), 10, error)
     with caplog.at_level("WARNING"):
-        run(model, dataset, [sink], batch_size=64)
+        run(model, dataset, [writer], batch_size=64)
     assert model.sizes == [64, 32, 16] + [8] * 8 + [8] * 4 + [4]
-    assert "out of memory at 16 images, going on with 8" in caplog.text
+    assert "out of memory with 16 images, continuing with 8" in caplog.text
     forward(checkpoint, dataset, [plain])
-    rows = [np.concatenate([b.logits for b in one.batches]) for one in (sink, plain)]
+    rows = [np.concatenate([b.logits for b in one.batches]) for one in (writer, plain)]
     assert np.allclose(*rows, atol=1e-5)
-    assert np.concatenate([b.labels for b in sink.batches]).tolist() == dataset.labels.tolist()
+    assert np.concatenate([b.labels for b in writer.batches]).tolist() == dataset.labels.tolist()
 
 
 def test_the_cpu_runs_out_of_memory_too(checkpoint, dataset, caplog):
-    """Its allocator has an error of its own."""
+    """Its allocator raises another error than the GPU's."""
 
     class Greedy(Hungry):
         def forward(self, x):
@@ -340,20 +343,20 @@ def test_the_cpu_runs_out_of_memory_too(checkpoint, dataset, caplog):
 
     with caplog.at_level("WARNING"):
         run(Greedy(checkpoint.build(), 32, None), dataset, [Recorder()], batch_size=64)
-    assert "out of memory at 64 images, going on with 32" in caplog.text
+    assert "out of memory with 64 images, continuing with 32" in caplog.text
 
 
-def test_out_of_memory_at_one_image_is_told(checkpoint, dataset):
-    sink = Recorder()
+def test_out_of_memory_with_one_image_is_reported(checkpoint, dataset):
+    writer = Recorder()
     with pytest.raises(InputError, match="image 0 of digits-validation alone exceeds the memory"):
-        run(Hungry(checkpoint.build(), 0, torch.OutOfMemoryError), dataset, [sink])
-    assert sink.discarded == 1
+        run(Hungry(checkpoint.build(), 0, torch.OutOfMemoryError), dataset, [writer])
+    assert writer.discarded == 1
 
 
 @pytest.mark.parametrize(
     "words", ["CUDA out of memory.", "CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate"]
 )
-def test_weights_that_do_not_fit_are_told(checkpoint, dataset, monkeypatch, words):
+def test_weights_that_do_not_fit_are_reported(checkpoint, dataset, monkeypatch, words):
     def full(*_):
         raise RuntimeError(words)
 
@@ -363,7 +366,7 @@ def test_weights_that_do_not_fit_are_told(checkpoint, dataset, monkeypatch, word
         run(model, dataset, [])
 
 
-def test_other_errors_of_a_model_stay_themselves(checkpoint, dataset):
+def test_other_errors_of_a_model_are_not_replaced(checkpoint, dataset):
     class Broken(torch.nn.Module):
         def forward(self, x):
             raise RuntimeError("shapes differ")
@@ -373,13 +376,13 @@ def test_other_errors_of_a_model_stay_themselves(checkpoint, dataset):
 
 
 def test_failed_passes_leave_no_files(checkpoint, dataset, tmp_path, monkeypatch):
-    monkeypatch.setattr(outputs_module, "BLOCK", 8)  # so that something was written
+    monkeypatch.setattr(blocks_module, "BLOCK", 8)  # so that something was written
     paths = {name: tmp_path / name for name in OUTPUTS}
     model = checkpoint.build()
     calls = []
     model.register_forward_pre_hook(lambda *_: calls.append(1) if len(calls) < 2 else 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        run(model, dataset, make_sinks(paths, {}))
+        run(model, dataset, build_writers(paths, {}))
     assert len(calls) == 2
     assert not any(tmp_path.iterdir())
 
@@ -388,7 +391,7 @@ def test_models_without_a_linear_layer_have_no_features(dataset, tmp_path):
     model = torch.nn.Sequential(torch.nn.Conv2d(1, 10, 8), torch.nn.Flatten())
     run(model, dataset, [Recorder()])
     with pytest.raises(InputError, match="no linear layer"):
-        run(model, dataset, make_sinks({"features": tmp_path / "f"}, {}))
+        run(model, dataset, build_writers({"features": tmp_path / "f"}, {}))
 
 
 def test_automatic_batch_sizes_go_by_the_size_of_the_images():
@@ -404,14 +407,14 @@ def test_automatic_batch_sizes_go_by_the_size_of_the_images():
 def test_precisions_are_close_and_leave_no_trace(checkpoint, dataset):
     found = {}
     for precision in ("fp32", "bf16", "fp16"):
-        sink = Recorder()
-        run(checkpoint.build(), dataset, [sink], precision=precision)
-        found[precision] = np.concatenate([batch.logits for batch in sink.batches])
+        writer = Recorder()
+        run(checkpoint.build(), dataset, [writer], precision=precision)
+        found[precision] = np.concatenate([batch.logits for batch in writer.batches])
         assert found[precision].dtype == np.float32
     for precision in ("bf16", "fp16"):
         assert 0 < np.abs(found[precision] - found["fp32"]).max() < 0.2
     assert torch.get_float32_matmul_precision() == "highest"
-    with pytest.raises(InputError, match="cpu device has no tf32"):
+    with pytest.raises(InputError, match="cpu device does not support tf32"):
         Settings(CPU, precision="tf32")
     with pytest.raises(InputError, match="unknown precision 'fp8'"):
         Settings(CPU, precision="fp8")
@@ -428,12 +431,12 @@ def test_tf32_is_on_within_the_block_only():
 
 def test_images_are_normalised_as_in_training(dataset):
     """(x / 16 - mean) / std, by hand, for a model that returns its input."""
-    sink = Recorder()
+    writer = Recorder()
     few = build_dataset("d", "digits", {"part": "validation"})
     model = torch.nn.Sequential(torch.nn.Flatten(), First())
-    run(model, few, [sink], transform=Transform.plain((0.25,), (0.5,)))
+    run(model, few, [writer], transform=Transform.plain((0.25,), (0.5,)))
     expected = (few.images.reshape(100, -1)[:, :10].astype(np.float32) / 16 - 0.25) / 0.5
-    assert np.array_equal(np.concatenate([b.logits for b in sink.batches]), expected)
+    assert np.array_equal(np.concatenate([b.logits for b in writer.batches]), expected)
 
 
 class First(torch.nn.Module):

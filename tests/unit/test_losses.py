@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from matcheval.training import LOSSES
 from matcheval.training.losses import (
     _LOSSES,
+    build_loss,
     focal_sample_dependent,
-    make_loss,
     mmce,
     mmce_weighted,
 )
-from matcheval.training.recipe import LOSS_PARAMETERS
+from matcheval.training.parameters import LOSS_PARAMETERS
 
 # Two datapoints of two classes with probabilities (0.75, 0.25) and (0.5, 0.5), both of class 0.
 LOGITS = torch.tensor([[math.log(3.0), 0.0], [0.0, 0.0]], dtype=torch.float64)
@@ -44,11 +44,11 @@ def test_the_registry_is_complete():
         ("label_smoothing", 0.0, 0.4904146, 0.7101374),
         # excess c - r: 0.25, 0.5, kernel exp(-0.25 / 0.4) = 0.5352614;
         # squared (0.0625 + 0.25 + 2 · 0.125 · 0.5352614) / 4, and cross entropy + 4 · root.
-        # Soft: excess 0.6 - 0.75 and 0 - 0.5 (class 0 is predicted of the tie).
+        # Soft: excess 0.6 - 0.75 and 0 - 0.5 (of the tie, class 0 is predicted).
         ("mmce", None, 1.8265514, 1.8980586),
         ("mmce", 0.0, 0.4904146, 0.7101374),
-        # Both are right: v = 0.25 / 2 and 0.5 / 2, which is as in `mmce`; times 2.
-        # Soft: right 0.6 and 0, so v = 0.6 · 0.25 / 0.6 - 0.4 · 0.75 / 1.4 = 0.0357143 and
+        # Both are correct: v = 0.25 / 2 and 0.5 / 2 as in `mmce`; times 2.
+        # Soft: correct 0.6 and 0, so v = 0.6 · 0.25 / 0.6 - 0.4 · 0.75 / 1.4 = 0.0357143 and
         # -0.5 / 1.4 = -0.3571429; squared 0.1151719, root 0.3393699.
         ("mmce_weighted", None, 1.1584830, 1.3888768),
         ("mmce_weighted", 0.0, 0.4904146, 0.7101374),
@@ -58,13 +58,13 @@ def test_the_registry_is_complete():
     ],
 )
 def test_hand_computed_values(name, parameter, hard, soft):
-    loss = make_loss(name, parameter)
+    loss = build_loss(name, parameter)
     assert loss(LOGITS, HARD).item() == pytest.approx(hard, abs=1e-6)
     assert loss(LOGITS, SOFT).item() == pytest.approx(soft, abs=1e-6)
 
 
-def test_the_sample_dependent_focal_loss_looks_harder_at_the_improbable():
-    # Probabilities 0.1 and 0.2 of the right class: γ is 5, and 3 from 0.2 on.
+def test_the_sample_dependent_focal_loss_uses_a_larger_exponent_for_low_probabilities():
+    # Probabilities 0.1 and 0.2 of the correct class: γ is 5 below 0.2 and 3 from 0.2 on.
     logits = torch.tensor([[1.0, 9.0], [1.0, 4.0]], dtype=torch.float64).log()
     found = focal_sample_dependent(logits, torch.tensor([[1.0, 0.0]] * 2, dtype=torch.float64))
     expected = -(0.9**5 * math.log(0.1) + 0.8**3 * math.log(0.2)) / 2
@@ -73,7 +73,7 @@ def test_the_sample_dependent_focal_loss_looks_harder_at_the_improbable():
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 20), st.integers(2, 6))
-def test_weighted_mmce_is_the_papers_three_sums(seed, n, n_classes):
+def test_weighted_mmce_equals_the_three_sums_of_the_paper(seed, n, n_classes):
     rng = np.random.default_rng(seed)
     logits = rng.normal(size=(n, n_classes)) * 2
     labels = rng.integers(n_classes, size=n)
@@ -97,12 +97,12 @@ def test_weighted_mmce_is_the_papers_three_sums(seed, n, n_classes):
 
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("parameter", ["default", 0.5])
-def test_gradients_are_those_of_the_values(name, parameter):
+def test_gradients_match_finite_differences(name, parameter):
     generator = torch.Generator().manual_seed(1)
     logits = torch.randn(6, 4, generator=generator, dtype=torch.float64, requires_grad=True)
     targets = torch.rand(6, 4, generator=generator, dtype=torch.float64)
     targets /= targets.sum(dim=1, keepdim=True)
-    loss = make_loss(name, None if parameter == "default" else parameter)
+    loss = build_loss(name, None if parameter == "default" else parameter)
     assert torch.autograd.gradcheck(lambda x: loss(x, targets), logits)
 
 
@@ -110,7 +110,7 @@ def test_gradients_are_those_of_the_values(name, parameter):
 @pytest.mark.parametrize("parameter", [None, 0.0, 0.5])
 def test_extreme_logits_have_finite_losses_and_gradients(name, parameter):
     logits = torch.tensor([[200.0, -200.0], [-200.0, 200.0], [0.0, 0.0]], requires_grad=True)
-    loss = make_loss(name, parameter)(logits, torch.tensor([[1.0, 0.0]] * 3))
+    loss = build_loss(name, parameter)(logits, torch.tensor([[1.0, 0.0]] * 3))
     loss.backward()
     assert loss.isfinite()
     assert logits.grad.isfinite().all()
@@ -118,7 +118,7 @@ def test_extreme_logits_have_finite_losses_and_gradients(name, parameter):
 
 def test_perfect_calibration_has_no_mmce_and_a_finite_gradient():
     logits = torch.zeros(2, 2, dtype=torch.float64, requires_grad=True)
-    # Confidence 0.5 in class 0, right half of the time: the error is exactly 0.
+    # Confidence 0.5 in class 0, correct half of the time: the error is exactly 0.
     targets = torch.tensor([[1.0, 0.0], [0.0, 1.0]], dtype=torch.float64)
     loss = mmce(logits, targets, 4.0)
     loss.backward()
@@ -128,7 +128,7 @@ def test_perfect_calibration_has_no_mmce_and_a_finite_gradient():
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 20), st.integers(2, 6))
-def test_mmce_is_the_papers_double_sum(seed, n, n_classes):
+def test_mmce_equals_the_double_sum_of_the_paper(seed, n, n_classes):
     rng = np.random.default_rng(seed)
     logits = rng.normal(size=(n, n_classes)) * 2
     labels = rng.integers(n_classes, size=n)
@@ -150,5 +150,5 @@ def test_the_loss_does_not_depend_on_the_order(name):
     logits = torch.randn(8, 3, generator=generator, dtype=torch.float64)
     targets = torch.eye(3, dtype=torch.float64)[torch.randint(3, (8,), generator=generator)]
     order = torch.randperm(8, generator=generator)
-    loss = make_loss(name)
+    loss = build_loss(name)
     assert loss(logits[order], targets[order]).item() == pytest.approx(loss(logits, targets).item())

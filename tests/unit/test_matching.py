@@ -1,4 +1,4 @@
-"""The matching kernel: against hand-worked cases, the transcription, and exact distributions."""
+"""Matching against hand-worked cases, a transcription of the paper, and exact distributions."""
 
 from collections import Counter
 from types import SimpleNamespace
@@ -42,13 +42,13 @@ class TestByHand:
         either = {rows(source, target, PROBABILITY, seed=seed)[0] for seed in range(20)}
         assert either == {0, 1}
 
-    def test_the_true_label_plays_no_part(self):
+    def test_the_true_label_is_not_used(self):
         source = predictions([0.9], [1], label=[5])
         assert rows(source, predictions([0.9], [1], label=[2])) == [0]
 
     def test_greedy_order_matters_and_is_not_maximal(self):
-        # Target 0 takes the only source point close to target 1, if the dice say so: a maximal
-        # matching would always give both a partner.
+        # Target 0 may take the only source point close to target 1. A maximal matching would match
+        # both targets in every run.
         source = predictions([0.500, 0.508])
         target = predictions([0.504, 0.511])
         seen = {tuple(rows(source, target, seed=seed)) for seed in range(40)}
@@ -89,7 +89,7 @@ class TestByHand:
     def test_nothing_close(self, criterion):
         assert rows(predictions([0.1, 0.2]), predictions([0.9]), criterion) == [UNMATCHED]
 
-    def test_epsilon_1_matches_whatever_has_the_label(self):
+    def test_epsilon_1_matches_all_points_with_the_label(self):
         source = predictions([0.0, 1.0, 0.5], [0, 1, 1])
         target = predictions([1.0, 0.0, 0.0], [0, 1, 1])
         assert sorted(rows(source, target, epsilon=1)) == [0, 1, 2]
@@ -100,7 +100,7 @@ class TestByHand:
             plan_matching(predictions([0.5]), predictions([0.5]), LABEL, epsilon)
 
 
-# A coarse grid, with epsilon a multiple of its step, hits the bounds and ties all the time.
+# On a coarse grid, with epsilon a multiple of its step, bounds and ties are frequent.
 GRID = st.integers(0, 16).map(lambda i: i / 16)
 
 
@@ -189,7 +189,7 @@ class TestDistribution:
         expected = np.array(list(exact.values())) * runs
         observed = np.array([seen[outcome] for outcome in exact])
         assert expected.min() > 5
-        # The seeds are fixed, so this is no gamble: it passes or fails for good.
+        # The seeds are fixed, so that the test is deterministic.
         if len(exact) > 1:
             assert stats.chisquare(observed, expected).pvalue > 0.001
 
@@ -224,7 +224,7 @@ class TestGenerator:
 
     def test_is_the_spawned_child_and_stays_the_same(self):
         names = {"pair": "digits", "criterion": LABEL, "model": "cnn"}
-        # The spawned child 3 of that SeedSequence; another value changes every published run.
+        # From child 3 of that SeedSequence. Another value would change every published run.
         assert run_generator(3, **names).random() == 0.13071327080154482
 
     def test_negative_seed(self):
@@ -232,14 +232,14 @@ class TestGenerator:
             run_generator(-1, pair="p", criterion=LABEL, model="m")
 
 
-def test_ties_are_broken_by_dataset_order_before_the_dice():
-    """Equal probabilities keep dataset order, so a result is the same on every machine."""
+def test_ties_keep_dataset_order():
+    """Source points of equal probability are sorted in the same order on every machine."""
     plan = plan_matching(predictions([1.0] * 5 + [0.5]), predictions([1.0]), PROBABILITY)
     assert plan.source_order.tolist() == [5, 0, 1, 2, 3, 4]
 
 
-def test_without_a_place_for_the_compilers_cache(monkeypatch):
-    """A read-only installation compiles anew in each process, and works."""
+def test_without_a_writable_cache_folder(monkeypatch):
+    """A read-only installation works: every process compiles the functions again."""
     calls = []
 
     def njit(*, cache=False, **options):

@@ -11,12 +11,14 @@ from safetensors.torch import save_file
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
-from matcheval.inference.cache_manifest import issue_ticket
-from matcheval.inference.running import How, predict_to_files
+from matcheval.inference.cache_manifest import write_cache_and_manifest
+from matcheval.inference.running import InferenceConfig, predict_to_files
 from matcheval.inference.vectors import read_vectors
 from matcheval.models import published as published_module
 from matcheval.models.building import build_model
-from matcheval.models.loading import as_transform, load_model, state_digest
+from matcheval.models.callable_loading import as_transform
+from matcheval.models.loaded_model import state_digest
+from matcheval.models.loading import load_model
 from matcheval.models.published import (
     check_file_name_digest,
     describe_published,
@@ -89,30 +91,30 @@ def test_rows_of_every_kind_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("a,timm,,,,,", "'' is no source of a model of kind 'timm'"),
+        ("a,timm,,,,,", "'' is not a source of a model of kind 'timm'"),
         ("a,timm,timm/resnet50,,,,", "something like 'resnet50.a1_in1k'"),
-        ("a,timm,resnet50.a1_in1k,resnet,,,", "architecture is filled"),
+        ("a,timm,resnet50.a1_in1k,resnet,,,", "do not use architecture"),
         ("a,torchvision,resnet50,,,,", "something like 'ResNet50_Weights"),
         ("a,checkpoint,weights.pth,,,,", r"something like 'weights/mine.safetensors'"),
         ("a,checkpoint,w.safetensors,resnot,16,20,", "'architecture': unknown value 'resnot'"),
         ("a,checkpoint,w.safetensors,resnet_a,16,20,mnist", "Known: none, cifar10, imagenet"),
         ("a,checkpoint,w.safetensors,resnet_a,x,20,", "'width': cannot read 'x'"),
-        ("a,callable,mine,,,,", "something like 'my_models:make_model'"),
+        ("a,callable,mine,,,,", "something like 'my_models:build_model'"),
         ("a,oracle,,,,,", "'oracle' is no kind of model. Known: trained, timm, torchvision"),
         ("a,predictions,x,,,,", "known by its predictions only, yet source is filled"),
         ("a.features,timm,resnet50.a1_in1k,,,,", "cannot be a name"),
     ],
 )
-def test_bad_rows_are_refused_with_their_line(tmp_path, row, message):
+def test_invalid_rows_are_rejected_with_their_line(tmp_path, row, message):
     with pytest.raises(InputError, match=message) as caught:
         catalogue(tmp_path, row)
     assert "models.csv, line 2" in str(caught.value)
 
 
-# What timm and torchvision say of their models
+# Descriptions of the models of timm and torchvision
 
 
-def test_descriptions_are_timms_and_torchvisions():
+def test_descriptions_of_timm_and_torchvision():
     found = describe_timm("resnet50.a1_in1k")
     assert (
         found.url == "https://huggingface.co/timm/resnet50.a1_in1k/resolve/main/model.safetensors"
@@ -123,7 +125,7 @@ def test_descriptions_are_timms_and_torchvisions():
     assert found.file_name == "ResNet50_Weights.IMAGENET1K_V2.pth"
 
 
-def test_the_papers_lost_model_is_the_right_one():
+def test_the_restored_model_of_the_paper_is_the_correct_one():
     """Its old name leads to 32×8d in timm 1.0; 828 million parameters are those of 32×48d."""
     describe_timm("resnext101_32x48d.fb_wsl_ig1b_ft_in1k")
     with torch.device("meta"):
@@ -141,23 +143,23 @@ def test_the_papers_lost_model_is_the_right_one():
         (describe_torchvision, "ResNet50_Weight.IMAGENET1K_V1", "'ResNet50_Weights.IMAGENET1K_V1'"),
         (
             describe_torchvision, "FCN_ResNet50_Weights.COCO_WITH_VOC_LABELS_V1",
-            "not for the classification of images",
+            "not for image classification",
         ),
     ],
 )  # fmt: skip
-def test_unknown_names_are_refused_with_the_nearest(describe, source, message):
+def test_unknown_names_are_rejected_with_similar_ones(describe, source, message):
     with pytest.raises(InputError, match=message):
         describe(source)
 
 
-def test_all_unknown_names_are_told_at_once(tmp_path):
+def test_all_unknown_names_are_reported_at_once(tmp_path):
     models = [ModelSource("a", "timm", "resnet50.x"), ModelSource("b", "timm", "vgg.y")]
     with pytest.raises(InputError, match=r"(?s)model 'a'.*model 'b'"):
         describe_published(models, tmp_path)
     assert not any(tmp_path.iterdir())
 
 
-def test_what_was_asked_once_is_not_asked_again(tmp_path, monkeypatch):
+def test_descriptions_are_cached(tmp_path, monkeypatch):
     models = [ModelSource("a", "timm", "resnet50.a1_in1k"), ModelSource("p", "trained")]
     first = describe_published(models, tmp_path)
     monkeypatch.setattr(published_module, "describe_timm", None)
@@ -184,7 +186,7 @@ def test_digests_in_file_names_are_compared(tmp_path):
     file.write_text("weights")
     check_file_name_digest("https://x/resnet18-0123abcd.pth", file, "0123abcd" + "0" * 56)
     check_file_name_digest("https://x/model.safetensors", file, "f" * 64)
-    with pytest.raises(InputError, match=r"not 0123abcd\.\.\., as https://x"):
+    with pytest.raises(InputError, match=r"https://x.* names one that begins with 0123abcd"):
         check_file_name_digest("https://x/resnet18-0123abcd.pth", file, "f" * 64)
     assert not file.exists()
 
@@ -192,11 +194,11 @@ def test_digests_in_file_names_are_compared(tmp_path):
 # Loading, and predictions from end to end
 
 
-def predict(source, weights, folder, out, ticket=None, **how):
+def predict(source, weights, folder, out, manifest=None, **config):
     files = {"predictions": out / "p.parquet", "logits": out / "l.parquet"}
     predict_to_files(
         source, weights, "photos", folder / "photos", files,
-        how=How(**{"batch_size": 16, **how}), ticket_file=ticket,
+        config=InferenceConfig(**{"batch_size": 16, **config}), manifest_file=manifest,
     )  # fmt: skip
     return files
 
@@ -205,12 +207,12 @@ def test_timm_models_predict_as_timm_does_with_and_without_cache(dataset, folder
     source, weights = ModelSource("m", "timm", TIMM_TAG), folder / "resnet.safetensors"
     streamed = predict(source, weights, folder, tmp_path / "streamed")
     geometry = Transform.from_json(describe_timm(TIMM_TAG).transform).geometry
-    ticket = tmp_path / "t.json"
-    issue_ticket(
-        folder / "photos", geometry, tmp_path / "p.npy", ticket,
+    manifest = tmp_path / "t.json"
+    write_cache_and_manifest(
+        folder / "photos", geometry, tmp_path / "p.npy", manifest,
         waiting=("a", "b"), keep=False, n_workers=1,
     )  # fmt: skip
-    cached = predict(source, weights, folder, tmp_path / "cached", ticket)
+    cached = predict(source, weights, folder, tmp_path / "cached", manifest)
     for name, file in streamed.items():
         assert file.read_bytes() == cached[name].read_bytes()
     timm = load_timm()
@@ -233,7 +235,7 @@ def test_timm_models_predict_as_timm_does_with_and_without_cache(dataset, folder
     assert metadata.keys() >= {"timm", "pillow", "torch", "dtype", "device", "dataset_sha256"}
 
 
-def test_weights_of_another_model_are_refused(dataset, folder, tmp_path):
+def test_weights_of_another_model_are_rejected(dataset, folder, tmp_path):
     source = ModelSource("m", "timm", "test_vit.r160_in1k")
     with pytest.raises(InputError, match=r"resnet\.safetensors: not the weights of test_vit"):
         load_model(source, folder / "resnet.safetensors", dataset)
@@ -242,12 +244,12 @@ def test_weights_of_another_model_are_refused(dataset, folder, tmp_path):
     source = ModelSource("m", "timm", TIMM_TAG)
     with pytest.raises(InputError, match="Delete it: the workflow downloads it again"):
         load_model(source, damaged, dataset)
-    with pytest.raises(InputError, match="no such file of weights"):
+    with pytest.raises(InputError, match="no such weights file"):
         load_model(source, tmp_path / "none.safetensors", dataset)
 
 
 def test_torchvision_models_are_built_as_torchvision_does(dataset, tmp_path):
-    """Inception's own option for pretrained weights is set, and nothing is downloaded."""
+    """The options that torchvision derives from the weights are set; nothing is downloaded."""
     from torchvision import models
 
     torch.manual_seed(0)
@@ -281,7 +283,7 @@ def test_plain_state_dicts_are_loaded_and_checked(tmp_path):
     deeper = ModelSource("m", "checkpoint", str(weights), {**options, "depth": 32})
     with pytest.raises(InputError, match=r"is missing \(and"):
         load_model(deeper, weights, data)
-    with pytest.raises(InputError, match="the catalogue does not say of what"):
+    with pytest.raises(InputError, match="network the catalogue does not describe"):
         load_model(ModelSource("m", "checkpoint", str(weights)), weights, data)
     weights.write_bytes(b"no weights")
     with pytest.raises(InputError, match="not a readable safetensors file"):
@@ -289,7 +291,7 @@ def test_plain_state_dicts_are_loaded_and_checked(tmp_path):
 
 
 def test_files_of_one_size_are_decoded_for_models_that_do_not_resize(tmp_path):
-    """JPEG files of 32 × 32 pixels, as against the same pixels in an array; and a stray one."""
+    """JPEG files of 32 × 32 pixels are predicted like an array; another size is an error."""
     files = [jpeg(photo(32, 32, i)) for i in range(20)]
     encoded = encoded_dataset(files, n_classes=10)
     pixels = np.stack([np.asarray(encoded.image(i)) for i in range(20)])
@@ -313,7 +315,7 @@ def test_files_of_one_size_are_decoded_for_models_that_do_not_resize(tmp_path):
         predict(source, weights, tmp_path / "stray", tmp_path / "stray")
 
 
-def test_callables_give_a_module_and_perhaps_a_transform(dataset, tmp_path, monkeypatch):
+def test_callables_return_a_module_with_or_without_a_transform(dataset, tmp_path, monkeypatch):
     (tmp_path / "own_models.py").write_text(
         "import torch\n"
         "from matcheval.models.transforms import Transform\n"
@@ -331,19 +333,19 @@ def test_callables_give_a_module_and_perhaps_a_transform(dataset, tmp_path, monk
     for name, message in (("wrong", "returned a str"), ("none", "cannot import 'none'")):
         with pytest.raises(InputError, match=message):
             load_model(ModelSource("m", "callable", f"own_models:{name}"), None, dataset)
-    with pytest.raises(InputError, match="no module 'not_there'"):
+    with pytest.raises(InputError, match="there is no module 'not_there'"):
         _ = ModelSource("m", "callable", "not_there:make").code_file
     with Path("own_models.py").open("a") as stream:
         stream.write("# edited\n")
     assert source.code_digest != digest
-    with pytest.raises(InputError, match="no transform that this workflow can take apart"):
+    with pytest.raises(InputError, match="not a transform that this workflow can interpret"):
         as_transform(lambda image: image)
 
 
 def test_label_spaces_must_agree(folder, tmp_path):
     source, weights = ModelSource("m", "timm", TIMM_TAG), folder / "resnet.safetensors"
     few = encoded_dataset([b"x"], n_classes=10)
-    with pytest.raises(InputError, match=r"number of classes is 10, but model m takes 1000"):
+    with pytest.raises(InputError, match=r"number of classes is 10, but model m has 1000"):
         load_model(source, weights, few)
     wnids = imagenet_classes()
 
@@ -354,8 +356,8 @@ def test_label_spaces_must_agree(folder, tmp_path):
         )  # fmt: skip
 
     swapped = (wnids[1], wnids[0], *wnids[2:])
-    with pytest.raises(InputError, match=r"order of classes: 0 is 'n01443537', not 'n01440764'"):
+    with pytest.raises(InputError, match=r"model m: .*0 is 'n01443537', not 'n01440764'"):
         load_model(source, weights, with_classes(swapped))
-    # Names in words cannot be compared with wnids; their number can.
+    # Plain names cannot be compared with wnids, but their number can.
     load_model(source, weights, with_classes(tuple(f"word {i}" for i in range(1000))))
     assert json.loads(source.to_json())["source"] == TIMM_TAG

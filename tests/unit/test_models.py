@@ -25,7 +25,7 @@ SIZES = {
 }  # fmt: skip
 
 
-def make(architecture, input_shape=None, n_classes=10, size=None):
+def build(architecture, input_shape=None, n_classes=10, size=None):
     width, depth, *groups = size or SIZES[architecture]
     return build_model(
         architecture, width=width, depth=depth, input_shape=input_shape or shape_for(architecture),
@@ -49,7 +49,7 @@ def checkpoint(architecture="cnn", **changes):
         "recipe": {"seed": 0}, "data": {"train": "d"}, "versions": {"torch": "x"},
         "classes": tuple("0123456789"), "mean": (0.5,), "std": (0.25,),
     }  # fmt: skip
-    return Checkpoint(CheckpointInfo(**(values | changes)), make(architecture).state_dict())
+    return Checkpoint(CheckpointInfo(**(values | changes)), build(architecture).state_dict())
 
 
 def test_the_registry_is_complete():
@@ -64,9 +64,9 @@ def test_the_registry_is_complete():
     [
         ("linear", 64 * 10 + 10),
         ("mlp", (64 * 5 + 5) + (5 * 5 + 5) + (5 * 10 + 10)),
-        # Two convolutions, two halvings of 8 × 8 to 2 × 2, and the last layer.
+        # Two convolutions, two halvings from 8 × 8 to 2 × 2, and the last layer.
         ("cnn", (9 * 1 * 4 + 4) + (9 * 4 * 4 + 4) + (4 * 2 * 2 * 10 + 10)),
-        # Stem; block of 4 channels; block of 8 with projection; every batch norm has two a channel.
+        # Stem; block of 4 channels; block of 8 with projection; batch norm has two per channel.
         (
             "resnet",
             (9 * 4 + 8)
@@ -77,7 +77,7 @@ def test_the_registry_is_complete():
     ],
 )
 def test_parameter_counts(architecture, parameters):
-    assert sum(p.numel() for p in make(architecture).parameters()) == parameters
+    assert sum(p.numel() for p in build(architecture).parameters()) == parameters
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -85,16 +85,18 @@ def test_parameter_counts(architecture, parameters):
 def test_any_image_shape_and_number_of_classes(architecture, shape):
     height, width, channels = shape
     if min(height, width) < SPECIFICATIONS[architecture].min_side:
-        with pytest.raises(InputError, match=f"{architecture} takes no images of {height} ×"):
-            make(architecture, shape)
+        with pytest.raises(
+            InputError, match=f"{architecture} does not accept images of {height} ×"
+        ):
+            build(architecture, shape)
         return
-    model = make(architecture, shape, n_classes=7).eval()
+    model = build(architecture, shape, n_classes=7).eval()
     logits = model(torch.rand(3, channels, height, width))
     assert (logits.shape, logits.dtype) == ((3, 7), torch.float32)
 
 
 def test_linear_is_a_matrix_product():
-    model = make("linear")
+    model = build("linear")
     images = torch.rand(2, 1, 8, 8)
     weight, bias = model.parameters()
     assert torch.allclose(model(images), images.reshape(2, 64) @ weight.T + bias)
@@ -104,23 +106,23 @@ def test_linear_is_a_matrix_product():
     ("architecture", "size", "message"),
     [
         ("alexnet", (1, 1), "unknown architecture 'alexnet'. Known: linear, mlp, cnn, resnet"),
-        ("vgg", (64, 12), "'depth': no vgg of depth 12. Give 11 or 13 or 16 or 19"),
-        ("resnet_a", (16, 21), r"no resnet_a of depth 21. Give 6 n \+ 2, at least 8"),
-        ("resnext", (4, 29, 0), "'groups': resnext in 0 groups"),
-        ("resnet_a", (16, 20, 2), "'groups': resnet_a in 2 groups. Give 1"),
+        ("vgg", (64, 12), "'depth': vgg cannot have depth 12. Give 11 or 13 or 16 or 19"),
+        ("resnet_a", (16, 21), r"resnet_a cannot have depth 21. Give 6 n \+ 2, at least 8"),
+        ("resnext", (4, 29, 0), "'groups': resnext cannot have 0 groups"),
+        ("resnet_a", (16, 20, 2), "'groups': resnet_a cannot have 2 groups. Give 1"),
         ("linear", (1, 0), "Give 0 and 0"),
         ("mlp", (0, 1), "Give at least 1"),
         ("resnet", (4, 0), "Give at least 1"),
     ],
 )
-def test_wrong_architectures_are_refused(architecture, size, message):
+def test_invalid_architectures_are_rejected(architecture, size, message):
     with pytest.raises(InputError, match=message):
-        make(architecture, size=size)
+        build(architecture, size=size)
 
 
-def test_one_class_is_refused():
+def test_one_class_is_rejected():
     with pytest.raises(InputError, match="1 classes"):
-        make("linear", n_classes=1)
+        build("linear", n_classes=1)
 
 
 def test_to_input_scales_and_puts_channels_first():
@@ -156,7 +158,7 @@ def test_repeatable_arithmetic_restores_the_settings():
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_checkpoints_are_read_back_and_repeat_to_the_byte(architecture, tmp_path):
+def test_checkpoints_are_read_back_and_are_byte_identical(architecture, tmp_path):
     saved = checkpoint(architecture)
     for name in ("one", "two"):
         save_checkpoint(saved, tmp_path / name)
@@ -165,13 +167,13 @@ def test_checkpoints_are_read_back_and_repeat_to_the_byte(architecture, tmp_path
     assert loaded.info == saved.info
     height, width, channels = shape_for(architecture)
     images = torch.rand(2, channels, height, width)
-    model = make(architecture).eval()
+    model = build(architecture).eval()
     model.load_state_dict(saved.state)
     assert torch.equal(loaded.build()(images), model(images))
     assert not loaded.build().training
 
 
-def test_the_digest_is_of_the_weights_alone():
+def test_the_digest_depends_only_on_the_weights():
     digest = weights_digest(checkpoint())
     assert digest == weights_digest(checkpoint(model="other", recipe={}))
     changed = checkpoint()
@@ -181,7 +183,7 @@ def test_the_digest_is_of_the_weights_alone():
 
 
 @pytest.mark.parametrize("keep", [0, 4, 100, -1])
-def test_truncated_checkpoints_are_refused(tmp_path, keep):
+def test_truncated_checkpoints_are_rejected(tmp_path, keep):
     path = tmp_path / "m.safetensors"
     save_checkpoint(checkpoint(), path)
     path.write_bytes(path.read_bytes()[:keep])
@@ -189,23 +191,23 @@ def test_truncated_checkpoints_are_refused(tmp_path, keep):
         load_checkpoint(path)
 
 
-def test_missing_and_foreign_checkpoints_are_refused(tmp_path):
+def test_missing_and_foreign_checkpoints_are_rejected(tmp_path):
     path = tmp_path / "m.safetensors"
     with pytest.raises(InputError, match="no such file"):
         load_checkpoint(path)
-    path.write_bytes(b"PK\x03\x04 a zip file, as torch.save makes them" * 10)
+    path.write_bytes(b"PK\x03\x04 a zip file, as torch.save writes them" * 10)
     with pytest.raises(InputError, match="not a readable checkpoint"):
         load_checkpoint(path)
     save_file({"w": torch.zeros(2)}, path)
-    with pytest.raises(InputError, match="not one that this workflow trained"):
+    with pytest.raises(InputError, match="not a checkpoint of this workflow"):
         load_checkpoint(path)
     save_file({"w": torch.zeros(2)}, path, metadata={"matcheval": '{"model": "m"}'})
-    with pytest.raises(InputError, match="another version or damaged"):
+    with pytest.raises(InputError, match="damaged or was written by another version"):
         load_checkpoint(path)
 
 
 @pytest.mark.parametrize("changes", [{"classes": ("a",)}, {"mean": ()}, {"std": (1.0, 1.0)}])
-def test_descriptions_that_contradict_themselves_are_refused(tmp_path, changes):
+def test_inconsistent_descriptions_are_rejected(tmp_path, changes):
     path = tmp_path / "m.safetensors"
     save_checkpoint(checkpoint(**changes), path)
     with pytest.raises(InputError, match="channels or classes disagree"):
@@ -216,7 +218,7 @@ def test_descriptions_that_contradict_themselves_are_refused(tmp_path, changes):
     "changes",
     [{"n_classes": 9, "classes": tuple("012345678")}, {"width": 5}, {"depth": 1}],
 )
-def test_weights_that_do_not_fit_their_description_are_refused(tmp_path, changes):
+def test_weights_that_do_not_fit_their_description_are_rejected(tmp_path, changes):
     path = tmp_path / "m.safetensors"
     save_checkpoint(checkpoint(**changes), path)
     with pytest.raises(InputError, match=r"m\.safetensors.*the weights are not those"):

@@ -12,7 +12,7 @@ import pytest
 from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
 from matcheval.inference import pixel_cache as module
-from matcheval.inference.cache_manifest import Ticket, issue_ticket
+from matcheval.inference.cache_manifest import CacheManifest, write_cache_and_manifest
 from matcheval.inference.pixel_cache import open_pixels, remove_pixels, write_pixels
 from matcheval.inference.readers import DecodingReader
 from matcheval.models.geometry import Geometry
@@ -61,7 +61,7 @@ def test_a_cache_holds_the_transformed_images(dataset, folder, expected, tmp_pat
     assert not any(tmp_path.iterdir())
 
 
-def test_decoding_on_the_way_gives_the_same(dataset, expected):
+def test_decoding_during_the_pass_gives_the_same_pixels(dataset, expected):
     assert np.array_equal(read_all(DecodingReader(dataset, GEOMETRY, 2), 150, 32), expected)
 
 
@@ -113,7 +113,7 @@ def test_truncated_images_are_named_and_nothing_is_left(tmp_path, n_workers):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_full_disk_is_told_before_anything_is_decoded(folder, tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_before_anything_is_decoded(folder, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -124,51 +124,51 @@ def test_a_full_disk_is_told_before_anything_is_decoded(folder, tmp_path, monkey
     assert not any(tmp_path.iterdir())
 
 
-def issue(folder, tmp_path, *names, keep=False):
+def write(folder, tmp_path, *names, keep=False):
     waiting = tuple(str(tmp_path / name) for name in names)
-    issue_ticket(
+    write_cache_and_manifest(
         folder, GEOMETRY, tmp_path / "p.npy", tmp_path / "t.json",
         waiting=waiting, keep=keep, n_workers=1,
     )  # fmt: skip
-    return Ticket.read(tmp_path / "t.json")
+    return CacheManifest.read(tmp_path / "t.json")
 
 
 def test_the_last_model_removes_the_cache(folder, tmp_path):
-    (tmp_path / "a").write_text("made before, to be replaced")
+    (tmp_path / "a").write_text("outdated, to be replaced")
     os.utime(tmp_path / "a", (0, 0))
-    ticket = issue(folder, tmp_path, "a", "b")
-    assert ticket.has_pixels
+    manifest = write(folder, tmp_path, "a", "b")
+    assert manifest.has_pixels
     for name in ("b", "a"):
-        ticket.finish(tmp_path / "t.json")
-        assert ticket.has_pixels
+        manifest.remove_unused_cache(tmp_path / "t.json")
+        assert manifest.has_pixels
         time.sleep(0.01)
         (tmp_path / name).write_text("predictions")
-    ticket.finish(tmp_path / "t.json")
-    assert not ticket.has_pixels
+    manifest.remove_unused_cache(tmp_path / "t.json")
+    assert not manifest.has_pixels
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b", "t.json"]
 
 
-def test_one_model_alone_gets_no_cache_but_takes_one_that_is_there(folder, tmp_path):
-    assert issue(folder, tmp_path, "a").pixels is None
-    kept = issue(folder, tmp_path, "a", "b", keep=True)
+def test_a_single_model_gets_no_cache_but_uses_an_existing_one(folder, tmp_path):
+    assert write(folder, tmp_path, "a").pixels is None
+    kept = write(folder, tmp_path, "a", "b", keep=True)
     stamp = (tmp_path / "p.npy").stat().st_mtime_ns
     for name in "ab":
         (tmp_path / name).write_text("predictions")
-    kept.finish(tmp_path / "t.json")
-    assert issue(folder, tmp_path, "c").has_pixels
-    issue(folder, tmp_path, "c", "d")
+    kept.remove_unused_cache(tmp_path / "t.json")
+    assert write(folder, tmp_path, "c").has_pixels
+    write(folder, tmp_path, "c", "d")
     assert (tmp_path / "p.npy").stat().st_mtime_ns == stamp  # not written again
     (tmp_path / "p.json").write_text("damaged")
-    issue(folder, tmp_path, "c", "d")
+    write(folder, tmp_path, "c", "d")
     assert (tmp_path / "p.npy").stat().st_mtime_ns > stamp
 
 
-def test_damaged_tickets_are_refused(tmp_path):
+def test_damaged_manifests_are_refused(tmp_path):
     (tmp_path / "t.json").write_text("[]")
-    with pytest.raises(InputError, match="not a readable ticket"):
-        Ticket.read(tmp_path / "t.json")
-    with pytest.raises(InputError, match="no such ticket"):
-        Ticket.read(tmp_path / "u.json")
+    with pytest.raises(InputError, match="not a readable manifest"):
+        CacheManifest.read(tmp_path / "t.json")
+    with pytest.raises(InputError, match="no such manifest"):
+        CacheManifest.read(tmp_path / "u.json")
 
 
 def test_workers_import_no_torch():
@@ -181,7 +181,7 @@ def test_workers_import_no_torch():
 
 
 def test_reading_a_cache_takes_no_memory_of_its_size(dataset, tmp_path):
-    """Pages of the map are given back; a hundred megabytes are read, a few of them held."""
+    """Pages of the memory map are released: of a hundred megabytes read, few stay in memory."""
     code = f"""
 import sys
 import numpy as np
@@ -192,7 +192,7 @@ array = np.lib.format.open_memmap({str(tmp_path / "p.npy")!r}, mode="r")
 crc = zlib.crc32(bytes(array[:BLOCK].nbytes))
 cache = PixelCache(None, array, (crc,) * (len(array) // BLOCK))
 out = np.empty((BLOCK, *cache.shape), np.uint8)
-def peak():  # not ru_maxrss, in which what pytest held counts
+def peak():  # not ru_maxrss, which includes the memory of pytest
     return int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])
 before = peak()
 for start in range(0, len(array), BLOCK):

@@ -1,4 +1,4 @@
-"""Prediction files: what is accepted, in which form it comes back, and how bad input is refused."""
+"""Prediction files: accepted formats, the result of reading them, and errors for bad input."""
 
 import numpy as np
 import pyarrow as pa
@@ -43,7 +43,7 @@ class TestReading:
                 np.testing.assert_array_equal(getattr(again, column), getattr(read, column))
         assert read.prediction.tolist() == logits.argmax(1).tolist()
 
-    def test_types_are_the_contracts(self, tmp_path):
+    def test_types_are_those_of_the_schema(self, tmp_path):
         path = parquet(tmp_path / "p.parquet", **FINE)
         write_predictions(read_predictions(path), tmp_path / "q.parquet")
         schema = pq.read_schema(tmp_path / "q.parquet")
@@ -84,7 +84,7 @@ BAD_CSV = {
     "label,prediction,probability\n0,0,.5\n0,0,1.01\n": "row 1: 1.01 is outside [0, 1]",
     "label,prediction,probability\n0,0,-0.1\n0,0,2\n": "-0.1 is outside [0, 1] (and 1 more)",
     "label,prediction,probability\n-1,0,.5\n": "'label': row 0: -1 is negative",
-    "label,prediction,probability\n0,40000,.5\n": "40000 is too large, at most 32767 can be",
+    "label,prediction,probability\n0,40000,.5\n": "40000 is too large; the maximum is 32767",
     "label,prediction,probability\n0.5,0,.5\n": "'label': row 0: 0.5 is not a whole number",
     "label,prediction,probability\ncat,0,.5\n": "'label': has dtype object",
     "label,prediction,probability\n0,0,high\n": "'probability': has dtype object",
@@ -141,18 +141,18 @@ class TestBadInput:
         with pytest.raises(InputError, match="'probability': row 1: nan is not a finite number"):
             read_predictions(parquet(tmp_path / "p.parquet", **columns))
 
-    def test_booleans_are_no_classes(self, tmp_path):
+    def test_booleans_are_not_classes(self, tmp_path):
         columns = FINE | {"prediction": [True, False, True]}
         with pytest.raises(InputError, match="'prediction': has dtype bool"):
             read_predictions(parquet(tmp_path / "p.parquet", **columns))
 
     def test_label_beyond_the_known_classes(self, tmp_path):
         path = parquet(tmp_path / "p.parquet", **FINE)
-        with pytest.raises(InputError, match="'label': row 1: 2 is too large, at most 1 can be"):
+        with pytest.raises(InputError, match="'label': row 1: 2 is too large; the maximum is 1"):
             read_predictions(path, n_classes=2)
         table = pa.table(FINE).replace_schema_metadata({"n_classes": "2"})
         pq.write_table(table, path)
-        with pytest.raises(InputError, match="at most 1 can be"):
+        with pytest.raises(InputError, match="the maximum is 1"):
             read_predictions(path)
 
     @pytest.mark.parametrize("n_classes", ["0", "ten", "40000", "-3"])
@@ -160,7 +160,7 @@ class TestBadInput:
         table = pa.table(FINE).replace_schema_metadata({"n_classes": n_classes})
         pq.write_table(table, tmp_path / "p.parquet")
         with pytest.raises(
-            InputError, match=f"'n_classes': {n_classes} classes. There can be 1 to"
+            InputError, match=f"'n_classes': {n_classes} classes. Give a number from 1 to"
         ):
             read_predictions(tmp_path / "p.parquet")
 
@@ -174,7 +174,7 @@ class TestBadInput:
         pq.write_table(table, tmp_path / "p.parquet")
         assert len(read_predictions(tmp_path / "p.parquet")) == 3
 
-    def test_rounding_above_1_is_taken_as_1(self):
+    def test_rounding_above_1_becomes_1(self):
         columns = {name: np.array(values) for name, values in FINE.items()}
         read = check_predictions(columns | {"probability": np.array([0.5, 1.0000001, 1.0])})
         assert read.probability.tolist() == [0.5, 1, 1]
@@ -203,11 +203,14 @@ BAD_NPZ = [
     ({"labels": [0, 1], "logits": [[0.0, 1.0]]}, "unequal lengths"),
     ({"labels": [0, 1], "logits": [[0.0, 1.0], [np.nan, 0.0]]}, "row 1 holds NaN"),
     ({"labels": [0], "logits": [[np.inf, 1.0]]}, "row 0 holds NaN or infinite"),
-    ({"labels": [2], "logits": [[0.0, 1.0]]}, "2 is too large, at most 1 can be"),
+    ({"labels": [2], "logits": [[0.0, 1.0]]}, "2 is too large; the maximum is 1"),
     ({"labels": [0], "probabilities": [[0.9, 0.9]]}, "not a probability distribution (sum 1.8"),
     ({"labels": [0], "probabilities": [[-1.0, 2.0]]}, "range -1 to 2"),
     ({"labels": [0], "probabilities": [[3.0, -1.2]]}, "name the array 'logits'"),
-    ({"labels": [0], "logits": np.zeros((1, 32769))}, "32769 columns, at most 32768 classes"),
+    (
+        {"labels": [0], "logits": np.zeros((1, 32769))},
+        "32769 columns; the maximum is",
+    ),
     ({"labels": np.empty(0, int), "logits": np.empty((0, 3))}, "no datapoints"),
 ]
 

@@ -1,7 +1,8 @@
-"""The quantities of a run, worked out by hand, and their table over seeds and models."""
+"""The quantities of a run, computed by hand, and their table over seeds and models."""
 
 import dataclasses
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,7 @@ from matcheval.protocol.schemas import COMPARISON_RUNS, MODEL_TABLE, RUNS
 from matcheval.protocol.summary import summarize_gaps, write_summary
 from matcheval.protocol.tables import tabulate_runs
 
+ROOT = Path(__file__).resolve().parents[2]
 LABEL, PROBABILITY = Criterion
 NAME = RunName("m", "p", LABEL)
 
@@ -35,7 +37,7 @@ def test_the_record_and_its_table_agree():
 
 
 def hand_worked():
-    """Forced choices: targets 0, 1, 2 match sources 1, 0, 4; target 3 matches nothing."""
+    """Sets with one possible matching: targets 0, 1, 2 to sources 1, 0, 4; target 3 unmatched."""
     source = predictions(
         [0.90, 0.70, 0.40, 0.20, 0.60], [0, 0, 1, 1, 2], label=[0, 0, 1, 0, 1]
     )  # correct: 0, 1, 2
@@ -49,8 +51,8 @@ def test_quantities_by_hand():
     assert (run.seed, run.n_source, run.n_target, run.n_matched) == (4, 5, 4, 3)
     assert run.accuracy_source == 3 / 5
     assert run.accuracy_target == 2 / 4
-    assert run.matched_accuracy_source == 2 / 3  # sources 1 and 0 are right, 4 is wrong
-    assert run.matched_accuracy_target == 2 / 3  # targets 1 and 2 are right, 0 is wrong
+    assert run.matched_accuracy_source == 2 / 3  # sources 1 and 0 are correct, 4 is not
+    assert run.matched_accuracy_target == 2 / 3  # targets 1 and 2 are correct, 0 is not
     assert run.unmatched_accuracy_target == 0
     assert run.fraction_unmatched == 1 / 4
     assert run.confidence_source == pytest.approx(2.8 / 5, abs=1e-7)
@@ -60,7 +62,7 @@ def test_quantities_by_hand():
     assert run.unmatched_confidence_target == pytest.approx(0.99, abs=1e-7)
 
 
-def test_pairs_name_indices_not_rows():
+def test_pairs_contain_indices_not_rows():
     source = predictions([0.9, 0.5], index=np.array([70, 40]))  # sorted: 40 has 0.5, 70 has 0.9
     target = predictions([0.5, 0.1, 0.9], index=np.array([3, 4, 5]))
     pairs = matched_pairs(source, target, NAME, seeds=[2, 7])
@@ -76,12 +78,12 @@ def test_pairs_are_those_of_the_runs():
     runs = run_protocol(source, target, NAME)
     pairs = matched_pairs(source, target, NAME).to_pandas()
     for run in runs:
-        mine = pairs[pairs.seed == run.seed]
-        assert len(mine) == run.n_matched
-        assert source.correct[mine.source_index].mean() == pytest.approx(
+        of_seed = pairs[pairs.seed == run.seed]
+        assert len(of_seed) == run.n_matched
+        assert source.correct[of_seed.source_index].mean() == pytest.approx(
             run.matched_accuracy_source
         )
-        assert target.correct[mine.target_index].mean() == pytest.approx(
+        assert target.correct[of_seed.target_index].mean() == pytest.approx(
             run.matched_accuracy_target
         )
 
@@ -123,15 +125,15 @@ def test_identities(n_source, n_target, seed, n_classes):
     for run in run_protocol(source, target, NAME, epsilon=0.05, seeds=[0, 1]):
         n_unmatched = run.n_target - run.n_matched
         assert run.fraction_unmatched == pytest.approx(n_unmatched / run.n_target)
-        right = 0.0
+        n_correct = 0.0
         if run.n_matched:
-            right += run.matched_accuracy_target * run.n_matched
+            n_correct += run.matched_accuracy_target * run.n_matched
             assert run.matched_confidence_source == pytest.approx(
                 run.matched_confidence_target, abs=0.05
             )
         if n_unmatched:
-            right += run.unmatched_accuracy_target * n_unmatched
-        assert right == pytest.approx(run.accuracy_target * run.n_target)
+            n_correct += run.unmatched_accuracy_target * n_unmatched
+        assert n_correct == pytest.approx(run.accuracy_target * run.n_target)
 
 
 class TestRoles:
@@ -170,7 +172,7 @@ class TestRoles:
 
 
 class TestSameDatapoints:
-    """All models of a study must have seen the same datapoints, and one label space."""
+    """All models of a study must predict the same datapoints and the same classes."""
 
     def runs(self, model, original, replication):
         comparison = Comparison(model, Pair("p", "old", "new"), original, replication)
@@ -199,7 +201,9 @@ class TestSameDatapoints:
     @pytest.mark.parametrize("key", ["model", "n_classes"])
     def test_files_of_different_models_or_classes(self, key):
         sets = [dataclasses.replace(predictions([0.5]), metadata={key: v}) for v in "12"]
-        with pytest.raises(InputError, match=f"'{key}': predictions on old are of 1, on new of 2"):
+        with pytest.raises(
+            InputError, match=f"'{key}': the predictions on old have the value 1, those on new 2"
+        ):
             Comparison("m", Pair("p", "old", "new"), *sets)
 
 
@@ -262,9 +266,9 @@ class TestTable:
             ([], "no runs"),
             (
                 [runs_table("m", [1.0], [1.0]), runs_table("m", [1.0], [1.0])],
-                "'m' has a seed twice",
+                "seed 0 of model 'm' occurs twice",
             ),
-            ([runs_table("m", [1.0], [1.0]), runs_table("n", [1.0], [1.0], pair="q")], "several"),
+            ([runs_table("m", [1.0], [1.0]), runs_table("n", [1.0], [1.0], pair="q")], "different"),
             ([runs_table("m", [1.0], [1.0]), runs_table("n", [1.0], [1.0], epsilon=0.1)], "0.005"),
             ([runs_table("m", [1.0], [1.0]), runs_table("n", [1.0], [1.0], source="new")], "old"),
         ],
@@ -290,9 +294,10 @@ class TestSummary:
         assert summary.matched_gap == pytest.approx(0.15)
         assert summary.relative_narrowing == pytest.approx(0.25)
         page = write_summary("s", [summary])
-        assert "over 2 models the matched gap is 25.0 % narrower than the plain gap" in page
-        assert "15.00 against 20.00 points" in page
-        assert "narrower for 1 of 2." in page
+        assert "`old` (n = 100) and `new` (n = 50), source `old`: over 2 models, the gap" in page
+        assert "the gap is 20.00 points before and 15.00 points after matching" in page
+        assert "it is narrower after matching for 1 of 2. Unmatched targets: 20.0 %." in page
+        assert "| 20.00 | 15.00 | 25.0 % | 1 | 20.0 % |" in page
 
     def test_undefined_models_are_counted_and_left_out(self):
         nan = math.nan
@@ -304,27 +309,43 @@ class TestSummary:
         )
         assert (summary.n_models, summary.n_undefined) == (2, 1)
         assert summary.gap == pytest.approx(0.2)
-        assert "For 1 of the 2 models no target was matched" in write_summary("s", [summary])
+        assert "For 1 of 2 models, no target was matched" in write_summary("s", [summary])
 
     def test_nothing_matched_at_all(self):
         summary = summarize_gaps(self.table(runs_table("none", [math.nan], [math.nan])))
         page = write_summary("s", [summary])
-        assert "nothing matched; the plain gap is 20.00 points" in page
+        assert (
+            "no target was matched in any run of 1 model; the gap before matching is 20.00" in page
+        )
         assert "| undefined |" in page
 
     @pytest.mark.parametrize(
-        ("target", "matched_target", "statement"),
+        ("target", "matched_target", "points", "narrowing"),
         [
-            (0.9, 0.8, "is as wide as the plain gap, 0.00 against 0.00 points"),
-            (0.9, 0.7, "is wider than the plain gap, 10.00 against 0.00 points"),
-            (0.8, 0.6, "is 100.0 % wider than the plain gap, 20.00 against 10.00 points"),
-            (0.7, 0.8, "over 1 model the matched gap is 100.0 % narrower than the plain gap, 0.00"),
+            (0.9, 0.8, "0.00 points before and 0.00 points after", "undefined"),
+            (0.9, 0.7, "0.00 points before and 10.00 points after", "undefined"),
+            (0.8, 0.6, "10.00 points before and 20.00 points after", "-100.0 %"),
+            (0.7, 0.8, "over 1 model, the gap is 20.00 points before and 0.00", "100.0 %"),
         ],
     )
-    def test_how_the_change_is_said(self, target, matched_target, statement):
+    def test_gaps_before_and_after(self, target, matched_target, points, narrowing):
         runs = runs_table("m", [0.8], [matched_target], accuracy_target=target)
         page = write_summary("s", [summarize_gaps(self.table(runs))])
-        assert statement in page
+        assert points in page
+        assert f" | {narrowing} | " in page
+
+    def test_the_table_has_as_many_cells_as_columns(self):
+        page = write_summary("s", [summarize_gaps(self.table(runs_table("m", [0.8], [0.8])))])
+        rows = [line for line in page.splitlines() if line.startswith("|")]
+        assert len(rows) == 3
+        assert len({row.count("|") for row in rows}) == 1
+
+    def test_the_digits_page_in_the_documentation(self):
+        """docs/digits/summary.md is what its tables give."""
+        folder = ROOT / "docs" / "digits"
+        tables = [pd.read_csv(folder / f"{criterion.value}.csv") for criterion in Criterion]
+        page = write_summary("Study `digits`", [summarize_gaps(table) for table in tables])
+        assert (folder / "summary.md").read_text(encoding="utf-8") == page
 
 
 def test_reading_a_foreign_table(tmp_path):

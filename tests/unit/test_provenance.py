@@ -1,4 +1,4 @@
-"""Digests of code follow imports; files are whole; versions are those installed."""
+"""Digests of code follow imports; files are written atomically; versions are those installed."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from matcheval.io import provenance
-from matcheval.io.files import whole_file
+from matcheval.io.files import atomic_file
 from matcheval.io.provenance import software_versions
 
 ROOT = Path(__file__).parents[2]
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
-    """A copy of the sources, of which digests are taken."""
+    """A copy of the source code, of which digests are computed."""
     shutil.copytree(ROOT / "workflow_scripts", tmp_path / "s")
     monkeypatch.setattr(provenance, "_ROOT", tmp_path / "s" / "matcheval")
     return tmp_path / "s"
@@ -33,17 +33,17 @@ class TestCodeDigest:
     @pytest.mark.parametrize(
         ("edited", "changes"),
         [
-            ("matcheval/matching.py", {"match_predictions", "save_pairs"}),
-            ("matcheval/summaries.py", {"write_summary"}),
-            ("matcheval/tables.py", {"match_predictions", "save_pairs", "tabulate_runs",
-                                     "write_summary"}),
+            ("matcheval/protocol/matching.py", {"match_predictions", "save_pairs"}),
+            ("matcheval/protocol/summary.py", {"write_summary"}),
+            ("matcheval/io/tables.py", {"match_predictions", "save_pairs", "tabulate_runs",
+                                        "write_summary"}),
             ("tabulate_runs.py", {"tabulate_runs"}),
             ("matcheval/training/losses.py", set()),
             ("matcheval/__init__.py", {"match_predictions", "save_pairs", "tabulate_runs",
                                        "write_summary"}),
         ],
     )  # fmt: skip
-    def test_an_edit_changes_who_uses_it(self, tree, edited, changes):
+    def test_an_edit_changes_the_digests_of_its_users(self, tree, edited, changes):
         scripts = ("match_predictions", "save_pairs", "tabulate_runs", "write_summary")
         before = {script: digest(tree, script) for script in scripts}
         path = tree / edited
@@ -53,7 +53,7 @@ class TestCodeDigest:
 
     def test_comments_and_layout_do_not_count(self, tree):
         before = digest(tree, "match_predictions")
-        path = tree / "matcheval" / "matching.py"
+        path = tree / "matcheval" / "protocol" / "matching.py"
         path.write_text("# a comment\n\n" + path.read_text())
         assert digest(tree, "match_predictions") == before
 
@@ -68,9 +68,9 @@ def test_versions():
     assert set(versions) == {"python", "matcheval", "numpy"}
 
 
-class TestWholeFile:
-    def test_makes_parents_and_renames(self, tmp_path):
-        with whole_file(tmp_path / "a" / "b.txt") as partial:
+class TestAtomicFile:
+    def test_parent_folders_are_created_and_the_file_is_renamed(self, tmp_path):
+        with atomic_file(tmp_path / "a" / "b.txt") as partial:
             partial.write_text("x")
             assert not (tmp_path / "a" / "b.txt").exists()
             assert partial.suffix == ".txt"
@@ -81,7 +81,7 @@ class TestWholeFile:
         (tmp_path / "b").write_text("old")
 
         def fail():
-            with whole_file(tmp_path / "b") as partial:
+            with atomic_file(tmp_path / "b") as partial:
                 partial.write_text("new")
                 raise RuntimeError
 
@@ -89,27 +89,29 @@ class TestWholeFile:
             fail()
         assert [p.read_text() for p in tmp_path.iterdir()] == ["old"]
 
-    def test_what_a_killed_process_left_is_removed(self, tmp_path):
-        kill = "import os, signal, sys; from matcheval.io.files import whole_file\n"
-        kill += "with whole_file(sys.argv[1]) as p: p.touch(); os.kill(os.getpid(), signal.SIGKILL)"
+    def test_files_of_killed_processes_are_deleted(self, tmp_path):
+        kill = "import os, signal, sys; from matcheval.io.files import atomic_file\n"
+        kill += (
+            "with atomic_file(sys.argv[1]) as p: p.touch(); os.kill(os.getpid(), signal.SIGKILL)"
+        )
         subprocess.run([sys.executable, "-c", kill, tmp_path / "b"], env=environment(), check=False)
         assert [p.name.startswith(".partial-") for p in tmp_path.iterdir()] == [True]
-        with whole_file(tmp_path / "b") as partial:
+        with atomic_file(tmp_path / "b") as partial:
             partial.write_text("new")
         assert [p.name for p in tmp_path.iterdir()] == ["b"]
 
-    def test_two_writers_do_not_meet(self, tmp_path):
-        """The slower one, in another process, is left alone; the last to finish wins."""
-        slow = "import sys; from matcheval.io.files import whole_file\n"
+    def test_concurrent_writers_do_not_interfere(self, tmp_path):
+        """The slower one, in another process, is not disturbed; the last to finish wins."""
+        slow = "import sys; from matcheval.io.files import atomic_file\n"
         slow += (
-            "with whole_file(sys.argv[1]) as p:\n p.write_text('slow'); print(flush=True); input()"
+            "with atomic_file(sys.argv[1]) as p:\n p.write_text('slow'); print(flush=True); input()"
         )
         with subprocess.Popen(
             [sys.executable, "-c", slow, tmp_path / "b"], env=environment(), text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         ) as process:  # fmt: skip
             process.stdout.readline()
-            with whole_file(tmp_path / "b") as partial:
+            with atomic_file(tmp_path / "b") as partial:
                 partial.write_text("fast")
             assert (tmp_path / "b").read_text() == "fast"
             process.communicate("go")
@@ -118,5 +120,5 @@ class TestWholeFile:
 
 
 def environment():
-    """This process's environment, with the library to be found."""
+    """This process's environment, with the library on Python's path."""
     return os.environ | {"PYTHONPATH": str(ROOT / "workflow_scripts")}

@@ -67,7 +67,7 @@ class TestLabels:
             ([0, 1, 2], "classes of shape (3,) for labels of shape (4,)"),
             ([0, 1, 2, -1], "row 3: class -1 is not in 0..2"),
             ([0, 3, 2, 1], "row 1: class 3 is not in 0..2"),
-            ([[0, 1], [1, 1], [0, 1], [0, 1]], "row 1 names a class twice: [1, 1]"),
+            ([[0, 1], [1, 1], [0, 1], [0, 1]], "row 1 holds a class twice: [1, 1]"),
             ([[0, 1], [1], [0, 1], [0, 1]], "not readable as .json"),
             (["cat", "dog", "cat", "dog"], "values of type <U3"),
             (7, "classes of shape () for"),
@@ -96,8 +96,8 @@ class TestLabels:
         labels = np.zeros(2000, np.int64)
         classes = np.tile([1, 2, 3], (2000, 1))
         classes[:913, 1] = classes[913:1572, 2] = 0
-        assert count_hits(classes, labels, file="f", is_own=True) == [0, 913, 1572]
-        with pytest.raises(InputError, match="hit 0, 913, 659 labels"):
+        assert count_hits(classes, labels, file="f", order_is_known=True) == [0, 913, 1572]
+        with pytest.raises(InputError, match="match 0, 913, 659 labels"):
             count_hits(classes, labels, file="f")
 
     def test_a_model_at_chance_is_not_taken_for_reversed(self):
@@ -108,7 +108,7 @@ class TestLabels:
 
     @pytest.mark.parametrize("name", ["a.json", "x_model.npy"])
     def test_matching_refuses_them_clearly(self, labels, tmp_path, name):
-        with pytest.raises(InputError, match=f"{name}: labels only, no probabilities. Matching ne"):
+        with pytest.raises(InputError, match=f"{name}: holds classes only, no probabilities. M"):
             read_predictions(tmp_path / name)
 
     def test_matching_refuses_a_table_without_probabilities(self, tmp_path):
@@ -141,7 +141,7 @@ class TestArchive:
         both = np.stack([FIRST, LABELS])
         refuse(self.spec(tmp_path, both), "'models': no model c, d", ["a", "c", "d"])
         refuse(self.spec(tmp_path, both, labels="y"), "no array y; there are models, p, l")
-        refuse(self.spec(tmp_path, both, names=("a", "a")), "model a is there twice")
+        refuse(self.spec(tmp_path, both, names=("a", "a")), "model a occurs twice")
         refuse(self.spec(tmp_path, both[:, :3]), "'p': has shape (2, 3), with 2 models and 4 lab")
         (tmp_path / "all.npz").write_bytes(b"PK")
         spec = DatasetSpec("s", "label_archive", {"file": f"{tmp_path}/all.npz"})
@@ -185,13 +185,13 @@ class TestAccuracies:
         spec = self.spec(tmp_path, text, {"model": ["model", "img_size"], "top1": "acc"}, n=4)
         assert rows(spec, ["m-288"]) == [("m-288", 1, 3, 4)]
         spec = self.spec(tmp_path, text, {"model": "model", "top1": "acc"}, n=4)
-        refuse(spec, "model m is there twice", ["m"])
+        refuse(spec, "model m occurs twice", ["m"])
 
     @pytest.mark.parametrize(
         ("cell", "options", "told"),
         [
             ("90.1", {"n": 50_000}, "90.1 could be 45025 to 45075 of 50000"),
-            ("90.5", {"n": 7}, "90.5 is no accuracy of 7 datapoints"),
+            ("90.5", {"n": 7}, "90.5 is not an accuracy on 7 datapoints"),
             ("", {}, "model 'a': 'acc': 'NaN' is not in 0..100"),
             ("101", {}, "'101' is not in 0..100"),
             ("-1", {"n": 9}, "'-1' is not in 0..100"),

@@ -1,4 +1,4 @@
-"""CIFAR-10 and its kin, ImageNet and ImageNetV2, from files in their published formats."""
+"""CIFAR-10 and its successors, ImageNet and ImageNetV2, from files in their published formats."""
 
 import io
 import os
@@ -39,7 +39,7 @@ class TestCifar10:
         assert dataset.names[:2] == ("test_batch/0000/image_0.png", "test_batch/0001/image_1.png")
         assert read_dataset(tmp_path / "datasets" / "d").sha256 == dataset.sha256
 
-    def test_training_set_is_the_batches_in_order(self, make):
+    def test_training_set_has_the_batches_in_order(self, make):
         dataset = make("cifar10", {"part": "train"}, {self.FILE: cifar10_tar(IMAGES, LABELS)})
         rows = np.concatenate([np.arange(40)[i::5] for i in range(5)])
         assert np.array_equal(dataset.pixels, IMAGES[rows])
@@ -54,10 +54,10 @@ class TestCifar10:
     def test_other_classes_are_named(self, make):
         wrong = ("airplane", "automobile", "cat", "bird", *CIFAR10[4:])
         files = {self.FILE: cifar10_tar(IMAGES, LABELS, wrong)}
-        with pytest.raises(InputError, match="another order of classes: 2 is 'cat', not 'bird'"):
+        with pytest.raises(InputError, match="classes in another order: 2 is 'cat', not 'bird'"):
             make("cifar10", {"part": "test"}, files)
 
-    def test_a_damaged_download_is_noticed(self, make, tmp_path):
+    def test_a_damaged_download_is_detected(self, make, tmp_path):
         files = {self.FILE: cifar10_tar(IMAGES, LABELS)}
         make("cifar10", {"part": "test"}, files)
         (tmp_path / "downloads" / self.FILE).write_bytes(files[self.FILE][:-1] + b"x")
@@ -81,7 +81,7 @@ class TestCifar10:
 def test_plain_pickles_of_all_protocols_are_read(protocol):
     value = {"a": [1, 2.5, None, True, (b"x", "y")], "array": np.arange(6).reshape(2, 3)}
     if protocol == 5:
-        value["array"] = [0]  # arrays take another way there, which nobody publishes
+        value["array"] = [0]  # arrays are pickled differently there, and no published file uses it
     found = load_plain_pickle(io.BytesIO(pickle.dumps(value, protocol)), "p")
     text = {k.decode() if isinstance(k, bytes) else k: v for k, v in found.items()}
     assert np.array_equal(text["array"], value["array"])
@@ -152,7 +152,7 @@ def test_cifar10_c(make):
 
 class TestCinic10:
     def files(self, classes=CIFAR10, images=IMAGES):
-        # In an order that is not the dataset's.
+        # In another order than that of the dataset.
         order = np.random.default_rng(0).permutation(len(images))
         files = {"./README.md": b"text", "./train/airplane/x.png": encode(IMAGES[0])}
         for i in order:
@@ -169,7 +169,7 @@ class TestCinic10:
 
     def test_unknown_folders_are_named(self, make):
         classes = ("aeroplane", *CIFAR10[1:])
-        message = "'aeroplane' is no class; no folder of 'airplane'"
+        message = "'aeroplane' is not a class; no folder for 'airplane'"
         with pytest.raises(InputError, match=message):
             make("cinic10", {"part": "test"}, self.files(classes))
 
@@ -185,11 +185,11 @@ def v2_files(numbers=range(1000), top="imagenetv2-matched-frequency-format-val")
 
 class TestImageNetV2:
     NAME = "imagenetv2-matched-frequency.tar.gz"
-    OPTIONS = {"variant": "matched-frequency"}  # noqa: RUF012
+    OPTIONS = {"variant": "matched-frequency"}
 
-    @pytest.mark.parametrize("mode", ["w", "w:gz"], ids=["plain in spite of its name", "gzip"])
-    def test_folders_are_numbers_and_not_text(self, make, mode):
-        """Sorted as text, "10" comes before "2": all but ten classes would be wrong."""
+    @pytest.mark.parametrize("mode", ["w", "w:gz"], ids=["uncompressed despite its name", "gzip"])
+    def test_folders_are_sorted_as_numbers(self, make, mode):
+        """Sorted as text, "10" comes before "2": all except ten classes would be wrong."""
         dataset = make("imagenetv2", self.OPTIONS, {self.NAME: tar(v2_files(), mode)})
         assert dataset.stored == "files"
         assert np.array_equal(dataset.labels, np.arange(1000))
@@ -201,12 +201,12 @@ class TestImageNetV2:
 
     def test_a_missing_and_an_unknown_class_are_named(self, make):
         files = {self.NAME: tar(v2_files([*range(1, 1000), 1000]))}
-        with pytest.raises(InputError, match="'1000' is no class; no folder of '0'"):
+        with pytest.raises(InputError, match="'1000' is not a class; no folder for '0'"):
             make("imagenetv2", self.OPTIONS, files)
 
 
 class TestImageNet:
-    """1,000 images, one of each class, numbered in another order than the classes'."""
+    """1,000 images, one of each class, numbered in another order than the classes."""
 
     ORDER = np.random.default_rng(1).permutation(1000)  # class of image 1, 2, ...
 
@@ -220,7 +220,7 @@ class TestImageNet:
         return {path.split("/")[-1]: data for path, data in self.folders().items()}
 
     def devkit(self, wnids=WNIDS):
-        """Class numbers as in the kit: leaves in an order of their own, then inner nodes."""
+        """Class numbers as in the kit: leaves in an order other than wnids', then inner nodes."""
         own = np.random.default_rng(2).permutation(1000)  # label of class number 1, 2, ...
         kinds = [("ILSVRC2012_ID", "O"), ("WNID", "O"), ("num_children", "O")]
         rows = [(i, wnids[label], 0) for i, label in enumerate(own, start=1)]
@@ -259,7 +259,7 @@ class TestImageNet:
         return options
 
     @pytest.mark.parametrize("form", ["folders", "folder tar", "flat", "flat tar"])
-    def test_every_form_gives_the_same_dataset(self, make, tmp_path, form):
+    def test_every_layout_gives_the_same_dataset(self, make, tmp_path, form):
         dataset = make("imagenet", self.options(form, tmp_path))
         assert np.array_equal(dataset.labels, np.arange(1000))
         for i in (0, 7, 150):
@@ -268,22 +268,22 @@ class TestImageNet:
 
     @staticmethod
     def digest(tmp_path, dataset):
-        """The first form's digest, remembered for the others."""
+        """The digest of the first layout, to which the others are compared."""
         known = tmp_path.parent / "imagenet-digest"
         if not known.exists():
             known.write_text(dataset.sha256)
         return known.read_text()
 
-    def test_images_side_by_side_need_the_kit(self, make, tmp_path):
+    def test_images_in_one_folder_require_the_development_kit(self, make, tmp_path):
         options = self.options("flat", tmp_path)
-        with pytest.raises(InputError, match=r"Give 'devkit: ILSVRC2012_devkit_t12.tar.gz' too"):
+        with pytest.raises(InputError, match=r"Set 'devkit: ILSVRC2012_devkit_t12.tar.gz' too"):
             make("imagenet", {"source": options["source"]})
         missing = tmp_path / "images" / "ILSVRC2012_val_00000005.JPEG"
         missing.unlink()
         with pytest.raises(InputError, match=r"has 999 images, .* labels of 1,000"):
             make("imagenet", options)
 
-    def test_a_kit_of_other_classes_is_refused(self, make, tmp_path):
+    def test_a_development_kit_with_other_classes_is_refused(self, make, tmp_path):
         options = self.options("flat", tmp_path)
         self.unpack(tmp_path / "kit", self.devkit(("n99999999", *WNIDS[1:])))
         with pytest.raises(InputError, match="'n01440764' is missing; 'n99999999' is unknown"):
@@ -292,7 +292,7 @@ class TestImageNet:
     def test_missing_classes_are_named(self, make, tmp_path):
         files = {path: data for path, data in self.folders().items() if WNIDS[3] not in path}
         options = {"source": self.unpack(tmp_path / "images", files)}
-        with pytest.raises(InputError, match=f"no folder of '{WNIDS[3]}'"):
+        with pytest.raises(InputError, match=f"no folder for '{WNIDS[3]}'"):
             make("imagenet", options)
 
     def test_the_training_set_beside_it_is_refused(self, make, tmp_path):
@@ -314,12 +314,12 @@ def read_all(path):
 
 @pytest.mark.parametrize("mode", ["w", "w:gz"])
 @pytest.mark.parametrize("part", [0.3, 0.6, 0.9])
-def test_truncated_archives_do_not_pass_for_smaller_ones(tmp_path, mode, part):
-    """Python's `tarfile` takes a header that is cut for the end of the archive."""
+def test_truncated_archives_are_not_taken_for_smaller_ones(tmp_path, mode, part):
+    """Python's `tarfile` takes a truncated header for the end of the archive."""
     files = {f"a/{i}.png": encode(IMAGES[i]) for i in range(20)}
     for less in range(0, 1024, 100):
         whole = tar(files, mode)
-        end = len(whole.rstrip(b"\0"))  # the padding behind the last file may go
+        end = len(whole.rstrip(b"\0"))  # the padding after the last file may be missing
         (tmp_path / "f.tar").write_bytes(whole[: int(end * part) - less])
         with pytest.raises(InputError, match=r"f\.tar: not a readable tar archive"):
             read_all(tmp_path / "f.tar")

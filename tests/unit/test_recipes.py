@@ -18,7 +18,7 @@ RECIPE = Recipe(
 )  # fmt: skip
 
 
-def test_recipes_come_from_json_and_from_csv():
+def test_recipes_are_read_from_json_and_csv():
     values = RECIPE.to_mapping()
     assert Recipe.from_mapping(json.loads(json.dumps(values))) == RECIPE
     texts = {key: "" if value is None else str(value) for key, value in values.items()}
@@ -43,15 +43,15 @@ def test_recipes_come_from_json_and_from_csv():
         ("epochs", None, "Give a whole number"),
         ("epochs", True, "Give a whole number"),
         ("batch_size", 0, "at least 1"),
-        ("learning_rate", 0, "Give above 0"),
+        ("learning_rate", 0, "Give more than 0"),
         ("learning_rate", "nan", "is nan"),
         ("weight_decay", -1, "at least 0"),
         ("train_fraction", 0, "at most 1"),
         ("train_fraction", 1.1, "at most 1"),
         ("seed", -1, "at least 0"),
-        ("loss_parameter", 2, "cross_entropy has none"),
-        ("augmentation_parameter", 2, "shift has none"),
-        ("groups", 2, "cnn in 2 groups"),
+        ("loss_parameter", 2, "cross_entropy has no parameter"),
+        ("augmentation_parameter", 2, "shift has no parameter"),
+        ("groups", 2, "cnn cannot have 2 groups"),
         ("normalization", "mean", "Known: none, channels"),
         ("momentum", 1, "at least 0 and less than 1"),
         ("nesterov", "maybe", "Give true or false"),
@@ -62,7 +62,7 @@ def test_recipes_come_from_json_and_from_csv():
         ("precision", "fp8", "Known: fp32"),
     ],
 )
-def test_bad_values_are_refused_by_model_and_field(field, value, message):
+def test_invalid_values_are_rejected_with_model_and_field(field, value, message):
     with pytest.raises(InputError, match=message) as caught:
         Recipe.from_mapping(RECIPE.to_mapping() | {field: value}, "my-model")
     assert str(caught.value).startswith("my-model: ")
@@ -87,7 +87,7 @@ def test_missing_and_unknown_fields_are_named():
 
 
 def test_new_fields_have_defaults_that_are_left_out():
-    """A catalogue from before them stays valid, and its recipes' text the same."""
+    """Older catalogues stay valid, and the text of their recipes stays the same."""
     values = RECIPE.to_mapping()
     assert list(values) == [
         "architecture", "width", "depth", "loss", "loss_parameter", "augmentation", "schedule",
@@ -100,12 +100,12 @@ def test_new_fields_have_defaults_that_are_left_out():
     assert not Recipe.from_mapping(values | {"nesterov": "False"}).nesterov
 
 
-def test_fields_that_do_not_go_together_are_refused():
+def test_incompatible_fields_are_rejected():
     with pytest.raises(InputError, match="'nesterov'"):
         replace(RECIPE, momentum=0.0)
-    with pytest.raises(InputError, match="warmup_cosine warms up by itself"):
+    with pytest.raises(InputError, match="warmup_cosine has a built-in warm-up"):
         replace(RECIPE, schedule="warmup_cosine", warmup_epochs=1.0)
-    with pytest.raises(InputError, match=r"β is 0\. Give above 0"):
+    with pytest.raises(InputError, match=r"β is 0\. Give more than 0"):
         replace(RECIPE, augmentation="basic_ricap", augmentation_parameter=0.0)
 
 
@@ -116,11 +116,11 @@ def test_fields_that_do_not_go_together_are_refused():
         # Progress 0.1, 0.3, 0.5, 0.7, 0.9.
         ("cosine", [0.9755283, 0.7938926, 0.5, 0.2061074, 0.0244717]),
         ("step", [1, 1, 0.1, 0.1, 0.01]),
-        # Half way up, then the cosine at 1/8, 3/8, 5/8, 7/8.
+        # Half of the rise, then the cosine at 1/8, 3/8, 5/8, 7/8.
         ("warmup_cosine", [0.5, 0.9619398, 0.6913417, 0.3086583, 0.0380602]),
         ("multistep", [1, 0.2, 0.2, 0.04, 0.008]),
-        # A third of the way up: 0.04 + 0.96 (1 - cos(π / 3)) / 2. At the top. Then 2/7, 4/7, 6/7
-        # of the way down: 4e-6 + (1 - 4e-6) (1 + cos(2 π / 7)) / 2, ...
+        # A third of the rise: 0.04 + 0.96 (1 - cos(π / 3)) / 2. Its end. Then 2/7, 4/7, 6/7
+        # of the fall: 4e-6 + (1 - 4e-6) (1 + cos(2 π / 7)) / 2, ...
         ("onecycle", [0.28, 1.0, 0.8117456, 0.3887420, 0.0495194]),
     ],
 )
@@ -135,9 +135,9 @@ def test_warm_up_comes_before_the_schedule():
     assert found[2:] == [learning_rate_factor("cosine", step, 5) for step in range(5)]
 
 
-def test_one_cycle_is_torchs():
+def test_one_cycle_equals_torch():
     optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
-    # torch puts its steps on the ends of the cycle, ours are in the middles.
+    # torch evaluates the cycle at the ends of the steps, our schedule at their middles.
     theirs = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1.0, total_steps=2001)
     rates = []
     for _ in range(2001):
@@ -150,7 +150,7 @@ def test_one_cycle_is_torchs():
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("steps", [1, 2, 97])
-def test_every_step_moves(schedule, steps):
+def test_every_learning_rate_is_positive(schedule, steps):
     assert tuple(_FACTORS) == SCHEDULES
     assert all(0 < learning_rate_factor(schedule, step, steps) <= 1 for step in range(steps))
 

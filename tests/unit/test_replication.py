@@ -1,16 +1,14 @@
 """Replication tables, fits and average changes: by hand, with ties, extremes and missing models."""
 
-import dataclasses
-
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-import count_correct as count_door
-import fit_replication as fit_door
-import summarize_replication as summary_door
-import tabulate_replication as table_door
+import count_correct as count_script
+import fit_replication as fit_script
+import summarize_replication as summary_script
+import tabulate_replication as table_script
 from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
@@ -27,10 +25,11 @@ from matcheval.statistics.lines import bootstrap_lines, percentile_interval
 from matcheval.statistics.scales import Scale
 
 PAIR = Pair("both", "old", "new")
-SETTINGS = ReplicationSettings(
-    top=(1,), scales=tuple(Scale), confidence=0.95, resamples=200, seed=1,
-    extremes=Extremes.LEAVE_OUT, fit_without=(),
-)  # fmt: skip
+SETTINGS = ReplicationSettings(resamples=200, seed=1)
+
+
+def settings_with(**changes):
+    return ReplicationSettings(**({"resamples": 200, "seed": 1} | changes))
 
 
 def accuracies(counts, n, top=1):
@@ -47,8 +46,8 @@ def accuracies(counts, n, top=1):
     )
 
 
-def results(old, new, n_old=100, n_new=50, **how):
-    return tabulate_replication(accuracies(old, n_old), accuracies(new, n_new), PAIR, **how)
+def results(old, new, n_old=100, n_new=50, **options):
+    return tabulate_replication(accuracies(old, n_old), accuracies(new, n_new), PAIR, **options)
 
 
 MODELS = {"vgg": 90, "alex": 60, "res": 95, "dense": 90}
@@ -80,7 +79,7 @@ class TestResults:
         assert table.replication_rank.tolist() == [2, 1, 3, 4]
 
     def test_a_model_in_one_set_only(self):
-        with pytest.raises(InputError, match="models in one of the two sets only: alex, extra"):
+        with pytest.raises(InputError, match="results on only one of the two sets: alex, extra"):
             results(MODELS, {k: v for k, v in ON_NEW.items() if k != "alex"} | {"extra": 1})
 
     def test_no_such_top(self):
@@ -96,7 +95,7 @@ class TestResults:
         assert row["spread"] == 0
 
     def test_spread_range_and_selection_frequency(self):
-        """By hand: another replication is 0.1 better throughout; alex is the worst, 0.75."""
+        """By hand: on another replication every accuracy is 0.1 higher; alex is the worst model."""
         better = {model: c + 5 for model, c in ON_NEW.items()}
         tables = [results(MODELS, ON_NEW), results(MODELS, better).assign(replication="other")]
         changes = summarize_changes(
@@ -124,7 +123,7 @@ class TestResults:
 class TestFits:
     def test_of_a_range_of_accuracies(self):
         table = results(MODELS | {"worst": 20}, ON_NEW | {"worst": 30})
-        settings = dataclasses.replace(SETTINGS, fit_range=(0.5, 1.0))
+        settings = settings_with(fit_range=(0.5, 1.0))
         row = fit_replication(table, Scale.LINEAR, settings).row
         assert row["left_out"] == "worst"
         assert (
@@ -179,27 +178,27 @@ class TestFits:
             assert 0.95 < region.accuracy_original.iloc[-1] <= 1
 
     def test_models_left_out(self):
-        settings = dataclasses.replace(SETTINGS, fit_without=("alex",))
+        settings = settings_with(fit_without=("alex",))
         row = fit_replication(results(MODELS, ON_NEW), Scale.LINEAR, settings).row
         assert (row["n_models"], row["left_out"], row["extreme"]) == (3, "alex", "")
-        settings = dataclasses.replace(SETTINGS, fit_without=("alex", "vgg"))
-        with pytest.raises(InputError, match="linear fit of pair 'both': 'models': 2 models, a li"):
+        settings = settings_with(fit_without=("alex", "vgg"))
+        with pytest.raises(InputError, match="linear fit of pair 'both': 'models': 2 models, but"):
             fit_replication(results(MODELS, ON_NEW), Scale.LINEAR, settings)
 
-    def test_all_models_alike(self):
+    def test_equal_original_accuracies(self):
         same = dict.fromkeys(MODELS, 50)
         with pytest.raises(InputError, match=r"same accuracy on .* set replication.scales to \[\]"):
             fit_replication(results(same, ON_NEW), Scale.LINEAR, SETTINGS)
 
 
 class TestExtremes:
-    """Accuracy 0 or 1 on the probit scale: left out, or clipped; named either way."""
+    """Accuracies of 0 or 1 on the probit scale are left out or clipped, and the models named."""
 
     table = results(MODELS | {"best": 100}, ON_NEW | {"best": 50})
 
-    def test_nothing_special_on_the_linear_scale(self):
+    def test_the_linear_scale_is_not_affected(self):
         for extremes in Extremes:
-            settings = dataclasses.replace(SETTINGS, extremes=extremes)
+            settings = settings_with(extremes=extremes)
             row = fit_replication(self.table, Scale.LINEAR, settings).row
             assert (row["n_models"], row["extreme"]) == (5, "")
 
@@ -212,7 +211,7 @@ class TestExtremes:
     def test_clipped(self):
         from scipy.stats import norm
 
-        settings = dataclasses.replace(SETTINGS, extremes=Extremes.CLIP)
+        settings = settings_with(extremes=Extremes.CLIP)
         row = fit_replication(self.table, Scale.PROBIT, settings).row
         assert (row["n_models"], row["extreme"], row["extremes"]) == (5, "best", "clip")
         frame = self.table.set_index("model")
@@ -228,8 +227,8 @@ class TestExtremes:
 
     def test_clipping_needs_the_number_of_datapoints(self):
         table = results(MODELS, {"res": 1.0, "vgg": 0.5, "dense": 0.4, "alex": 0.3}, n_new=0)
-        settings = dataclasses.replace(SETTINGS, extremes=Extremes.CLIP)
-        with pytest.raises(InputError, match="res cannot be clipped"):
+        settings = settings_with(extremes=Extremes.CLIP)
+        with pytest.raises(InputError, match="the accuracy of res cannot be clipped"):
             fit_replication(table, Scale.PROBIT, settings)
 
 
@@ -277,32 +276,32 @@ class TestRendering:
             )  # fmt: skip
 
 
-def test_doors(tmp_path):
-    """The adapters, one after the other, from a table of accuracies to all files."""
+def test_scripts(tmp_path):
+    """The scripts of the rules, one after the other, from a table of accuracies to all files."""
+
+    def outputs_of(stem):
+        return [tmp_path / f"{stem}.{suffix}" for suffix in ("parquet", "csv", "md", "tex")]
+
     rows = "".join(f"{m},{MODELS[m]},{2 * ON_NEW[m]}\n" for m in MODELS)
     (tmp_path / "t.csv").write_text("model,old,new\n" + rows)
     for name in ("old", "new"):
         options = {"file": f"{tmp_path}/t.csv", "columns": {"model": "model", "top1": name}}
-        spec = DatasetSpec(name, "accuracies", options | {"n": 100})
-        count_door.main(
-            dataset=vars(spec),
-            models=list(MODELS),
-            files=[],
-            first_classes=[],
-            output=f"{tmp_path}/{name}.parquet",
+        count_script.main(
+            dataset=DatasetSpec(name, "accuracies", options | {"n": 100}),
+            models=list(MODELS), results=[], top_k_files=[],
+            accuracies=tmp_path / f"{name}.parquet",
         )  # fmt: skip
-    outputs = [f"{tmp_path}/results.{suffix}" for suffix in ("parquet", "csv", "md", "tex")]
-    table_door.main(
-        original=f"{tmp_path}/old.parquet", replication=f"{tmp_path}/new.parquet",
-        pair=vars(PAIR), top=1, confidence=0.9, outputs=outputs,
+    outputs, fits, changes = map(outputs_of, ("results", "fits", "changes"))
+    table_script.main(
+        original=tmp_path / "old.parquet", replication=tmp_path / "new.parquet",
+        pair=PAIR, top=1, confidence=0.9, outputs=outputs,
     )  # fmt: skip
-    fits = [f"{tmp_path}/fits.{suffix}" for suffix in ("parquet", "csv", "md", "tex")]
-    fit_door.main(
-        results=outputs[0], settings=SETTINGS.of_fits, outputs=fits,
-        region=f"{tmp_path}/region.parquet",
-    )  # fmt: skip
-    changes = [f"{tmp_path}/changes.{suffix}" for suffix in ("parquet", "csv", "md", "tex")]
-    summary_door.main(results=[outputs[0]], provenances={}, range_without=[], outputs=changes)
+    fit_script.main(
+        results=outputs[0], settings=SETTINGS, outputs=fits, region=tmp_path / "region.parquet"
+    )
+    summary_script.main(
+        results=[outputs[0]], selection_frequencies={}, range_without=[], outputs=changes
+    )
     for paths, schema in ((outputs, RESULTS), (fits, FITS), (changes, CHANGES)):
         table = schema.read(paths[0]).to_pandas()
         csv = pd.read_csv(paths[1], keep_default_na=False, na_values=["nan"])
@@ -311,7 +310,7 @@ def test_doors(tmp_path):
     assert len(REGION.read(tmp_path / "region.parquet")) == 2 * GRID_POINTS
 
 
-def test_the_random_part_of_a_gap_and_the_rest():
+def test_the_random_part_of_a_gap_and_the_remainder():
     """By hand: 90 of 100 against 40 of 50, whose interval is [66.28, 89.97] %."""
     row = results({"a": 90}, {"a": 40}).iloc[0]
     assert row.random_gap_low == pytest.approx(0.6628 - 0.8, abs=1e-4)

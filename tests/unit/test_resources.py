@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matcheval.datasets.folders import make_dataset, write_dataset
+from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
 from matcheval.execution import resources, workloads
-from matcheval.execution.resources import Need
+from matcheval.execution.resources import ResourceRequest
 from matcheval.execution.workloads import CIFAR, DIGITS, IMAGENET, ImageSet, ModelSize
 from matcheval.models.building import build_model
 
@@ -125,7 +126,7 @@ def test_every_request_can_be_made(size, data, gpus):
 
 @given(sizes, datasets, st.integers(1, 100))
 def test_larger_work_never_asks_for_less(size, data, factor):
-    def needs(model: ModelSize, images: ImageSet) -> list[Need]:
+    def needs(model: ModelSize, images: ImageSet) -> list[ResourceRequest]:
         return [
             resources.of_training(model, images, epochs=1, batch_size=8, gpus=1),
             resources.of_inference(model, images, batch_size=8, gpus=1),
@@ -138,9 +139,9 @@ def test_larger_work_never_asks_for_less(size, data, factor):
 
 
 def test_further_attempts_ask_for_twice_as_much():
-    need = Need(mem_mb=1500, runtime=10, threads=2, gpu=1)
+    need = ResourceRequest(mem_mb=1500, runtime=10, threads=2, gpu=1)
     assert need.on_attempt(1) == need
-    assert need.on_attempt(3) == Need(mem_mb=6000, runtime=40, threads=2, gpu=1)
+    assert need.on_attempt(3) == ResourceRequest(mem_mb=6000, runtime=40, threads=2, gpu=1)
     with pytest.raises(ValueError, match="attempt 0"):
         need.on_attempt(0)
 

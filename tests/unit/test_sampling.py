@@ -1,4 +1,4 @@
-"""Making a test set of annotated candidates: counting, allocating, sampling, near duplicates."""
+"""Building a test set from annotated candidates: counting, allocation, sampling, duplicates."""
 
 import random
 from collections import Counter
@@ -15,7 +15,7 @@ from matcheval.analyses.sampling.allocation import (
     keyword_targets,
     proportional_targets,
 )
-from matcheval.analyses.sampling.annotations import check_answers, read_answers
+from matcheval.analyses.sampling.annotations import check_annotations, read_annotations
 from matcheval.analyses.sampling.duplicates import Member, connected_components, duplicates_among
 from matcheval.analyses.sampling.frequencies import (
     class_histograms,
@@ -23,7 +23,7 @@ from matcheval.analyses.sampling.frequencies import (
     frequency_bins,
     selection_frequencies,
 )
-from matcheval.analyses.sampling.pool import make_pool
+from matcheval.analyses.sampling.pool import build_pool
 from matcheval.analyses.sampling.rounds import sample_in_rounds
 from matcheval.analyses.sampling.settings import SamplingSettings
 from matcheval.analyses.sampling.strategies import Candidate, draw_best, draw_strata
@@ -32,38 +32,38 @@ from matcheval.errors import InputError
 IMAGES = {"pool": {"p1", "p2"}, "original": {"o1", "o2"}}
 
 
-def answers(*rows):
+def annotations(*rows):
     names = ["task", "worker", "origin", "image", "class", "selected"]
     return pd.DataFrame([row.split() for row in rows], columns=names).assign(
         selected=[row.endswith("1") for row in rows]
     )
 
 
-ANSWERS = answers(
+ANNOTATIONS = annotations(
     "t1 w1 pool p1 cat 1", "t1 w2 pool p1 cat 0", "t2 w1 pool p1 cat 1", "t1 w1 pool p2 cat 0",
     "t1 w1 original o1 cat 1", "t1 w2 original o1 cat 1", "t1 w1 original o2 cat 0",
     "t1 w2 original o2 cat 1",
 )  # fmt: skip
 
 
-def test_frequencies_pool_the_answers_of_all_tasks():
-    table = selection_frequencies(ANSWERS).set_index(["image", "class"])
-    assert table.loc[("p1", "cat"), ["n_answers", "n_selected"]].tolist() == [3, 2]
+def test_frequencies_pool_the_annotations_of_all_tasks():
+    table = selection_frequencies(ANNOTATIONS).set_index(["image", "class"])
+    assert table.loc[("p1", "cat"), ["n_annotations", "n_selected"]].tolist() == [3, 2]
     assert table.frequency["p1", "cat"] == 2 / 3
     assert table.frequency["p2", "cat"] == 0
     # o2 is a dog: a negative control, selected once.
     assert control_accuracy(table.reset_index(), {"o1": "cat", "o2": "dog"}) == (1, 0.5)
 
 
-def test_answers_are_read_from_csv_and_parquet(tmp_path):
-    path = tmp_path / "answers.csv"
+def test_annotations_are_read_from_csv_and_parquet(tmp_path):
+    path = tmp_path / "annotations.csv"
     path.write_text("worker,image,class,selected\nw1,0012,cat,true\nw2,0012,cat,0\n")
-    frame = read_answers(path)
+    frame = read_annotations(path)
     assert frame.image.tolist() == ["0012"] * 2
     assert frame.origin.tolist() == ["pool"] * 2
     assert frame.selected.tolist() == [True, False]
-    ANSWERS.to_parquet(tmp_path / "answers.parquet")
-    pd.testing.assert_frame_equal(read_answers(tmp_path / "answers.parquet"), ANSWERS)
+    ANNOTATIONS.to_parquet(tmp_path / "annotations.parquet")
+    pd.testing.assert_frame_equal(read_annotations(tmp_path / "annotations.parquet"), ANNOTATIONS)
 
 
 @pytest.mark.parametrize(
@@ -76,37 +76,37 @@ def test_answers_are_read_from_csv_and_parquet(tmp_path):
         ("worker,image,class,selected\nw,p1\n", "not readable as CSV"),
     ],
 )
-def test_bad_files_of_answers_are_refused(tmp_path, text, message):
-    path = tmp_path / "answers.csv"
+def test_bad_files_of_annotations_are_refused(tmp_path, text, message):
+    path = tmp_path / "annotations.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message):
-        read_answers(path)
+        read_annotations(path)
 
 
-def test_unknown_images_and_repeated_answers_are_refused():
-    checked, left_out = check_answers(ANSWERS, IMAGES, ["cat", "dog"])
-    assert len(checked) == len(ANSWERS)
+def test_unknown_images_and_repeated_annotations_are_refused():
+    checked, left_out = check_annotations(ANNOTATIONS, IMAGES, ["cat", "dog"])
+    assert len(checked) == len(ANNOTATIONS)
     assert left_out == 0
     with pytest.raises(InputError, match=r"2 unknown images of the pool: 'p1', 'p2'"):
-        check_answers(ANSWERS, {"pool": {"q"}, "original": {"o1", "o2"}}, ["cat"])
+        check_annotations(ANNOTATIONS, {"pool": {"q"}, "original": {"o1", "o2"}}, ["cat"])
     with pytest.raises(InputError, match=r"1 unknown class: 'cat'"):
-        check_answers(ANSWERS, IMAGES, ["dog"])
-    twice = pd.concat([ANSWERS, answers("t1 w2 pool p1 cat 1")], ignore_index=True)
-    with pytest.raises(InputError, match=r"worker 'w2' answered twice to image 'p1' and class 'c"):
-        check_answers(twice, IMAGES, ["cat"])
-    checked, left_out = check_answers(twice, IMAGES, ["cat"], repeated="first")
+        check_annotations(ANNOTATIONS, IMAGES, ["dog"])
+    repeated = pd.concat([ANNOTATIONS, annotations("t1 w2 pool p1 cat 1")], ignore_index=True)
+    with pytest.raises(InputError, match=r"worker 'w2' annotated image 'p1' for class 'cat' more"):
+        check_annotations(repeated, IMAGES, ["cat"])
+    checked, left_out = check_annotations(repeated, IMAGES, ["cat"], repeated="first")
     assert left_out == 1
-    pd.testing.assert_frame_equal(checked, ANSWERS)
+    pd.testing.assert_frame_equal(checked, ANNOTATIONS)
 
 
-def test_bins_are_of_whole_numbers():
+def test_bins_are_exact():
     """3 of 5 is 0.6, in the fourth bin, although 0.6 / 0.2 is below 3 in floating point."""
     n = np.arange(1, 30)
     for bins in (2, 5, 10):
-        for answered in n:
-            selected = np.arange(answered + 1)
-            found = frequency_bins(selected, np.full_like(selected, answered), bins)
-            exact = [min(bins - 1, int(Fraction(int(s), int(answered)) * bins)) for s in selected]
+        for shown in n:
+            selected = np.arange(shown + 1)
+            found = frequency_bins(selected, np.full_like(selected, shown), bins)
+            exact = [min(bins - 1, int(Fraction(int(s), int(shown)) * bins)) for s in selected]
             assert found.tolist() == exact
     assert frequency_bins(0, 0) == 0
 
@@ -115,7 +115,7 @@ def test_histograms_count_the_original_set_under_its_own_classes():
     rows = [("original", f"o{i}", "cat", 10, i % 11) for i in range(22)]
     rows += [("original", "o0", "dog", 10, 9), ("pool", "p", "cat", 10, 10)]
     rows += [("original", "few", "cat", 9, 9)]
-    table = pd.DataFrame(rows, columns=["origin", "image", "class", "n_answers", "n_selected"])
+    table = pd.DataFrame(rows, columns=["origin", "image", "class", "n_annotations", "n_selected"])
     class_of = {f"o{i}": "cat" for i in range(22)} | {"few": "cat"}
     assert class_histograms(table, class_of, ["cat"]).tolist() == [[4, 4, 4, 4, 6]]
     with pytest.raises(InputError, match=r"class 'dog': 0 images .* 20 too few"):
@@ -125,7 +125,7 @@ def test_histograms_count_the_original_set_under_its_own_classes():
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=8).filter(any), st.integers(0, 40))
-def test_histogram_targets_sum_up_and_are_near_the_shares(histogram, total):
+def test_histogram_targets_have_the_given_sum_and_are_near_the_shares(histogram, total):
     targets = histogram_targets(histogram, total)
     assert sum(targets) == total
     for count, target in zip(histogram, targets, strict=True):
@@ -135,7 +135,7 @@ def test_histogram_targets_sum_up_and_are_near_the_shares(histogram, total):
 
 def test_equal_remainders_go_to_the_higher_bin():
     assert histogram_targets([1, 1, 1, 1, 0], 10) == [2, 2, 3, 3, 0]
-    with pytest.raises(InputError, match="divides no"):
+    with pytest.raises(InputError, match="cannot divide"):
         histogram_targets([0, 0], 10)
 
 
@@ -154,7 +154,7 @@ def pool_of(n, stratum="", prefix=""):
     return [Candidate(f"{prefix}{i:03}", stratum, 10, i % 11) for i in range(n)]
 
 
-def test_strata_keep_the_round_before_and_fill_at_random():
+def test_strata_keep_the_round_before_and_are_filled_at_random():
     candidates = pool_of(20, "low", "l") + pool_of(20, "high", "h")
     targets = {"low": 4, "high": 3}
     first = draw_strata(candidates, targets, (), random.Random(0))
@@ -190,18 +190,18 @@ def test_upward_filling_never_lowers_a_bin(have, want, seed):
     for name, place in draw.taken.items():
         assert int(name.split("-")[0]) >= int(place)
     assert len(draw.taken) + sum(draw.missing.values()) == sum(want)
-    # Nothing is missing that a higher bin had left.
+    # No image is missing that a higher bin had left.
     for stratum in draw.missing:
         left = [c.name for c in candidates if c.name not in draw.taken]
         assert not any(int(name.split("-")[0]) > int(stratum) for name in left)
-    # Without it, each bin serves itself alone.
+    # Without filling, each bin has only images of its own.
     own = draw_strata(candidates, targets, (), random.Random(seed))
     assert Counter(own.taken.values()) == Counter(
         {f"{b}": min(have[b], want[b]) for b in range(n) if min(have[b], want[b])}
     )
 
 
-def test_the_best_are_ranked_by_frequency_answers_and_name():
+def test_the_best_are_ranked_by_frequency_annotations_and_name():
     candidates = [
         Candidate("a", "", 10, 9), Candidate("b", "", 20, 18), Candidate("c", "", 10, 8),
         Candidate("d", "", 10, 9), Candidate("e", "", 10, 10),
@@ -223,14 +223,15 @@ def edges(text):
     ]
 
 
-def test_components_and_who_stays():
+def test_components_and_which_candidate_is_kept():
     members = {"a": member("cat", 9), "b": member("cat", 8), "c": member("cat", 7)}
     assert duplicates_among(edges("a-b b-c"), members) == {"b": "pool/a", "c": "pool/a"}
-    # What duplicates an image of another set goes, with all that duplicates it.
+    # A group with an image of another set is excluded as a whole.
     assert duplicates_among(edges("a-b b-T"), members) == {"a": "train/T", "b": "train/T"}
     assert [len(c) for c in connected_components(edges("a-b d-e c-b"))] == [3, 2]
     assert duplicates_among([], members) == {}
-    assert duplicates_among(edges("x-y a-z"), members) == {}  # others of the pool are not ours
+    # Other images of the pool are not reported.
+    assert duplicates_among(edges("x-y a-z"), members) == {}
 
 
 def test_the_survivor_is_of_the_class_that_has_fewest():
@@ -238,19 +239,19 @@ def test_the_survivor_is_of_the_class_that_has_fewest():
         "a": member("cat", 10), "a2": member("cat", 9), "a3": member("cat", 8),
         "b": member("dog", 7), "c": member("cow", 6),
     }  # fmt: skip
-    # Cat has three good ones, dog one; cow's is not good enough while others are.
+    # Three good cats, one good dog; the cow is below the level that the others reach.
     found = duplicates_among(edges("a-b b-c"), members)
     assert found == {"a": "pool/b", "c": "pool/b"}
     members["b"] = member("dog", 7, blacklisted=True)
     assert set(duplicates_among(edges("a-b b-c"), members)) == {"b", "c"}
-    # None is at least 0.6: the best class, not the rarest.
+    # No frequency is at least 0.6: the class of the best candidate, not the rarest one.
     poor = {"a": member("cat", 3), "b": member("dog", 2)}
     assert set(duplicates_among(edges("a-b"), poor)) == {"b"}
 
 
-def frequency_table(counts, origin="pool", answered=20):
-    rows = [(origin, name, group, answered, n) for name, (group, n) in counts.items()]
-    names = ["origin", "image", "class", "n_answers", "n_selected"]
+def frequency_table(counts, origin="pool", n_annotations=20):
+    rows = [(origin, name, group, n_annotations, n) for name, (group, n) in counts.items()]
+    names = ["origin", "image", "class", "n_annotations", "n_selected"]
     return pd.DataFrame(rows, columns=names)
 
 
@@ -259,8 +260,10 @@ def simple_pool(strategy, n=60, *, per_class=10, blacklist=(), **options):
     counts = {f"{g}{i:03}": (g, i % 21) for g in ("cat", "dog") for i in range(n)}
     original = {f"o-{g}{i:03}": (g, 20 if i % 2 else 13) for g in ("cat", "dog") for i in range(40)}
     table = pd.concat([frequency_table(counts), frequency_table(original, "original")])
-    given = SamplingSettings.from_mapping({"strategy": strategy, "per_class": per_class, **options})
-    pool = make_pool(
+    given = SamplingSettings.model_validate(
+        {"strategy": strategy, "per_class": per_class, **options}
+    )
+    pool = build_pool(
         {name: group for name, (group, _) in counts.items()},
         ["cat", "dog"],
         given,
@@ -298,7 +301,7 @@ def test_threshold_and_top_images():
     assert sorted(counts[name][1] for name in sampled.drawn_for) == [19] * 4 + [20] * 4
 
 
-def test_too_few_candidates_are_said_class_by_class():
+def test_too_few_candidates_are_reported_by_class():
     pool, given, _ = simple_pool(
         "threshold", per_class=25, blacklist=["cat020"], thresholds={"dog": 0.95}
     )
@@ -310,14 +313,14 @@ def test_too_few_candidates_are_said_class_by_class():
     assert "of 60 candidates 42 below_threshold, 1 blacklisted, 17 eligible" in message
     assert "class 'dog': 21 of 25 images are missing" in message
     assert "thresholds" in message
-    with pytest.raises(InputError, match="'nope' is no candidate"):
+    with pytest.raises(InputError, match="unknown candidate 'nope'"):
         simple_pool("threshold", blacklist=["nope"])
-    with pytest.raises(InputError, match="'cow' is no class"):
+    with pytest.raises(InputError, match="unknown class 'cow'"):
         simple_pool("threshold", thresholds={"cow": 0.5})
-    pool, _, _ = simple_pool("top_images", min_answers=21)
-    assert set(pool.barred.values()) == {"few_answers"}
+    pool, _, _ = simple_pool("top_images", min_annotations=21)
+    assert set(pool.barred.values()) == {"few_annotations"}
     with pytest.raises(InputError, match=r"class 'cat': 0 images .* 20 too few .*class 'dog'"):
-        simple_pool("matched_frequency", min_answers=21)
+        simple_pool("matched_frequency", min_annotations=21)
 
 
 def test_a_short_bin_is_named_or_filled_from_above():
@@ -335,7 +338,7 @@ def test_a_short_bin_is_named_or_filled_from_above():
 
 
 def planted(pairs):
-    """A finder that knows near duplicates, and tells of those it is shown."""
+    """A finder that reports the given near duplicates among the images it is given."""
 
     def find(new, chosen):
         shown = set(chosen)
@@ -349,7 +352,7 @@ def planted(pairs):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_planted_duplicates_are_all_replaced(seed):
-    """Half of the candidates have a twin, a tenth are in the training set: rounds end clean."""
+    """Half of the candidates have a copy, a tenth are in the training set; none is sampled."""
     pool, given, _ = simple_pool("threshold", n=400, per_class=60, seed=seed)
     eligible = [
         c.name for g in ("cat", "dog") for c in pool.candidates[g] if c.name not in pool.barred
@@ -363,7 +366,7 @@ def test_planted_duplicates_are_all_replaced(seed):
     assert not any(name in chosen for name, _ in seen)
     assert len(sampled.rounds) > 1
     assert sampled.rounds[-1].n_duplicates == 0
-    # Images that stayed keep their round, and who came in later is of a later one.
+    # Images that were kept have the round in which they were first sampled.
     assert max(sampled.came_in.values()) == len(sampled.rounds)
     assert sampled.came_in.keys() == chosen
     known = sample_in_rounds(
@@ -375,7 +378,7 @@ def test_planted_duplicates_are_all_replaced(seed):
     assert set(known.duplicates.values()) >= {("train/TRAIN", 0)}
 
 
-def test_an_earlier_version_is_kept_where_it_can_be():
+def test_images_of_an_earlier_version_are_kept_where_eligible():
     pool, given, _ = simple_pool("threshold")
     first = sample_in_rounds(pool, given)
     again = sample_in_rounds(pool, given, previous=list(first.drawn_for))
@@ -388,7 +391,7 @@ def test_an_earlier_version_is_kept_where_it_can_be():
     assert Counter(third.came_in.values()) == {0: 19, 1: 1}
 
 
-def test_duplicates_without_end_of_candidates_end_in_a_shortage():
+def test_too_many_duplicates_are_an_error():
     pool, given, _ = simple_pool("threshold", per_class=10)
     every = [(c.name, "TRAIN") for g in ("cat", "dog") for c in pool.candidates[g]]
     with pytest.raises(InputError, match=r"near_duplicate"):

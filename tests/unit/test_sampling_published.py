@@ -15,10 +15,10 @@ from matcheval.analyses.sampling.frequencies import (
     frequency_bins,
     selection_frequencies,
 )
-from matcheval.analyses.sampling.pool import make_pool
+from matcheval.analyses.sampling.pool import build_pool
 from matcheval.analyses.sampling.rounds import sample_in_rounds
 from matcheval.analyses.sampling.settings import SamplingSettings
-from matcheval.analyses.sampling.simulation import simulate_answers
+from matcheval.analyses.sampling.simulation import simulate_annotations
 from published import DATA, needs_data
 
 pytestmark = needs_data
@@ -56,7 +56,7 @@ def exposure():
 
 @pytest.fixture(scope="module")
 def simulated(exposure):
-    """Ten answers for every showing of an image in the paper's tasks, with a known truth.
+    """Ten annotations for every showing of an image in the paper's tasks, with a known truth.
 
     Images of the validation set are controls and the others candidates; each image has a
     probability of its own, skewed to 1 as the paper's frequencies are.
@@ -76,19 +76,19 @@ def simulated(exposure):
         "image": exposure["image"].to_numpy()[at],
         "class": names[at],
     })  # fmt: skip
-    answers = simulate_answers(shown, truth[at], rng)
-    frequencies = selection_frequencies(answers)
+    annotations = simulate_annotations(shown, truth[at], rng)
+    frequencies = selection_frequencies(annotations)
     key = ["image", "class"]
     of_truth = pd.DataFrame({"image": exposure["image"], "class": names, "truth": truth})
     return frequencies.merge(of_truth, on=key, validate="one_to_one"), negative_only.sum()
 
 
-def test_simulated_answers_recover_the_truth(simulated, exposure):
+def test_simulated_annotations_recover_the_truth(simulated, exposure):
     frequencies, _ = simulated
     hits = exposure[[c for c in exposure if c.startswith("n_hits")]].sum(axis=1)
     assert len(frequencies) == (hits > 0).sum()
-    assert frequencies.n_answers.sum() == 10 * hits.sum()
-    p, n = frequencies.truth.to_numpy(), frequencies.n_answers.to_numpy()
+    assert frequencies.n_annotations.sum() == 10 * hits.sum()
+    p, n = frequencies.truth.to_numpy(), frequencies.n_annotations.to_numpy()
     z = (frequencies.n_selected.to_numpy() - n * p) / np.sqrt(n * p * (1 - p))
     assert abs(z.mean()) < 4 / np.sqrt(len(z))
     assert abs((z**2).mean() - 1) < 0.05
@@ -113,7 +113,7 @@ def test_controls_are_recovered(simulated):
 
 
 @pytest.mark.parametrize("strategy", ["matched_frequency", "threshold", "top_images"])
-def test_sampling_from_simulated_answers(simulated, exposure, strategy):
+def test_sampling_from_simulated_annotations(simulated, exposure, strategy):
     """The published sets as pool: true probabilities are as the strategies mean them."""
     frequencies, _ = simulated
     chosen = exposure[
@@ -124,11 +124,11 @@ def test_sampling_from_simulated_answers(simulated, exposure, strategy):
     images = {name: group for name, group in images.items() if group in set(classes)}
     controls = exposure[(exposure["n_hits_pos_control"] > 0)]
     original = dict(zip(controls["image"], controls["wnid"].astype(str), strict=True))
-    settings = SamplingSettings.from_mapping(
+    settings = SamplingSettings.model_validate(
         {"strategy": strategy, "per_class": 4, "min_original": 4, "fill_upward": True}
     )
     settings = SamplingSettings(**{**vars(settings), "thresholds": dict.fromkeys(classes, 0.4)})
-    pool = make_pool(images, classes, settings, frequencies=frequencies, original=original)
+    pool = build_pool(images, classes, settings, frequencies=frequencies, original=original)
     sampled = sample_in_rounds(pool, settings)
     assert Counter(images[name] for name in sampled.drawn_for) == dict.fromkeys(classes, 4)
     truth = frequencies[frequencies.origin == "pool"].set_index("image").truth

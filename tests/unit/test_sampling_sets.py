@@ -1,4 +1,4 @@
-"""Whole test sets from real images: digits, planted copies, files and the command line."""
+"""Complete test sets from real images: digits, planted copies, files and the command line."""
 
 import json
 from collections import Counter
@@ -8,21 +8,28 @@ import pandas as pd
 import pytest
 
 from matcheval.analyses.near_duplicates.distances import pairs_within
-from matcheval.analyses.near_duplicates.schemas import NEIGHBOURS
-from matcheval.analyses.sampling.build import Annotations, make_test_set
+from matcheval.analyses.near_duplicates.schemas import NEAREST_IMAGES
+from matcheval.analyses.sampling.build import PoolMetadata, build_test_set
 from matcheval.analyses.sampling.files import read_keywords, read_near_duplicates
-from matcheval.analyses.sampling.schemas import ANSWERS, EXCLUDED, FREQUENCIES, PROVENANCE, STRATA
+from matcheval.analyses.sampling.schemas import (
+    ANNOTATIONS,
+    EXCLUDED,
+    FREQUENCIES,
+    PROVENANCE,
+    STRATA,
+)
 from matcheval.analyses.sampling.settings import SamplingSettings
 from matcheval.analyses.sampling.simulation import (
     class_centres,
     lay_out_tasks,
     likeness_probabilities,
-    simulate_answers,
+    simulate_annotations,
 )
 from matcheval.cli.main import main
-from matcheval.datasets import build_dataset
-from matcheval.datasets.dataset import EncodedImages, make_dataset
+from matcheval.datasets.build import build_dataset
+from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import read_dataset, write_dataset
+from matcheval.datasets.images import EncodedImages
 from matcheval.datasets.subsets import take_images
 from matcheval.errors import InputError
 
@@ -44,12 +51,12 @@ def folders(digits, tmp_path_factory):
 
 
 def planted_pool(digits, n_copies=30):
-    """The new writers, and nearly the same images again; some of them are of the training set."""
+    """The new writers with slightly changed copies of some, and of training images."""
     pool, train = digits["new-writers"], digits["train"]
     rng = np.random.default_rng(3)
     twins, seen = rng.permutation(len(pool))[:n_copies], rng.permutation(len(train))[:n_copies]
     images = np.concatenate([pool.images, pool.images[twins], train.images[seen]])
-    images[len(pool) :, 0, 0, 0] = 1  # nearly: the corner is always 0
+    images[len(pool) :, 0, 0, 0] = 1  # the corner is 0 in all digits
     names = [*pool.names, *(f"twin/{i}" for i in twins), *(f"seen/{i}" for i in seen)]
     labels = np.concatenate([pool.labels, pool.labels[twins], train.labels[seen]])
     return make_dataset(
@@ -58,74 +65,74 @@ def planted_pool(digits, n_copies=30):
 
 
 @pytest.mark.parametrize("near", [{"max_distance": 1.5}, {"min_ssim": 0.995, "neighbours": 3}])
-def test_planted_copies_never_stay(digits, near):
+def test_planted_copies_are_never_sampled(digits, near):
     pool = planted_pool(digits)
-    settings = SamplingSettings.from_mapping(
-        {"strategy": "top_images", "per_class": 40, "min_answers": 0, **near}
+    settings = SamplingSettings.model_validate(
+        {"strategy": "top_images", "per_class": 40, "min_annotations": 0, **near}
     )
-    made = make_test_set(
+    built = build_test_set(
         "new", pool, digits["known"], settings,
-        Annotations(frequencies=FREQUENCIES.from_records([]).to_pandas()),
+        PoolMetadata(frequencies=FREQUENCIES.from_records([]).to_pandas()),
         against=[digits["train"]],
     )  # fmt: skip
-    chosen = set(made.dataset.names)
+    chosen = set(built.dataset.names)
     assert not any(name.startswith("seen/") for name in chosen)
-    reasons = made.excluded.set_index("image")
+    reasons = built.excluded.set_index("image")
     for name in (name for name in pool.names if name.startswith("twin/")):
         of = pool.names[int(name.removeprefix("twin/"))]
         assert len({name, of} & chosen) <= 1
     assert set(reasons.reason) == {"near_duplicate"}
     assert reasons.detail.str.startswith(("train/", "pool/", "known/")).all()
-    assert len(made.sampled.rounds) > 1
-    # By an independent count: nothing is near another image, nor near one of the training set.
+    assert len(built.sampled.rounds) > 1
+    # Checked independently: no image is near another one, or near a training image.
     if "max_distance" in near:
-        images = made.dataset.pixels
+        images = built.dataset.pixels
         pairs = pairs_within(images, images, 1.5)
         assert all(i == j for i, j, _ in pairs)
         assert not pairs_within(images, digits["train"].pixels, 1.5)
-    assert Counter(made.dataset.labels.tolist()) == dict.fromkeys(range(10), 40)
+    assert Counter(built.dataset.labels.tolist()) == dict.fromkeys(range(10), 40)
 
 
-def test_the_set_is_of_the_pools_images_with_their_provenance(digits):
+def test_a_set_consists_of_images_of_the_pool_with_their_provenance(digits):
     pool = digits["new-writers"]
     keywords = {
         "pool": {name: "even" if i % 2 else "odd" for i, name in enumerate(pool.names)},
         "original": {n: "odd" if i % 4 else "even" for i, n in enumerate(digits["known"].names)},
     }
-    settings = SamplingSettings.from_mapping(
-        {"strategy": "keywords", "per_class": 12, "min_answers": 0, "seed": 4}
+    settings = SamplingSettings.model_validate(
+        {"strategy": "keywords", "per_class": 12, "min_annotations": 0, "seed": 4}
     )
     blacklist = list(pool.names[:20])
-    made = make_test_set(
+    built = build_test_set(
         "new", pool, digits["known"], settings,
-        Annotations(keywords=keywords, blacklist=blacklist),
+        PoolMetadata(keywords=keywords, blacklist=blacklist),
     )  # fmt: skip
-    table = made.provenance
+    table = built.provenance
     assert table["index"].tolist() == list(range(120))
     for row in table.itertuples():
-        assert pool.names[row.pool_index] == row.image == made.dataset.names[row.Index]
-        np.testing.assert_array_equal(made.dataset.pixels[row.Index], pool.pixels[row.pool_index])
+        assert pool.names[row.pool_index] == row.image == built.dataset.names[row.Index]
+        np.testing.assert_array_equal(built.dataset.pixels[row.Index], pool.pixels[row.pool_index])
     assert not set(table.image) & set(blacklist)
-    assert made.strata.groupby("class").n_target.sum().tolist() == [12] * 10
-    assert (made.strata.n_drawn == made.strata.n_target).all()
-    assert (made.strata.n_own == made.strata.n_target).all()
-    assert made.strata.n_original.sum() == 600
-    assert made.excluded.image.tolist() == sorted(blacklist, key=list(made.excluded.image).index)
+    assert built.strata.groupby("class").n_target.sum().tolist() == [12] * 10
+    assert (built.strata.n_drawn == built.strata.n_target).all()
+    assert (built.strata.n_own == built.strata.n_target).all()
+    assert built.strata.n_original.sum() == 600
+    assert built.excluded.image.tolist() == sorted(blacklist, key=list(built.excluded.image).index)
     # Three quarters of the original are odd, up to rounding in each class.
     is_odd = np.arange(len(digits["known"])) % 4 != 0
     for label in range(10):
         share = is_odd[digits["known"].labels == label].mean()
         n_odd = (table[table["class"] == str(label)].stratum == "odd").sum()
         assert abs(n_odd - 12 * share) < 1
-    # The order is random: a part of the set has all classes.
-    assert len(set(made.dataset.labels[:60].tolist())) == 10
-    made_from = made.dataset.provenance
-    assert made_from["settings"]["strategy"] == "keywords"
-    assert made_from["pool"] == {"name": "new-writers", "sha256": pool.sha256}
-    with pytest.raises(InputError, match="1 keywords of images that 'new-writers' has not"):
-        make_test_set(
+    # The order is random: half of the set has all classes.
+    assert len(set(built.dataset.labels[:60].tolist())) == 10
+    record = built.dataset.provenance
+    assert record["settings"]["strategy"] == "keywords"
+    assert record["pool"] == {"name": "new-writers", "sha256": pool.sha256}
+    with pytest.raises(InputError, match=r"unknown images of 'new-writers' .*: 'nope'"):
+        build_test_set(
             "new", pool, digits["known"], settings,
-            Annotations(keywords={"pool": {"nope": "odd"}, "original": {}}),
+            PoolMetadata(keywords={"pool": {"nope": "odd"}, "original": {}}),
         )  # fmt: skip
 
 
@@ -134,9 +141,9 @@ def test_unequal_label_spaces_are_refused(digits):
     other = make_dataset(
         "letters", known.images, known.labels, classes=(*"012345678", "l"), max_value=16, source=""
     )
-    settings = SamplingSettings.from_mapping({"strategy": "top_images", "per_class": 1})
+    settings = SamplingSettings.model_validate({"strategy": "top_images", "per_class": 1})
     with pytest.raises(InputError, match=r"classes \['9', 'l'\] differ"):
-        make_test_set("new", digits["new-writers"], other, settings, Annotations())
+        build_test_set("new", digits["new-writers"], other, settings, PoolMetadata())
 
 
 def test_subsets_of_image_files_keep_their_bytes():
@@ -166,7 +173,7 @@ def test_tasks_have_controls_and_show_every_candidate_once():
     assert (controls[is_positive].image.value_counts() == 2).all()
     assert (controls[~is_positive].groupby("task").size() == 3).all()
     assert candidates.groupby("task").size().max() == 42
-    with pytest.raises(InputError, match="one of pool and original"):
+    with pytest.raises(InputError, match="only one of pool and original"):
         lay_out_tasks(pool, {"a": ["o"]}, np.random.default_rng(0))
 
 
@@ -174,23 +181,23 @@ def test_simulated_workers_are_different_ones_and_follow_the_probabilities():
     shown = pd.DataFrame({
         "task": ["t", "t", "u"], "origin": "pool", "image": ["x", "y", "x"], "class": "a",
     })  # fmt: skip
-    answers = simulate_answers(
+    annotations = simulate_annotations(
         shown, [0, 1, 0.5], np.random.default_rng(0), assignments=400, workers=500
     )
-    assert answers.columns.tolist() == ANSWERS.names
-    groups = answers.groupby(["task", "image"])
+    assert annotations.columns.tolist() == ANNOTATIONS.names
+    groups = annotations.groupby(["task", "image"])
     assert (groups.worker.nunique() == 400).all()
     share = groups.selected.mean()
     assert share["t", "x"] == 0
     assert share["t", "y"] == 1
     assert share["u", "x"] == pytest.approx(0.5, abs=0.1)
-    with pytest.raises(InputError, match="10 assignments of a task, 5 workers"):
-        simulate_answers(shown, [0, 1, 0], np.random.default_rng(0), workers=5)
+    with pytest.raises(InputError, match="each task to 10 of 5 workers"):
+        simulate_annotations(shown, [0, 1, 0], np.random.default_rng(0), workers=5)
     with pytest.raises(InputError, match="probability"):
-        simulate_answers(shown, [0, 1, 2], np.random.default_rng(0))
+        simulate_annotations(shown, [0, 1, 2], np.random.default_rng(0))
 
 
-def test_likeness_prefers_what_looks_like_its_class(digits):
+def test_images_similar_to_the_class_mean_are_selected_more_often(digits):
     known = digits["known"]
     centres = class_centres(known.pixels, known.labels, 10)
     np.testing.assert_allclose(
@@ -208,12 +215,13 @@ def replicate(*arguments):
 
 
 def test_the_steps_by_command_line(folders, tmp_path, capsys):
-    """Simulated answers to a set: strategies are ordered as they should be, files say from what."""
+    """From simulated annotations to sets, whose mean frequencies are in the expected order."""
     sets = ["--candidates", folders / "new-writers", "--original", folders / "known"]
-    replicate("simulate", *sets, "--seed", 1, "--output", tmp_path / "answers.csv")
+    replicate("simulate", *sets, "--seed", 1, "--output", tmp_path / "annotations.csv")
     replicate(
-        "count", *sets, "--answers", tmp_path / "answers.csv", "--output", tmp_path / "f.parquet"
-    )
+        "count", *sets, "--annotations", tmp_path / "annotations.csv",
+        "--output", tmp_path / "f.parquet",
+    )  # fmt: skip
     frequencies = FREQUENCIES.read(tmp_path / "f.parquet").to_pandas()
     assert len(frequencies[frequencies.origin == "pool"]) == 497
     means = {}
@@ -266,7 +274,7 @@ def test_bad_tables_and_settings_are_refused(folders, tmp_path, capsys):
         (["--strategy", "keywords", "--per-class", 3], "needs keywords"),
         (["--settings", '{"strategy": "nope", "per_class": 1}'], "nope"),
         (["--settings", '{"strategy": "threshold", "per_class": 1, "x": 1}'], "x"),
-        (["--strategy", "threshold", "--per-class", 0], "0 images per class"),
+        (["--strategy", "threshold", "--per-class", 0], "0 must be at least 1"),
         (["--strategy", "threshold", "--per-class", 1, "--class-threshold", "a=b"], "'a=b'"),
     ):
         with pytest.raises(SystemExit):
@@ -303,7 +311,7 @@ def test_near_duplicates_by_command_line(folders, tmp_path, capsys):
     output, sheet = tmp_path / "n.parquet", tmp_path / "n.png"
     main(["duplicates", *(str(folders / name) for name in ("known", "train")), "--neighbours", "2",
           "--output", str(output), "--sheet", str(sheet), "--rows", "2"])  # fmt: skip
-    table = NEIGHBOURS.read(output).to_pandas()
+    table = NEAREST_IMAGES.read(output).to_pandas()
     assert len(table) == 1200
     assert sheet.stat().st_size > 0
     # A known writer's next digit looks like another of the same digit, nearly always.
@@ -312,4 +320,4 @@ def test_near_duplicates_by_command_line(folders, tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["duplicates", str(folders / "known"), str(folders / "train"), "--neighbours", "601",
               "--output", str(output)])  # fmt: skip
-    assert "601 neighbours of 600 images" in capsys.readouterr().err
+    assert "601 neighbours among 600 images" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Clopper-Pearson intervals, scales of accuracy and ranks: by hand, by property, by scipy."""
+"""Clopper-Pearson intervals, scales and ranks: by hand, by property, and against scipy."""
 
 import itertools
 
@@ -29,14 +29,14 @@ class TestClopperPearson:
         assert interval.high.tolist() == [pytest.approx(1 - 0.025**0.1), 1]
 
     @given(st.integers(1, 5000), st.floats(0, 1), st.floats(0.5, 0.9999))
-    def test_is_the_binomial_tests(self, n, fraction, level):
+    def test_agrees_with_the_binomial_test(self, n, fraction, level):
         correct = round(fraction * n)
         interval = clopper_pearson(correct, n, level)
-        theirs = stats.binomtest(correct, n).proportion_ci(level, "exact")
-        assert float(interval.low) == pytest.approx(theirs.low, abs=1e-9)
-        assert float(interval.high) == pytest.approx(theirs.high, abs=1e-9)
+        expected = stats.binomtest(correct, n).proportion_ci(level, "exact")
+        assert float(interval.low) == pytest.approx(expected.low, abs=1e-9)
+        assert float(interval.high) == pytest.approx(expected.high, abs=1e-9)
 
-    def test_is_the_beta_quantiles_over_all_counts(self):
+    def test_agrees_with_beta_quantiles_for_all_counts(self):
         k = np.arange(1, 2021)
         interval = clopper_pearson(k, 2021)
         np.testing.assert_allclose(interval.low, stats.beta.ppf(0.025, k, 2021 - k + 1))
@@ -56,7 +56,7 @@ class TestClopperPearson:
         assert (np.diff(interval.high) > 0).all()
 
     @pytest.mark.parametrize(
-        ("correct", "n", "level", "told"),
+        ("correct", "n", "level", "message"),
         [
             (3, 2, 0.95, "3 correct of 2"),
             (-1, 2, 0.95, "-1 correct of 2"),
@@ -66,8 +66,8 @@ class TestClopperPearson:
             (1, 2, float("nan"), "confidence is nan"),
         ],
     )
-    def test_bad_counts(self, correct, n, level, told):
-        with pytest.raises(InputError, match=told):
+    def test_bad_counts(self, correct, n, level, message):
+        with pytest.raises(InputError, match=message):
             clopper_pearson(correct, n, level)
 
 
@@ -86,7 +86,7 @@ class TestScales:
 
 
 class TestRanks:
-    def test_ties_go_by_name(self):
+    def test_ties_are_broken_by_name(self):
         ranks = ordinal_ranks([0.5, 0.9, 0.5, 0.7], ["vgg", "a", "resnet", "z"])
         assert ranks.tolist() == [4, 1, 3, 2]
 

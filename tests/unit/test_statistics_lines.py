@@ -1,4 +1,4 @@
-"""Lines and their bootstrap, against polyfit, a plain loop, and what is known."""
+"""Linear fits and their bootstrap, against polyfit, a plain loop, and known probabilities."""
 
 import tracemalloc
 
@@ -23,7 +23,7 @@ def models(n, seed=0):
 
 
 def naive(x, y, resamples, seed):
-    """The published procedure, literally: draw, fit, repeat; no line through a single x."""
+    """The published procedure: draw, fit, repeat; without resamples that have a single x."""
     generator = np.random.RandomState(seed)
     fits = []
     for _ in range(resamples):
@@ -44,14 +44,14 @@ def test_a_line_by_hand():
 
 
 @given(st.integers(3, 80), st.integers(0, 1000))
-def test_a_line_is_polyfits(n, seed):
+def test_a_line_agrees_with_polyfit(n, seed):
     x, y = models(n, seed)
     line = fit_line(x, y)
     assert (line.slope, line.offset) == pytest.approx(tuple(np.polyfit(x, y, 1)), rel=1e-6)
 
 
 @pytest.mark.parametrize("n", [3, 4, 20])
-def test_the_bootstrap_is_the_plain_loops(n):
+def test_the_bootstrap_agrees_with_a_plain_loop(n):
     x, y = models(n)
     slope, offset = naive(x, y, 300, seed=7)
     boot = bootstrap_lines(x, y, 300, seed=7)
@@ -63,7 +63,7 @@ def test_the_bootstrap_is_the_plain_loops(n):
 @pytest.mark.parametrize("n", [64, 65, 700])
 @pytest.mark.parametrize("seed", [0, 720257663, 2**32 - 1])
 def test_models_are_drawn_as_numpy_draws_them(n, seed):
-    """Also beyond the generator's state of 624 words, and for powers of two."""
+    """Also for more models than the generator's 624 words of state, and for powers of two."""
     x, y = models(n)
     drawn = np.random.RandomState(seed).randint(0, n, (40, n))
     slope = [np.polyfit(x[row], y[row], 1)[0] for row in drawn]
@@ -77,8 +77,8 @@ def test_one_in_nine_resamples_of_three_models_is_degenerate():
     assert np.isfinite(boot.slope).all()
 
 
-def test_nearly_equal_models_are_no_degenerate_resample():
-    """Two accuracies one datapoint in 50,000 apart determine a line, though a steep one."""
+def test_nearly_equal_models_are_not_degenerate():
+    """Two accuracies that differ by one datapoint in 50,000 determine a line."""
     x = np.array([50, 50.002, 80])
     boot = bootstrap_lines(x, x, 2000, seed=0)
     assert boot.n_degenerate / 2000 == pytest.approx(1 / 9, abs=0.03)
@@ -90,14 +90,14 @@ def test_equal_models_count_as_one_x():
     assert boot.n_degenerate / 5000 == pytest.approx(8 / 27 + 1 / 27, abs=0.03)
 
 
-def test_intervals_hold_the_estimate_and_the_truth_most_of_the_time():
-    held = 0
+def test_intervals_contain_the_estimate_and_usually_the_true_slope():
+    n_covered = 0
     for seed in range(100):
         x, y = models(40, seed)
         low, high = percentile_interval(bootstrap_lines(x, y, 500, seed).slope)
         assert low <= fit_line(x, y).slope <= high
-        held += low <= 1.1 <= high
-    assert held >= 85  # of 95 expected, a little fewer for a percentile bootstrap
+        n_covered += low <= 1.1 <= high
+    assert n_covered >= 85  # 95 expected, slightly fewer for a percentile bootstrap
 
 
 def test_percentiles_are_values_that_occur():
@@ -125,24 +125,24 @@ def test_memory_stays_small_for_many_models():
     bootstrap_lines(x, y, 2000)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 2e6  # all at once would be 100 MB
+    assert peak < 2e6  # all resamples at once would take 100 MB
 
 
 @pytest.mark.parametrize(
-    ("x", "y", "told"),
+    ("x", "y", "message"),
     [
-        ([1, 2], [1, 2], "2 models, a line needs at least 3"),
-        ([1], [1], "1 model, a line"),
-        ([], [], "0 models, a line"),
+        ([1, 2], [1, 2], "2 models, but a line needs at least 3"),
+        ([1], [1], "1 model, but a line"),
+        ([], [], "0 models, but a line"),
         ([1, 2, 3], [1, 2], r"x has shape \(3,\), y \(2,\)"),
         ([1, 1, 1], [1, 2, 3], "all 3 models have the same accuracy"),
         ([1, 2, np.inf], [1, 2, 3], "not finite"),
         ([1, 2, 3], [1, np.nan, 3], "not finite"),
     ],
 )
-def test_what_determines_no_line(x, y, told):
+def test_values_that_determine_no_line(x, y, message):
     for function in (fit_line, bootstrap_lines):
-        with pytest.raises(InputError, match=told):
+        with pytest.raises(InputError, match=message):
             function(x, y)
 
 

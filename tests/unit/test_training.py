@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from matcheval.datasets import build_dataset
-from matcheval.datasets.folders import make_dataset, write_dataset
+from matcheval.datasets.build import build_dataset
+from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
 from matcheval.models.checkpoints import load_checkpoint, weights_digest
 from matcheval.training.engine import Engine
@@ -45,16 +46,16 @@ def folders(sets, tmp_path_factory):
     return [root / dataset.name for dataset in sets]
 
 
-def test_derived_seeds_are_fixed_and_told_apart():
+def test_derived_seeds_are_fixed_and_distinct():
     assert derived_seed("a", 1) == derived_seed("a", 1)
     assert derived_seed("a", 1, "order") == 5880750759600307673
     assert len({derived_seed(*p) for p in [("a", 1), ("a1",), ("a", 11), ("a1", 1)]}) == 4
 
 
-def test_training_repeats_to_the_byte_and_ignores_global_state(folders, tmp_path):
+def test_training_is_byte_identical_and_ignores_global_state(folders, tmp_path):
     for name in ("one", "two"):
         torch.manual_seed(len(name) + ord(name[0]))
-        np.random.seed(ord(name[0]))  # noqa: NPY002 - what must not matter
+        np.random.seed(ord(name[0]))  # noqa: NPY002 - the global state must not matter
         state = torch.random.get_rng_state()
         train_to_checkpoint(
             "m", json.dumps(RECIPE.to_mapping()), *folders,
@@ -86,7 +87,7 @@ def test_the_model_learns(sets):
     )
 
 
-def test_the_fraction_is_what_is_learnt_from(sets):
+def test_only_the_fraction_of_the_training_set_is_used(sets):
     recipe = replace(RECIPE, train_fraction=0.1, epochs=1, augmentation="none")
     run = _Run("m", recipe, sets[0], Engine(), torch.device("cpu"))
     assert len(run.rows) == 60
@@ -98,13 +99,13 @@ def test_the_fraction_is_what_is_learnt_from(sets):
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
-def test_divergence_names_model_epoch_and_remedy(sets):
+def test_divergence_is_reported_with_model_and_epoch(sets):
     recipe = replace(RECIPE, learning_rate=1e30, augmentation="none")
     with pytest.raises(InputError, match=r"m: 'learning_rate': training diverged in epoch 1"):
         train("m", recipe, *sets)
 
 
-def test_sets_of_different_kinds_are_refused(sets):
+def test_sets_of_different_pixel_ranges_are_rejected(sets):
     other = make_dataset(
         "other", np.zeros((4, 8, 8, 1), np.uint8), np.zeros(4, int),
         classes=sets[0].classes, max_value=255, source="",
@@ -113,7 +114,7 @@ def test_sets_of_different_kinds_are_refused(sets):
         train("m", RECIPE, sets[0], other)
 
 
-def test_batch_norm_survives_a_batch_size_that_leaves_one_over(sets):
+def test_no_batch_holds_a_single_image(sets):
     small = make_dataset(
         "small", sets[0].images[:33], sets[0].labels[:33],
         classes=sets[0].classes, max_value=16, source="",
@@ -150,7 +151,7 @@ def test_the_command_line_trains(folders, sets, tmp_path):
 
 
 @pytest.mark.parametrize("recipe", ['{"architecture": "cnn"}', "{", "[]"])
-def test_the_command_line_refuses_in_one_line(folders, tmp_path, recipe):
+def test_the_command_line_reports_errors_in_one_line(folders, tmp_path, recipe):
     done = subprocess.run(command(folders, tmp_path, recipe), capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.startswith("error: cli: ")

@@ -1,4 +1,4 @@
-"""How trainings run: precision, averages, layouts, kills, and the families on real images."""
+"""Training: precision, weight averages, memory layouts, resuming, and every family on CIFAR-10."""
 
 import json
 import logging
@@ -17,8 +17,9 @@ import pytest
 import torch
 
 from cifar import cifar, needs_cifar
-from matcheval.datasets import build_dataset
-from matcheval.datasets.folders import make_dataset, write_dataset
+from matcheval.datasets.build import build_dataset
+from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
 from matcheval.models import FAMILIES
 from matcheval.models.checkpoints import load_checkpoint
@@ -27,7 +28,7 @@ from matcheval.training import loop
 from matcheval.training.data import ResidentSet, channel_statistics
 from matcheval.training.engine import Engine
 from matcheval.training.loop import train
-from matcheval.training.optimisation import Stepper
+from matcheval.training.optimisation import Optimisation
 from matcheval.training.recipe import Recipe
 from matcheval.training.running import train_to_checkpoint
 
@@ -75,7 +76,7 @@ def test_normalised_training_keeps_its_statistics(sets):
 
 
 @pytest.mark.parametrize("channels_last", [False, True])
-def test_resident_batches_are_the_images(channels_last):
+def test_resident_batches_equal_the_images(channels_last):
     rng = np.random.default_rng(0)
     dataset = make_dataset(
         "d", rng.integers(0, 256, (7, 4, 5, 3)).astype(np.uint8), np.arange(7) % 3,
@@ -92,14 +93,14 @@ def test_resident_batches_are_the_images(channels_last):
         assert images.is_contiguous(memory_format=torch.channels_last) == channels_last
 
 
-def test_one_step_is_that_of_the_textbook():
-    """SGD with Nesterov momentum written down; decay on weights only; gradients clipped."""
+def test_steps_equal_an_explicit_implementation():
+    """SGD with Nesterov momentum, weight decay on weights only and clipped gradients."""
     recipe = replace(
         RECIPE, architecture="linear", width=0, depth=0, weight_decay=0.1,
         weight_decay_on="weights", momentum=0.8, clip_norm=0.01,
     )  # fmt: skip
     model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 3))
-    stepper = Stepper(model, recipe)
+    optimisation = Optimisation(model, recipe)
     weight, bias = (p.detach().clone() for p in model.parameters())
     images, targets = torch.rand(5, 1, 2, 2), torch.eye(3)[[0, 1, 2, 0, 1]]
     velocity = [torch.zeros_like(weight), torch.zeros_like(bias)]
@@ -117,24 +118,24 @@ def test_one_step_is_that_of_the_textbook():
             p.detach() - rate * (g + 0.8 * v)
             for p, g, v in zip(parameters, gradients, velocity, strict=True)
         )
-        found, _ = stepper.step(images, targets, rate)
+        found, _ = optimisation.step(images, targets, rate)
         assert found.item() == pytest.approx(loss.item(), rel=1e-5)
     for ours, theirs in zip((weight, bias), model.parameters(), strict=True):
         assert torch.allclose(ours, theirs, atol=1e-6)
 
 
-def test_the_moving_average_is_what_is_kept(sets):
+def test_the_moving_average_is_saved(sets):
     recipe = replace(RECIPE, architecture="resnet", ema_decay=0.5, epochs=1, batch_size=40)
     weights = []
 
-    class Watched(Stepper):
+    class Recorded(Optimisation):
         def step(self, images, targets, rate):
             result = super().step(images, targets, rate)
             weights.append({k: v.clone() for k, v in self.model.state_dict().items()})
             return result
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "Stepper", Watched)
+        patch.setattr(loop, "Optimisation", Recorded)
         run = train("m", recipe, *sets)
     first, second, third = (w["0.weight"] for w in weights)
     expected = 0.5 * (0.5 * first + 0.5 * second) + 0.5 * third
@@ -146,7 +147,7 @@ def test_the_moving_average_is_what_is_kept(sets):
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
-def test_mixed_precision_computes_less_exactly_and_keeps_float32(sets, precision):
+def test_mixed_precision_is_less_exact_and_saves_float32(sets, precision):
     full = train("m", replace(RECIPE, epochs=1), *sets)
     mixed = train("m", replace(RECIPE, epochs=1, precision=precision), *sets)
     assert {value.dtype for value in mixed.state.values()} == {torch.float32}
@@ -164,14 +165,14 @@ def test_channels_last_changes_the_last_bits_at_most(sets):
         assert last.state[name].is_contiguous()
 
 
-def test_validation_each_few_epochs_and_at_the_end(sets):
+def test_validation_every_few_epochs_and_at_the_end(sets):
     run = train("m", replace(RECIPE, epochs=5), *sets, engine=Engine(validate_every=2))
     assert [math.isnan(e.validation_loss) for e in run.history] == [True, False, True, False, False]
     every = train("m", replace(RECIPE, epochs=5), *sets)
     assert same(run, every)
 
 
-def test_absent_devices_and_bad_settings_are_refused(sets):
+def test_missing_devices_and_invalid_settings_are_rejected(sets):
     if not torch.cuda.is_available():
         with pytest.raises(InputError, match="this machine has no 'cuda'"):
             train("m", RECIPE, *sets, engine=Engine(device="cuda"))
@@ -180,17 +181,17 @@ def test_absent_devices_and_bad_settings_are_refused(sets):
             Engine(**{field: 0})
 
 
-def no_memory_on_a_gpu(*_):
+def out_of_memory_on_a_gpu(*_):
     raise torch.OutOfMemoryError("CUDA out of memory.")
 
 
-def no_memory_here(*_):
+def out_of_memory_on_the_cpu(*_):
     torch.empty(1 << 50)
 
 
-@pytest.mark.parametrize("full", [no_memory_on_a_gpu, no_memory_here])
-def test_memory_that_runs_out_names_the_batch_size(sets, monkeypatch, full):
-    monkeypatch.setattr(Stepper, "step", full)
+@pytest.mark.parametrize("full", [out_of_memory_on_a_gpu, out_of_memory_on_the_cpu])
+def test_out_of_memory_errors_name_the_batch_size(sets, monkeypatch, full):
+    monkeypatch.setattr(Optimisation, "step", full)
     with pytest.raises(InputError, match=r"m: 'batch_size': cpu ran out of memory .* 32 images"):
         train("m", RECIPE, *sets)
 
@@ -203,7 +204,7 @@ def test_memory_that_runs_out_names_the_batch_size(sets, monkeypatch, full):
         (tuple("01234567890")[:9], "only digits-train has '9'"),
     ],
 )
-def test_other_label_spaces_are_refused_by_class(sets, classes, message):
+def test_differing_label_spaces_are_rejected_with_the_difference(sets, classes, message):
     other = make_dataset(
         "other", np.zeros((4, 8, 8, 1), np.uint8), np.zeros(4, int),
         classes=classes, max_value=16, source="",
@@ -212,7 +213,7 @@ def test_other_label_spaces_are_refused_by_class(sets, classes, message):
         train("m", RECIPE, sets[0], other)
 
 
-# Everything that has a state: momentum, average, scaler, random order, augmentation and noise.
+# Everything with state: momentum, average, scaler, random order, augmentation and noise.
 FULL = replace(
     RECIPE, architecture="shake_shake", width=4, depth=8, ema_decay=0.9, epochs=4,
     augmentation="basic_cutmix", normalization="channels", precision="fp16",
@@ -221,7 +222,7 @@ FULL = replace(
 
 class TestResuming:
     def interrupted(self, sets, path, recipe, after, **identity):
-        """Train until some epoch, then raise as a kill would."""
+        """Train until some epoch, then raise as if interrupted."""
 
         def stop(history):
             if len(history) > after:
@@ -229,17 +230,21 @@ class TestResuming:
 
         with pytest.raises(KeyboardInterrupt):
             train(
-                "m", recipe, *sets, engine=Engine(save_minutes=0), partial=path, on_epoch=stop,
-                identity=identity,
+                "m", recipe, *sets, engine=Engine(save_minutes=0), resume_file=path,
+                on_epoch=stop, identity=identity,
             )  # fmt: skip
 
     @pytest.mark.parametrize("recipe", [RECIPE, FULL], ids=["plain", "everything"])
-    def test_gives_the_weights_of_a_whole_run(self, sets, tmp_path, recipe):
+    def test_gives_the_weights_of_an_uninterrupted_run(self, sets, tmp_path, recipe):
         path = tmp_path / "m.partial"
         self.interrupted(sets, path, recipe, recipe.epochs // 2)
         seen = []
         resumed = train(
-            "m", recipe, *sets, partial=path, on_epoch=lambda history: seen.append(len(history))
+            "m",
+            recipe,
+            *sets,
+            resume_file=path,
+            on_epoch=lambda history: seen.append(len(history)),
         )
         whole = train("m", recipe, *sets)
         assert seen[0] == recipe.epochs // 2 + 1
@@ -254,28 +259,28 @@ class TestResuming:
             (RECIPE, {"versions": {"torch": "other"}}, "versions .* -> "),
         ],
     )
-    def test_of_another_training_starts_anew(
+    def test_with_another_identity_starts_from_the_beginning(
         self, sets, tmp_path, caplog, recipe, identity, reason
     ):
         path = tmp_path / "m.partial"
         self.interrupted(sets, path, RECIPE, 1)
         with caplog.at_level(logging.WARNING):
-            run = train("m", recipe, *sets, partial=path, identity=identity)
-        assert "of another training" in caplog.text
+            run = train("m", recipe, *sets, resume_file=path, identity=identity)
+        assert "belongs to another training run" in caplog.text
         assert re.search(reason, caplog.text)
         assert same(run, train("m", recipe, *sets))
 
     @pytest.mark.parametrize("keep", [0, 100, -1])
-    def test_of_a_damaged_file_starts_anew(self, sets, tmp_path, caplog, keep):
+    def test_with_a_damaged_file_starts_from_the_beginning(self, sets, tmp_path, caplog, keep):
         path = tmp_path / "m.partial"
         self.interrupted(sets, path, RECIPE, 1)
         path.write_bytes(path.read_bytes()[:keep])
         with caplog.at_level(logging.WARNING):
-            run = train("m", RECIPE, *sets, partial=path)
-        assert "unreadable" in caplog.text
+            run = train("m", RECIPE, *sets, resume_file=path)
+        assert "not readable" in caplog.text
         assert len(run.history) == 2
 
-    def test_after_sigkill_gives_the_bytes_of_a_whole_run(self, folders, tmp_path):
+    def test_after_sigkill_gives_the_bytes_of_an_uninterrupted_run(self, folders, tmp_path):
         recipe = replace(RECIPE, architecture="resnet", width=8, depth=2, epochs=30)
         names = ("m.safetensors", "m.history.csv")
         command = [
@@ -291,10 +296,10 @@ class TestResuming:
         os.kill(process.pid, signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
         rows = len((tmp_path / names[1]).read_text().splitlines()) - 1
-        assert 1 <= rows < 30  # the history is whole, as far as it goes
+        assert 1 <= rows < 30  # the history ends with a complete row
         assert not (tmp_path / names[0]).exists()
         resumed = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert "starts anew" not in resumed.stderr
+        assert "starts from the beginning" not in resumed.stderr
         assert not (tmp_path / "m.partial").exists()
         whole = tmp_path / "whole"
         train_to_checkpoint(
@@ -304,7 +309,7 @@ class TestResuming:
             assert (whole / name).read_bytes() == (tmp_path / name).read_bytes()
 
 
-# The smallest members, narrowed so that all of them together take seconds.
+# Small and narrow members, so that all of them together take seconds.
 MEMBERS = {
     "VGG": ("vgg", 16, 11, 1),
     "ResNet": ("resnet_a", 8, 8, 1),
@@ -319,7 +324,7 @@ MEMBERS = {
 
 @needs_cifar
 @pytest.mark.parametrize("family", FAMILIES)
-def test_two_epochs_on_500_real_images_lower_the_loss(family, tmp_path):
+def test_two_epochs_on_500_cifar_images_lower_the_loss(family, tmp_path):
     architecture, width, depth, groups = MEMBERS[family]
     assert SPECIFICATIONS[architecture].family == family
     recipe = Recipe(
@@ -328,11 +333,11 @@ def test_two_epochs_on_500_real_images_lower_the_loss(family, tmp_path):
         learning_rate=0.05, weight_decay=5e-4, train_fraction=1.0, seed=0,
         normalization="channels",
     )  # fmt: skip
-    images, watched = cifar("train", 500), cifar("train", 100, 500)
-    for dataset in (images, watched):
+    images, validation = cifar("train", 500), cifar("train", 100, 500)
+    for dataset in (images, validation):
         write_dataset(dataset, tmp_path / dataset.name)
     last = train_to_checkpoint(
-        family, json.dumps(recipe.to_mapping()), tmp_path / images.name, tmp_path / watched.name,
+        family, json.dumps(recipe.to_mapping()), tmp_path / images.name, tmp_path / validation.name,
         tmp_path / "m.safetensors", tmp_path / "m.csv", engine=Engine(channels_last=True),
     )  # fmt: skip
     first = float((tmp_path / "m.csv").read_text().splitlines()[1].split(",")[2])
@@ -342,8 +347,8 @@ def test_two_epochs_on_500_real_images_lower_the_loss(family, tmp_path):
     assert info.mean == pytest.approx((0.49, 0.48, 0.45), abs=0.02)
 
 
-def test_cpu_threads_decide_nothing_on_a_gpu():
-    """A partial training is taken up again on a machine with fewer processors."""
+def test_cpu_threads_do_not_matter_on_a_gpu():
+    """A training can be resumed on a machine with fewer processors."""
     few, many = Engine(device="cuda", n_threads=2), Engine(device="cuda", n_threads=8)
     gpu, cpu = torch.device("cuda"), torch.device("cpu")
     assert few.identity(gpu) == many.identity(gpu)

@@ -1,4 +1,4 @@
-"""Transforms against those of timm and torchvision, pixel for pixel."""
+"""Transforms equal those of timm and torchvision in every pixel."""
 
 import io
 
@@ -23,7 +23,7 @@ CONFIG = {
 
 
 def as_tensor(image, transform):
-    """What the engine makes of an image, on the CPU."""
+    """Transform an image as inference does, on the CPU."""
     pixels = torch.from_numpy(np.array(transform.geometry.apply(image))).permute(2, 0, 1)
     mean, std = (torch.tensor(v)[:, None, None] for v in (transform.mean, transform.std))
     return (pixels.float() / 255 - mean) / std
@@ -56,7 +56,7 @@ def test_equal_to_timm_for_every_mode_and_interpolation(mode, interpolation):
 @example(width=61, height=23, crop=(19, 57), crop_pct=0.875, mode="border")  # padded by one pixel
 def test_equal_to_timm_for_any_size(width, height, crop, crop_pct, mode):
     crop = crop if isinstance(crop, tuple) else (crop, crop)
-    # An edge of no pixels after resizing is an error of Pillow for both.
+    # For both, an edge of 0 pixels after resizing is an error of Pillow.
     if max(width, height) * crop_pct > min(width, height) * min(crop):
         return
     assert_as_timm(
@@ -70,15 +70,15 @@ def test_equal_to_timm_for_any_size(width, height, crop, crop_pct, mode):
              "EfficientNet_B3_Weights.IMAGENET1K_V1", "ViT_H_14_Weights.IMAGENET1K_SWAG_E2E_V1",
              "Inception_V3_Weights.IMAGENET1K_V1", "Swin_T_Weights.IMAGENET1K_V1"],
 )  # fmt: skip
-def test_equal_to_torchvisions_own(name):
+def test_equal_to_torchvision(name):
     preset = models.get_weight(name).transforms()
     for size in ((500, 375), (333, 500), (64, 80)):
         image = Image.open(io.BytesIO(jpeg(photo(*size)))).convert("RGB")
         assert torch.equal(as_tensor(image, Transform.from_preset(preset)), preset(image))
 
 
-def test_transforms_of_equal_pixels_have_one_name():
-    """timm's 0.875 of 224 is torchvision's 256; other fractions of one rounded size are it too."""
+def test_transforms_with_equal_pixels_have_the_same_name():
+    """timm's 224 at 0.875 is torchvision's 256, as are fractions that round to the same size."""
     timm = Transform.from_data_config({**CONFIG, "interpolation": "bilinear"})
     torchvision = Transform.from_preset(
         models.get_weight("ResNet18_Weights.IMAGENET1K_V1").transforms()
@@ -98,14 +98,14 @@ def test_transforms_of_equal_pixels_have_one_name():
     }  # fmt: skip
 
 
-def test_json_keeps_a_transform():
+def test_transforms_survive_json():
     for mode in ("center", "border"):
         transform = Transform.from_data_config({**CONFIG, "crop_mode": mode})
         assert Transform.from_json(transform.to_json()) == transform
     assert Transform.from_json(Transform.plain().to_json()) == Transform.plain()
 
 
-def test_words():
+def test_descriptions_in_words():
     transform = Transform.from_data_config({**CONFIG, "input_size": (3, 224, 160)})
     assert transform.text(255) == (
         "edges to at least 256x182, aspect kept (bicubic), centre 224x160; uint8 / 255; "
@@ -121,18 +121,18 @@ def test_words():
         ({"crop_mode": "spiral"}, "crop mode 'spiral'"),
         ({"input_size": (1, 8, 8)}, "1 channels"),
         ({"interpolation": "random"}, "unknown interpolation 'random'"),
-        ({"mean": None}, "is no data configuration of timm"),
+        ({"mean": None}, "is not a data configuration of timm"),
         ({"std": (0.0, 1.0, 1.0)}, "cannot normalise"),
     ],
 )
-def test_what_timm_does_not_know_is_refused(changes, message):
+def test_configurations_unknown_to_timm_are_rejected(changes, message):
     with pytest.raises(InputError, match=message):
         Transform.from_data_config({**CONFIG, **changes})
 
 
-def test_presets_of_other_tasks_are_refused():
+def test_presets_of_other_tasks_are_rejected():
     preset = models.get_weight("FCN_ResNet50_Weights.COCO_WITH_VOC_LABELS_V1").transforms()
-    with pytest.raises(InputError, match="no transform that this workflow can take apart"):
+    with pytest.raises(InputError, match="not a transform that this workflow can interpret"):
         Transform.from_preset(preset)
 
 

@@ -41,7 +41,7 @@ DECIDED = {
     "train_model.py": (TRAINING_VERSION, 2, "f444f60c2d69665e"),
     "predict_dataset.py": (INFERENCE_VERSION, 2, "53cae85a8ef2dd6f"),
     "derive_dataset.py": (DERIVATION_VERSION, 1, "06cbe8bd464919c2"),
-    "simulate_answers.py": (SAMPLING_VERSION, 1, "eafb821825a073b1"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "eafb821825a073b1"),
     "count_selections.py": (SAMPLING_VERSION, 1, "0b84287b477d0d90"),
     "sample_dataset.py": (SAMPLING_VERSION, 1, "ca4a8ab18f2e1045"),
 }

@@ -56,7 +56,7 @@ datasets:
 training: {{train: old, validation: own}}
 pairs: {{both: {{original: old, replication: new}}}}
 """)
-    server.mishaps["cifar-10-python.tar.gz"] = [("cut", 20_000), ("status", 503)]
+    server.failures["cifar-10-python.tar.gz"] = [("cut", 20_000), ("status", 503)]
     workflow.run(*TARGETS, "--configfile", "images.yaml")
     return workflow
 
@@ -122,4 +122,4 @@ def test_classes_that_only_the_files_tell_are_compared(made, tmp_path):
     assert plan.jobs["compare_classes"] == 1
     result = workflow.run(target, "--configfile", "images.yaml", check=False)
     output = result.stdout + result.stderr
-    assert "own: 'classes': against 'old': other classes: 'airplane', 'automobile'" in output
+    assert "own: 'classes': compared with 'old': different classes: 'airplane', 'automobile'" in output

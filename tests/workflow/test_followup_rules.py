@@ -60,7 +60,7 @@ def after(tmp_path_factory):
     (folder / "reviewed.csv").write_text("index\n3\n4\n5\n")
     (folder / "people.csv").write_text("participant,set,index,answer\nann,original,3,0\n")
     (folder / "counts.csv").write_text(
-        "index,n_answers,n_selected\n" + "".join(f"{i},10,{i % 11}\n" for i in range(N))
+        "index,n_annotations,n_selected\n" + "".join(f"{i},10,{i % 11}\n" for i in range(N))
     )
     (folder / "after.yaml").write_text(CONFIG)
     (folder / "groups.csv").write_text("index,group\n0,a\n1,b\n2,a\n")

@@ -57,8 +57,8 @@ def test_predictions_are_made_from_a_cache_that_is_gone_afterwards(workflow):
     results = workflow.folder / "results"
     for name in ("old", "new"):
         assert len(list((results / "predictions" / name).iterdir())) == 2
-        (ticket,) = (results / "pixels" / name).iterdir()
-        assert ticket.suffix == ".json"
+        (manifest,) = (results / "pixels" / name).iterdir()
+        assert manifest.suffix == ".json"
     logs = list((results / "logs" / "predict_dataset").rglob("*.log"))
     assert len(logs) == 4
     assert all("pixels from results/pixels/" in log.read_text() for log in logs)
@@ -98,7 +98,7 @@ def test_predictions_do_not_depend_on_the_cache(workflow, tmp_path):
     copy.run(str(file.relative_to(copy.folder)), "--config", "inference={pixel_cache: false}")
     assert file.read_bytes() == before
     log = copy.folder / "results/logs/predict_dataset/old" / f"{MODELS[0]}.log"
-    assert "pixels decoded on the way" in log.read_text()
+    assert "pixels decoded during the pass" in log.read_text()
 
 
 def test_unknown_models_are_told_when_the_study_is_read(workflow, tmp_path):

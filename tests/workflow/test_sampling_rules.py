@@ -1,4 +1,4 @@
-"""Sampling in the real workflow: from a pool and answers to sets that models are run on."""
+"""Sampling in the real workflow: from a pool and annotations to sets that models are run on."""
 
 import numpy as np
 import pandas as pd
@@ -7,10 +7,10 @@ import yaml
 from engine import SMALL_CATALOGUE, Workflow
 
 from matcheval.analyses.sampling.schemas import PROVENANCE
-from matcheval.datasets import build_dataset
+from matcheval.datasets.build import build_dataset
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
-from matcheval.predictions.top_k import read_top
+from matcheval.predictions.top_k import read_top_k
 from matcheval.study.loading import load_study
 
 CONFIG = """
@@ -27,7 +27,7 @@ datasets:
   matched:
     {kind: sampled, pool: made-up, strategy: matched_frequency, per_class: 10, fill_upward: true}
 pools:
-  own: {candidates: writers, original: known, against: [train], answers: answers.csv}
+  own: {candidates: writers, original: known, against: [train], annotations: annotations.csv}
   made-up: {candidates: writers, original: known, simulate: {seed: 3}}
 training: {train: train, validation: validation}
 pairs:
@@ -40,8 +40,8 @@ replication: {top: [1, 3], scales: []}
 LATER, MATCHED = (f"results/sampling/{name}/provenance.parquet" for name in ("later", "matched"))
 
 
-def write_answers(path, n_workers=10):
-    """Answers to all candidates: the later an image, the more workers select it."""
+def write_annotations(path, n_workers=10):
+    """Annotations of all candidates: the later an image, the more workers select it."""
     pool = build_dataset("writers", "digits", {"part": "new-writers"})
     rng = np.random.default_rng(0)
     rows = [
@@ -59,7 +59,7 @@ def made(tmp_path_factory):
     rows = SMALL_CATALOGUE.splitlines(keepends=True)
     (workflow.folder / "models.csv").write_text("".join(rows[:2]))
     (workflow.folder / "made.yaml").write_text(CONFIG)
-    write_answers(workflow.folder / "answers.csv")
+    write_annotations(workflow.folder / "annotations.csv")
     workflow.run("check", LATER, "--configfile", "made.yaml")
     return workflow
 
@@ -71,8 +71,8 @@ def test_sets_are_sampled_and_models_run_on_them(made):
         for name in ("best", "later")
     )
     assert (best["class"].value_counts() == 20).all()
-    assert best.n_answers.unique().tolist() == [10]
-    # What is kept of the earlier version, and what came in for it.
+    assert best.n_annotations.unique().tolist() == [10]
+    # Images kept of the earlier version.
     kept = later[later["round"] == 0]
     assert set(kept.image) <= set(best.image)
     assert (later.frequency >= 0.5).all()
@@ -80,11 +80,11 @@ def test_sets_are_sampled_and_models_run_on_them(made):
     assert predictions.label.astype(str).tolist() == best["class"].tolist()
 
 
-def test_first_classes_are_counted(made):
-    """Top-3 accuracies of a model that was run here, by its files of first classes."""
+def test_top_k_accuracies_are_counted(made):
+    """Top-3 accuracies of a model that was run here, by its top-k files."""
     own = made.folder / "results" / "made"
     accuracies = pd.read_parquet(own / "accuracies" / "best.parquet").set_index("top")
-    labels, classes = read_top(made.folder / "results/predictions/best/linear.top.parquet")
+    labels, classes = read_top_k(made.folder / "results/predictions/best/linear.top.parquet")
     for top in (1, 3, 5):
         hits = (classes[:, :top] == labels[:, None]).any(axis=1).sum()
         assert accuracies.n_correct[top] == hits
@@ -110,13 +110,13 @@ def test_a_set_that_is_not_as_it_says_is_found(made, tmp_path):
     assert "test_sampled_sets_hold_what_their_provenance_says" in log
 
 
-def test_new_answers_make_new_sets(made, tmp_path):
+def test_new_annotations_make_new_sets(made, tmp_path):
     workflow = made.copy_to(tmp_path / "tree")
     targets = [LATER, "--configfile", "made.yaml"]
     assert workflow.plan(*targets).jobs == {}
-    write_answers(workflow.folder / "answers.csv", n_workers=11)
+    write_annotations(workflow.folder / "annotations.csv", n_workers=11)
     assert workflow.plan(*targets).jobs == {"count_selections": 1, "sample_dataset": 2}
-    simulated = {"simulate_answers": 1, "count_selections": 1, "sample_dataset": 1}
+    simulated = {"simulate_annotations": 1, "count_selections": 1, "sample_dataset": 1}
     assert workflow.plan(MATCHED, "--configfile", "made.yaml").jobs == simulated
 
 
@@ -125,14 +125,14 @@ def test_new_answers_make_new_sets(made, tmp_path):
     [
         ("pool: own, strategy: top", "pool: none, strategy: top", "unknown pool 'none'"),
         ("against: [train]", "against: [test]", "unknown dataset 'test'"),
-        ("answers: answers.csv", "answers: gone.csv", "no such file: gone.csv"),
-        (", answers: answers.csv", "", "strategy top_images needs answers or simulate"),
+        ("annotations: annotations.csv", "annotations: gone.csv", "no such file: gone.csv"),
+        (", annotations: annotations.csv", "", "strategy top_images needs annotations or simulate"),
         ("strategy: threshold", "strategy: best", "'best' is none of matched_frequency"),
         ("start_from: best", "start_from: known", "unknown set 'known'"),
         ("candidates: writers, original: known, ag", "candidates: best, original: known, ag",
          "'best' is sampled from a pool that it is part of"),
         ("original: known, simulate", "original: writers, simulate", "pool and original at once"),
-        ("simulate: {seed: 3}", "simulate: {seed: 3}, answers: answers.csv", "at once"),
+        ("simulate: {seed: 3}", "simulate: {seed: 3}, annotations: annotations.csv", "at once"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_sampled_is_said_before_any_job(
@@ -141,7 +141,7 @@ def test_what_cannot_be_sampled_is_said_before_any_job(
     text = (made.folder / "made.yaml").read_text()
     assert old in text
     (tmp_path / "models.csv").symlink_to(made.folder / "models.csv")
-    (tmp_path / "answers.csv").symlink_to(made.folder / "answers.csv")
+    (tmp_path / "annotations.csv").symlink_to(made.folder / "annotations.csv")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=message):
         load_study(

@@ -1,23 +1,23 @@
-"""The one error that a person, not a programmer, has to act on."""
+"""Errors in the user's input, with messages that say where the error is and how to correct it."""
 
 import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-_FEW = 20  # so many names are all told
+_MAX_LISTED = 20  # longer lists of known names are abbreviated in messages
 
 
 class InputError(ValueError):
-    """Bad input, said so that its owner can mend it.
+    """An error in the user's input, as opposed to an error of the program.
 
     Parameters
     ----------
     problem : str
         What is wrong, with the offending value.
     file, field : object, optional
-        Where: the file, and the column or key in it.
+        Where it is: the file, and the column or key in it.
     remedy : str, optional
-        What to do about it.
+        How to correct it.
     """
 
     def __init__(
@@ -30,66 +30,77 @@ class InputError(ValueError):
         super().__init__(f"{message}. {remedy}" if remedy else message)
 
 
-class Problems:
-    """Errors of several inputs, gathered so that all are told and not just the first."""
+class ErrorCollector:
+    """Collects the errors of several inputs, to report all of them and not just the first."""
 
     def __init__(self) -> None:
         self._messages: list[str] = []
 
     @contextmanager
-    def gathered(self) -> Iterator[None]:
-        """Keep an `InputError` of the block, and go on after it."""
+    def collected(self) -> Iterator[None]:
+        """Record an `InputError` that the block raises, and continue after the block."""
         try:
             yield
         except InputError as error:
             self._messages.append(str(error))
 
     def raise_any(self) -> None:
-        """Raise what was gathered as one error.
+        """Raise all recorded errors as one.
 
         Raises
         ------
         InputError
-            If there is anything.
+            If any error was recorded; its message joins those of all of them.
         """
         if self._messages:
             raise InputError("; ".join(self._messages))
 
 
-def unknown(
+def unknown_name_error(
     what: str, name: str, known: Iterable[str], *, file: object = None, field: object = None
 ) -> InputError:
-    """Make the error of a name that is not known, with what was probably meant.
+    """Create the error for an unknown name, with a suggestion of what may have been intended.
 
     Parameters
     ----------
     what : str
-        What the name should be of: `model`, `dataset`.
+        What the name should refer to: `model`, `dataset`.
     name : str
-        The name that was given.
+        The unknown name.
     known : iterable of str
-        All names that would do.
-    file, field : object
+        All valid names.
+    file, field : object, optional
         As for `InputError`.
+
+    Returns
+    -------
+    InputError
+        For the caller to raise.
     """
-    remedy = meant(name, known)
+    remedy = suggest(name, known)
     return InputError(f"unknown {what} '{name}'", file=file, field=field, remedy=remedy)
 
 
-def meant(name: str, known: Iterable[str]) -> str:
-    """Say what was probably meant by a name: those it is like, or all, or some of many.
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Suggest valid names in place of an unknown one.
 
     Parameters
     ----------
     name : str
-        The name that was given.
+        The unknown name.
     known : iterable of str
-        All names that would do.
+        All valid names.
+
+    Returns
+    -------
+    str
+        A sentence with up to three similar names; if none is similar, with all valid names, or
+        with the first three and the number of names if there are many.
     """
     names = list(known)
     close = difflib.get_close_matches(name, names, n=3)
     if close:
         return f"Did you mean {' or '.join(map(repr, close))}?"
-    if len(names) > _FEW:
-        return f"There are {len(names)}, as {', '.join(names[:3])}"
+    if len(names) > _MAX_LISTED:
+        return f"There are {len(names)}, for example {', '.join(names[:3])}"
     return f"Known: {', '.join(names)}"

@@ -1,4 +1,4 @@
-"""Compiling the few loops that NumPy cannot express."""
+"""Just-in-time compilation of the few loops that NumPy cannot express."""
 
 import logging
 from collections.abc import Callable
@@ -12,13 +12,30 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def compiled(**options: Any) -> Callable[[F], F]:
-    """Compile by numba, once for all processes where a cache can be written."""
+    """Decorate a function to compile it with Numba, releasing the GIL while it runs.
+
+    The machine code is cached on disk where a cache folder is writable, so that later processes
+    do not compile the function again.
+
+    Parameters
+    ----------
+    **options
+        Further options of `numba.njit`, such as ``inline="always"``.
+
+    Returns
+    -------
+    callable
+        The decorator.
+    """
 
     def compile_(function: F) -> F:
         try:
             return cast(F, njit(cache=True, nogil=True, **options)(function))
-        except RuntimeError:  # neither the package's folder nor the home can be written
-            LOGGER.info("no place for numba's cache: %s is compiled anew", function.__name__)
+        except RuntimeError:  # neither the package's folder nor the home folder is writable
+            LOGGER.info(
+                "no writable folder for Numba's cache: %s is compiled in every process",
+                function.__name__,
+            )
             return cast(F, njit(nogil=True, **options)(function))
 
     return compile_

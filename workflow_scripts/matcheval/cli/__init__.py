@@ -1,1 +1,1 @@
-"""TODO."""
+"""The command `matched-eval`: the protocol for the user's own prediction files."""

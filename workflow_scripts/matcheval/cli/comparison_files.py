@@ -1,4 +1,4 @@
-"""One comparison's tables and figures in a folder, laid out as the workflow lays out a study's."""
+"""Writing a comparison's tables and figures to a folder, laid out like a study's results."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.figures.saving import save_figure
-from matcheval.io.files import whole_file
+from matcheval.io.files import atomic_file
 from matcheval.io.tables import write_table
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion
@@ -33,23 +33,31 @@ def write_comparison(
     seeds: Sequence[int],
     folder: Path,
 ) -> Iterator[Path]:
-    """Write all that the workflow writes for a pair, of one model.
+    """Write the files that the workflow writes for a pair, for a single model.
 
     Parameters
     ----------
     comparison : Comparison
-        The model and its two sets.
-    runs, tables : mapping
-        By criterion, of schemas `schemas.COMPARISON_RUNS` and `schemas.MODEL_TABLE`.
+        The model, the pair and its predictions.
+    runs : mapping of Criterion to pyarrow.Table
+        Schema `schemas.COMPARISON_RUNS`.
+    tables : mapping of Criterion to pandas.DataFrame
+        Columns of `schemas.MODEL_TABLE`, one row each.
     seeds : sequence of int
-        The runs' seeds.
+        Seeds of the runs.
     folder : Path
-        Where to; made if missing. `matched/`, `pairs/`, `tables/`, `figures/`, `summary.md`.
+        Output folder, created if missing. It receives `matched/`, `pairs/`, `tables/`,
+        `figures/` and `summary.md`.
 
     Yields
     ------
     Path
-        Every file, once it is written.
+        Every file, after it was written.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be written.
     """
     pair, model = comparison.pair.name, comparison.model.replace("/", "_")
     first = next(iter(tables.values()))
@@ -75,7 +83,7 @@ def write_comparison(
     page = write_summary(
         f"Model `{comparison.model}`", [summarize_gaps(table) for table in tables.values()]
     )
-    with whole_file(summary) as partial:
+    with atomic_file(summary) as partial:
         partial.write_text(page, encoding="utf-8")
     yield summary
 

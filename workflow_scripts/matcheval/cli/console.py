@@ -1,4 +1,4 @@
-"""A comparison as the table a person wants to read in a terminal."""
+"""A comparison as a text table for the terminal."""
 
 from collections.abc import Mapping
 
@@ -9,19 +9,19 @@ from matcheval.protocol.criteria import Criterion
 
 
 def describe(comparison: Comparison, tables: Mapping[Criterion, pd.DataFrame]) -> str:
-    """Lay out one model's comparison, accuracies in percent and gaps in points.
+    """Format a comparison as text, with accuracies in percent and gaps in percentage points.
 
     Parameters
     ----------
     comparison : Comparison
-        The model and its two sets.
-    tables : mapping
-        By criterion, the one-row table of schema `schemas.MODEL_TABLE`.
+        The model, the pair and its predictions.
+    tables : mapping of Criterion to pandas.DataFrame
+        Columns of `schemas.MODEL_TABLE`, one row each; at least one criterion.
 
     Returns
     -------
     str
-        Lines of text, the last one ended.
+        Lines of text, each ending with a newline.
     """
     records = {criterion: table.iloc[0] for criterion, table in tables.items()}
     pair, row = comparison.pair, next(iter(records.values()))
@@ -41,13 +41,13 @@ def describe(comparison: Comparison, tables: Mapping[Criterion, pd.DataFrame]) -
     footer = (
         f"ε = {row.epsilon:g}, {row.n_seeds} seed{'s' if several else ''}"
         f"{', ± standard deviation over them' if several else ''}; gaps in percentage points\n"
-        "The sampling error of the sets comes on top."
+        "The sampling error of the sets is not included."
     )
     return "\n".join([header, "", *_aligned(rows), "", footer, *notes, ""])
 
 
 def _plain_rows(comparison: Comparison, row: pd.Series) -> list[tuple[str, ...]]:
-    """Header and the rows that no matching enters."""
+    """Build the header and the rows that do not depend on the matching."""
     accuracies = row.accuracy_original, row.accuracy_replication
     confidences = row.confidence_original, row.confidence_replication
     return [
@@ -66,7 +66,7 @@ def _plain_rows(comparison: Comparison, row: pd.Series) -> list[tuple[str, ...]]
 def _matched_rows(
     comparison: Comparison, criterion: Criterion, row: pd.Series
 ) -> list[tuple[str, ...]]:
-    """A criterion's title and rows."""
+    """Build the title and the rows of a criterion."""
 
     def cell(name: str) -> str:
         return _percent(row[f"{name}_mean"], row[f"{name}_std"])
@@ -97,7 +97,7 @@ def _roles(comparison: Comparison) -> tuple[str, str]:
 
 
 def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    """Align columns; a row with a title alone does not widen the first one."""
+    """Align the columns; a row with a title only does not widen the first column."""
     widths = [max(len(row[i]) for row in rows if any(row[1:])) for i in range(4)]
     return [
         (

@@ -3,8 +3,3 @@
 Cheap to import: what a kind needs (scikit-learn, archives, ...) is imported when it is built, and
 what reads and writes folders (`folders`) when it is used.
 """
-
-from matcheval.datasets.build import KIND_VERSIONS, KINDS, build_dataset
-from matcheval.datasets.dataset import Dataset
-
-__all__ = ["KINDS", "KIND_VERSIONS", "Dataset", "build_dataset"]

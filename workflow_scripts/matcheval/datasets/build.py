@@ -1,14 +1,13 @@
-"""Building datasets: one function per kind of source.
+"""Building datasets: one function per kind of source, which `datasets.kinds` names.
 
-To add a kind, write a function like those of `cifar`, add one line to `_BUILDERS` and to
-`KIND_VERSIONS`, its options to `rules/schemas/config.schema.json`, and, if it reads published
-files, to `needs`. Modules are imported when a kind is built, so that listing them stays cheap.
+Modules are imported when a kind is built, so that listing the kinds stays cheap.
 """
 
 import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from matcheval.datasets import kinds
 from matcheval.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,25 +15,8 @@ if TYPE_CHECKING:
     from matcheval.datasets.sources import Sources
     from matcheval.datasets.streams import ImageStream
 
-_BUILDERS = {
-    "digits": "digits.build_digits",
-    "cifar10": "cifar.build_cifar10",
-    "cifar10_1": "cifar.build_cifar10_1",
-    "cifar10_2": "cifar.build_cifar10_2",
-    "cifar10_c": "cifar.build_cifar10_c",
-    "cinic10": "cifar.build_cinic10",
-    "imagenet": "imagenet.build_imagenet",
-    "imagenetv2": "imagenet.build_imagenetv2",
-    "image_folder": "own.build_image_folder",
-    "arrays": "own.build_arrays",
-    "parquet": "own.build_parquet",
-}
-
-KINDS = tuple(_BUILDERS)
-
-# Raised by hand when an edit changes what a kind gives: datasets are made by a `shell:` rule, which
-# takes no notice of the library, and everything else would be made again after them.
-KIND_VERSIONS = dict.fromkeys(KINDS, 1) | {"digits": 2}
+# Kinds that are built here; not those that have predictions only.
+KINDS = tuple(name for name, kind in kinds.KINDS.items() if kind.builder)
 
 
 def build_dataset(
@@ -63,13 +45,13 @@ def build_dataset(
     InputError
         If the kind is unknown, its options are not what it takes, or a file is unsound.
     """
-    if kind not in _BUILDERS:
+    if kind not in KINDS:
         raise InputError(
             f"unknown kind '{kind}'", file=name, field="kind", remedy=f"Known: {', '.join(KINDS)}"
         )
     if sources is None and kind != "digits":
         raise TypeError(f"datasets of kind {kind} are built from sources")
-    module, function = _BUILDERS[kind].split(".")
+    module, function = kinds.KINDS[kind].builder.split(".")
     build = getattr(importlib.import_module(f"matcheval.datasets.{module}"), function)
     built: Dataset | ImageStream = build(name, options, sources)
     return built

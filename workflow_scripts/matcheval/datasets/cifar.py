@@ -1,11 +1,11 @@
-"""CIFAR-10 and the sets made like it, in the formats they are published in.
+"""CIFAR-10 and its successors, built from the files in which they are published.
 
-All have 32 × 32 RGB images and CIFAR-10's ten classes in its order; where a file names its classes,
-they are compared. Images keep the order of their files. CINIC-10 is sorted by class, then by name.
+All have 32 × 32 RGB images and the ten classes of CIFAR-10 in the same order; where a file names
+its classes, they are checked. Images keep the order of their files, except that CINIC-10 is sorted
+by class, then by name.
 """
 
 import io
-import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from matcheval.datasets.array_files import npz_array, read_npy, read_npy_stream
 from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.datasets.label_spaces import CIFAR10, check_classes, labels_of_folders
 from matcheval.datasets.pickles import load_plain_pickle
@@ -31,12 +32,25 @@ _BATCHES = {"train": [f"data_batch_{i}" for i in range(1, 6)], "test": ["test_ba
 
 
 def build_cifar10(name: str, options: Mapping[str, Any], sources: Sources) -> Dataset:
-    """Build CIFAR-10's training or test set (option `part`) from its Python pickles.
+    """Build CIFAR-10's training or test set from its Python pickles.
+
+    Parameters
+    ----------
+    name : str
+        Name of the dataset.
+    options : mapping
+        `part`: `train` or `test`.
+    sources : Sources
+        Opens the files.
+
+    Returns
+    -------
+    Dataset
 
     Raises
     ------
     InputError
-        If an option or a file is not as published.
+        If an option is invalid, or a published file is missing or not as published.
     """
     check_options(name, options, {"part": tuple(_BATCHES)})
     path = sources.published("cifar-10-python.tar.gz")
@@ -48,7 +62,7 @@ def build_cifar10(name: str, options: Mapping[str, Any], sources: Sources) -> Da
     check_classes(named, CIFAR10, path)
     images, labels, names = [], [], []
     for batch, content in batches.items():
-        # A row is a plane of red, one of green, one of blue.
+        # A row contains the red, then the green, then the blue values of an image.
         planes = content[b"data"].reshape(-1, 3, 32, 32)
         images.append(np.ascontiguousarray(planes.transpose(0, 2, 3, 1)))
         labels += content[b"labels"]
@@ -63,17 +77,30 @@ def _pickle(tree: Tree, found: Mapping[str, str], batch: str, path: Path) -> dic
     content = load_plain_pickle(io.BytesIO(tree.read(found[batch])), f"{path}: {batch}")
     keys = [b"label_names"] if batch == "batches.meta" else [b"data", b"labels", b"filenames"]
     if not isinstance(content, dict) or any(key not in content for key in keys):
-        raise InputError(f"'{batch}' has not the keys {keys}", file=path)
+        raise InputError(f"'{batch}' lacks one of the keys {keys}", file=path)
     return content
 
 
 def build_cifar10_1(name: str, options: Mapping[str, Any], sources: Sources) -> Dataset:
-    """Build CIFAR-10.1 (option `version`: v4 or v6) from its two arrays.
+    """Build CIFAR-10.1 from its arrays of images and labels.
+
+    Parameters
+    ----------
+    name : str
+        Name of the dataset.
+    options : mapping
+        `version`: `v4` or `v6`.
+    sources : Sources
+        Opens the files.
+
+    Returns
+    -------
+    Dataset
 
     Raises
     ------
     InputError
-        If an option or a file is not as published.
+        If an option is invalid, or a published file is missing or not as published.
     """
     check_options(name, options, {"version": ("v4", "v6")})
     stem = f"cifar10.1_{options['version']}"
@@ -84,12 +111,25 @@ def build_cifar10_1(name: str, options: Mapping[str, Any], sources: Sources) -> 
 
 
 def build_cifar10_2(name: str, options: Mapping[str, Any], sources: Sources) -> Dataset:
-    """Build CIFAR-10.2's training or test set (option `part`) from its archive of arrays.
+    """Build CIFAR-10.2's training or test set from its .npz file.
+
+    Parameters
+    ----------
+    name : str
+        Name of the dataset.
+    options : mapping
+        `part`: `train` or `test`.
+    sources : Sources
+        Opens the files.
+
+    Returns
+    -------
+    Dataset
 
     Raises
     ------
     InputError
-        If an option or a file is not as published.
+        If an option is invalid, or a published file is missing or not as published.
     """
     check_options(name, options, {"part": ("train", "test")})
     stem = f"cifar102_{options['part']}"
@@ -102,10 +142,23 @@ def build_cifar10_2(name: str, options: Mapping[str, Any], sources: Sources) -> 
 def build_cifar10_c(name: str, options: Mapping[str, Any], sources: Sources) -> Dataset:
     """Build one corruption at one severity of CIFAR-10-C: a fifth of the corruption's array.
 
+    Parameters
+    ----------
+    name : str
+        Name of the dataset.
+    options : mapping
+        `corruption`: one of `CORRUPTIONS`; `severity`: one of `SEVERITIES`.
+    sources : Sources
+        Opens the files.
+
+    Returns
+    -------
+    Dataset
+
     Raises
     ------
     InputError
-        If an option or a file is not as published.
+        If an option is invalid, or a published file is missing or not as published.
     """
     check_options(name, options, {"corruption": CORRUPTIONS, "severity": SEVERITIES})
     corruption, severity = options["corruption"], options["severity"]
@@ -115,7 +168,7 @@ def build_cifar10_c(name: str, options: Mapping[str, Any], sources: Sources) -> 
     for file in (f"CIFAR-10-C/{corruption}.npy", "CIFAR-10-C/labels.npy"):
         if file not in tree.paths:
             raise InputError(f"has no '{file}'", file=path)
-        array = _load(io.BytesIO(tree.read(file)), f"{path}: {file}")
+        array = read_npy_stream(io.BytesIO(tree.read(file)), f"{path}: {file}")
         n = len(array) // len(SEVERITIES)
         arrays.append(array[(severity - 1) * n : severity * n])
     names = _rows(f"{corruption}-{severity}", len(arrays[1]))
@@ -126,12 +179,25 @@ def build_cifar10_c(name: str, options: Mapping[str, Any], sources: Sources) -> 
 
 
 def build_cinic10(name: str, options: Mapping[str, Any], sources: Sources) -> ImageStream:
-    """Build one part of CINIC-10 (option `part`: test, valid, train) from its PNG files.
+    """Build one part of CINIC-10 from its PNG files.
+
+    Parameters
+    ----------
+    name : str
+        Name of the dataset.
+    options : mapping
+        `part`: `test`, `valid` or `train`.
+    sources : Sources
+        Opens the files.
+
+    Returns
+    -------
+    ImageStream
 
     Raises
     ------
     InputError
-        If an option or a file is not as published.
+        If an option is invalid, or a published file is missing or not as published.
     """
     check_options(name, options, {"part": ("test", "valid", "train")})
     path, part = sources.published("CINIC-10.tar.gz"), options["part"]
@@ -144,44 +210,6 @@ def build_cinic10(name: str, options: Mapping[str, Any], sources: Sources) -> Im
             yield LabelledFile(file, labels[file.split("/")[-2]], tree.read(file))
 
     return ImageStream(name, CIFAR10, f"CINIC-10, part '{part}', {path.name}", files())
-
-
-def read_npy(path: Path) -> npt.NDArray[Any]:
-    """Read an .npy file without pickles; a damaged one is an `InputError`."""
-    with path.open("rb") as file:
-        return _load(file, path)
-
-
-def npz_array(path: Path, key: str) -> npt.NDArray[Any]:
-    """Read one array of an .npz file; one of Python objects by the reader of plain pickles.
-
-    Raises
-    ------
-    InputError
-        If there is no such array, or the file is damaged.
-    """
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open(f"{key}.npy") as file:
-            return _load(io.BytesIO(file.read()), f"{path}: {key}")
-    except KeyError as error:
-        raise InputError(f"has no array '{key}'", file=path, field=key) from error
-    except (zipfile.BadZipFile, OSError, EOFError) as error:
-        raise InputError(f"not a readable .npz file ({error})", file=path) from error
-
-
-def _load(file: Any, name: object) -> npt.NDArray[Any]:
-    try:
-        version = np.lib.format.read_magic(file)
-        read = np.lib.format.read_array_header_1_0
-        dtype = (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(file)[2]
-        if dtype.hasobject:
-            return np.asarray(load_plain_pickle(file, name))
-        file.seek(0)
-        return np.asarray(np.load(file, allow_pickle=False))
-    except (ValueError, EOFError, OSError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"not a readable array, truncated perhaps ({error})", file=name) from error
 
 
 def _dataset(

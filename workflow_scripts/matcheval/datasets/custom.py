@@ -1,4 +1,4 @@
-"""Image sets of the user's own: class folders, arrays, Parquet files."""
+"""The user's image sets: class folders, arrays and Parquet files."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from matcheval.datasets.cifar import npz_array, read_npy
+from matcheval.datasets.array_files import npz_array, read_npy
 from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.datasets.label_spaces import (
     check_classes,
@@ -25,25 +25,31 @@ _BATCH_ROWS = 256
 
 
 def build_image_folder(name: str, options: Mapping[str, Any], sources: Sources) -> ImageStream:
-    """Build a set from a folder or tar archive with a folder per class, as for `ImageFolder`.
+    """Build a set from a folder or tar archive with a folder per class, as `ImageFolder` does.
 
     Parameters
     ----------
     name : str
-        The dataset's name.
+        Name of the dataset.
     options : mapping
-        `path`; `classes` (list, or the name of a label space) in order of their labels, by
-        default the folders' names sorted. Given classes may lack a folder.
+        `path`: the folder or archive. `classes`: the names of the folders in order of their labels
+        (a list, or the name of a label space); by default sorted. Listed classes may lack a
+        folder.
     sources : Sources
-        Opens them.
+        Opens the files.
+
+    Returns
+    -------
+    ImageStream
 
     Raises
     ------
     InputError
-        If a folder is no class, or images are in none.
+        If an option is invalid, `path` does not exist or has no class folders, a folder is not one
+        of `classes`, or the order of the classes is ambiguous.
     """
     check_options(name, options, {"path": ()}, ("classes",))
-    path = sources.own(options["path"])
+    path = sources.custom_path(options["path"])
     tree = sources.tree(path)
     root = _common_root(tree.paths) if path.is_file() else 0
     inside = {p: p.split("/")[root] for p in tree.paths if p.count("/") > root}
@@ -52,7 +58,7 @@ def build_image_folder(name: str, options: Mapping[str, Any], sources: Sources) 
         raise InputError("has no class folders with files in them", file=path)
     given = options.get("classes")
     classes = folder_classes(folders, path) if given is None else resolve_classes(given)
-    labels = labels_of_folders(folders, classes, path, all_needed=False)
+    labels = labels_of_folders(folders, classes, path, all_required=False)
 
     def files() -> Iterator[LabelledFile]:
         for file, folder in sorted(inside.items(), key=lambda item: (labels[item[1]], item[0])):
@@ -67,29 +73,35 @@ def build_arrays(name: str, options: Mapping[str, Any], sources: Sources) -> Dat
     Parameters
     ----------
     name : str
-        The dataset's name.
+        Name of the dataset.
     options : mapping
         `file`: an .npz file with `images` and `labels`; or `images` and `labels`: .npy files.
-        Images are uint8, n × height × width, with or without channels. `classes` as for image
-        folders; `max_value`, the pixel value that means 1.0, by default 255.
+        Images are uint8, of shape (n, height, width) or (n, height, width, channels). `classes`:
+        names in order of their labels, or the name of a label space. `max_value`: the pixel value
+        that represents 1.0, by default 255.
     sources : Sources
-        Opens them.
+        Opens the files.
+
+    Returns
+    -------
+    Dataset
 
     Raises
     ------
     InputError
-        If the arrays are not as said above.
+        If an option is invalid, a file is missing or damaged, or the arrays are not as described
+        above.
     """
     classes = resolve_classes(options.get("classes", ()))
     if "file" in options:
         check_options(name, options, {"file": (), "classes": ()}, ("max_value",))
-        path = sources.own(options["file"])
+        path = sources.custom_path(options["file"])
         images, labels = npz_array(path, "images"), npz_array(path, "labels")
     else:
         required: dict[str, tuple[Any, ...]] = {"images": (), "labels": (), "classes": ()}
         check_options(name, options, required, ("max_value",))
-        path = sources.own(options["images"])
-        images, labels = read_npy(path), read_npy(sources.own(options["labels"]))
+        path = sources.custom_path(options["images"])
+        images, labels = read_npy(path), read_npy(sources.custom_path(options["labels"]))
     return make_dataset(
         name,
         images[..., np.newaxis] if images.ndim == 3 else images,
@@ -106,22 +118,29 @@ def build_parquet(name: str, options: Mapping[str, Any], sources: Sources) -> Im
     Parameters
     ----------
     name : str
-        The dataset's name.
+        Name of the dataset.
     options : mapping
-        `files`: a path or several. `image_column` (default `image`): bytes of image files, or
-        Hugging Face's structure of `bytes` and `path`. `label_column` (`label`): whole numbers.
-        `classes` as for image folders, by default those in Hugging Face's metadata.
+        `files`: a path or a list of paths. `image_column` (by default `image`): bytes of image
+        files, or Hugging Face's structure of `bytes` and `path`. `label_column` (by default
+        `label`): integers. `classes`: names in order of their labels, or the name of a label
+        space; by default those in Hugging Face's metadata.
     sources : Sources
-        Opens them.
+        Opens the files.
+
+    Returns
+    -------
+    ImageStream
+        Reading it raises an `InputError` if a label is missing or out of range.
 
     Raises
     ------
     InputError
-        If columns or classes are not as said above.
+        If an option is invalid, a file is missing or unreadable, or columns or classes are not as
+        described above.
     """
     check_options(name, options, {"files": ()}, ("classes", "image_column", "label_column"))
     given = options["files"]
-    paths = [sources.own(path) for path in ([given] if isinstance(given, str) else given)]
+    paths = [sources.custom_path(path) for path in ([given] if isinstance(given, str) else given)]
     columns = options.get("image_column", "image"), options.get("label_column", "label")
     classes = _parquet_classes(name, paths, columns, options.get("classes"))
 
@@ -133,7 +152,7 @@ def build_parquet(name: str, options: Mapping[str, Any], sources: Sources) -> Im
 
 
 def _common_root(paths: Sequence[str]) -> int:
-    """How many folders an archive wraps its class folders in, as one folder that holds all."""
+    """Depth of the class folders in an archive: 1 if a single folder contains all, else 0."""
     tops = {p.split("/")[0] for p in paths}
     deep = all(p.count("/") >= 2 for p in paths)
     return 1 if len(tops) == 1 and deep else 0
@@ -150,13 +169,13 @@ def _parquet_classes(
             reason = str(error).splitlines()[0]
             raise InputError(f"not a readable Parquet file ({reason})", file=path) from error
         _check_columns(schema, columns, path)
-        told = _told_classes(schema, columns[1])
-        if told is not None and classes is not None:
-            check_classes(told, classes, path)
-        classes = told if classes is None else classes
+        stored = _metadata_classes(schema, columns[1])
+        if stored is not None and classes is not None:
+            check_classes(stored, classes, path)
+        classes = stored if classes is None else classes
     if classes is None:
         raise InputError(
-            "the files do not say what the classes are",
+            "the files do not contain the names of the classes",
             file=name,
             field="classes",
             remedy="Give a list of names in order of their labels, or cifar10, or imagenet",
@@ -174,15 +193,15 @@ def _check_columns(schema: pa.Schema, columns: tuple[str, str], path: Path) -> N
     nested = pa.types.is_struct(image) and image.get_field_index("bytes") >= 0
     if not (nested or pa.types.is_binary(image) or pa.types.is_large_binary(image)):
         raise InputError(
-            f"is {image}, not bytes of image files, or a structure with them",
+            f"is {image}, not bytes of image files, or a structure that contains them",
             file=path,
             field=columns[0],
         )
     if not pa.types.is_integer(label):
-        raise InputError(f"is {label}, not whole numbers", file=path, field=columns[1])
+        raise InputError(f"is {label}, not an integer type", file=path, field=columns[1])
 
 
-def _told_classes(schema: pa.Schema, column: str) -> tuple[str, ...] | None:
+def _metadata_classes(schema: pa.Schema, column: str) -> tuple[str, ...] | None:
     """Class names in the metadata that Hugging Face's library writes."""
     text = (schema.metadata or {}).get(b"huggingface")
     if text is None:
@@ -206,6 +225,6 @@ def _parquet_rows(path: Path, columns: tuple[str, str], n_classes: int) -> Itera
                         file=path,
                         field=columns[1],
                     )
-                # No bytes (Hugging Face's files may hold a path instead) cannot be decoded either.
+                # Rows without bytes (Hugging Face's files may have a path instead) are unreadable.
                 yield LabelledFile(f"{path.stem}/{row:06d}", label, image.as_py() or b"")
                 row += 1

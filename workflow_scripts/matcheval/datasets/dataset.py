@@ -1,48 +1,18 @@
-"""A dataset in memory, or mapped from its files: labelled images in a fixed order."""
+"""A dataset: labelled images in a fixed order, in memory or mapped from files."""
 
-import hashlib
-import mmap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from matcheval.datasets.content import check_content, content_digest
+from matcheval.datasets.images import EncodedImages, Images
 from matcheval.errors import InputError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-_CHUNK_BYTES = 1 << 22  # what is hashed or written at a time of images that may exceed the memory
-
-
-@dataclass(frozen=True, eq=False)
-class EncodedImages:
-    """Image files (JPEG, PNG, WebP, ...) back to back.
-
-    Attributes
-    ----------
-    data : uint8 array, shape (n_bytes,)
-        All files, perhaps mapped.
-    offsets : int64 array, shape (n,)
-        Where each begins; it ends where the next one begins, the last one with the data.
-    """
-
-    data: npt.NDArray[np.uint8]
-    offsets: npt.NDArray[np.int64]
-
-    def __len__(self) -> int:
-        """Return the number of images."""
-        return len(self.offsets)
-
-    def encoded(self, i: int) -> memoryview:
-        """Return the bytes of one image file, without a copy."""
-        stop = self.offsets[i + 1] if i + 1 < len(self) else len(self.data)
-        return memoryview(self.data[self.offsets[i] : stop])  # type: ignore[arg-type]
-
-
-Images = npt.NDArray[np.uint8] | EncodedImages
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,23 +22,23 @@ class Dataset:
     Attributes
     ----------
     name : str
-        What files and messages call it.
+        Its name, for files and messages.
     images : uint8 array, shape (n, height, width, channels), or EncodedImages
-        Pixels, or image files; perhaps mapped from the file.
+        Pixels, or image files; may be mapped from a file.
     labels : int16 array, shape (n,)
-        Classes from 0.
+        Classes, from 0.
     names : tuple of str
-        What each image is called where it comes from; no two alike.
+        Distinct names of the images in their source.
     classes : tuple of str
         Names of the classes, by label.
     max_value : int
-        The pixel value that means 1.0; 255 for image files.
+        The pixel value that represents 1.0; 255 for image files.
     source : str
-        Where the images come from, for a reader.
+        Description of where the images come from, for human readers.
     sha256 : str
         `content_digest` of images and labels.
     provenance : mapping
-        How it was made, as JSON values: kind, options, digests of the files, images left out.
+        How it was built, as JSON values: kind, options, digests of the files, images left out.
     """
 
     name: str
@@ -87,44 +57,60 @@ class Dataset:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes, whether or not all of them occur."""
+        """Number of classes, including those without images."""
         return len(self.classes)
 
     @property
     def stored(self) -> str:
-        """How the images are kept: `array` or `files`."""
+        """How the images are stored: `array` (pixels) or `files` (encoded)."""
         return "files" if isinstance(self.images, EncodedImages) else "array"
 
     @property
     def pixels(self) -> npt.NDArray[np.uint8]:
-        """The images as an array, shape (n, height, width, channels).
+        """The images as a uint8 array, shape (n, height, width, channels).
 
         Raises
         ------
         InputError
-            If they are image files, which have no common size.
+            If the images are files, which have no common size.
         """
         if isinstance(self.images, EncodedImages):
             raise InputError(
-                "its images are encoded files, of sizes of their own",
+                "its images are encoded files, without a common size",
                 file=self.name,
-                remedy="Resize them first: models with a transform of their own do",
+                remedy="Use models with their own transform, which resizes the images",
             )
         return self.images
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
-        """Height, width and channels of every image; an `InputError` for image files."""
+        """Height, width and channels of every image.
+
+        Raises
+        ------
+        InputError
+            If the images are files, which have no common size.
+        """
         height, width, channels = self.pixels.shape[1:]
         return height, width, channels
 
     def image(self, i: int) -> "Image":
         """Return one image as RGB.
 
+        Parameters
+        ----------
+        i : int
+            Index of the image, from 0.
+
+        Returns
+        -------
+        PIL.Image.Image
+            Mode RGB.
+
         Raises
         ------
         InputError
-            If a file cannot be decoded, or an array's image has neither 1 nor 3 channels.
+            If an image file cannot be decoded, or the pixels have neither 1 nor 3 channels.
         """
         from matcheval.datasets.decoding import UnreadableImageError, array_image, decode_rgb
 
@@ -151,23 +137,35 @@ def make_dataset(
     names: Sequence[str] | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> Dataset:
-    """Check arrays, compute their digest and make a `Dataset` of them.
+    """Build a `Dataset` from arrays, which are checked and whose digest is computed.
 
     Parameters
     ----------
-    name, classes, max_value, source, provenance
-        As the attributes of `Dataset`.
+    name : str
+        Its name, for files and messages.
     images : uint8 array, shape (n, height, width, channels), or EncodedImages
-        Pixels in 0..max_value.
+        Pixels in 0..max_value, or image files.
     labels : integer array, shape (n,)
         Classes in 0..len(classes) - 1.
+    classes : tuple of str
+        Names of the classes, by label.
+    max_value : int
+        The pixel value that represents 1.0, in 1..255.
+    source : str
+        Description of where the images come from, for human readers.
     names : sequence of str, optional
-        Names of the images; their positions by default.
+        Distinct names of the images; by default their positions, with at least five digits.
+    provenance : mapping, optional
+        How it was built, as JSON values.
+
+    Returns
+    -------
+    Dataset
 
     Raises
     ------
     InputError
-        If shapes, dtypes or values are not as said above, or there are no images.
+        If shapes, dtypes or values are not as described above, or there are no images.
     """
     labels = np.asarray(labels)
     names = tuple(f"{i:05d}" for i in range(len(labels))) if names is None else tuple(names)
@@ -184,126 +182,24 @@ def make_dataset(
     )
 
 
-def content_digest(images: Images, labels: npt.NDArray[np.int16]) -> str:
-    """SHA-256 of images and labels, and of how they are divided.
+def image_shape(dataset: Dataset) -> tuple[int, int, int]:
+    """Return the size of a dataset's images as they are stored.
 
     Parameters
     ----------
-    images : uint8 array, shape (n, height, width, channels), or EncodedImages
-        Read in chunks, so that a mapped file need not fit in memory.
-    labels : int16 array, shape (n,)
+    dataset : Dataset
+        Of image files, only the first one is decoded; readers check that the others have the same
+        size.
 
     Returns
     -------
-    str
-        64 hexadecimal digits: of an array, of the shapes as text and the bytes in C order; of
-        files, of the word "files", their bytes, their offsets and their labels.
-    """
-    if isinstance(images, EncodedImages):
-        digest = hashlib.sha256(b"files")
-        parts = chunks(images.data)
-    else:
-        digest = hashlib.sha256(f"images {images.shape} labels {labels.shape}".encode())
-        parts = chunks(images)
-    for part in parts:
-        digest.update(part)
-    if isinstance(images, EncodedImages):
-        digest.update(np.ascontiguousarray(images.offsets, dtype="<i8").data)
-    digest.update(np.ascontiguousarray(labels, dtype="<i2").data)
-    return digest.hexdigest()
-
-
-def chunks(array: npt.NDArray[np.uint8]) -> Iterator[memoryview]:
-    """Give the bytes of an array in C order, some megabytes at a time.
-
-    A mapped file is read and not paged in, so that this process does not grow by its size.
-    """
-    if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and array.filename:
-        with open(array.filename, "rb") as file:  # noqa: PTH123 - a path or a text
-            file.seek(array.offset)
-            while part := file.read(_CHUNK_BYTES):
-                yield memoryview(part)
-        return
-    rows = max(1, _CHUNK_BYTES // max(1, int(np.prod(array.shape[1:]))))
-    for start in range(0, len(array), rows):
-        yield np.ascontiguousarray(array[start : start + rows]).data
-        release(array)
-
-
-def release(array: npt.NDArray[Any]) -> None:
-    """Let go of the pages of a mapped file that were read; they are read again where needed.
-
-    Without it, a process seems to hold as much of a file as it has ever read of it.
-    """
-    base: Any = array
-    while isinstance(base, np.ndarray | memoryview):
-        base = base.obj if isinstance(base, memoryview) else base.base
-    if isinstance(base, mmap.mmap) and hasattr(base, "madvise"):
-        base.madvise(mmap.MADV_DONTNEED)
-
-
-def check_content(
-    images: Images,
-    labels: npt.NDArray[Any],
-    names: Sequence[str],
-    n_classes: int,
-    max_value: int,
-    file: object,
-) -> None:
-    """Refuse what is no set of labelled images; `file` is named in the message.
+    height, width, channels : int
+        For image files, those after decoding to RGB.
 
     Raises
     ------
     InputError
-        Naming what is wrong.
-    """
-    _check_images(images, file)
-    if labels.shape != (len(images),) or labels.dtype.kind not in "iu":
-        raise InputError(
-            f"has shape {labels.shape} and dtype {labels.dtype} for {len(images)} images",
-            file=file,
-            field="labels",
-            remedy="Labels are whole numbers, one per image",
-        )
-    if len(names) != len(labels) or len(set(names)) != len(names):
-        raise InputError(
-            f"{len(names)} names, {len(set(names))} different ones, for {len(images)} images",
-            file=file,
-            field="names",
-        )
-    if not 1 <= max_value <= 255:
-        raise InputError(f"is {max_value}, not in 1..255", file=file, field="max_value")
-    bad = (labels < 0) | (labels >= n_classes)
-    if bad.any():
-        row = int(bad.argmax())
-        raise InputError(
-            f"row {row}: {labels[row]} is not one of {n_classes} classes", file=file, field="labels"
-        )
-
-
-def _check_images(images: Images, file: object) -> None:
-    if not isinstance(images, EncodedImages):
-        if images.ndim != 4 or images.dtype != np.uint8 or 0 in images.shape:
-            raise InputError(
-                f"has shape {images.shape} and dtype {images.dtype}",
-                file=file,
-                field="images",
-                remedy="Images are uint8, n × height × width × channels, none of them 0",
-            )
-        return
-    bounds = np.append(images.offsets, len(images.data))
-    if len(images) == 0 or images.data.ndim != 1 or bounds[0] != 0 or (np.diff(bounds) <= 0).any():
-        raise InputError(
-            f"{len(images)} offsets do not divide {images.data.size} bytes into image files",
-            file=file,
-            field="images",
-        )
-
-
-def image_shape(dataset: Dataset) -> tuple[int, int, int]:
-    """Height, width and channels of a dataset's images as they are stored.
-
-    Of image files, those of the first, in RGB: a reader makes sure that the others have them too.
+        If the first image file cannot be decoded.
     """
     if dataset.stored == "array":
         return dataset.image_shape

@@ -1,8 +1,9 @@
-"""Encoded images to pixels, in one place: every image becomes RGB as the common loaders make it.
+"""Decoding of image files to RGB, in the same way as by the common loaders.
 
-`Image.open(...).convert("RGB")` is what torchvision's `ImageFolder` and timm's `ImageDataset` do:
-grey values are repeated, palettes looked up, alpha dropped, CMYK converted by Pillow's formula, and
-an EXIF rotation is not applied. Models were evaluated on images read like this.
+torchvision's `ImageFolder` and timm's `ImageDataset` call `Image.open(...).convert("RGB")`: grey
+values are repeated, palettes are looked up, alpha channels are dropped, CMYK is converted by
+Pillow's formula, and EXIF rotations are not applied. Published models were evaluated on images read
+in this way.
 """
 
 import io
@@ -14,18 +15,26 @@ from PIL import Image
 
 from matcheval.errors import InputError
 
-# Nothing else is opened: Pillow's rarer formats run less tested code, and EPS another program.
+# No other formats are read: Pillow's rarer decoders are less tested, and EPS runs another program.
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "PPM", "TIFF")
 _LOSSLESS = ("PNG", "BMP", "GIF", "PPM")
 
 
 class UnreadableImageError(Exception):
-    """Bytes that are no image, or not all of one."""
+    """Bytes are not an image file, or an incomplete one."""
 
 
 @dataclass(frozen=True)
 class ImageFacts:
-    """What an encoded image is: its size in pixels, and whether its encoding lost nothing."""
+    """Properties of an image file.
+
+    Attributes
+    ----------
+    height, width : int
+        Its size in pixels.
+    lossless : bool
+        Whether its encoding is lossless.
+    """
 
     height: int
     width: int
@@ -38,7 +47,7 @@ def decode_rgb(encoded: bytes | memoryview) -> Image.Image:
     Parameters
     ----------
     encoded : bytes-like
-        A whole image file of one of `FORMATS`.
+        A complete image file in one of `FORMATS`.
 
     Returns
     -------
@@ -48,54 +57,68 @@ def decode_rgb(encoded: bytes | memoryview) -> Image.Image:
     Raises
     ------
     UnreadableImageError
-        If it is none, or truncated.
+        If it is not an image file, or is truncated or damaged.
     """
     try:
         return Image.open(io.BytesIO(encoded), formats=FORMATS).convert("RGB")
-    # Decoders of damaged bytes raise whatever they stumble over (struct.error, SyntaxError, ...);
-    # the bytes are at fault, and callers name them.
+    # For damaged bytes, decoders raise many types of exceptions (struct.error, SyntaxError, ...).
     except Exception as error:
         raise UnreadableImageError(str(error) or type(error).__name__) from error
 
 
 def inspect_image(encoded: bytes | memoryview) -> ImageFacts:
-    """Make sure that an image can be decoded to its end, and say what it is.
+    """Check that an image file can be decoded completely, and determine its properties.
 
-    A JPEG is decoded at an eighth of its size, which reads all of its data in half the time.
+    JPEG files are decoded at an eighth of their size, which reads all of their data but takes half
+    the time.
+
+    Parameters
+    ----------
+    encoded : bytes-like
+        A complete image file in one of `FORMATS`.
+
+    Returns
+    -------
+    ImageFacts
 
     Raises
     ------
     UnreadableImageError
-        As `decode_rgb`.
+        As for `decode_rgb`.
     """
     try:
         image = Image.open(io.BytesIO(encoded), formats=FORMATS)
         width, height = image.size
         image.draft(None, (max(1, width // 8), max(1, height // 8)))
         image.load()
-    except Exception as error:  # as above
+    except Exception as error:  # as in `decode_rgb`
         raise UnreadableImageError(str(error) or type(error).__name__) from error
     return ImageFacts(height, width, _is_lossless(image.format, encoded))
 
 
 def array_image(pixels: npt.NDArray[np.uint8], max_value: int) -> Image.Image:
-    """Make an RGB image of an array.
+    """Convert an array of pixels to an RGB image.
 
     Parameters
     ----------
     pixels : uint8 array, shape (height, width, 1 or 3)
-        Values in 0..max_value, which are stretched to 0..255.
+        Values in 0..max_value, which are rescaled to 0..255; a single channel is repeated.
     max_value : int
-        The pixel value that means 1.0.
+        The pixel value that represents 1.0.
+
+    Returns
+    -------
+    PIL.Image.Image
+        Mode RGB.
 
     Raises
     ------
     InputError
-        If there are neither 1 nor 3 channels.
+        If the array has neither 1 nor 3 channels.
     """
     channels = pixels.shape[2]
     if channels not in (1, 3):
-        raise InputError(f"an image of {channels} channels has no colours", field="images")
+        raise InputError(f"an image has {channels} channels, neither 1 nor 3", field="images")
     if max_value != 255:
         pixels = np.rint(pixels * (255 / max_value)).astype(np.uint8)
     return Image.fromarray(np.ascontiguousarray(np.broadcast_to(pixels, (*pixels.shape[:2], 3))))
@@ -106,8 +129,8 @@ def _is_lossless(name: str | None, encoded: bytes | memoryview) -> bool:
 
 
 def _is_lossless_webp(encoded: bytes) -> bool:
-    """Whether a WebP file's image data is a `VP8L` chunk, directly or in the extended format."""
-    at = 12  # behind "RIFF", the size and "WEBP"
+    """Whether the image data of a WebP file are in a `VP8L` chunk, in either of its layouts."""
+    at = 12  # after "RIFF", the size and "WEBP"
     while at + 8 <= len(encoded):
         kind = encoded[at : at + 4]
         if kind in (b"VP8L", b"VP8 "):

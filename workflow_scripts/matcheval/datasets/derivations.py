@@ -1,11 +1,11 @@
-"""Derived datasets: what is made of which sets, and how it is called. Imports no images."""
+"""Descriptions of derived datasets: how they are built from other sets. Imports no images."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-# Raised by hand when an edit changes what a derivation gives; as `datasets.KIND_VERSIONS`.
+# Raised by hand when an edit changes the derived datasets, so that they are built again.
 DERIVATION_VERSION = 1
 
 KINDS = ("part", "rest", "union", "origins")
@@ -13,19 +13,20 @@ KINDS = ("part", "rest", "union", "origins")
 
 @dataclass(frozen=True)
 class Derivation:
-    """A dataset that is made of others.
+    """Description of a dataset that is built from other datasets.
 
     Attributes
     ----------
     kind : str
         `part`: one of several class-balanced random parts; `rest`: all parts but one; `union`:
-        the images of both sets; `origins`: images of both sets, labelled by the set they are
+        the images of two sets; `origins`: images of two sets, labelled by the set that they come
         from.
     of : tuple of str
-        Names of the sets it is made of: one, or two for `union` and `origins`.
+        Names of the source sets: two for `union` and `origins`, else one.
     options : mapping
-        `part`, `rest`: `part` (from 1), `parts`, `seed`. `origins`: `per_set` (images of each
-        set), `role` (`train` or `test`), `test_fraction`, `seed`.
+        For `part` and `rest`: `part` (from 1), `parts` (their number), `seed`. For `origins`:
+        `per_set` (number of images of each set), `role` (`train` or `test`), `test_fraction` (of
+        the images of each class, between 0 and 1), `seed`.
     """
 
     kind: str
@@ -34,7 +35,7 @@ class Derivation:
 
     @property
     def name(self) -> str:
-        """What files call it: says all that it is, so that no two derivations share a name."""
+        """Its name, composed of its kind, sets and options: different derivations differ in it."""
         o = self.options
         if self.kind in ("part", "rest"):
             word = "part" if self.kind == "part" else "without"
@@ -46,26 +47,78 @@ class Derivation:
 
     @property
     def json(self) -> str:
-        """Itself as JSON, for a command line."""
+        """The derivation as JSON, for a command line."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> "Derivation":
-        """Read what `json` gave."""
+        """Read a derivation from JSON.
+
+        Parameters
+        ----------
+        text : str
+            Text that `json` returned.
+
+        Returns
+        -------
+        Derivation
+        """
         values = json.loads(text)
         return cls(values["kind"], tuple(values["of"]), values["options"])
 
 
 def part(of: str, index: int, parts: int, seed: int) -> Derivation:
-    """Part `index` (from 1) of `parts` class-balanced random parts of a set."""
+    """Describe one of several class-balanced random parts of a set.
+
+    Parameters
+    ----------
+    of : str
+        Name of the set.
+    index : int
+        Number of the part, from 1.
+    parts : int
+        Number of parts, at least 2.
+    seed : int
+        Seed of the random division.
+
+    Returns
+    -------
+    Derivation
+    """
     return Derivation("part", (of,), {"part": index, "parts": parts, "seed": seed})
 
 
 def rest(of: str, index: int, parts: int, seed: int) -> Derivation:
-    """All parts of a set but part `index`."""
+    """Describe all of several class-balanced random parts of a set except one.
+
+    Parameters
+    ----------
+    of : str
+        Name of the set.
+    index : int
+        Number of the part that is left out, from 1.
+    parts : int
+        Number of parts, at least 2.
+    seed : int
+        Seed of the random division.
+
+    Returns
+    -------
+    Derivation
+    """
     return Derivation("rest", (of,), {"part": index, "parts": parts, "seed": seed})
 
 
 def union(first: str, second: str) -> Derivation:
-    """The images of two sets of one label space."""
+    """Describe the union of two sets with the same label space.
+
+    Parameters
+    ----------
+    first, second : str
+        Names of the sets.
+
+    Returns
+    -------
+    Derivation
+    """
     return Derivation("union", (first, second))

@@ -1,6 +1,6 @@
-"""Datasets made of other datasets: parts, unions, and sets labelled by origin.
+"""Building datasets from other datasets: parts, unions, and sets labelled by origin.
 
-All need images that are arrays, as training does.
+The images of all of them are arrays of pixels, which training requires.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.datasets.derivations import Derivation
-from matcheval.errors import InputError, Problems
+from matcheval.errors import ErrorCollector, InputError
 
 Rows = npt.NDArray[np.int64]
 
@@ -22,15 +22,21 @@ def derive(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
     Parameters
     ----------
     derivation : Derivation
-        What to make.
+        Description of the dataset.
     sources : sequence of Dataset
-        The sets it is made of, in the order of `derivation.of`, with images as arrays.
+        The sets to build it from, in the order of `derivation.of`; their images are arrays of
+        pixels.
+
+    Returns
+    -------
+    Dataset
 
     Raises
     ------
     InputError
-        If the sets do not go together (shapes, classes), or hold too few images of a class: the
-        message names set, class and shortfall.
+        If images are encoded files, the sets differ in image shape, maximum pixel value or classes,
+        or a set has too few images of a class: the message names the set, the class and the
+        shortfall.
     """
     options = derivation.options
     if derivation.kind == "union":
@@ -38,8 +44,8 @@ def derive(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
     if derivation.kind == "origins":
         return _origins(derivation, sources)
     (source,) = sources
-    dealt = balanced_parts(source, options["parts"], np.random.default_rng(options["seed"]))
-    chosen = dealt == options["part"] - 1
+    part_of = balanced_parts(source, options["parts"], np.random.default_rng(options["seed"]))
+    chosen = part_of == options["part"] - 1
     rows = np.flatnonzero(chosen if derivation.kind == "part" else ~chosen)
     return make_dataset(
         derivation.name,
@@ -54,36 +60,37 @@ def derive(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
 
 
 def balanced_parts(source: Dataset, parts: int, rng: np.random.Generator) -> Rows:
-    """Deal the images of a set into random parts that hold equally many of each class.
+    """Divide a set into random parts with equal numbers of images of each class.
 
     Parameters
     ----------
     source : Dataset
-        Only labels and classes are used.
+        The set; only its labels and classes are used.
     parts : int
-        At least 2.
+        Number of parts, at least 2.
     rng : numpy.random.Generator
         Shuffles the images of each class.
 
     Returns
     -------
     int array, shape (n,)
-        The part of each image, from 0. Two parts differ by at most one image of each class, and
-        by at most one image in all: dealing goes on where the class before ended.
+        The part of each image, from 0. The sizes of two parts differ by at most one image per
+        class, and by at most one image in total: images are assigned to the parts in turn, and each
+        class continues where the one before it ended.
 
     Raises
     ------
     InputError
-        If a class has fewer images than there are parts.
+        If a class has fewer images than parts.
     """
-    dealt = np.empty(len(source), dtype=np.int64)
+    part_of = np.empty(len(source), dtype=np.int64)
     _check_classes(source, parts, f"{parts} parts")
     start = 0
     for label in range(source.n_classes):
         rows = rng.permutation(np.flatnonzero(source.labels == label))
-        dealt[rows] = (start + np.arange(len(rows))) % parts
+        part_of[rows] = (start + np.arange(len(rows))) % parts
         start += len(rows)
-    return dealt
+    return part_of
 
 
 def _union(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
@@ -102,7 +109,7 @@ def _union(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
 
 
 def _origins(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
-    """Equally many images of each class of each set, labelled 0 or 1 by the set."""
+    """Take equal numbers of images of each class of each set, labelled 0 or 1 by the set."""
     options = derivation.options
     _check_alike(sources, ("image_shape", "max_value", "classes"))
     n_classes = sources[0].n_classes
@@ -111,14 +118,14 @@ def _origins(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
     if not 0 < n_test < per_class:
         raise InputError(
             f"{options['per_set']} images of each set are {per_class} of each of {n_classes} "
-            f"classes, {n_test} of them for the test",
+            f"classes, {n_test} of them for testing",
             file=derivation.name,
             field="per_set",
-            remedy="Give more images, or another test_fraction",
+            remedy="Increase per_set, or change test_fraction",
         )
-    problems = Problems()
+    problems = ErrorCollector()
     for source in sources:
-        with problems.gathered():
+        with problems.collected():
             _check_classes(source, per_class, f"{per_class} images per class of each set")
     problems.raise_any()
     chosen = []
@@ -154,12 +161,12 @@ def _check_alike(sources: Sequence[Dataset], what: Sequence[str]) -> None:
                 f"is {theirs} in {sources[1].name}, but {ours} in {sources[0].name}",
                 file=f"{sources[0].name} and {sources[1].name}",
                 field=field,
-                remedy="Join sets of one kind",
+                remedy="Use sets that do not differ in it",
             )
 
 
 def _check_classes(source: Dataset, needed: int, why: str) -> None:
-    """Refuse a set that has fewer than `needed` images of a class, naming all such classes."""
+    """Raise an error that names every class with fewer than `needed` images, if there is one."""
     counts = np.bincount(source.labels, minlength=source.n_classes)
     short = [
         f"'{source.classes[i]}' has {counts[i]}, {needed - counts[i]} too few"
@@ -170,7 +177,7 @@ def _check_classes(source: Dataset, needed: int, why: str) -> None:
             f"too few images for {why}: {'; '.join(short)}",
             file=source.name,
             field="labels",
-            remedy="Ask for less, or take a larger set",
+            remedy="Request fewer images, or use a larger set",
         )
 
 

@@ -1,11 +1,12 @@
-"""Kind `digits`: 1,797 scans of handwritten digits that come with scikit-learn.
+"""Kind `digits`: 1,797 scans of handwritten digits that are included in scikit-learn.
 
 They are the test set of UCI's "Optical Recognition of Handwritten Digits" (Alpaydin & Kaynak
-1998): 8 × 8 counts of ink from 0 to 16, by 13 people, one after the other. The first 1,300 rows
-are the known writers; a seeded random split of them gives the training, validation and test
-sets. The last 497 rows are the new writers: the same digits, gathered and scanned in the same
-way, by hands that no model has seen - similar, not identical. (The writer at the border wrote
-rows 1,287 to 1,414, judging by the label sequence each began with, and so is known by 13 rows.)
+1998): 8 × 8 counts of ink from 0 to 16, by 13 writers, one after the other. The first 1,300 rows
+are the known writers, who are split at random, with a fixed seed, into the training, validation
+and test set. The last 497 rows are the new writers: the same digits, collected and scanned in the
+same way, by writers of whom no model has seen a digit; similar, but not identical. (Judging by the
+label sequence with which each writer began, one writer wrote rows 1,287 to 1,414, of which 13 are
+among the known writers.)
 """
 
 from collections.abc import Mapping
@@ -20,22 +21,23 @@ from matcheval.datasets.sources import Sources
 from matcheval.errors import InputError
 
 N_ROWS, N_KNOWN_WRITERS, N_TRAIN, N_VALIDATION = 1797, 1300, 600, 100
-# Fixed for good: every published number of the digits study depends on it.
+# Never to be changed: every published number of the digits study depends on it.
 SPLIT_SEED = 20220904
 PARTS = ("train", "validation", "known", "new-writers")
 
 
 def rows_of(part: str) -> npt.NDArray[np.int64]:
-    """Rows of scikit-learn's `load_digits()` that make up a part, ascending.
+    """Return the rows of scikit-learn's `load_digits()` that form a part.
 
     Parameters
     ----------
     part : str
-        One of `PARTS`: 600, 100, 600 and 497 rows.
+        One of `PARTS`, which have 600, 100, 600 and 497 rows.
 
     Returns
     -------
     int64 array, shape (n,)
+        In ascending order.
     """
     shuffled = np.random.default_rng(SPLIT_SEED).permutation(N_KNOWN_WRITERS)
     train_end, validation_end = N_TRAIN, N_TRAIN + N_VALIDATION
@@ -54,11 +56,11 @@ def build_digits(name: str, options: Mapping[str, Any], sources: Sources | None 
     Parameters
     ----------
     name : str
-        The dataset's name.
+        Name of the dataset.
     options : mapping
-        `part`, one of `PARTS`, and nothing else.
+        `part`: one of `PARTS`; no other options.
     sources : Sources, optional
-        Not used: the digits come with scikit-learn.
+        Not used, as the digits are included in scikit-learn.
 
     Returns
     -------
@@ -68,16 +70,16 @@ def build_digits(name: str, options: Mapping[str, Any], sources: Sources | None 
     Raises
     ------
     InputError
-        If the options are not as said above.
+        If the options are not as described above.
     """
     if set(options) != {"part"} or options["part"] not in PARTS:
         raise InputError(
             f"options {dict(options)} do not name a part",
             file=name,
             field="part",
-            remedy=f"Give 'part' and nothing else; known: {', '.join(PARTS)}",
+            remedy=f"Set 'part', and no other option; known: {', '.join(PARTS)}",
         )
-    from sklearn.datasets import load_digits  # takes two seconds, and no other kind needs it
+    from sklearn.datasets import load_digits  # takes two seconds, and only this kind needs it
 
     part = str(options["part"])
     rows = rows_of(part)

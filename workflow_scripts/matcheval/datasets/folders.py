@@ -1,14 +1,14 @@
 """A dataset on disk: a folder of `images.npy`, `datapoints.parquet` and `dataset.json`.
 
-`images.npy` holds either pixels (uint8, n × height × width × channels; `stored` is "array") or the
-image files back to back (uint8, one-dimensional; "files"), so that it is mapped at no cost in both
-cases. `datapoints.parquet` has a row per image, with its label, its name where it comes from, and
-where its file begins.
+`images.npy` contains either pixels (uint8, n × height × width × channels; `stored` is "array") or
+the concatenated image files (uint8, one-dimensional; "files"), so that it can be mapped into memory
+in both cases. `datapoints.parquet` has a row per image, with its label, its name in the source, and
+the position of its file. `dataset.json` describes the dataset.
 """
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from matcheval.datasets.dataset import (
-    Dataset,
-    EncodedImages,
-    Images,
-    check_content,
-    chunks,
-    content_digest,
-    make_dataset,
-)
+from matcheval.datasets.array_files import write_array
+from matcheval.datasets.content import check_content, content_digest
+from matcheval.datasets.dataset import Dataset
+from matcheval.datasets.images import EncodedImages, Images, chunks
 from matcheval.errors import InputError
-from matcheval.io.files import whole_file
+from matcheval.io.files import atomic_file
 from matcheval.io.tables import Column, TableSchema, write_table
-
-__all__ = ["Dataset", "EncodedImages", "content_digest", "make_dataset", "read_dataset"]
 
 IMAGES, DATAPOINTS, DESCRIPTION = "images.npy", "datapoints.parquet", "dataset.json"
 FILES = (DESCRIPTION, IMAGES, DATAPOINTS)
@@ -49,54 +42,55 @@ DATAPOINTS_SCHEMA = TableSchema(
 
 
 def write_dataset(dataset: Dataset, folder: str | os.PathLike[str]) -> None:
-    """Write a dataset's three files, the description last: with it, the folder is complete.
+    """Write the three files of a dataset, the description last: it marks the folder as complete.
 
     Parameters
     ----------
     dataset : Dataset
-        What to write; mapped images are copied in chunks.
+        The dataset; mapped images are copied in chunks.
     folder : path-like
-        Made if missing; a dataset in it is replaced.
+        Created if missing; a dataset in it is replaced.
 
     Raises
     ------
     InputError
-        If the folder cannot be written to, or the disk is full.
+        If the folder cannot be written, or the disk is full.
     """
     folder = Path(folder)
     remove_description(folder)
     images = dataset.images
     array = images.data if isinstance(images, EncodedImages) else images
-    with whole_file(folder / IMAGES) as partial:
+    with atomic_file(folder / IMAGES) as partial:
         write_array(partial, array.shape, chunks(array))
     write_description(dataset, folder)
 
 
 def remove_description(folder: Path) -> None:
-    """Mark a folder as incomplete: an old description must not stay beside new images."""
+    """Mark a dataset's folder as incomplete, before its images are replaced.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder; it need not exist.
+    """
     (folder / DESCRIPTION).unlink(missing_ok=True)
 
 
-def write_array(path: Path, shape: tuple[int, ...], parts: Iterable[bytes | memoryview]) -> None:
-    """Write a uint8 array as .npy file, from its bytes in C order.
-
-    Not by `numpy.save`, which does not say that a disk is full, nor through a mapping, where a
-    full disk kills the process.
-    """
-    with path.open("wb") as file:
-        write_array_header(file, shape)
-        for part in parts:
-            file.write(part)
-
-
-def write_array_header(file: Any, shape: tuple[int, ...]) -> None:
-    """Write the .npy header of a uint8 array of this shape."""
-    header = {"descr": "|u1", "fortran_order": False, "shape": tuple(map(int, shape))}
-    np.lib.format.write_array_header_1_0(file, header)
-
-
 def write_description(dataset: Dataset, folder: Path) -> None:
-    """Write `datapoints.parquet` and `dataset.json` beside images that are in place."""
+    """Write `datapoints.parquet` and `dataset.json` beside images that have been written.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The dataset.
+    folder : Path
+        The folder that contains its `images.npy`.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be written, or the disk is full.
+    """
     images = dataset.images
     offsets = images.offsets if isinstance(images, EncodedImages) else None
     write_datapoints(folder, dataset.labels, dataset.names, offsets)
@@ -111,7 +105,7 @@ def write_description(dataset: Dataset, folder: Path) -> None:
         "sha256": dataset.sha256,
         "provenance": dict(dataset.provenance),
     }
-    with whole_file(folder / DESCRIPTION) as partial:
+    with atomic_file(folder / DESCRIPTION) as partial:
         text = json.dumps(description, indent=2, ensure_ascii=False)
         partial.write_text(text + "\n", encoding="utf-8")
 
@@ -122,7 +116,24 @@ def write_datapoints(
     names: Sequence[str],
     offsets: npt.NDArray[np.int64] | None = None,
 ) -> None:
-    """Write `datapoints.parquet`; `offsets` are None for images that are an array."""
+    """Write `datapoints.parquet`.
+
+    Parameters
+    ----------
+    folder : Path
+        The dataset's folder.
+    labels : integer array, shape (n,)
+        Classes, from 0.
+    names : sequence of str
+        Names of the images in their source.
+    offsets : int64 array, shape (n,), optional
+        Positions of image files in `images.npy`; None if it contains pixels.
+
+    Raises
+    ------
+    InputError
+        If the lengths differ, or the file cannot be written.
+    """
     columns = {
         "index": np.arange(len(labels), dtype=np.int32),
         "label": labels.astype(np.int16),
@@ -138,18 +149,22 @@ def read_dataset(folder: str | os.PathLike[str], mmap: bool = True, verify: bool
     Parameters
     ----------
     folder : path-like
-        What `write_dataset` wrote.
+        A folder written by `write_dataset`.
     mmap : bool
         Map the images from their file instead of loading them.
     verify : bool
-        Compare the contents with the recorded digest, which reads every image once (of the
-        order of a second per gigabyte).
+        Compare the content with the recorded digest, which reads every image once (about a second
+        per gigabyte).
+
+    Returns
+    -------
+    Dataset
 
     Raises
     ------
     InputError
-        Naming the file and the remedy: a file missing or unreadable, unequal counts, a label
-        out of range, contents that are not those that were written.
+        If a file is missing or unreadable, the numbers of images and labels differ, a label is out
+        of range, or the content is not the one that was written.
     """
     folder = Path(folder)
     description = read_description(folder)
@@ -161,8 +176,8 @@ def read_dataset(folder: str | os.PathLike[str], mmap: bool = True, verify: bool
         images = EncodedImages(array, datapoints["offset"].to_numpy().astype(np.int64))
     if not len(images) == len(labels) == description["n"]:
         raise InputError(
-            f"{len(images)} images, {len(labels)} labels, and {description['n']} of each by "
-            f"{DESCRIPTION}",
+            f"{len(images)} images, {len(labels)} labels, and {description['n']} of each according "
+            f"to {DESCRIPTION}",
             file=folder,
             remedy=_REMEDY,
         )
@@ -171,7 +186,7 @@ def read_dataset(folder: str | os.PathLike[str], mmap: bool = True, verify: bool
     check_content(images, labels, names, len(classes), max_value, file=folder)
     if verify and content_digest(images, labels) != description["sha256"]:
         raise InputError(
-            f"images or labels are not those that {DESCRIPTION} describes (sha256)",
+            f"images or labels differ from those described by {DESCRIPTION} (sha256)",
             file=folder,
             remedy=_REMEDY,
         )
@@ -182,12 +197,23 @@ def read_dataset(folder: str | os.PathLike[str], mmap: bool = True, verify: bool
 
 
 def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read `dataset.json`: what a dataset is, without its images.
+    """Read `dataset.json`, the description of a dataset.
+
+    Parameters
+    ----------
+    folder : path-like
+        A folder written by `write_dataset`.
+
+    Returns
+    -------
+    dict
+        With the keys `name`, `n`, `n_classes`, `classes`, `stored`, `max_value`, `source`,
+        `sha256` and `provenance`.
 
     Raises
     ------
     InputError
-        If it is missing or not a description.
+        If the file is missing, is not JSON, or lacks a required key.
     """
     path = Path(folder) / DESCRIPTION
     try:
@@ -209,7 +235,24 @@ def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def read_array(path: Path, mmap: bool) -> npt.NDArray[Any]:
-    """Read or map an .npy file; one that is missing or damaged is an `InputError`."""
+    """Read or map the array of an .npy file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    mmap : bool
+        Map it into memory instead of loading it.
+
+    Returns
+    -------
+    array
+
+    Raises
+    ------
+    InputError
+        If the file is missing or damaged, or is not an .npy file.
+    """
     try:
         array = np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
     except FileNotFoundError as error:
@@ -217,7 +260,7 @@ def read_array(path: Path, mmap: bool) -> npt.NDArray[Any]:
     except (OSError, ValueError, EOFError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(
-            f"not a readable array, truncated perhaps ({reason})", file=path, remedy=_REMEDY
+            f"not a readable array, perhaps truncated ({reason})", file=path, remedy=_REMEDY
         ) from error
     if not isinstance(array, np.ndarray):
         raise InputError("an archive, not an array", file=path, remedy=_REMEDY)

@@ -1,7 +1,7 @@
-"""ImageNet's validation set, which a user brings, and ImageNetV2.
+"""ImageNet's validation set, which the user provides, and ImageNetV2.
 
-Images are in the order of torchvision's and timm's `ImageFolder`: by class (wnids sorted), then by
-name; in every form that the validation set may have.
+Images are in the order of torchvision's and timm's `ImageFolder`: by class (WordNet ids sorted),
+then by name. The order is the same for every layout in which the validation set is distributed.
 """
 
 import io
@@ -29,26 +29,32 @@ _TRUTH, _META = "ILSVRC2012_validation_ground_truth.txt", "meta.mat"
 
 
 def build_imagenet(name: str, options: Mapping[str, Any], sources: Sources) -> ImageStream:
-    """Build ImageNet's validation set from files of the user's own.
+    """Build ImageNet's validation set from the user's files.
 
     Parameters
     ----------
     name : str
-        The dataset's name.
+        Name of the dataset.
     options : mapping
-        `source`: a folder or tar archive, with a folder per class named by its wnid, or with all
-        images side by side as in ILSVRC2012_img_val.tar. These need `devkit`: the development
-        kit's archive (ILSVRC2012_devkit_t12.tar.gz) or folder, which has their labels.
+        `source`: a folder or tar archive, either with a folder per class that is named by its
+        WordNet id (wnid), or with all images in one folder as in ILSVRC2012_img_val.tar. The latter
+        requires `devkit`: the development kit's archive (ILSVRC2012_devkit_t12.tar.gz) or folder,
+        which contains the labels.
     sources : Sources
-        Opens them.
+        Opens the files.
+
+    Returns
+    -------
+    ImageStream
 
     Raises
     ------
     InputError
-        If classes are missing or unknown, images have no label, or the kit is not one.
+        If an option is invalid, files are missing or damaged, classes are missing or unknown,
+        folders of classes are in several places, or the development kit does not fit the images.
     """
     check_options(name, options, {"source": ()}, ("devkit",))
-    path = sources.own(options["source"])
+    path = sources.custom_path(options["source"])
     tree = sources.tree(path, lambda p: "/" in p or bool(_FLAT.fullmatch(p)))
     if any(_WNID.fullmatch(folder) for folder in _folders(tree)):
         images = [p for p in tree.paths if "/" in p]
@@ -61,15 +67,28 @@ def build_imagenet(name: str, options: Mapping[str, Any], sources: Sources) -> I
 
 
 def build_imagenetv2(name: str, options: Mapping[str, Any], sources: Sources) -> ImageStream:
-    """Build a variant of ImageNetV2 (option `variant`).
+    """Build a variant of ImageNetV2.
 
-    Its folders are labels, "0" to "999"; sorted as text ("0", "1", "10", "100", ...) they would
-    give nearly every image another class.
+    Its folders are named by labels, "0" to "999". Loaders that sort the names as text ("0", "1",
+    "10", "100", ...) assign a wrong class to nearly every image.
+
+    Parameters
+    ----------
+    name : str
+        Name of the dataset.
+    options : mapping
+        `variant`: one of `VARIANTS`.
+    sources : Sources
+        Opens the files.
+
+    Returns
+    -------
+    ImageStream
 
     Raises
     ------
     InputError
-        If an option or a folder is not as published.
+        If an option is invalid, or the published file is missing or not as published.
     """
     check_options(name, options, {"variant": tuple(VARIANTS)})
     path = sources.published(VARIANTS[options["variant"]])
@@ -81,19 +100,19 @@ def build_imagenetv2(name: str, options: Mapping[str, Any], sources: Sources) ->
 
 
 def _check_one_parent(images: Sequence[str], path: Path) -> None:
-    """Refuse folders of classes in several places: `train` beside `val`, say."""
+    """Check that all class folders have the same parent folder, and not both `train` and `val`."""
     parents = sorted({p.rsplit("/", 2)[0] if p.count("/") > 1 else "." for p in images})
     if len(parents) > 1:
         raise InputError(
             f"has folders of classes in several places: {', '.join(parents[:5])}",
             file=path,
             field="source",
-            remedy="Name the one that holds the validation set",
+            remedy="Set it to the one that contains the validation set",
         )
 
 
 def _folders(tree: Tree) -> list[str]:
-    """Names of the folders that images lie in."""
+    """Names of the folders that contain files."""
     return sorted({p.split("/")[-2] for p in tree.paths if "/" in p})
 
 
@@ -106,36 +125,38 @@ def _stream(name: str, tree: Tree, labelled: Mapping[str, int], source: str) -> 
 
 
 def _flat_labels(tree: Tree, path: object, devkit: str | None, sources: Sources) -> dict[str, int]:
-    """Labels of images that lie side by side, from the development kit's list."""
+    """Labels of images that are all in one folder, from the development kit's list."""
     numbers = {p: _FLAT.fullmatch(p.split("/")[-1]) for p in tree.paths}
     images = {p: int(found[1]) for p, found in numbers.items() if found}
     if not images:
         raise InputError(
-            "has neither folders named by wnids (n01440764, ...) nor ILSVRC2012_val_*.JPEG",
+            "has neither folders named by wnids (n01440764, ...) nor files ILSVRC2012_val_*.JPEG",
             file=path,
         )
     if devkit is None:
         raise InputError(
-            "its images lie side by side, and their labels are in the development kit",
+            "the images are all in one folder, and their labels are in the development kit",
             file=path,
             field="devkit",
-            remedy="Give 'devkit: ILSVRC2012_devkit_t12.tar.gz' too",
+            remedy="Set 'devkit: ILSVRC2012_devkit_t12.tar.gz' too",
         )
     truth = _ground_truth(devkit, sources)
     if sorted(images.values()) != list(range(1, len(truth) + 1)):
         raise InputError(
             f"has {len(images):,} images, numbered {min(images.values()):,} to "
-            f"{max(images.values()):,}, and the development kit labels of {len(truth):,}",
+            f"{max(images.values()):,}, but the development kit has labels of {len(truth):,}",
             file=path,
         )
     return {p: truth[number - 1] for p, number in images.items()}
 
 
 def _ground_truth(devkit: str, sources: Sources) -> list[int]:
-    """Labels of images 1, 2, ...: the kit's own class numbers are in another order than wnids."""
+    """Labels of images 1, 2, ...; the kit does not number the classes in the order of wnids."""
     from scipy.io import loadmat
 
-    kit = sources.tree(sources.own(devkit), lambda p: p.rsplit("/", 1)[-1] in (_TRUTH, _META))
+    kit = sources.tree(
+        sources.custom_path(devkit), lambda p: p.rsplit("/", 1)[-1] in (_TRUTH, _META)
+    )
     files = {p.rsplit("/", 1)[-1]: p for p in kit.paths}
     for file in (_TRUTH, _META):
         if file not in files:
@@ -153,4 +174,6 @@ def _ground_truth(devkit: str, sources: Sources) -> list[int]:
         numbers = [int(line) for line in kit.read(files[_TRUTH]).split()]
         return [labels[str(wnids[number])] for number in numbers]
     except (ValueError, KeyError) as error:
-        raise InputError(f"'{_TRUTH}' has a line {error}", file=devkit, field="devkit") from error
+        raise InputError(
+            f"'{_TRUTH}' has an invalid line ({error})", file=devkit, field="devkit"
+        ) from error

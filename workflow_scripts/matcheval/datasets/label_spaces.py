@@ -1,7 +1,7 @@
-"""Label spaces: which classes there are, in which order.
+"""Label spaces: the classes of a dataset in a fixed order.
 
-A label is a position in its label space. Two sets can be compared, and a model be run on a set,
-only if they have one label space, and not just equally many classes.
+A label is a position in its label space. Two sets can be compared, and a model can be evaluated on
+a set, only if they have the same label space, not merely the same number of classes.
 """
 
 import importlib.util
@@ -16,19 +16,24 @@ CIFAR10 = (
 )  # fmt: skip
 DIGITS = tuple("0123456789")
 
-_SHOWN = 10  # names in a message
+_MAX_LISTED = 10  # names in a message
 
 
 @cache
 def imagenet_classes() -> tuple[str, ...]:
-    """The 1,000 WordNet ids of ILSVRC 2012, sorted: the label order of every published model.
+    """Return the 1,000 WordNet ids of ILSVRC 2012, sorted: the label order of published models.
 
-    Read from the list that timm comes with, without importing it (and torch).
+    They are read from a file of the package timm, without importing timm (and with it torch).
+
+    Raises
+    ------
+    InputError
+        If timm is not installed, or the file is not as expected.
     """
     spec = importlib.util.find_spec("timm")
     if spec is None or spec.origin is None:
         raise InputError(
-            "timm, which has the list of ImageNet's classes, is not installed",
+            "timm, which contains the list of ImageNet's classes, is not installed",
             remedy="pip install timm",
         )
     path = Path(spec.origin).parent / "data" / "_info" / "imagenet_synsets.txt"
@@ -39,12 +44,22 @@ def imagenet_classes() -> tuple[str, ...]:
 
 
 def label_space(name: str) -> tuple[str, ...]:
-    """Classes of a label space with a name: `cifar10` or `imagenet`.
+    """Return the classes of a named label space.
+
+    Parameters
+    ----------
+    name : str
+        `cifar10` or `imagenet`.
+
+    Returns
+    -------
+    tuple of str
+        Names of the classes, by label.
 
     Raises
     ------
     InputError
-        If there is none of this name.
+        If the name is unknown.
     """
     if name == "cifar10":
         return CIFAR10
@@ -58,36 +73,48 @@ def label_space(name: str) -> tuple[str, ...]:
 
 
 def resolve_classes(classes: str | Sequence[object]) -> tuple[str, ...]:
-    """Classes that a configuration gives: a label space's name, or a list.
+    """Return the classes that are set in a configuration.
+
+    Parameters
+    ----------
+    classes : str or sequence
+        Name of a label space, or the names of the classes in order of their labels.
+
+    Returns
+    -------
+    tuple of str
+        Names of the classes, by label.
 
     Raises
     ------
     InputError
-        If the name is unknown, or a class is there twice.
+        If the name is unknown, or a class occurs twice.
     """
     if isinstance(classes, str):
         return label_space(classes)
     names = tuple(map(str, classes))
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise InputError(f"{_list(twice)} there twice", field="classes")
+        raise InputError(
+            f"{_quoted(twice)} {'occurs' if len(twice) == 1 else 'occur'} twice", field="classes"
+        )
     return names
 
 
 def check_classes(found: Sequence[str], expected: Sequence[str], file: object) -> None:
-    """Refuse classes that are not the expected ones, in the expected order.
+    """Check that classes are the expected ones, in the expected order.
 
     Parameters
     ----------
     found, expected : sequence of str
-        Names by label.
+        Names of the classes, by label.
     file : object
-        What says so, for the message.
+        The file in which they were found, for the message.
 
     Raises
     ------
     InputError
-        Naming classes that are missing, unknown, or in another place.
+        If classes are missing, unknown, or in another order; the message names them.
     """
     problem = compare_classes(found, expected)
     if problem:
@@ -95,100 +122,134 @@ def check_classes(found: Sequence[str], expected: Sequence[str], file: object) -
 
 
 def compare_classes(found: Sequence[str], expected: Sequence[str]) -> str:
-    """Say how classes differ from the expected ones; nothing if they do not."""
+    """Describe how classes differ from the expected ones.
+
+    Parameters
+    ----------
+    found, expected : sequence of str
+        Names of the classes, by label.
+
+    Returns
+    -------
+    str
+        Empty if they are equal.
+    """
     found, expected = list(found), list(expected)
     if found == expected:
         return ""
-    known, there = set(expected), set(found)
+    known, present = set(expected), set(found)
     problems = []
-    if missing := [name for name in expected if name not in there]:
-        problems.append(f"{_list(missing)} missing")
+    if missing := [name for name in expected if name not in present]:
+        problems.append(f"{_quoted(missing)} {_be(missing)} missing")
     if unknown := [name for name in found if name not in known]:
-        problems.append(f"{_list(unknown)} unknown")
+        problems.append(f"{_quoted(unknown)} {_be(unknown)} unknown")
     if not problems:
         pairs = [
             f"{i} is '{a}', not '{b}'"
             for i, (a, b) in enumerate(zip(found, expected, strict=False))
             if a != b
         ]
-        more = f" and {len(pairs) - _SHOWN:,} more" if len(pairs) > _SHOWN else ""
-        return f"another order of classes: {', '.join(pairs[:_SHOWN])}{more}"
-    return f"other classes: {'; '.join(problems)}"
+        more = f" and {len(pairs) - _MAX_LISTED:,} more" if len(pairs) > _MAX_LISTED else ""
+        return f"classes in another order: {', '.join(pairs[:_MAX_LISTED])}{more}"
+    return f"different classes: {'; '.join(problems)}"
 
 
 def labels_of_folders(
-    folders: Sequence[str], classes: Sequence[str], file: object, *, all_needed: bool = True
+    folders: Sequence[str], classes: Sequence[str], file: object, *, all_required: bool = True
 ) -> dict[str, int]:
-    """Labels of class folders.
+    """Return the labels of folders that are named by their classes.
 
     Parameters
     ----------
     folders : sequence of str
         Names of the folders, in any order.
     classes : sequence of str
-        Names that they must have, by label.
+        Names of the classes, by label.
     file : object
-        What they are in, for the message.
-    all_needed : bool
-        Whether every class must have a folder.
+        The folder or archive that contains them, for the message.
+    all_required : bool
+        Whether every class must have a folder; otherwise, one of them must.
+
+    Returns
+    -------
+    dict of str to int
+        Label of every class, by name.
 
     Raises
     ------
     InputError
-        Naming folders that are no classes, and classes without a folder.
+        If folders are not classes, or classes have no folder; the message names them.
     """
-    known, there = set(classes), set(folders)
+    known, present = set(classes), set(folders)
     problems = []
-    if unknown := sorted(there - known):
-        problems.append(f"{_list(unknown)} no class")
-    missing = [name for name in classes if name not in there]
-    if missing and (all_needed or not there):
-        problems.append(f"no folder of {_list(missing, verb=False)}")
+    if unknown := sorted(present - known):
+        problems.append(
+            f"{_quoted(unknown)} {'is not a class' if len(unknown) == 1 else 'are not classes'}"
+        )
+    missing = [name for name in classes if name not in present]
+    if missing and (all_required or not present):
+        problems.append(f"no folder for {_quoted(missing)}")
     if problems:
         raise InputError("; ".join(problems), file=file, field="classes")
     return {name: label for label, name in enumerate(classes)}
 
 
 def folder_classes(folders: Sequence[str], file: object) -> tuple[str, ...]:
-    """Classes of a tree that says no more than its folders' names: sorted as text.
+    """Return the classes of folders whose order is not specified: sorted as text.
+
+    Parameters
+    ----------
+    folders : sequence of str
+        Names of the folders, in any order.
+    file : object
+        The folder or archive that contains them, for the message.
+
+    Returns
+    -------
+    tuple of str
+        Names of the classes, by label.
 
     Raises
     ------
     InputError
-        If the names are numbers that text sorts in another order ("10" before "2"): which order
-        is meant cannot be known.
+        If the names are numbers whose order as text differs ("10" before "2"), so that the
+        intended order is unknown.
     """
     classes = tuple(sorted(folders))
     if all(name.isdecimal() for name in classes) and list(classes) != sorted(classes, key=int):
         raise InputError(
-            "the folders are numbers, which sort differently as text and as numbers",
+            "the names of the folders are numbers, which sort differently as text and as numbers",
             file=file,
             field="classes",
-            remedy="Give 'classes', the names in order of their labels",
+            remedy="Set 'classes' to the names in order of their labels",
         )
     return classes
 
 
 def check_same_classes(descriptions: Mapping[str, Sequence[str]]) -> None:
-    """Refuse sets that are to be used together but have different classes.
+    """Check that datasets have the same classes in the same order.
 
     Parameters
     ----------
     descriptions : mapping
-        Classes by the name of the set; the first one sets the measure.
+        Names of the classes, by label, by name of the dataset. All are compared with the first.
 
     Raises
     ------
     InputError
-        Naming both sets and the classes.
+        If classes differ; the message names both datasets and the classes.
     """
     (first, expected), *others = descriptions.items()
     for name, found in others:
         if problem := compare_classes(found, expected):
-            raise InputError(f"against '{first}': {problem}", file=name, field="classes")
+            raise InputError(f"compared with '{first}': {problem}", file=name, field="classes")
 
 
-def _list(names: Sequence[str], verb: bool = True) -> str:
-    shown = ", ".join(f"'{name}'" for name in names[:_SHOWN])
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return f"{shown}{more}{(' is' if len(names) == 1 else ' are') if verb else ''}"
+def _quoted(names: Sequence[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:_MAX_LISTED])
+    more = f" and {len(names) - _MAX_LISTED:,} more" if len(names) > _MAX_LISTED else ""
+    return f"{shown}{more}"
+
+
+def _be(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"

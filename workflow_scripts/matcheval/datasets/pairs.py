@@ -12,11 +12,11 @@ class Pair:
     Attributes
     ----------
     name : str
-        Name of the pair; it seeds the random picks.
+        Name of the pair; random selections are seeded by it.
     original, replication : str
         Names of the sets.
     source : str or None
-        Which of the two is the source; None for the protocol's rule, see `source_is_original`.
+        Name of the set that is the source; None for the protocol's rule, see `source_is_original`.
     """
 
     name: str
@@ -24,13 +24,30 @@ class Pair:
     replication: str
     source: str | None = None
 
+    @property
+    def datasets(self) -> dict[str, str]:
+        """Names of the sets, by origin."""
+        return {"original": self.original, "replication": self.replication}
+
     def source_is_original(self, n_original: int, n_replication: int) -> bool:
-        """Whether the original is the source: as named, else the larger, else the original.
+        """Determine whether the original set is the source.
+
+        It is if it is named as the source; if no source is named, it is unless the replication set
+        is larger.
+
+        Parameters
+        ----------
+        n_original, n_replication : int
+            Numbers of datapoints of the sets.
+
+        Returns
+        -------
+        bool
 
         Raises
         ------
         InputError
-            If the named source is neither set.
+            If the named source is neither of the sets.
         """
         if self.source is None:
             return n_original >= n_replication

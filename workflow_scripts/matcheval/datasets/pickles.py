@@ -1,7 +1,8 @@
-"""Pickles of strangers, without their code.
+"""Reading untrusted pickles without running code from them.
 
-CIFAR-10 is published as pickles, and unpickling runs whatever a pickle names. This reader builds
-numbers, text, bytes, lists, tuples, dictionaries and NumPy arrays, and refuses everything else.
+CIFAR-10 is published as pickles, and Python's `pickle` calls any function that a pickle names. This
+reader supports numbers, text, bytes, lists, tuples, dictionaries and NumPy arrays, and rejects
+everything else.
 """
 
 import pickle
@@ -14,7 +15,7 @@ from matcheval.errors import InputError
 
 
 def _latin1(text: str, encoding: str) -> bytes:
-    """How Python 3 writes bytes for Python 2."""
+    """Encode text as Python 3 does when it pickles bytes for Python 2."""
     if encoding not in ("latin1", "latin-1"):
         raise pickle.UnpicklingError(f"bytes encoded as '{encoding}'")
     return text.encode("latin-1")
@@ -38,26 +39,31 @@ class _Unpickler(pickle.Unpickler):
 
 
 def load_plain_pickle(file: IO[bytes], name: object) -> Any:
-    """Read a pickle of plain values and arrays; Python 2's text stays bytes.
+    """Read a pickle of plain values and arrays.
 
     Parameters
     ----------
     file : binary file
-        What to read.
+        The file to read.
     name : object
-        What the message calls it.
+        What the message calls the file.
+
+    Returns
+    -------
+    object
+        The unpickled value; text from Python 2 is returned as bytes.
 
     Raises
     ------
     InputError
-        If it is damaged, or holds or calls anything else.
+        If the pickle is damaged, or contains anything else.
     """
     try:
         return _Unpickler(file, encoding="bytes").load()
-    # A damaged pickle can raise about anything (IndexError, KeyError, UnicodeDecodeError, ...).
+    # Damaged pickles raise many types of exceptions (IndexError, UnicodeDecodeError, ...).
     except Exception as error:
         raise InputError(
             f"not a pickle of plain values and arrays ({error})",
             file=name,
-            remedy="Do not trust it: get the file from its publisher",
+            remedy="Do not trust the file: download it from its publisher",
         ) from error

@@ -1,4 +1,4 @@
-"""From files to a dataset's folder: what the door `prepare_dataset` opens."""
+"""Building a dataset and writing its folder, as the script `prepare_dataset.py` does."""
 
 import json
 import logging
@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from matcheval.datasets.build import KIND_VERSIONS, build_dataset
+from matcheval.datasets.build import build_dataset
 from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.datasets.folders import read_dataset, read_description, write_dataset
+from matcheval.datasets.kinds import builder_version
 from matcheval.datasets.sources import Sources
 from matcheval.datasets.streams import ImageStream, LabelledFile, write_stream
 from matcheval.errors import InputError
@@ -30,17 +31,20 @@ def prepare_dataset(
     *,
     n_threads: int = 1,
 ) -> Dataset:
-    """Build a dataset and write its folder; one process at a time does.
+    """Build a dataset and write its folder; other processes that do the same wait.
 
     Parameters
     ----------
-    name, kind : str
-        Its name, and where it comes from.
+    name : str
+        Name of the dataset.
+    kind : str
+        Its kind, one of `datasets.build.KINDS`.
     options : mapping
-        Of its kind. All kinds but the digits take `per_class` (so many images of each class, the
-        first ones) and, where images are files, `unreadable`: `fail` (the default) or `skip`.
+        Options of its kind. All kinds except the digits have the options `per_class` (number of
+        images to keep of each class: the first ones) and, where images are files, `unreadable`:
+        `fail` (the default) or `skip`.
     folder : Path
-        Where it goes.
+        The folder to write.
     downloads : Path
         Folder of the published files.
     n_threads : int
@@ -54,14 +58,14 @@ def prepare_dataset(
     Raises
     ------
     InputError
-        If options or files are unsound, or the disk is full.
+        If options are invalid, files are missing or damaged, or the disk is full.
     """
     request = json.loads(json.dumps(
-        {"kind": kind, "options": dict(options), "version": KIND_VERSIONS.get(kind)}
+        {"kind": kind, "options": dict(options), "version": builder_version(kind)}
     ))  # fmt: skip
     with file_lock(folder) as waited:
-        if waited and _is_made(folder, request):
-            log.info("%s: another process has just made it", name)
+        if waited and _is_built(folder, request):
+            log.info("%s: another process has just built it", name)
             return read_dataset(folder, verify=False)
         with ExitStack() as stack:
             sources = Sources(downloads, stack)
@@ -94,7 +98,7 @@ def _write_stream(
     return dataset
 
 
-def _is_made(folder: Path, request: Mapping[str, Any]) -> bool:
+def _is_built(folder: Path, request: Mapping[str, Any]) -> bool:
     try:
         provenance = read_description(folder)["provenance"]
     except InputError:
@@ -111,7 +115,7 @@ def _limited(files: Iterable[LabelledFile], per_class: int) -> Iterator[Labelled
 
 
 def _first_of_each_class(dataset: Dataset, per_class: int) -> Dataset:
-    """The first images of each class, in their order."""
+    """Keep the first images of each class, in their order."""
     firsts = [
         np.flatnonzero(dataset.labels == label)[:per_class] for label in range(len(dataset.classes))
     ]

@@ -1,4 +1,4 @@
-"""What builders of datasets read from: published files, and files of the user's own."""
+"""The files that datasets are built from: published files, and the user's files."""
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -10,7 +10,7 @@ from matcheval.downloads.checksums import Expected, verify_file
 from matcheval.downloads.sources import published_file
 from matcheval.errors import InputError
 
-# Options of every kind but the digits.
+# Options of every kind except the digits.
 COMMON = ("per_class", "unreadable")
 
 
@@ -22,7 +22,7 @@ class Sources:
     downloads : Path
         Folder of the published files.
     stack : ExitStack
-        Closes what was opened.
+        Closes the files once the dataset is built.
     """
 
     def __init__(self, downloads: Path, stack: ExitStack) -> None:
@@ -30,12 +30,22 @@ class Sources:
         self.digests: dict[str, str] = {}
 
     def published(self, name: str) -> Path:
-        """Verify a published file that was downloaded, or put there by hand.
+        """Verify a published file in the folder of downloads.
+
+        Parameters
+        ----------
+        name : str
+            Its name in `downloads/sources.yaml`.
+
+        Returns
+        -------
+        Path
+            The file.
 
         Raises
         ------
         InputError
-            If it is missing, or not what was published.
+            If the name is unknown, or the file is missing or not as published.
         """
         file, path = published_file(name), self._downloads / name
         if not path.is_file():
@@ -44,13 +54,23 @@ class Sources:
         self.digests[name] = verify_file(path, expected)
         return path
 
-    def own(self, path: str) -> Path:
-        """Find a file or folder of the user's own.
+    def custom_path(self, path: str) -> Path:
+        """Find one of the user's files or folders, and record the checksum of a file.
+
+        Parameters
+        ----------
+        path : str
+            Its path; `~` stands for the home folder.
+
+        Returns
+        -------
+        Path
+            The expanded path.
 
         Raises
         ------
         InputError
-            If it is missing.
+            If it does not exist.
         """
         found = Path(path).expanduser()
         if found.is_file():
@@ -60,7 +80,24 @@ class Sources:
         return found
 
     def tree(self, path: Path, wanted: Callable[[str], bool] = lambda path: True) -> Tree:
-        """Open a folder or an archive until the dataset is built."""
+        """Open a folder or archive, which stays open until the dataset is built.
+
+        Parameters
+        ----------
+        path : Path
+            The folder or tar archive.
+        wanted : callable
+            Whether a file, given by its path within the tree, is needed.
+
+        Returns
+        -------
+        Tree
+
+        Raises
+        ------
+        InputError
+            As for `open_tree`.
+        """
         return self._stack.enter_context(open_tree(path, wanted))
 
 
@@ -70,23 +107,23 @@ def check_options(
     required: Mapping[str, tuple[Any, ...]] | None = None,
     optional: tuple[str, ...] = (),
 ) -> None:
-    """Refuse options that a kind does not take.
+    """Check the options of a dataset.
 
     Parameters
     ----------
     name : str
-        The dataset's name, for messages.
+        Name of the dataset, for messages.
     options : mapping
-        What was given.
+        The options.
     required : mapping, optional
-        Options that must be there, and the values they may have; an empty tuple for any.
+        Allowed values by name of the options that must be set; an empty tuple allows any value.
     optional : tuple of str
-        Further ones, beside those of every kind.
+        Names of the options that may be set, in addition to those of every kind.
 
     Raises
     ------
     InputError
-        Naming the option.
+        If an option is missing, unknown, or has a value that is not allowed.
     """
     required = required or {}
     for key, values in required.items():
@@ -96,4 +133,4 @@ def check_options(
             raise InputError(given, file=name, field=key, remedy=known)
     unknown = sorted(set(options) - set(required) - set(optional) - set(COMMON))
     if unknown:
-        raise InputError("is no option of this kind", file=name, field=unknown[0])
+        raise InputError("is not an option of this kind", file=name, field=unknown[0])

@@ -1,8 +1,8 @@
-"""Datasets of image files that may exceed the memory: read, checked and written one by one.
+"""Image files that together may be larger than the memory: read, checked and written one by one.
 
 An idle core checks about 1,000 JPEG files of 500 × 375 pixels a second, so that ImageNet's
-validation set (50,000 files, 6.7 GB) takes a minute, and what the disk needs to copy and to read
-it once more for the digest. The memory holds a few images at a time.
+validation set (50,000 files, 6.7 GB) takes a minute, plus the time to copy the files and to read
+them once more for the digest. Only a few images are in memory at a time.
 """
 
 from collections import deque
@@ -15,7 +15,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.dataset import Dataset, EncodedImages, make_dataset
+from matcheval.datasets.array_files import write_array, write_array_header
+from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.datasets.decoding import (
     ImageFacts,
     UnreadableImageError,
@@ -26,14 +27,13 @@ from matcheval.datasets.folders import (
     IMAGES,
     read_array,
     remove_description,
-    write_array,
-    write_array_header,
     write_description,
 )
+from matcheval.datasets.images import EncodedImages
 from matcheval.errors import InputError
-from matcheval.io.files import whole_file
+from matcheval.io.files import atomic_file
 
-_NAMED = 20  # unreadable images in a message
+_MAX_LISTED = 20  # unreadable images in a message
 
 _A = TypeVar("_A")
 _B = TypeVar("_B")
@@ -41,7 +41,17 @@ _B = TypeVar("_B")
 
 @dataclass(frozen=True)
 class LabelledFile:
-    """An image file in memory: its name in its source, its class, its bytes."""
+    """An image file in memory.
+
+    Attributes
+    ----------
+    name : str
+        Its name in its source.
+    label : int
+        Its class, from 0.
+    encoded : bytes
+        Its content.
+    """
 
     name: str
     label: int
@@ -50,15 +60,14 @@ class LabelledFile:
 
 @dataclass(frozen=True, eq=False)
 class ImageStream:
-    """A dataset to be: its images come one by one.
+    """A dataset whose images are read one by one.
 
     Attributes
     ----------
-    name, source : str
-    classes : tuple of str
-        As those of `Dataset`.
+    name, classes, source
+        As for `Dataset`.
     files : iterable of LabelledFile
-        In the dataset's order.
+        The images, in the order of the dataset.
     """
 
     name: str
@@ -69,7 +78,10 @@ class ImageStream:
 
 @dataclass
 class _Spooled:
-    """What was written of a stream."""
+    """What is known about the images of a stream once their files are written.
+
+    `offsets` has the position of each readable file, `sizes` the distinct heights and widths.
+    """
 
     names: list[str] = field(default_factory=list)
     labels: list[int] = field(default_factory=list)
@@ -89,29 +101,35 @@ def write_stream(
 ) -> Dataset:
     """Write a stream of images as a dataset's folder.
 
-    The images are kept as the files that they are, except where all have one size and a lossless
-    encoding: then as an array of RGB pixels.
+    The images are stored as files, unchanged; if all of them have the same size and a lossless
+    encoding, they are stored as an array of RGB pixels instead.
 
     Parameters
     ----------
     stream : ImageStream
         The images.
     folder : Path
-        Made if missing; a dataset in it is replaced.
+        Created if missing; a dataset in it is replaced.
     provenance : dict
-        Goes into the description, with the images that were left out.
+        Recorded in the description; names and number of images that are left out are added to it.
     skip_unreadable : bool
-        Leave out images that cannot be decoded, and count them.
+        Leave out images that cannot be decoded, instead of raising an error.
     n_threads : int
-        CPU threads that decode.
+        CPU threads that decode images.
+
+    Returns
+    -------
+    Dataset
+        Its images mapped from the folder.
 
     Raises
     ------
     InputError
-        Naming the images that cannot be decoded; or if there are none at all.
+        If images cannot be decoded (the message names them), there are no images, the folder
+        cannot be written, or the disk is full.
     """
     remove_description(folder)
-    with whole_file(folder / IMAGES) as partial:
+    with atomic_file(folder / IMAGES) as partial:
         spooled = _spool(stream, partial, n_threads)
         _check_readable(stream.name, spooled, skip_unreadable)
         offsets = np.array(spooled.offsets, dtype=np.int64)
@@ -131,7 +149,7 @@ def write_stream(
 
 
 def _spool(stream: ImageStream, path: Path, n_threads: int) -> _Spooled:
-    """Write all readable files back to back, as a one-dimensional array."""
+    """Write all readable files, concatenated, as a one-dimensional array."""
     spooled, length = _Spooled(), 0
     with path.open("w+b") as file:
         write_array_header(file, (0,))
@@ -148,8 +166,8 @@ def _spool(stream: ImageStream, path: Path, n_threads: int) -> _Spooled:
             length += file.write(image.encoded)
         file.seek(0)
         write_array_header(file, (length,))
-        if file.tell() != start:  # NumPy pads headers, so that lengths can grow
-            raise AssertionError("the header grew")
+        if file.tell() != start:  # NumPy pads headers to leave room for longer shapes
+            raise AssertionError("the header of the array has grown")
     return spooled
 
 
@@ -163,33 +181,33 @@ def _inspected(image: LabelledFile) -> tuple[LabelledFile, ImageFacts | str]:
 def _check_readable(name: str, spooled: _Spooled, skip: bool) -> None:
     bad = spooled.unreadable
     if bad and not skip:
-        more = f" and {len(bad) - _NAMED:,} more" if len(bad) > _NAMED else ""
+        more = f" and {len(bad) - _MAX_LISTED:,} more" if len(bad) > _MAX_LISTED else ""
         raise InputError(
             f"{len(bad):,} of {len(bad) + len(spooled.names):,} images cannot be decoded: "
-            f"{', '.join(bad[:_NAMED])}{more}",
+            f"{', '.join(bad[:_MAX_LISTED])}{more}",
             file=name,
-            remedy="Mend or remove them, or leave them out with 'unreadable: skip'",
+            remedy="Repair or remove them, or leave them out with 'unreadable: skip'",
         )
     if not spooled.names:
-        raise InputError("no images", file=name)
+        raise InputError("has no images", file=name)
 
 
 def _to_array(
     path: Path, offsets: npt.NDArray[np.int64], size: tuple[int, int], n_threads: int
 ) -> None:
-    """Replace files of one size by their pixels."""
+    """Replace concatenated files by their pixels; all have the same height and width."""
     images = EncodedImages(read_array(path, mmap=True), offsets)
 
     def pixels(i: int) -> bytes:
         return decode_rgb(images.encoded(i)).tobytes()
 
-    with whole_file(path) as decoded:
+    with atomic_file(path) as decoded:
         parts = _in_order(pixels, range(len(images)), n_threads)
         write_array(decoded, (len(images), *size, 3), parts)
 
 
 def _in_order(function: Callable[[_A], _B], items: Iterable[_A], n_threads: int) -> Iterator[_B]:
-    """Map with threads, in order, and never far ahead: `Executor.map` takes all items at once."""
+    """Map in threads, in order, reading few items ahead; `Executor.map` would read all of them."""
     waiting: deque[Future[_B]] = deque()
     with ThreadPoolExecutor(n_threads) as pool:
         for item in items:

@@ -1,11 +1,12 @@
-"""Some images of a dataset, as a dataset of their own."""
+"""Subsets of a dataset."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from matcheval.datasets.dataset import Dataset, EncodedImages, Images, make_dataset
+from matcheval.datasets.dataset import Dataset, make_dataset
+from matcheval.datasets.images import EncodedImages, Images
 
 
 def take_images(
@@ -16,20 +17,29 @@ def take_images(
     source: str,
     provenance: Mapping[str, Any] | None = None,
 ) -> Dataset:
-    """Take images by position, pixels or files as they are.
+    """Build a dataset from some images of another one, which are not decoded.
 
     Parameters
     ----------
     dataset : Dataset
+        The other dataset; the names of its images and classes are kept.
     rows : sequence of int
-        Positions in the order wanted, each once.
-    name, source, provenance
-        Of the new dataset; names of images and classes stay.
+        Distinct indices of the images, from 0, in the order of the new dataset.
+    name : str
+        Name of the new dataset.
+    source : str
+        Description of where its images come from, for human readers.
+    provenance : mapping, optional
+        How it was built, as JSON values.
+
+    Returns
+    -------
+    Dataset
 
     Raises
     ------
     InputError
-        If there are no rows, or one is there twice.
+        If there are no rows, or a row occurs twice.
     """
     at = np.asarray(rows, np.int64)
     images: Images

@@ -1,4 +1,4 @@
-"""Files in folders or in tar archives, looked at alike and never unpacked."""
+"""Files in folders and in tar archives, read through one interface without unpacking archives."""
 
 import os
 import tarfile
@@ -16,35 +16,51 @@ _CHUNK_BYTES = 1 << 20
 
 
 class Tree(Protocol):
-    """Files by their relative path, with "/" between its parts."""
+    """Files of a folder or archive, by relative path with "/" as separator."""
 
     @property
     def paths(self) -> Sequence[str]:
-        """All files, sorted; hidden ones are left out."""
+        """Paths of the wanted files, sorted; hidden files are left out."""
 
     def read(self, path: str) -> bytes:
-        """Contents of a file."""
+        """Read a file.
+
+        Parameters
+        ----------
+        path : str
+            One of `paths`.
+
+        Returns
+        -------
+        bytes
+            Its content.
+        """
 
 
 @contextmanager
 def open_tree(path: Path, wanted: Callable[[str], bool] = lambda path: True) -> Iterator[Tree]:
-    """Open a folder, or a tar archive, compressed or not.
+    """Open a folder, or a tar archive with or without compression.
 
-    The wanted files of a compressed archive, which cannot be read in another order than its own,
-    go into one temporary file first (`TMPDIR` says where). A plain one is read in place, whatever
-    its name says. Links in archives are left out.
+    A compressed archive can only be read from start to end, so that its wanted files are first
+    copied to one temporary file (in the folder `TMPDIR`). An archive without compression is read in
+    place, whatever the suffix of its name. Links in archives are left out.
 
     Parameters
     ----------
     path : Path
         The folder or archive.
     wanted : callable
-        Says of a path whether the file is of interest.
+        Whether a file, given by its path within the tree, is needed.
+
+    Yields
+    ------
+    Tree
 
     Raises
     ------
     InputError
-        If it is neither, is damaged, or has a file twice.
+        If `path` does not exist, is neither a folder nor a tar archive, or is a damaged archive;
+        if a file occurs twice in an archive; or if the disk is full.
     """
     if path.is_dir():
         yield _Folder(path, wanted)
@@ -57,7 +73,7 @@ def open_tree(path: Path, wanted: Callable[[str], bool] = lambda path: True) -> 
             yield _Archive(path, wanted, file, plain)
         except (tarfile.TarError, EOFError) as error:
             raise InputError(
-                f"not a readable tar archive, truncated perhaps ({error})", file=path
+                f"not a readable tar archive, perhaps truncated ({error})", file=path
             ) from error
 
 
@@ -93,7 +109,7 @@ class _Archive:
                 if not member.isreg() or _is_hidden(name) or not wanted(name):
                     continue
                 if name in self._places:
-                    raise InputError(f"'{name}' is in it twice", file=path)
+                    raise InputError(f"'{name}' occurs twice", file=path)
                 start = member.offset_data if plain else _copy(archive, member, file)
                 self._places[name] = _Place(start, member.size)
         self.paths = sorted(self._places)
@@ -108,7 +124,7 @@ class _Archive:
 
 
 class _Member(tarfile.TarInfo):
-    """A member of an archive; `tarfile` takes a damaged one for the end, and loses what follows."""
+    """A member of an archive; a damaged one is an error, which `tarfile` takes for the end."""
 
     @classmethod
     def fromtarfile(cls, tarfile_: tarfile.TarFile) -> "_Member":
@@ -121,7 +137,7 @@ class _Member(tarfile.TarInfo):
 
 
 def _is_plain(path: Path) -> bool:
-    """Whether an archive is not compressed: names lie (ImageNetV2's are .tar.gz, and plain)."""
+    """Whether an archive is uncompressed; ImageNetV2's are, although they are named .tar.gz."""
     try:
         with tarfile.open(path, "r:"):
             return True
@@ -133,7 +149,7 @@ def _copy(archive: tarfile.TarFile, member: tarfile.TarInfo, spool: IO[bytes]) -
     start = spool.tell()
     source = archive.extractfile(member)
     if source is None or member.issparse():
-        raise tarfile.ReadError(f"{member.name} is no plain file")
+        raise tarfile.ReadError(f"{member.name} is not a regular file")
     with disk_errors(Path(tempfile.gettempdir()) / "unpacked archive"):
         while chunk := source.read(_CHUNK_BYTES):
             spool.write(chunk)

@@ -1,6 +1,6 @@
-"""Published files: a list of where they are, and a downloader that gives them whole or not at all.
+"""Published files: a list of their addresses and checksums, and a downloader that verifies them.
 
-Cheap to import: what talks to the network is imported when it is used.
+Cheap to import: the modules that access the network are imported only when they are used.
 """
 
 from matcheval.downloads.sources import SOURCES, PublishedFile, published_file

@@ -1,4 +1,4 @@
-"""Checksums of files that may exceed the memory."""
+"""Checksums of files that may be larger than the memory."""
 
 import hashlib
 from dataclasses import dataclass
@@ -11,14 +11,15 @@ _CHUNK_BYTES = 1 << 22
 
 @dataclass(frozen=True)
 class Expected:
-    """What is known beforehand of a file; None where it is not.
+    """What is known in advance about a file; None where unknown.
 
     Attributes
     ----------
     sha256, md5 : str or None
-        Published checksums; the SHA-256 decides where there are both.
+        Published checksums, in hexadecimal digits; if both are known, only the SHA-256 is
+        compared.
     size : int or None
-        Bytes.
+        Size in bytes.
     """
 
     sha256: str | None = None
@@ -27,11 +28,11 @@ class Expected:
 
     @property
     def has_checksum(self) -> bool:
-        """Whether a file can be proved to be the right one."""
+        """Whether a file can be verified by a checksum."""
         return bool(self.sha256 or self.md5)
 
     def __str__(self) -> str:
-        """Say what the file must be, for messages."""
+        """Describe the expected checksum, for messages."""
         if self.sha256:
             return f"SHA-256 {self.sha256}"
         if self.md5:
@@ -40,39 +41,51 @@ class Expected:
 
 
 def verify_file(path: Path, expected: Expected) -> str:
-    """Compare a file with what is expected of it, reading it once.
+    """Compare the size and checksum of a file with the expected ones; the file is read once.
 
     Parameters
     ----------
     path : Path
         The file.
     expected : Expected
-        What it should be.
+        The expected size and checksum.
 
     Returns
     -------
     str
-        Its SHA-256, whether or not one was expected.
+        The SHA-256 of the file, even if none was expected.
 
     Raises
     ------
     InputError
-        Naming the checksum that it has and the one that it should have.
+        If they differ, with the actual and the expected value.
     """
     size = path.stat().st_size
     if expected.size is not None and size != expected.size:
         raise InputError(f"has {size:,} bytes, not {expected.size:,}", file=path)
     found = file_digests(path, with_md5=bool(expected.md5 and not expected.sha256))
-    for kind, wanted in (("sha256", expected.sha256), ("md5", expected.md5)):
-        if wanted and kind in found and found[kind] != wanted:
-            raise InputError(f"has {kind} {found[kind]}, not {wanted}", file=path)
+    for kind, published in (("sha256", expected.sha256), ("md5", expected.md5)):
+        if published and kind in found and found[kind] != published:
+            raise InputError(f"has {kind} {found[kind]}, not {published}", file=path)
     return found["sha256"]
 
 
 def file_digests(path: Path, *, with_md5: bool = False) -> dict[str, str]:
-    """SHA-256 of a file, and its MD5 on request, in one pass of constant memory.
+    """Compute the SHA-256 of a file, and optionally its MD5, in one pass with constant memory.
 
-    About a second per gigabyte on a recent processor, twice that with the MD5.
+    This takes about a second per gigabyte on a recent processor, and twice that with the MD5.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    with_md5 : bool
+        Whether to compute the MD5 too.
+
+    Returns
+    -------
+    dict of str to str
+        Hexadecimal digests by `sha256` and, if requested, `md5`.
     """
     digests = {"sha256": hashlib.sha256()}
     if with_md5:

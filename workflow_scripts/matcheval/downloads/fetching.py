@@ -1,4 +1,4 @@
-"""The downloader: a file whole and verified, or a clear error and what to do by hand."""
+"""Downloading published files: retries, alternative addresses, mirrors and verification."""
 
 import logging
 import os
@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 
 from matcheval.downloads.checksums import Expected, verify_file
 from matcheval.downloads.sources import PublishedFile
-from matcheval.downloads.transfer import MissingError, TransferError, forget, transfer
+from matcheval.downloads.transfer import MissingError, TransferError, delete_partial, transfer
 from matcheval.errors import InputError
 from matcheval.io.files import file_lock
 
@@ -22,12 +22,12 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Downloaded:
-    """A file that is in place.
+    """A complete file on disk.
 
     Attributes
     ----------
     path : Path
-        Where.
+        The file.
     sha256 : str
         Its checksum.
     verified : bool
@@ -51,62 +51,68 @@ def download(
     progress: bool = False,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Downloaded:
-    """Get a file, unless it is there already.
+    """Download a file, unless it exists already.
 
-    The bytes are gathered in `<path>.part`, which takes the name `path` once its checksum is
-    right. What an interrupted download left is continued by the next one, in this process or
-    another; two that want one file at once take turns, and the second finds it.
+    The bytes are written to `<path>.part`, which is renamed to `path` once its checksum is
+    verified. An interrupted download is continued by the next one, in this process or another. Of
+    two processes that download the same file, the second waits for the first and then finds the
+    file.
 
     Parameters
     ----------
     url : str or sequence of str
-        Where the file is published; further places are tried if the first does not have it.
+        Addresses of the file; each is tried if those before it fail.
     path : path-like
-        Where it goes. A file that is there - put there by hand, say - is verified and taken.
+        Where to save the file. If it exists (copied there by hand, for example), it is verified
+        and not downloaded.
     sha256, md5 : str, optional
-        Published checksum; without one the file is taken as it comes, with a warning.
+        Published checksum; without one the file is not verified, and a warning is logged.
     size : int, optional
-        Its bytes, if known.
+        Its size in bytes, if known.
     mirror : str, optional
-        Folder, or `file://` or `http(s)://` address, that replaces every host: the file is looked
-        for right in it, by the name of `path`.
+        Folder, or `file://` or `http(s)://` address, used instead of `url`: it must contain a file
+        of the name of `path`.
     attempts : int
-        How often to try one address without any progress; the waits between are 1, 2, 4, ... s,
-        or what the server asks for, up to a minute.
+        Consecutive attempts without progress after which an address is given up. The waits between
+        them are 1, 2, 4, ... s, or as long as the server requests, up to a minute.
     progress : bool
         Whether to draw a progress bar.
     sleep : callable
-        Waits for so many seconds.
+        Waits for a number of seconds.
+
+    Returns
+    -------
+    Downloaded
 
     Raises
     ------
     InputError
-        Saying which file, from where, its checksum, and where to put it by hand; or that the disk
-        is full, or the file is another than published.
+        If the file cannot be downloaded from any address, with the reasons and what to do by hand;
+        if an existing file has another size or checksum; or if the disk is full.
     """
     path, expected = Path(path), Expected(sha256, md5, size)
-    places = _places([url] if isinstance(url, str) else list(url), path.name, mirror)
+    addresses = _addresses([url] if isinstance(url, str) else list(url), path.name, mirror)
     with file_lock(path):
         if path.exists():
-            return _taken(path, expected)
+            return _existing(path, expected)
         partial = path.with_name(f"{path.name}.part")
         failures = []
-        for place in places:
+        for address in addresses:
             try:
-                _attempt(place, partial, expected, attempts, progress, sleep)
-                found = _verified(place, partial, expected, attempts, progress, sleep)
+                _attempt(address, partial, expected, attempts, progress, sleep)
+                found = _verified(address, partial, expected, attempts, progress, sleep)
             except (MissingError, TransferError, _OtherFileError) as error:
-                failures.append(f"{place}: {error}")
+                failures.append(f"{address}: {error}")
                 continue
             partial.replace(path)
-            forget(partial)
-            log.info("%s: from %s, SHA-256 %s", path.name, place, found)
+            delete_partial(partial)
+            log.info("%s: from %s, SHA-256 %s", path.name, address, found)
             return Downloaded(path, found, expected.has_checksum)
         raise InputError(
-            f"could not be had from {'; '.join(failures)} ({expected})",
+            f"could not be downloaded from {'; '.join(failures)} ({expected})",
             file=path.name,
-            remedy=f"Try again later, or put the file at {path} by hand, or into a folder that "
-            "the configuration names as 'mirror'",
+            remedy=f"Try again later, or put the file at {path} by hand, or into a folder that you "
+            "set as 'mirror' in the configuration",
         )
 
 
@@ -114,7 +120,28 @@ def download_published(
     file: PublishedFile, folder: str | os.PathLike[str], mirror: str | None = None,
     *, progress: bool = False,
 ) -> Downloaded:  # fmt: skip
-    """Get a published file into a folder, under its name (see `download`)."""
+    """Download a published file into a folder, unless it exists there already.
+
+    Parameters
+    ----------
+    file : PublishedFile
+        Its name, addresses and checksums.
+    folder : path-like
+        Where to save it, under its name.
+    mirror : str, optional
+        As for `download`.
+    progress : bool
+        Whether to draw a progress bar.
+
+    Returns
+    -------
+    Downloaded
+
+    Raises
+    ------
+    InputError
+        As for `download`.
+    """
     return download(
         file.urls, Path(folder) / file.name, sha256=file.sha256, md5=file.md5, size=file.size,
         mirror=mirror, progress=progress,
@@ -122,10 +149,10 @@ def download_published(
 
 
 class _OtherFileError(Exception):
-    """A place gives something else than was published."""
+    """The received file is not the published one."""
 
 
-def _places(urls: list[str], name: str, mirror: str | None) -> list[str]:
+def _addresses(urls: list[str], name: str, mirror: str | None) -> list[str]:
     if not mirror:
         return urls
     if urlsplit(mirror).scheme in ("http", "https", "file"):
@@ -134,14 +161,14 @@ def _places(urls: list[str], name: str, mirror: str | None) -> list[str]:
 
 
 def _attempt(
-    place: str, partial: Path, expected: Expected, attempts: int, progress: bool,
+    address: str, partial: Path, expected: Expected, attempts: int, progress: bool,
     sleep: Callable[[float], None],
 ) -> None:  # fmt: skip
-    """Transfer a file with repeated tries; any progress makes the count begin anew."""
+    """Transfer a file with repeated attempts; the count restarts after any progress."""
     failed, before = 0, _size(partial)
     while True:
         try:
-            transfer(place, partial, progress=progress, verified=expected.has_checksum)
+            transfer(address, partial, progress=progress, verified=expected.has_checksum)
             return
         except TransferError as error:
             failed = 1 if _size(partial) > before else failed + 1
@@ -149,44 +176,45 @@ def _attempt(
             if failed >= attempts:
                 raise
             wait = min(LONGEST_WAIT_S, error.wait_s or 2.0 ** (failed - 1))
-            log.warning("%s: %s; trying again in %.0f s", place, error, wait)
+            log.warning("%s: %s; trying again in %.0f s", address, error, wait)
             sleep(wait)
 
 
 def _verified(
-    place: str, partial: Path, expected: Expected, attempts: int, progress: bool,
+    address: str, partial: Path, expected: Expected, attempts: int, progress: bool,
     sleep: Callable[[float], None],
 ) -> str:  # fmt: skip
-    """Check what came; bytes gathered in several attempts get a second chance, in one piece."""
+    """Verify a transferred file; if its checksum is wrong, transfer it once more from the start."""
     for last in (False, True):
         try:
             found = verify_file(partial, expected)
         except InputError as error:
-            forget(partial)
+            delete_partial(partial)
             if last:
                 reason = str(error).removeprefix(f"{partial}: ")
                 raise _OtherFileError(
-                    f"what it gives {reason}; another file than was published, or damaged"
+                    f"the received file {reason}: it is damaged, or not the published one"
                 ) from error
             log.warning("%s; downloading it once more", error)
-            _attempt(place, partial, expected, attempts, progress, sleep)
+            _attempt(address, partial, expected, attempts, progress, sleep)
         else:
             if not expected.has_checksum:
-                log.warning("%s: no checksum is published; taken as it came", partial.stem)
+                log.warning(
+                    "%s: no checksum is published; the download is not verified", partial.stem
+                )
             return found
     raise AssertionError("not reached")
 
 
-def _taken(path: Path, expected: Expected) -> Downloaded:
+def _existing(path: Path, expected: Expected) -> Downloaded:
     try:
         found = verify_file(path, expected)
     except InputError as error:
         raise InputError(
-            str(error),
-            remedy="Delete it, or put the right file there",
+            str(error), remedy="Delete it, or replace it by the published file"
         ) from error
     if not expected.has_checksum:
-        log.warning("%s: no checksum is published; taken as it is", path)
+        log.warning("%s: no checksum is published; the file is not verified", path)
     return Downloaded(path, found, expected.has_checksum)
 
 

@@ -1,4 +1,4 @@
-"""The published files that the workflow knows, from `sources.yaml`."""
+"""The published files that the workflow can download, as listed in `sources.yaml`."""
 
 import os
 import re
@@ -16,18 +16,18 @@ _DIGESTS = {"sha256": 64, "md5": 32}
 
 @dataclass(frozen=True)
 class PublishedFile:
-    """A file that somebody publishes.
+    """A published file.
 
     Attributes
     ----------
     name : str
-        Its name, by which it is kept and looked for on a mirror.
+        Its file name, also on a mirror.
     dataset : str
-        What it is a file of.
+        Key of the block of `sources.yaml` that lists it.
     urls : tuple of str
-        Where it is, in the order of trial.
+        Its addresses, in the order in which they are tried.
     size : int or None
-        Bytes.
+        Size in bytes, if known.
     sha256, md5 : str or None
         Its published checksums.
     """
@@ -41,29 +41,34 @@ class PublishedFile:
 
     @property
     def identity(self) -> str:
-        """What makes a downloaded copy another file: its checksums, else where it comes from."""
+        """Text that changes if another file is published: a checksum, or else the addresses."""
         return self.sha256 or self.md5 or " ".join(self.urls)
 
 
 @cache
 def published_files(path: str | os.PathLike[str] = SOURCES) -> Mapping[str, PublishedFile]:
-    """Read all published files, by name.
+    """Read the list of all published files.
 
     Parameters
     ----------
     path : path-like
-        A YAML file like `sources.yaml`, which explains itself.
+        A YAML file in the format of `sources.yaml`, which describes it in a comment.
+
+    Returns
+    -------
+    mapping of str to PublishedFile
+        The files by name.
 
     Raises
     ------
     InputError
-        If a file has no URL, a checksum is none, or a name occurs twice.
+        If a file has no URL or an invalid checksum, or a name occurs twice.
     """
     files: dict[str, PublishedFile] = {}
     for dataset, block in read_yaml(path).items():
         for name, entry in block["files"].items():
             if name in files:
-                raise InputError("is there twice", file=path, field=name)
+                raise InputError("occurs twice", file=path, field=name)
             files[name] = PublishedFile(
                 name, dataset, tuple(entry.get("urls") or ()),
                 *(entry.get(key) for key in ("size", *_DIGESTS)),
@@ -75,10 +80,19 @@ def published_files(path: str | os.PathLike[str] = SOURCES) -> Mapping[str, Publ
 def published_file(name: str) -> PublishedFile:
     """Look up a published file.
 
+    Parameters
+    ----------
+    name : str
+        Its file name.
+
+    Returns
+    -------
+    PublishedFile
+
     Raises
     ------
     InputError
-        If there is none of this name.
+        If the list has no file of this name.
     """
     files = published_files()
     if name not in files:
@@ -94,4 +108,4 @@ def _check(file: PublishedFile, path: object) -> None:
     for kind, length in _DIGESTS.items():
         digest = getattr(file, kind)
         if digest is not None and not re.fullmatch(f"[0-9a-f]{{{length}}}", str(digest)):
-            raise InputError(f"'{digest}' is no {kind}", file=path, field=file.name)
+            raise InputError(f"'{digest}' is not a valid {kind}", file=path, field=file.name)

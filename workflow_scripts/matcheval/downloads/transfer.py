@@ -1,4 +1,4 @@
-"""One attempt to get a file: the bytes that are missing, appended to what is there."""
+"""One attempt to transfer a file: the missing bytes are appended to a partial file."""
 
 import json
 import re
@@ -13,22 +13,22 @@ import requests
 import urllib3
 from tqdm import tqdm
 
-from matcheval.io.files import disk_errors, whole_file
+from matcheval.io.files import atomic_file, disk_errors
 
 CHUNK_BYTES = 1 << 20
-TIMEOUT_S = (15, 60)  # to connect; between bytes
-_PASSING = (408, 425, 429, 500, 502, 503, 504)
+TIMEOUT_S = (15, 60)  # to connect, and between received bytes
+_TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
 
 
 class TransferError(Exception):
-    """An attempt that failed and may succeed another time.
+    """A failed attempt that may succeed if it is repeated.
 
     Parameters
     ----------
     reason : str
         What went wrong.
     wait_s : float or None
-        How long the server asks to wait.
+        Seconds to wait before the next attempt, if the server requests a wait.
     """
 
     def __init__(self, reason: str, wait_s: float | None = None) -> None:
@@ -37,12 +37,12 @@ class TransferError(Exception):
 
 
 class MissingError(Exception):
-    """A place that does not have the file, and will not: the next one may."""
+    """An address does not have the file, so that repeating the attempt is useless."""
 
 
 @dataclass(frozen=True)
 class _State:
-    """What a partial file is a part of, kept beside it."""
+    """Which version of which file a partial file belongs to; saved beside it."""
 
     url: str
     etag: str = ""
@@ -51,14 +51,16 @@ class _State:
 
     @classmethod
     def of(cls, url: str, headers: Mapping[str, str], total: int) -> "_State":
+        """Create the state from the headers of a response; `total` is in bytes, -1 if unknown."""
         return cls(url, headers.get("ETag", ""), headers.get("Last-Modified", ""), total)
 
     @property
     def validator(self) -> str:
-        """What `If-Range` takes: weak tags are not allowed there."""
+        """Value of the header `If-Range`, which does not allow weak tags (RFC 9110, 13.1.5)."""
         return self.modified if self.etag.startswith("W/") or not self.etag else self.etag
 
     def agrees(self, other: "_State") -> bool:
+        """Whether tags, dates and sizes are equal, as far as both are known."""
         return all(
             not a or not b or a == b
             for a, b in ((self.etag, other.etag), (self.modified, other.modified))
@@ -73,22 +75,23 @@ def transfer(url: str, partial: Path, *, progress: bool, verified: bool = False)
     url : str
         `http(s)://`, `file://`, or a path.
     partial : Path
-        What earlier attempts left, if anything; a file beside it says of what version it is a
-        part. Where the server has another version by now, or no ranges, it is begun anew.
+        The file left by earlier attempts, if any; another file beside it records its version. The
+        transfer starts again from the first byte if the server has another version by now, or
+        does not support range requests.
     progress : bool
         Whether to draw a progress bar.
     verified : bool
-        Whether the whole file's checksum will be compared, so that what another address gave may
-        be gone on with.
+        Whether the caller verifies the checksum of the complete file, so that a partial file from
+        another address may be continued.
 
     Raises
     ------
     TransferError
-        If another attempt may help; what came so far is kept.
+        If another attempt may succeed; the bytes received so far are kept.
     MissingError
-        If the file is not there.
+        If the file does not exist at the address.
     InputError
-        If the disk is full or cannot be written to.
+        If the disk is full, or the partial file cannot be written.
     """
     parts = urlsplit(url)
     if parts.scheme in ("http", "https"):
@@ -100,7 +103,7 @@ def transfer(url: str, partial: Path, *, progress: bool, verified: bool = False)
     source = Path(unquote(parts.path) if parts.scheme == "file" else url)
     if not source.is_file():
         raise MissingError("no such file")
-    forget(partial)
+    delete_partial(partial)
     with (
         disk_errors(partial, source.stat().st_size),
         source.open("rb") as file,
@@ -109,8 +112,14 @@ def transfer(url: str, partial: Path, *, progress: bool, verified: bool = False)
         shutil.copyfileobj(file, copy, CHUNK_BYTES)
 
 
-def forget(partial: Path) -> None:
-    """Delete a partial file and what is known of it."""
+def delete_partial(partial: Path) -> None:
+    """Delete a partial file and the record of its version.
+
+    Parameters
+    ----------
+    partial : Path
+        The partial file; it need not exist.
+    """
     for path in (partial, _state_file(partial)):
         path.unlink(missing_ok=True)
 
@@ -124,30 +133,34 @@ def _from_server(url: str, partial: Path, progress: bool, verified: bool) -> Non
         if state.validator:
             headers["If-Range"] = state.validator
     with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_S) as response:
-        if response.status_code == 416:  # nothing follows: it is whole, or of another version
+        if (
+            response.status_code == 416
+        ):  # no bytes left: the file is complete, or of another version
             if state is None or start != state.total:
-                forget(partial)
-                raise TransferError("the server has less than was left of an earlier attempt")
+                delete_partial(partial)
+                raise TransferError(
+                    "the file on the server is shorter than the part received earlier"
+                )
             return
         _check_status(response)
-        start, total = _place(response, state, start, partial)
+        start, total = _byte_range(response, state, start, partial)
         _write_state(partial, _State.of(url, response.headers, total))
         _append(response, partial, start, total, progress)
 
 
 def _check_status(response: requests.Response) -> None:
     status = f"HTTP {response.status_code} {response.reason}"
-    if response.status_code in _PASSING:
+    if response.status_code in _TEMPORARY:
         wait = response.headers.get("Retry-After", "")
         raise TransferError(status, float(wait) if wait.isdigit() else None)
     if response.status_code not in (200, 206):
         raise MissingError(status)
 
 
-def _place(
+def _byte_range(
     response: requests.Response, state: _State | None, start: int, partial: Path
 ) -> tuple[int, int]:
-    """Where the answer's bytes belong, and how many the whole file has (-1 if not said)."""
+    """Offset of the response's first byte, and size of the complete file (-1 if unknown)."""
     length = int(response.headers.get("Content-Length", -1))
     if response.status_code == 200:
         return 0, length
@@ -155,8 +168,10 @@ def _place(
     total = int(found[2]) if found and found[2] != "*" else -1
     new = _State.of(response.url, response.headers, total)
     if not found or int(found[1]) != start or state is None or not state.agrees(new):
-        forget(partial)
-        raise TransferError("the file changed since an earlier attempt, or the range is not right")
+        delete_partial(partial)
+        raise TransferError(
+            "the file has changed since an earlier attempt, or the server sent another range"
+        )
     return start, total
 
 
@@ -175,11 +190,11 @@ def _append(
             bar.update(len(chunk))
         end = file.tell()
     if total >= 0 and end != total:
-        raise TransferError(f"cut at {end:,} of {total:,} bytes")
+        raise TransferError(f"the connection ended after {end:,} of {total:,} bytes")
 
 
 def _raw_bytes(response: requests.Response) -> Iterator[bytes]:
-    """The body as it is sent: some servers say `Content-Encoding: gzip` of an archive."""
+    """The body without decoding: some servers send archives as `Content-Encoding: gzip`."""
     raw: Any = response.raw
     yield from raw.stream(CHUNK_BYTES, decode_content=False)
 
@@ -189,25 +204,25 @@ def _state_file(partial: Path) -> Path:
 
 
 def _read_state(partial: Path, url: str, verified: bool) -> _State | None:
-    """What an earlier attempt left; anything that cannot be gone on with is thrown away."""
+    """Read the state of a partial file; delete a partial file that cannot be continued."""
     try:
         state = _State(**json.loads(_state_file(partial).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         state = None
     if state is None or not partial.is_file() or (state.url != url and not verified):
-        forget(partial)
+        delete_partial(partial)
         return None
-    # Another server's tags and dates say nothing; only the length can be compared.
+    # Tags and dates of different servers are not comparable; only the size is.
     return state if state.url == url else _State(url, total=state.total)
 
 
 def _write_state(partial: Path, state: _State) -> None:
-    with whole_file(_state_file(partial)) as path:
+    with atomic_file(_state_file(partial)) as path:
         path.write_text(json.dumps(asdict(state)), encoding="utf-8")
 
 
 def _reason(error: Exception) -> str:
-    """The innermost cause, without urllib3's wrapping."""
+    """Message of the innermost exception, without those that urllib3 wraps around it."""
     inner: BaseException = error
     while inner.__cause__ or inner.__context__:
         inner = inner.__cause__ or inner.__context__ or inner

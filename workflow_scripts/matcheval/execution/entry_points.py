@@ -1,17 +1,20 @@
-"""What every adapter's door has in common: logging, and an exit code instead of a traceback."""
+"""How commands and the scripts of rules start: arguments, logging, and errors without traceback."""
 
+import inspect
 import logging
 import sys
 from collections.abc import Callable
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from matcheval.errors import InputError
 
 LOGGER = logging.getLogger(__name__)
 
 
-def run_door(function: Callable[..., None], *args: Any, **kwargs: Any) -> None:
-    """Run a command's function, turning bad input into one line and exit code 1.
+def run_command(function: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+    """Run a command's function; bad input becomes one line on standard error and exit code 1.
 
     Any other exception is a programmer's error and keeps its traceback.
 
@@ -20,7 +23,7 @@ def run_door(function: Callable[..., None], *args: Any, **kwargs: Any) -> None:
     function : callable
         Called with the remaining arguments.
     *args, **kwargs
-        Handed on.
+        Passed on.
 
     Raises
     ------
@@ -37,35 +40,79 @@ def run_door(function: Callable[..., None], *args: Any, **kwargs: Any) -> None:
         raise SystemExit(1) from error
 
 
-def run_script(function: Callable[..., None], log_file: str, **kwargs: Any) -> None:
-    """Run a `script:` rule's function like `run_door`, with a log file of its own.
+def run_script(function: Callable[..., None], job: Any) -> None:
+    """Run the function of a `script:` rule, with its arguments from the job and its own log file.
 
-    Snakemake gives a script's log as a path and leaves the writing to the script, errors
-    included; messages of level INFO go to the file only.
+    Snakemake passes a script's log as a path and leaves the writing to the script, errors
+    included. Messages of level INFO go to that file only.
 
     Parameters
     ----------
     function : callable
-        Called with the keyword arguments.
-    log_file : str
-        Where the rule's log goes.
-    **kwargs
-        Handed on.
+        With keyword arguments only, see `job_arguments`.
+    job : object
+        Snakemake's description of the job: `input`, `output`, `params`, `wildcards`, `log`.
     """
 
-    def logged(**inner: Any) -> None:
+    def logged(**arguments: Any) -> None:
         try:
-            function(**inner)
+            function(**arguments)
         except Exception:
             LOGGER.exception("%s failed", function.__module__)
             raise
 
-    logging.basicConfig(level=logging.INFO, format="%(message)s", filename=log_file, filemode="w")
-    run_door(logged, **kwargs)
+    logging.basicConfig(
+        level=logging.INFO, format="%(message)s", filename=str(job.log[0]), filemode="w"
+    )
+    run_command(logged, **job_arguments(function, job))
+
+
+def job_arguments(function: Callable[..., None], job: Any) -> dict[str, Any]:
+    """Collect the arguments of a rule's function from its job, by name, converted by annotation.
+
+    A name is looked up in the mapping `params.job`, in the other parameters, the inputs, the
+    outputs and the wildcards. Values that were passed on as plain mappings and texts, such as a
+    pair or a criterion, become objects of the annotated types.
+
+    Parameters
+    ----------
+    function : callable
+        With keyword arguments only, all annotated.
+    job : object
+        As for `run_script`.
+
+    Raises
+    ------
+    TypeError
+        If an argument is found nowhere or in several places, or `params.job` has a key that is no
+        argument: the rule and its script do not fit together.
+    """
+    named = [dict(part.items()) for part in (job.params, job.input, job.output, job.wildcards)]
+    parameters = named[0].pop("job", {})
+    expected = inspect.signature(function, eval_str=True).parameters
+    unused = sorted(set(parameters) - set(expected))
+    if unused:
+        raise TypeError(f"the rule passes {', '.join(unused)}, which its script does not take")
+    arguments = {}
+    for name, parameter in expected.items():
+        found = [place[name] for place in (parameters, *named) if name in place]
+        if len(found) != 1:
+            raise TypeError(f"the rule passes '{name}' {len(found)} times")
+        arguments[name] = TypeAdapter(parameter.annotation).validate_python(_plain(found[0]))
+    return arguments
+
+
+def _plain(value: Any) -> Any:
+    """Snakemake's lists and texts as Python's."""
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
 
 
 def set_up_logging() -> None:
-    """Send messages of level INFO and above to standard error, if nowhere else."""
+    """Send messages of level INFO and above to standard error, if they go nowhere else."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
 
 

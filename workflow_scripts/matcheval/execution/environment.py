@@ -23,12 +23,3 @@ def set_job_environment(scripts: Path) -> None:
     ):
         others = [place for place in os.environ.get(variable, "").split(os.pathsep) if place]
         os.environ[variable] = os.pathsep.join([first, *(o for o in others if o != first)])
-
-
-def set_mirror(mirror: str) -> None:
-    """Tell this process's jobs where files are downloaded from instead of where they are published.
-
-    By the environment (`MATCHEVAL_MIRROR`) and not as a parameter of the rules, which would make
-    everything again: the checksum decides what a file is, not where it comes from.
-    """
-    os.environ["MATCHEVAL_MIRROR"] = mirror

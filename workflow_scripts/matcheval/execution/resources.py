@@ -1,10 +1,11 @@
-"""What jobs ask a scheduler for: memory, time, processors, GPUs, from model, data and attempt.
+"""What jobs ask a scheduler for: memory, time, processor cores and GPUs.
 
-The one home of these numbers: rules name their need, profiles and the command line override it
-(`--set-resources train_model:mem_mb=8000`), docs/cluster.md tells it. Knows nothing of Snakemake.
+The one place of these numbers. Rules ask by model, data and attempt; a profile or the command line
+overrides them (`--set-resources train_model:mem_mb=8000`); docs/cluster.md shows them in a table.
 
-Requests are generous where that is cheap (time, which a scheduler gives back) and near the need
-where it is not (memory); what was too little is asked for again, doubled at every attempt.
+Requests are generous where that costs little (time, which a scheduler gives back) and close to what
+is used where it costs much (memory). A job that asked for too little is run again with twice as
+much.
 """
 
 import math
@@ -20,13 +21,13 @@ BASE_MB, BASE_TORCH_MB = 800, 1500
 # The CUDA libraries' share of the host's memory.
 BASE_CUDA_MB = 4000
 
-# Floating-point operations per second that a job surely reaches: one core; one GPU. Slow ones.
+# Floating-point operations per second that even a slow processor core, or GPU, reaches.
 CORE_FLOPS, GPU_FLOPS = 5e9, 5e12
 # Images per second that one core decodes and resizes.
 DECODED_PER_SECOND = 150
 # Seconds from the start of a job to its first image: imports from a cold shared file system.
 START_SECONDS = 120
-# Time is asked for in multiples of this many minutes, and at least once it.
+# Time is requested in whole multiples of this many minutes.
 STEP_MINUTES = 10
 # How much longer than estimated a job may take.
 TIME_MARGIN = 3
@@ -34,8 +35,8 @@ MANY_CORES = 4
 
 
 @dataclass(frozen=True)
-class Need:
-    """What a job asks for at its first attempt.
+class ResourceRequest:
+    """What a job asks a scheduler for at its first attempt.
 
     Attributes
     ----------
@@ -54,7 +55,7 @@ class Need:
     threads: int = 1
     gpu: int = 0
 
-    def on_attempt(self, attempt: int) -> "Need":
+    def on_attempt(self, attempt: int) -> "ResourceRequest":
         """Ask for twice the memory and time at every further attempt.
 
         Parameters
@@ -70,8 +71,8 @@ class Need:
 
 def of_training(
     model: ModelSize, data: ImageSet, *, epochs: int, batch_size: int, gpus: int, threads: int = 1
-) -> Need:
-    """Need of training one model.
+) -> ResourceRequest:
+    """Return the request for training one model.
 
     Weights, gradients, momentum and a copy are held at once, besides the images and a batch's
     intermediate results (on the GPU, if there is one). A step costs three forward passes.
@@ -91,13 +92,13 @@ def of_training(
     weights = 16 * model.parameters
     # Float32, and as much again for gradients.
     batch = 0 if gpus else 8 * batch_size * model.kept
-    return _need(operations, data, weights + batch, passes=epochs, gpus=gpus, threads=threads)
+    return _request(operations, data, weights + batch, passes=epochs, gpus=gpus, threads=threads)
 
 
 def of_inference(
     model: ModelSize, data: ImageSet, *, batch_size: int, gpus: int, threads: int = 1
-) -> Need:
-    """Need of one model's predictions on one dataset.
+) -> ResourceRequest:
+    """Return the request for one model's predictions on one dataset.
 
     Parameters
     ----------
@@ -113,13 +114,13 @@ def of_inference(
     operations = 2.0 * model.multiply_adds * data.images
     weights = 8 * model.parameters  # the file, and the model
     batch = 0 if gpus else batch_size * model.multiply_adds / 80
-    return _need(operations, data, weights + batch, passes=1, gpus=gpus, threads=threads)
+    return _request(operations, data, weights + batch, passes=1, gpus=gpus, threads=threads)
 
 
-def _need(
+def _request(
     operations: float, data: ImageSet, memory: float, *, passes: int, gpus: int, threads: int
-) -> Need:
-    """Need of running a model: by its operations, and by the images it has to decode."""
+) -> ResourceRequest:
+    """Return the request for running a model, by its operations and the images to decode."""
     speed, base = threads * CORE_FLOPS, BASE_TORCH_MB
     if gpus:
         threads = max(threads, MANY_CORES)
@@ -127,7 +128,7 @@ def _need(
     decoding = passes * data.images / (DECODED_PER_SECOND * threads) if data.encoded else 0
     # Encoded images are read as they are wanted; arrays are kept, and once more as a batch.
     pixels = 0 if data.encoded else 2 * data.pixel_bytes
-    return Need(
+    return ResourceRequest(
         mem_mb=_megabytes(base, memory + pixels),
         runtime=_minutes(operations / speed + decoding),
         threads=threads,
@@ -135,14 +136,22 @@ def _need(
     )
 
 
-def of_preparing(data: ImageSet) -> Need:
-    """Need of a dataset's preparation: all its images, twice, and a second per thousand."""
+def of_preparing(data: ImageSet) -> ResourceRequest:
+    """Return the request for preparing a dataset.
+
+    All images are in memory twice; a thousand take a second.
+
+    Parameters
+    ----------
+    data : ImageSet
+        The dataset.
+    """
     size = data.images * 150_000 if data.encoded else data.pixel_bytes
-    return Need(_megabytes(BASE_TORCH_MB, 2 * size), _minutes(data.images / 1000))
+    return ResourceRequest(_megabytes(BASE_TORCH_MB, 2 * size), _minutes(data.images / 1000))
 
 
-def of_pixels(data: ImageSet, *, cached: bool = True) -> Need:
-    """Need of decoding and resizing a dataset's images to a file, once for all models.
+def of_pixels(data: ImageSet, *, cached: bool = True) -> ResourceRequest:
+    """Return the request for building a pixel cache, once for all models.
 
     Parameters
     ----------
@@ -154,11 +163,11 @@ def of_pixels(data: ImageSet, *, cached: bool = True) -> Need:
     if not cached:
         return SMALL
     seconds = data.images / (DECODED_PER_SECOND * MANY_CORES)
-    return Need(_megabytes(BASE_MB, MANY_CORES * 300e6), _minutes(seconds), MANY_CORES)
+    return ResourceRequest(_megabytes(BASE_MB, MANY_CORES * 300e6), _minutes(seconds), MANY_CORES)
 
 
-def of_searching(sets: Sequence[ImageSet], compare_size: int | None) -> Need:
-    """Need of a search of near-duplicates of the first of some sets in the others, on one core.
+def of_searching(sets: Sequence[ImageSet], compare_size: int | None) -> ResourceRequest:
+    """Return the request for searching near duplicates of one set in others, on one core.
 
     All pairs are compared, pixel by pixel, with pixels held once as they are and once as numbers.
 
@@ -174,31 +183,37 @@ def of_searching(sets: Sequence[ImageSet], compare_size: int | None) -> Need:
     images = sum(data.images for data in sets)
     decoded = sum(data.images for data in sets if data.encoded)
     seconds = 2.0 * sets[0].images * images * values / CORE_FLOPS + decoded / DECODED_PER_SECOND
-    return Need(_megabytes(BASE_MB, 2 * images * values), _minutes(seconds))
+    return ResourceRequest(_megabytes(BASE_MB, 2 * images * values), _minutes(seconds))
 
 
-def of_matching(n_models: int, n_seeds: int, images: int) -> Need:
-    """Need of matching some models' predictions on two sets of at most so many images.
+def of_matching(n_models: int, n_seeds: int, images: int) -> ResourceRequest:
+    """Return the request for matching models' predictions on two sets.
 
     A run takes a millisecond at 50,000 images and grows about linearly (benchmarks/matching.py);
     reading a prediction file takes about as long as ten runs.
     """
     seconds = n_models * (n_seeds + 10) * 0.001 * max(1.0, images / 50_000)
-    return Need(_megabytes(BASE_MB, n_models * images * 16), _minutes(seconds))
+    return ResourceRequest(_megabytes(BASE_MB, n_models * images * 16), _minutes(seconds))
 
 
-def of_reading(n_models: int, images: int) -> Need:
-    """Need of reading all models' predictions on a set, for a count or a table."""
-    return Need(_megabytes(BASE_MB, images * 64), _minutes(n_models * 0.05))
+def of_reading(n_models: int, images: int) -> ResourceRequest:
+    """Return the request for reading all models' predictions on a set, for a count or a table."""
+    return ResourceRequest(_megabytes(BASE_MB, images * 64), _minutes(n_models * 0.05))
 
 
-def of_downloading(megabytes: float = 1000) -> Need:
-    """Need of a download over a slow line (2 MB a second); it is not kept in memory."""
-    return Need(BASE_MB, _minutes(megabytes / 2))
+def of_downloading(megabytes: float = 1000) -> ResourceRequest:
+    """Return the request for a download over a slow line (2 MB a second).
+
+    Parameters
+    ----------
+    megabytes : float
+        Size of the file, which is not kept in memory.
+    """
+    return ResourceRequest(BASE_MB, _minutes(megabytes / 2))
 
 
 # Tables and figures of a study: seconds each, whatever its size.
-SMALL = Need(mem_mb=1000, runtime=STEP_MINUTES)
+SMALL = ResourceRequest(mem_mb=1000, runtime=STEP_MINUTES)
 
 
 def _megabytes(base: int, size: float) -> int:

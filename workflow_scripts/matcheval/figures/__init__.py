@@ -1,5 +1,6 @@
-"""Figures: each plot function takes a table or typed data and returns a matplotlib `Figure`.
+"""What all figures share: style, saving to files, and contact sheets of images.
 
-They use no pyplot and leave matplotlib's global state as it was; matplotlib itself is imported
-when a figure is made, so that importing these modules costs nothing.
+A plot function takes a table or typed data and returns a matplotlib `Figure`. It does not use
+pyplot and leaves matplotlib's global state unchanged. Matplotlib is imported when a figure is
+created, so that importing the modules is fast.
 """

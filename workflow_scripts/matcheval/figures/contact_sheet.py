@@ -1,4 +1,4 @@
-"""Contact sheets: images in rows, small captions over each, for a person to look through."""
+"""Contact sheets: rows of images with captions, for visual inspection."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,24 +14,25 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_CELL = 0.62  # inches, of an image
-_CAPTION = 0.115  # inches, of each line over it
-_TITLE = 0.35
+_CELL = 0.62  # inches: side of an image
+_CAPTION = 0.115  # inches: height of a caption line
+_TITLE = 0.35  # inches
 _CAPTION_SIZE = 4.5  # points
 _MARK = "#D55E00"
 
 
 @dataclass(frozen=True)
 class Picture:
-    """One image of a sheet.
+    """One image of a contact sheet.
 
     Attributes
     ----------
     pixels : uint8 array, shape (height, width, 1 or 3)
+        Grey or RGB values.
     caption : str
-        A line or more.
+        One or more lines of text above the image.
     marked : bool
-        Framed: the image that the others of its row are compared with.
+        Whether the image has a frame, as the one with which the others of its row are compared.
     """
 
     pixels: npt.NDArray[np.uint8]
@@ -42,21 +43,23 @@ class Picture:
 def plot_contact_sheet(
     rows: Sequence[Sequence[Picture]], max_value: int, title: str, note: str = ""
 ) -> "Figure":
-    """Draw images with captions.
+    """Plot rows of images with captions.
 
     Parameters
     ----------
     rows : sequence of sequences of Picture
-        At least one image; rows may differ in length.
+        At least one image in total; rows may differ in length.
     max_value : int
-        The pixel value that means 1.0.
-    title, note : str
-        Above and under all of them.
+        Pixel value of full intensity, such as 255.
+    title : str
+        Text above all images.
+    note : str
+        Text below all images; empty for none.
 
     Returns
     -------
     matplotlib.figure.Figure
-        A panel per image, pixels as they are (no smoothing), grey if there is one channel.
+        One panel per image, without interpolation; grey if there is one channel.
 
     Raises
     ------
@@ -65,7 +68,7 @@ def plot_contact_sheet(
     """
     n_columns = max((len(row) for row in rows), default=0)
     if not n_columns:
-        raise InputError("no images to draw", field="rows")
+        raise InputError("no images to plot", field="rows")
     lines = max(picture.caption.count("\n") + 1 for row in rows for picture in row)
     with style():
         height = _CELL + _CAPTION * lines

@@ -1,4 +1,4 @@
-"""The one place where figures become files."""
+"""Saving figures as PDF and PNG files."""
 
 import logging
 import os
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from matcheval.errors import InputError
 from matcheval.figures.style import style
-from matcheval.io.files import whole_file
+from matcheval.io.files import atomic_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DPI = 300
 
-# What would make the bytes depend on the time of writing is left out.
+# Without a creation date, so that the bytes do not depend on the time of writing.
 _OPTIONS: dict[str, dict[str, Any]] = {
     ".pdf": {"format": "pdf", "metadata": {"CreationDate": None}},
     ".png": {"format": "png", "dpi": DPI},
@@ -24,40 +24,53 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> None:
-    """Save a figure as PDF or PNG, by the suffix of `path`, whole or not at all.
+    """Save a figure atomically as PDF or PNG, depending on the suffix of `path`.
 
-    The same figure gives the same bytes under one version of matplotlib, and the same layout in
-    every format. Its layout is fixed by the first saving.
+    With the same version of matplotlib, the same figure gives the same bytes, and every format
+    has the same layout. The layout is fixed when the figure is first saved.
 
     Parameters
     ----------
     figure : matplotlib.figure.Figure
-        The figure; at its own size, PNG at 300 dpi.
+        Saved at its own size; PNG at 300 dpi.
     path : path-like
-        Where to; missing parent folders are made.
+        Output file; missing parent folders are created.
 
     Raises
     ------
     InputError
-        If the suffix is neither `.pdf` nor `.png`.
+        If the suffix is neither `.pdf` nor `.png`, or the file cannot be written.
     """
     suffix = Path(path).suffix.lower()
     if suffix not in _OPTIONS:
         raise InputError(f"cannot save '{suffix}' figures", file=path, remedy="Use .pdf or .png")
-    with style(), _quiet("fontTools"), whole_file(path) as partial:
+    with style(), _quiet("fontTools"), atomic_file(path) as partial:
         fix_layout(figure)
         figure.savefig(partial, **_OPTIONS[suffix])
 
 
 def save_figures(figure: "Figure", paths: Iterable[str | os.PathLike[str]]) -> None:
-    """Save a figure to every path, as `save_figure` does."""
+    """Save a figure to several files.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        Saved at its own size; PNG at 300 dpi.
+    paths : iterable of path-like
+        Output files; missing parent folders are created.
+
+    Raises
+    ------
+    InputError
+        If a suffix is neither `.pdf` nor `.png`, or a file cannot be written.
+    """
     for path in paths:
         save_figure(figure, path)
 
 
 @contextmanager
 def _quiet(name: str) -> Iterator[None]:
-    """Keep a package's chatter of level INFO out of the log: every letter that it embeds."""
+    """Suppress a package's messages of level INFO: fontTools logs every glyph that it embeds."""
     logger = logging.getLogger(name)
     before = logger.level
     logger.setLevel(logging.WARNING)
@@ -68,10 +81,16 @@ def _quiet(name: str) -> Iterator[None]:
 
 
 def fix_layout(figure: "Figure") -> None:
-    """Lay out once and for all: constrained layout moves things a little with every drawing."""
+    """Run the constrained layout and switch it off, because every further run would shift it.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        Modified in place; unchanged if it has no layout engine.
+    """
     if figure.get_layout_engine() is None:
         return
-    figure.set_dpi(DPI)  # at a lower resolution letters are rounded to fewer, other pixels
-    for _ in range(2):  # the second time corrects for what the first one resized
+    figure.set_dpi(DPI)  # at a lower resolution, text extents are rounded differently
+    for _ in range(2):  # the second run corrects for what the first one resized
         figure.draw_without_rendering()
     figure.set_layout_engine(None)

@@ -1,7 +1,7 @@
-"""How all figures look: sizes for print, colours, and what each colour and line means.
+"""Style of all figures: print sizes, colours, and the meaning of each colour and line style.
 
-Colours are Okabe and Ito's, which colour-blind readers tell apart; what shares a panel also
-differs in line style, marker or lightness, for readers of a grey print.
+Colours are those of Okabe and Ito, which colour-blind readers can distinguish. Series in the same
+panel also differ in line style, marker or lightness, for readers of a greyscale print.
 """
 
 from collections.abc import Iterator
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLUMN_WIDTH = 3.4  # inches, one panel; two panels are as wide as a two-column page's text
+COLUMN_WIDTH = 3.4  # inches: one panel; two panels fill the text width of a two-column page
 NOTE_SIZE = 6.0  # points
 
 _RC: Any = {  # matplotlib's own type for keys differs between its versions
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so is the same on every machine
+    "font.family": "DejaVu Sans",  # ships with matplotlib, so that it is the same on every machine
     "font.size": 7.0,
-    "text.hinting": "none",  # letters as wide in PNG as in PDF
+    "text.hinting": "none",  # the same text widths in PNG and PDF
     "axes.labelsize": 7.5,
     "axes.titlesize": 7.5,
     "axes.linewidth": 0.5,
@@ -52,7 +52,7 @@ _RC: Any = {  # matplotlib's own type for keys differs between its versions
     "figure.constrained_layout.h_pad": 0.03,
     "figure.constrained_layout.w_pad": 0.03,
     "savefig.bbox": "standard",
-    "pdf.fonttype": 42,  # fonts embedded as TrueType, which publishers ask for
+    "pdf.fonttype": 42,  # embed fonts as TrueType, which publishers require
 }
 
 DashPattern = str | tuple[float, tuple[float, ...]]
@@ -67,13 +67,13 @@ class SeriesStyle:
     marker: str
 
     def line_options(self) -> dict[str, Any]:
-        """Give keyword arguments of a line without markers."""
+        """Return matplotlib's keyword arguments for a line without markers."""
         return {"color": self.color, "linestyle": self.line}
 
 
 _DOTTED = (0, (1.2, 1.2))
 
-# Blues are the original set, oranges its replication; dotted is matched.
+# Blue is the original set, orange its replication; dotted lines are matched subsets.
 ORIGINAL = SeriesStyle("#0072B2", "-", "o")
 MATCHED_ORIGINAL = SeriesStyle("#56B4E9", _DOTTED, "D")
 REPLICATION = SeriesStyle("#E69F00", "-", "s")
@@ -81,7 +81,7 @@ MATCHED_REPLICATION = SeriesStyle("#D55E00", _DOTTED, "^")
 UNMATCHED = SeriesStyle("#009E73", (0, (4, 1.2, 1, 1.2)), "X")
 GAP = SeriesStyle("#000000", "-", "o")
 MATCHED_GAP = SeriesStyle("#CC79A7", _DOTTED, "D")
-# Models as points, and the line through them.
+# Models as points, and the line fitted to them.
 MODELS = SeriesStyle("#0072B2", "none", "o")
 FITTED = SeriesStyle("#D55E00", "-", "None")
 REFERENCE: dict[str, Any] = {"color": "#767676", "linewidth": 0.7, "linestyle": (0, (5, 2))}
@@ -89,40 +89,82 @@ REFERENCE: dict[str, Any] = {"color": "#767676", "linewidth": 0.7, "linestyle": 
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Apply this style within the block only."""
+    """Apply the style within a `with` block."""
     import matplotlib as mpl
 
     with mpl.rc_context():
-        mpl.rcdefaults()  # a person's own matplotlibrc does not change the study's figures
+        mpl.rcdefaults()  # the user's matplotlibrc must not change the figures
         mpl.rcParams.update(_RC)
         yield
 
 
 def new_figure(width: float, height: float) -> "Figure":
-    """Make an empty figure of a size in inches, with constrained layout."""
+    """Create an empty figure with constrained layout.
+
+    Parameters
+    ----------
+    width, height : float
+        Size in inches.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def legend_above(axes: "Axes", **options: Any) -> None:
-    """Put the legend of `axes` above it, over its whole width, where it covers no data."""
+    """Add a legend above a panel, over its whole width, where it covers no data.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    **options
+        Further arguments of `Axes.legend`.
+    """
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1.01, 1, 0), mode="expand", **options)
 
 
-def set_round_ticks(axes: "Axes", most: int) -> None:
-    """Put at most so many intervals, of 1, 2 or 5 times a power of ten, on the y axis."""
+def set_round_ticks(axes: "Axes", max_intervals: int) -> None:
+    """Set the ticks of the y axis to multiples of 1, 2 or 5 times a power of ten.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    max_intervals : int
+        Largest number of intervals between ticks.
+    """
     from matplotlib.ticker import MaxNLocator
 
-    axes.yaxis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
+    axes.yaxis.set_major_locator(MaxNLocator(max_intervals, steps=[1, 2, 5, 10]))
 
 
 def set_note(figure: "Figure", note: str) -> None:
-    """Write a note, unless it is empty, in small print under the figure."""
+    """Add a note in small print below the figure.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    note : str
+        Text of the note; nothing is added if it is empty.
+    """
     if note:
         figure.supxlabel(note, x=0.01, ha="left", fontsize=NOTE_SIZE, color="#444444")
 
 
 def count(n: float) -> str:
-    """Write a number of datapoints with separators of thousands, rounded to a whole number."""
+    """Format a number of datapoints.
+
+    Parameters
+    ----------
+    n : float
+        Number, which may be a mean over seeds.
+
+    Returns
+    -------
+    str
+        Rounded to a whole number, with thousands separators.
+    """
     return f"{n:,.0f}"

@@ -1,13 +1,13 @@
-"""Inference: one forward pass over a dataset, and what is kept of it.
+"""Inference: one forward pass of a model over a dataset, and the outputs that are kept.
 
-This file imports no torch, so that configuration can be checked in no time.
+This file imports no torch, so that checking a configuration stays fast.
 """
 
-# Raised by hand when an edit changes what inference gives; as `training.TRAINING_VERSION`.
+# Increase by hand when an edit changes the outputs of inference, as `training.TRAINING_VERSION`.
 INFERENCE_VERSION = 2
 
-# What a forward pass can be written as, and how the file's name goes on after the model's; how to
-# add one is told in `inference.outputs`.
+# The outputs of a forward pass, and the suffix that each adds to the model's name to form a file
+# name; `inference.outputs` explains how to add one.
 OUTPUT_SUFFIXES = {
     "predictions": ".parquet",
     "logits": ".logits.parquet",
@@ -17,11 +17,11 @@ OUTPUT_SUFFIXES = {
 }
 OUTPUTS = tuple(OUTPUT_SUFFIXES)
 
-# How many first classes `top` keeps, unless said otherwise.
+# Default number of classes that the output `top` keeps per datapoint.
 N_TOP = 5
 
-# What to compute in; see `inference.precision`.
+# Numerical precisions of the forward pass; see `inference.precision`.
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 
 AUTOMATIC = "auto"
-"""The batch size that is chosen by image size and device."""
+"""Batch size that is chosen from the size of the images and the type of device."""

@@ -1,4 +1,4 @@
-"""What the forward pass gives, and who takes it."""
+"""The results of a forward pass, batch by batch, and the interface of what writes them."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 @dataclass(frozen=True, eq=False)
 class ForwardBatch:
-    """What a model says of consecutive datapoints.
+    """A model's results for consecutive datapoints.
 
-    A further output of the pass is a further field, filled by `forward._Pass.results`.
+    To pass on further results, add a field here and fill it in `forward._Pass.results`.
 
     Attributes
     ----------
@@ -22,7 +22,7 @@ class ForwardBatch:
     logits : float32 array, shape (n, n_classes)
         Finite scores.
     features : float32 array, shape (n, n_features), or None
-        What the last layer is given; None unless a sink needs it.
+        Input of the last layer; None unless a writer needs it.
     """
 
     start: int
@@ -31,16 +31,22 @@ class ForwardBatch:
     features: npt.NDArray[np.float32] | None = None
 
 
-class Sink(Protocol):
-    """Something that keeps a part of a forward pass."""
+class Writer(Protocol):
+    """Writes one output of a forward pass."""
 
     needs_features: bool
 
     def update(self, batch: ForwardBatch) -> None:
-        """Take the next batch; batches come in dataset order, each once."""
+        """Process the next batch; batches arrive in dataset order, each once.
+
+        Parameters
+        ----------
+        batch : ForwardBatch
+            Results for the datapoints that follow those of the previous batch.
+        """
 
     def finish(self) -> None:
         """Write the file; called once, after the last batch."""
 
     def discard(self) -> None:
-        """Remove what was written so far; called instead of `finish`, if the pass fails."""
+        """Remove what has been written so far; called instead of `finish` if the pass fails."""

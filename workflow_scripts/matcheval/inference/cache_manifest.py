@@ -1,12 +1,13 @@
-"""Tickets: how the models that share a pixel cache know of it, and when to let go of it.
+"""Manifests of pixel caches: where a cache is, and which predictions still need it.
 
-A cache of ImageNet is gigabytes large, and a study of many models has tens of them: each is to be
-there while models need it, and no longer. Snakemake's `temp()` does that, at a price: once the
-file is gone, a model that is added brings it back, newer than the predictions of all others that
-had it as input, which are then made again; and turning the cache off changes everybody's inputs.
-So models depend on a ticket instead, a small file that stays: it says where the pixels would be,
-and whose predictions are waited for. A model reads the cache if it is there, and decodes for
-itself otherwise, to the same predictions; the last one of the ticket removes it.
+A pixel cache of ImageNet takes gigabytes, and a study of many models has tens of them, so each
+should exist only while models need it. Snakemake's `temp()` could do that, but at a price: once
+the file is gone, adding a model recreates it, newer than the predictions of all other models that
+had it as input, and these are then computed again; switching the cache off changes the inputs of
+every model. Models therefore depend on a manifest instead, a small file that is kept: it states
+where the cache would be, and which predictions wait for it. A model reads the cache if it exists
+and otherwise decodes the images itself, with identical predictions; the last of the waiting models
+removes the cache.
 """
 
 import json
@@ -16,22 +17,22 @@ from pathlib import Path
 from matcheval.datasets.folders import read_description
 from matcheval.errors import InputError
 from matcheval.inference.pixel_cache import open_pixels, remove_pixels, write_pixels
-from matcheval.io.files import whole_file
+from matcheval.io.files import atomic_file
 from matcheval.models.geometry import Geometry
 
 
 @dataclass(frozen=True)
-class Ticket:
-    """What models of one geometry are told of a dataset's pixel cache.
+class CacheManifest:
+    """Where a dataset's pixel cache for one geometry is, and which predictions wait for it.
 
     Attributes
     ----------
     pixels : str or None
-        Where the cache is; None if each model decodes for itself.
+        Path of the cache; None if each model decodes the images itself.
     keep : bool
-        Whether it is kept for good.
+        Whether the cache is kept permanently.
     waiting : tuple of str
-        Prediction files that are made with it.
+        Prediction files that are computed from it.
     """
 
     pixels: str | None
@@ -39,8 +40,13 @@ class Ticket:
     waiting: tuple[str, ...]
 
     @classmethod
-    def read(cls, path: Path) -> "Ticket":
-        """Read a ticket.
+    def read(cls, path: Path) -> "CacheManifest":
+        """Read a manifest.
+
+        Parameters
+        ----------
+        path : Path
+            The JSON file.
 
         Raises
         ------
@@ -51,26 +57,26 @@ class Ticket:
             values = json.loads(path.read_text(encoding="utf-8"))
             return cls(values["pixels"], bool(values["keep"]), tuple(values["waiting"]))
         except FileNotFoundError as error:
-            raise InputError("no such ticket of a pixel cache", file=path) from error
+            raise InputError("no such manifest of a pixel cache", file=path) from error
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(
-                f"not a readable ticket of a pixel cache ({error})",
+                f"not a readable manifest of a pixel cache ({error})",
                 file=path,
                 remedy="Delete it and run again",
             ) from error
 
     @property
     def has_pixels(self) -> bool:
-        """Whether the cache is there, sound or not."""
+        """Whether the cache exists, intact or not."""
         return self.pixels is not None and Path(self.pixels).exists()
 
-    def finish(self, path: Path) -> None:
-        """Remove the cache if nobody waits for it any more; called by each model at its end.
+    def remove_unused_cache(self, path: Path) -> None:
+        """Remove the cache unless it is kept or still needed; every model calls this at its end.
 
         Parameters
         ----------
         path : Path
-            The ticket's own file: predictions older than it are those that are to be replaced.
+            The manifest's file. Predictions older than it are outdated and still to be replaced.
         """
         if self.keep or self.pixels is None:
             return
@@ -80,7 +86,7 @@ class Ticket:
             remove_pixels(self.pixels)
 
 
-def issue_ticket(
+def write_cache_and_manifest(
     dataset_folder: Path,
     geometry: Geometry,
     pixels: Path,
@@ -91,40 +97,42 @@ def issue_ticket(
     n_workers: int,
     progress: bool = False,
 ) -> None:
-    """Make the pixel cache that models wait for, and their ticket.
+    """Write a pixel cache, where it is worthwhile, and its manifest.
 
     Parameters
     ----------
     dataset_folder : Path
         The prepared dataset.
     geometry : Geometry
-        What happens to its images.
+        How its images are resized and cropped.
     pixels, path : Path
-        Where cache and ticket go. A sound cache that is there already is taken.
+        Paths of cache and manifest. An intact cache that exists already is used as it is.
     waiting : tuple of str
-        Prediction files to be made with it. Fewer than two are not worth a cache: decoding
-        then goes along with computing.
+        Prediction files that will be computed from the cache. Fewer than two do not justify a
+        cache: decoding then runs alongside the forward pass.
     keep : bool
-        Whether the cache stays when all of them are made.
-    n_workers, progress
-        As for `pixels.write_pixels`.
+        Whether the cache is kept once all of them exist.
+    n_workers : int
+        Processes that decode, at least 1.
+    progress : bool
+        Whether to draw a progress bar.
 
     Raises
     ------
     InputError
-        As `pixels.write_pixels`.
+        As `pixel_cache.write_pixels`.
     """
-    there, wanted = _is_sound(dataset_folder, geometry, pixels), len(waiting) >= 2
-    if wanted and not there:
+    is_written, is_wanted = _is_intact(dataset_folder, geometry, pixels), len(waiting) >= 2
+    if is_wanted and not is_written:
         write_pixels(dataset_folder, geometry, pixels, n_workers=n_workers, progress=progress)
-    ticket = Ticket(str(pixels) if wanted or there else None, keep, waiting)
-    with whole_file(path) as partial:
-        partial.write_text(json.dumps(asdict(ticket)) + "\n", encoding="utf-8")
+    manifest = CacheManifest(str(pixels) if is_wanted or is_written else None, keep, waiting)
+    with atomic_file(path) as partial:
+        partial.write_text(json.dumps(asdict(manifest)) + "\n", encoding="utf-8")
 
 
-def _is_sound(dataset_folder: Path, geometry: Geometry, pixels: Path) -> bool:
+def _is_intact(dataset_folder: Path, geometry: Geometry, pixels: Path) -> bool:
     try:
         open_pixels(pixels, read_description(dataset_folder)["sha256"], geometry)
-    except InputError:  # missing, damaged or stale: it is written anew
+    except InputError:  # missing, damaged or stale: it will be rewritten
         return False
     return True

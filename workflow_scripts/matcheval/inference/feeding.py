@@ -1,4 +1,4 @@
-"""Bringing pixels to the device while it computes: a few buffers, filled ahead of their use."""
+"""Transfer of pixels to the device while it computes: a few buffers, filled ahead of use."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -11,14 +11,14 @@ from torch import Tensor
 
 from matcheval.inference.readers import Reader
 
-_CUDA: Any = torch.cuda  # not all of it is typed
+_CUDA: Any = torch.cuda  # not fully typed
 
 N_BUFFERS = 3  # one in use by the device, two being filled
 
 
 @dataclass(eq=False)
 class _Buffer:
-    """Memory for the pixels of a batch, and the end of its last transfer."""
+    """Host memory for the pixels of a batch, and the event that ends its last transfer."""
 
     pixels: Tensor
     copied: Any = None
@@ -27,27 +27,35 @@ class _Buffer:
 def feed(
     reader: Reader, n_images: int, batch_size: int, device: torch.device
 ) -> Iterator[tuple[int, Tensor]]:
-    """Give batches of pixels on a device.
+    """Yield batches of pixels on a device.
 
-    The next batches are read on threads of their own; for CUDA they go through pinned memory and
-    a stream of their own, so that reading, transfer and computation overlap. However many images
-    there are, the memory is that of a few batches.
+    Separate threads read the next batches; for CUDA, these are transferred through pinned memory
+    and on a separate stream, so that reading, transfer and computation overlap. Only a few batches
+    are in memory, however many images there are.
 
     Parameters
     ----------
     reader : Reader
-        Where the pixels come from.
-    n_images, batch_size : int
-        How many there are, and how many to give at a time.
+        Source of the pixels.
+    n_images : int
+        Number of images to read, at least 1.
+    batch_size : int
+        Images per batch, at least 1; the last batch may be smaller.
     device : torch.device
-        Where they are wanted.
+        Device that the batches are moved to.
 
     Yields
     ------
     start : int
         Index of the first image.
     pixels : uint8 tensor, shape (n, height, width, channels)
-        On `device`; on the CPU it is overwritten once the next batch is asked for.
+        On `device`. On the CPU it is valid only until the next batch is requested, which may
+        overwrite it.
+
+    Raises
+    ------
+    InputError
+        If the reader cannot read an image.
     """
     cuda = device.type == "cuda"
     size = min(batch_size, n_images)
@@ -81,7 +89,7 @@ def feed(
 
 
 def _to_device(buffer: _Buffer, n: int, device: torch.device, stream: Any) -> Tensor:
-    """Bring a buffer's first images to the device; `stream` is CUDA's for transfers, or None."""
+    """Move a buffer's first `n` images to the device; `stream` is CUDA's for transfers, or None."""
     pixels = buffer.pixels[:n]
     if stream is None:
         return pixels.to(device)
@@ -91,7 +99,7 @@ def _to_device(buffer: _Buffer, n: int, device: torch.device, stream: Any) -> Te
         buffer.copied.record(stream)
     current = torch.cuda.current_stream(device)
     current.wait_event(buffer.copied)
-    # Its memory belongs to the other stream's pool: it must not be given away before this one
-    # is done with it.
+    # The memory belongs to the transfer stream's pool: it must not be reused before the current
+    # stream has finished with it.
     moved.record_stream(current)
     return moved

@@ -1,4 +1,4 @@
-"""The forward pass: each batch goes through the model once and to every sink."""
+"""The forward pass: each batch goes through the model once, and its results to every writer."""
 
 import logging
 import math
@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from matcheval.datasets.folders import Dataset
+from matcheval.datasets.dataset import Dataset
 from matcheval.errors import InputError
 from matcheval.inference import AUTOMATIC
-from matcheval.inference.batches import ForwardBatch, Sink
+from matcheval.inference.batches import ForwardBatch, Writer
 from matcheval.inference.feeding import feed
 from matcheval.inference.networks import Network, as_network
 from matcheval.inference.precision import arithmetic, check_precision
@@ -27,31 +27,37 @@ from matcheval.models.transforms import Transform
 
 log = logging.getLogger(__name__)
 
-# Pixels of a batch of automatic size, and its largest number of images: large enough to keep the
+# Pixels of a batch of automatic size, and its maximum number of images: large enough to keep the
 # device busy, small enough for the activations of most models.
 _BATCH_PIXELS = {"cpu": 64 * 224**2, "mps": 128 * 224**2, "cuda": 512 * 224**2}
 _MOST_IMAGES = {"cpu": 256, "mps": 512, "cuda": 2048}
 
-# From this size of images on, channels-last convolutions are the faster ones on a CPU as well.
+# From this image size on, channels-last convolutions are faster on a CPU, too.
 _CHANNELS_LAST_FROM = 64
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to compute; none of it is meant to change a prediction, and precision may.
+    """How a forward pass is computed; apart from `precision`, no setting should affect predictions.
 
     Attributes
     ----------
     device : torch.device
-        Where.
+        Device of the model.
     batch_size : int or `auto`
-        Images at a time, at least 1; it may change the last bits of the logits.
+        Images per batch, at least 1; it may change the last bits of the logits.
     n_threads : int
-        CPU threads of the model; as many again decode images.
+        CPU threads of the model; equally many further threads decode images.
     precision : str
-        One of `inference.PRECISIONS`. Logits are kept, and the softmax is taken, in float32.
+        One of `inference.PRECISIONS`. Logits are stored, and the softmax computed, in float32.
     compile : bool
-        Whether `torch.compile` prepares the model: minutes at first, less per batch after.
+        Whether to compile the model by `torch.compile`, which takes minutes at first and makes
+        later batches faster.
+
+    Raises
+    ------
+    InputError
+        If the precision is unknown or not supported by the device, or the batch size is not valid.
     """
 
     device: torch.device
@@ -67,7 +73,13 @@ class Settings:
             raise InputError(f"is {size}", field="batch_size", remedy="Give at least 1, or auto")
 
     def images_at_a_time(self, height: int, width: int) -> int:
-        """Return the batch size for images of a size: the one that is set, or a suitable one."""
+        """Return the batch size for images of a given size: the configured or the automatic one.
+
+        Parameters
+        ----------
+        height, width : int
+            Size of the images in pixels.
+        """
         if isinstance(self.batch_size, int):
             return self.batch_size
         kind = self.device.type
@@ -83,40 +95,41 @@ def run_inference(
     *,
     model_name: str,
     settings: Settings,
-    sinks: Sequence[Sink],
+    writers: Sequence[Writer],
     progress: bool = False,
 ) -> None:
-    """Pass a dataset through a model once, and feed all sinks.
+    """Pass a dataset through a model once, and hand the results to all writers.
 
     Parameters
     ----------
     model : torch.nn.Module
-        Takes normalised float32 NCHW images, gives logits (n, n_classes); it is moved to the
-        device and put in evaluation mode.
+        Maps normalised float32 NCHW images to logits (n, n_classes); it is moved to the device
+        and set to evaluation mode.
     reader : Reader
-        The dataset's images, their geometry that of `transform`. However many there are, only
-        a few batches are in memory.
+        The dataset's images, with the geometry of `transform`. Only a few batches are in memory
+        at a time.
     transform : Transform
-        Its normalisation is done on the device.
+        Its normalisation is computed on the device.
     dataset : Dataset
         Labels and classes.
     model_name : str
-        For messages.
+        Name of the model, for messages.
     settings : Settings
-        Where and how to compute. If the memory of a GPU does not suffice, batches are halved
-        and the pass goes on.
-    sinks : sequence of Sink
-        What is kept. Nothing is written unless the whole pass succeeds.
+        Device, batch size and precision. When a device runs out of memory, the batch size is
+        halved and the pass continues.
+    writers : sequence of Writer
+        Receive the results. No file is left behind unless the whole pass succeeds.
     progress : bool
         Whether to draw a progress bar.
 
     Raises
     ------
     InputError
-        If a logit is not finite, logits are not of the dataset's classes, an image cannot be
-        read, or a single one exceeds the device's memory.
+        If a logit is not finite, the number of logits differs from the dataset's number of
+        classes, an image cannot be read, or the model or a single image exceeds the device's
+        memory.
     """
-    forward = _Pass(model, transform, dataset, model_name, settings, sinks)
+    forward = _Pass(model, transform, dataset, model_name, settings, writers)
     batch_size = settings.images_at_a_time(*reader.shape[:2])
     bar = tqdm(
         total=len(dataset), desc=f"{model_name} on {dataset.name}", unit="image",
@@ -127,19 +140,19 @@ def run_inference(
             batches = feed(reader, len(dataset), batch_size, settings.device)
             with torch.inference_mode():
                 for batch in forward.results(batches):
-                    for sink in sinks:
-                        sink.update(batch)
+                    for writer in writers:
+                        writer.update(batch)
                     bar.update(len(batch.labels))
-        for sink in sinks:
-            sink.finish()
+        for writer in writers:
+            writer.finish()
     except BaseException:
-        for sink in sinks:
-            sink.discard()
+        for writer in writers:
+            writer.discard()
         raise
 
 
 class _Pass:
-    """One model on its device, and how its batches are computed."""
+    """A model on its device, and the computation of its batches."""
 
     def __init__(
         self,
@@ -148,7 +161,7 @@ class _Pass:
         dataset: Dataset,
         model_name: str,
         settings: Settings,
-        sinks: Sequence[Sink],
+        writers: Sequence[Writer],
     ) -> None:
         self._transform, self._dataset, self._name = transform, dataset, model_name
         self._device = settings.device
@@ -159,14 +172,14 @@ class _Pass:
             remedy="Use a device with more memory, or free it of other processes",
         ):
             self._model = model.to(settings.device).eval()
-        wanted = any(sink.needs_features for sink in sinks)
-        network = as_network(self._model, features=wanted, name=model_name)
+        features = any(writer.needs_features for writer in writers)
+        network = as_network(self._model, features=features, name=model_name)
         self._network: Network = torch.compile(network) if settings.compile else network
-        self._size: int | None = None  # images at a time, once memory ran out
+        self._size: int | None = None  # reduced batch size, once memory has run out
         self._channels_last: bool | None = None
 
     def results(self, batches: Iterator[tuple[int, Tensor]]) -> Iterator[ForwardBatch]:
-        """Compute batches; on a GPU, the next one is under way when one is given."""
+        """Yield the results of each batch; on a GPU, the next one is already being computed."""
         waiting: deque[tuple[ForwardBatch, Any]] = deque()
         for start, pixels in batches:
             for offset, logits, features in self._parts(pixels, start):
@@ -181,7 +194,10 @@ class _Pass:
             yield self._finished(*waiting.popleft())
 
     def _parts(self, pixels: Tensor, start: int) -> Iterator[tuple[int, Tensor, Tensor | None]]:
-        """Compute a batch, in parts if it is too large for the memory."""
+        """Compute a batch, in parts if it does not fit in memory as a whole.
+
+        Yields the offset of each part in the batch, its logits and its features.
+        """
         done = 0
         while done < len(pixels):
             size = min(self._size or len(pixels), len(pixels) - done)
@@ -197,13 +213,14 @@ class _Pass:
 
     def _input(self, pixels: Tensor) -> Tensor:
         """Normalise pixels (n, height, width, channels) to float32 images on the device."""
-        # A view of channels-last memory, which the cast keeps.
+        # A view in channels-last memory format, which the cast preserves.
         images = pixels.permute(0, 3, 1, 2).to(torch.float32)
         if self._channels_last is None:
             self._choose_memory_format(images)
         if not self._channels_last:
             images = images.contiguous()
-        # A tensor, not a number: by a number, CUDA multiplies with the inverse and rounds twice.
+        # A tensor rather than a number: CUDA implements division by a number as multiplication by
+        # its inverse, which rounds twice.
         images = images.div_(images.new_tensor(float(self._largest)))
         return normalize(images, self._transform.mean, self._transform.std)
 
@@ -214,7 +231,7 @@ class _Pass:
             self._model.to(memory_format=torch.channels_last)
 
     def _shrink(self, size: int, row: int, why: str) -> None:
-        """Halve the batches, after one of `size` images did not fit in memory."""
+        """Halve the batch size after a batch of `size` images did not fit in memory."""
         if size == 1:
             raise InputError(
                 f"image {row} of {self._dataset.name} alone exceeds the memory of the "
@@ -224,13 +241,13 @@ class _Pass:
             )
         self._size = size // 2
         log.warning(
-            "%s: out of memory at %d images, going on with %d", self._name, size, self._size
+            "%s: out of memory with %d images, continuing with %d", self._name, size, self._size
         )
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
 
     def _to_host(self, tensors: list[Tensor | None]) -> tuple[list[Any], Any]:
-        """Arrays of tensors and the CUDA event that they are valid from, None for at once."""
+        """Copy tensors to arrays; they are valid once the CUDA event, if any, has occurred."""
         if self._device.type != "cuda":
             return [None if t is None else t.cpu().numpy() for t in tensors], None
         arrays: list[Any] = []
@@ -240,7 +257,7 @@ class _Pass:
                 continue
             host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
             arrays.append(host.copy_(tensor, non_blocking=True).numpy())
-        cuda: Any = torch.cuda  # not all of it is typed
+        cuda: Any = torch.cuda  # not fully typed
         event = cuda.Event()
         event.record()
         return arrays, event
@@ -258,13 +275,13 @@ class _Pass:
                 f"logits of shape {logits.shape} for the {dataset.n_classes} classes of "
                 f"{dataset.name}",
                 file=name,
-                remedy="Use a model trained on these classes",
+                remedy="Use a model that was trained on these classes",
             )
         bad = ~np.isfinite(logits).all(axis=1)
         if bad.any():
             raise InputError(
                 f"logits of datapoint {start + int(bad.argmax())} of {dataset.name} are not finite",
                 file=name,
-                remedy="Compute in fp32 if another precision is set; else the weights are at "
-                "fault, and a model of one's own is to be trained with a lower learning rate",
+                remedy="Set the precision to fp32 if it is another; otherwise the weights are at "
+                "fault: train the model with a lower learning rate if it is your own",
             )

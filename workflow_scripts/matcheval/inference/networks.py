@@ -1,4 +1,4 @@
-"""Models as functions of images: logits, and on request the features before the last layer."""
+"""Models as functions of images that return logits and, if requested, penultimate features."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,30 +12,33 @@ Network = Callable[[Tensor], tuple[Tensor, Tensor | None]]
 
 
 def as_network(model: nn.Module, *, features: bool, name: str) -> Network:
-    """Make a function of images that gives logits and, perhaps, penultimate features.
+    """Wrap a model as a function that returns logits and, if requested, penultimate features.
 
-    A model of timm is taken apart where timm does it: `forward_features`, then `forward_head`
-    with and without `pre_logits`. Of any other one, the features are what its last `Linear`
-    layer is given.
+    For a timm model, these come from timm's interface: `forward_features`, then `forward_head`
+    with and without `pre_logits`. For any other model, the features are the input of its last
+    `Linear` layer.
 
     Parameters
     ----------
     model : torch.nn.Module
         Maps images to logits (n, n_classes).
     features : bool
-        Whether features are wanted.
+        Whether to return features.
     name : str
-        The model's, for messages.
+        The model's name, for error messages.
 
     Returns
     -------
     callable
-        Maps images to logits and features (n, n_features), or None for those.
+        Maps images (n, channels, height, width) to logits (n, n_classes) and features
+        (n, n_features); None in place of the features if `features` is false.
 
     Raises
     ------
     InputError
-        If features are wanted of a model that has neither; when called, if they are no vectors.
+        If features are requested of a model that is not from timm and has no linear layer. The
+        returned function raises it if the features are not one vector per image, or the last
+        linear layer does not run exactly once.
     """
     if not features:
         return lambda images: (model(images), None)
@@ -57,10 +60,10 @@ def _hooked_network(model: nn.Module, name: str) -> Network:
     linears = [module for module in model.modules() if isinstance(module, nn.Linear)]
     if not linears:
         raise InputError(
-            "it has no linear layer, before which its features would be",
+            "the model has no linear layer whose input could be its features",
             file=name,
             field="outputs",
-            remedy="Ask for no features or statistics of it",
+            remedy="Do not request features or statistics of it",
         )
     inputs: list[Tensor] = []
     linears[-1].register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
@@ -69,21 +72,24 @@ def _hooked_network(model: nn.Module, name: str) -> Network:
         inputs.clear()
         logits = model(images)
         if len(inputs) != 1:
-            raise InputError(f"its last linear layer ran {len(inputs)} times", file=name)
+            raise InputError(
+                f"the model's last linear layer ran {len(inputs)} times in one pass, not once",
+                file=name,
+            )
         return logits, _vectors(inputs.pop(), name)
 
     return network
 
 
 def _vectors(features: Tensor, name: str) -> Tensor:
-    """Features as one vector per image; maps of one pixel are such."""
+    """Return features as one vector per image; feature maps of 1 × 1 pixel are flattened."""
     if features.ndim == 4 and features.shape[2:] == torch.Size((1, 1)):
         features = features.flatten(1)
     if features.ndim != 2:
         raise InputError(
-            f"features of shape {tuple(features.shape)} are no vectors",
+            f"features of shape {tuple(features.shape)} are not one vector per image",
             file=name,
             field="outputs",
-            remedy="Ask for no features or statistics of it",
+            remedy="Do not request features or statistics of it",
         )
     return features

@@ -1,8 +1,8 @@
-"""Pixel caches: a dataset decoded, resized and cropped once, for all models of that geometry.
+"""Pixel caches: a dataset decoded, resized and cropped once for all models with that geometry.
 
-A cache is an `.npy` file, uint8 (n, height, width, 3), and a description beside it (`.json`):
-which dataset and geometry it is of, and a checksum per block of images. A reader checks each block
-as it comes to it, so that a damaged cache is found without reading it twice.
+A cache is an `.npy` file, uint8 (n, height, width, 3), and a description beside it (`.json`) with
+its dataset, its geometry and a checksum per block of images. Each block is checked when it is first
+read, so that damage is detected without a second pass over the file.
 """
 
 import errno
@@ -23,15 +23,16 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
-from matcheval.datasets.dataset import release
-from matcheval.datasets.folders import Dataset, read_dataset
+from matcheval.datasets.dataset import Dataset
+from matcheval.datasets.folders import read_dataset
+from matcheval.datasets.images import release
 from matcheval.errors import InputError
 from matcheval.inference.readers import decode
-from matcheval.io.files import whole_file
+from matcheval.io.files import atomic_file
 from matcheval.models.geometry import Geometry
 
-BLOCK = 64  # images to a checksum; ten megabytes at 224 × 224
-_REMEDY = "Delete it and its .json: the workflow makes it again, or does without it"
+BLOCK = 64  # images per checksum; ten megabytes at 224 × 224
+_REMEDY = "Delete it and its .json file: the workflow rebuilds it, or does without it"
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class PixelCache:
     path : Path
         The `.npy` file.
     pixels : uint8 array, shape (n, height, width, 3)
-        Mapped from the file.
+        Memory-mapped from the file.
     checksums : tuple of int
         CRC-32 of each block of `BLOCK` images.
     """
@@ -60,12 +61,19 @@ class PixelCache:
         return height, width, channels
 
     def read(self, start: int, stop: int, out: npt.NDArray[np.uint8]) -> None:
-        """Copy images start..stop - 1 into `out`, their blocks checked.
+        """Copy images start..stop - 1 into `out` and check their blocks.
+
+        Parameters
+        ----------
+        start, stop : int
+            Indices in the dataset, 0 <= start < stop <= number of images.
+        out : uint8 array, shape (stop - start, height, width, 3)
+            Overwritten.
 
         Raises
         ------
         InputError
-            If a block is not what was written.
+            If the checksum of a block differs from the one that was written.
         """
         for block in range(start // BLOCK, (stop - 1) // BLOCK + 1):
             if block not in self._checked:
@@ -96,26 +104,26 @@ def write_pixels(
     dataset_folder : path-like
         The prepared dataset.
     geometry : Geometry
-        Not `none`, whose pixels are the dataset's own.
+        How the images are resized and cropped; not `none`.
     path : path-like
-        The `.npy` file to make, whole or not at all; its description is written after it.
+        The `.npy` file to write, atomically; its description is written after it.
     n_workers : int
-        Processes, at least 1, that write into the file at once.
+        Processes that write into the file in parallel, at least 1.
     progress : bool
         Whether to draw a progress bar.
 
     Raises
     ------
     InputError
-        If an image cannot be decoded (its name is told), there is no room on the disk, or the
-        dataset is unsound.
+        If an image cannot be decoded (the message names it), the disk is too full, the dataset
+        is missing or damaged, or a worker process is killed.
     """
     dataset = read_dataset(dataset_folder)
     path = Path(path)
     path.with_suffix(".json").unlink(missing_ok=True)
     shape = (len(dataset), *geometry.crop, 3)
     starts = range(0, len(dataset), BLOCK)
-    with whole_file(path) as partial:
+    with atomic_file(path) as partial:
         _allocate(partial, shape)
         bar = tqdm(total=len(starts), desc=f"{geometry.name} of {dataset.name}", unit="block",
                    disable=not progress)  # fmt: skip
@@ -132,7 +140,7 @@ def write_pixels(
         "block": BLOCK,
         "crc32": checksums,
     }
-    with whole_file(path.with_suffix(".json")) as partial:
+    with atomic_file(path.with_suffix(".json")) as partial:
         partial.write_text(json.dumps(description) + "\n", encoding="utf-8")
 
 
@@ -146,15 +154,15 @@ def open_pixels(
     path : path-like
         The `.npy` file.
     dataset_sha256 : str
-        Digest of the dataset it must be of.
+        Digest of the dataset whose pixels the cache must hold.
     geometry : Geometry
-        What its pixels must have gone through.
+        How they must have been resized and cropped.
 
     Raises
     ------
     InputError
-        If it is missing, unreadable, of another size than it says, or stale: of other images
-        or another geometry.
+        If it is missing, unreadable, inconsistent with its description, or stale: of other
+        images or another geometry.
     """
     path = Path(path)
     try:
@@ -172,7 +180,7 @@ def open_pixels(
         ) from error
     if found != dataset_sha256 or kept != geometry:
         raise InputError(
-            "it is stale: of other images, or another geometry", file=path, remedy=_REMEDY
+            "it is stale: it holds other images or another geometry", file=path, remedy=_REMEDY
         )
     n_blocks = -(-shape[0] // BLOCK)
     if (
@@ -181,19 +189,27 @@ def open_pixels(
         or (block, len(checksums)) != (BLOCK, n_blocks)
     ):
         raise InputError(
-            f"has shape {pixels.shape}, its description says {shape}", file=path, remedy=_REMEDY
+            f"has shape {pixels.shape}, but its description says {shape}",
+            file=path,
+            remedy=_REMEDY,
         )
     return PixelCache(path, pixels, checksums)
 
 
 def remove_pixels(path: str | os.PathLike[str]) -> None:
-    """Remove a pixel cache, description first: without it, the rest counts for nothing."""
+    """Remove a pixel cache, its description first: without that, the pixels are not used.
+
+    Parameters
+    ----------
+    path : path-like
+        The `.npy` file; it may be missing.
+    """
     Path(path).with_suffix(".json").unlink(missing_ok=True)
     Path(path).unlink(missing_ok=True)
 
 
 def _allocate(path: Path, shape: tuple[int, ...]) -> None:
-    """Make the array's file at its full size: a map has no way to say that a disk is full."""
+    """Create the array's file at its full size: a memory map cannot report that a disk is full."""
     n_bytes = int(np.prod(shape))
     array = np.lib.format.open_memmap(path, mode="w+", dtype=np.uint8, shape=shape)
     offset = int(array.offset)
@@ -210,19 +226,19 @@ def _allocate(path: Path, shape: tuple[int, ...]) -> None:
         raise InputError(
             f"no room for {n_bytes / 1e9:.1f} GB of pixels ({error.strerror})",
             file=path.parent,
-            remedy="Free as much, put 'results' on another disk, or set inference.pixel_cache "
-            "to false: each model then decodes for itself",
+            remedy="Free that much space, put 'results' on another disk, or set "
+            "inference.pixel_cache to false: each model then decodes the images itself",
         ) from error
 
 
-# What a worker process works on, set once when it starts.
+# The dataset, output and geometry of a worker process, set once when it starts.
 _work: tuple[Dataset, npt.NDArray[np.uint8], Geometry]
 
 
 def _open_work(folder: str, partial: Path, geometry: Geometry) -> None:
     global _work
     pixels = np.lib.format.open_memmap(partial, mode="r+")
-    # The parent has read all of the dataset, and found it sound.
+    # The parent process has already verified the dataset.
     _work = read_dataset(folder, verify=False), pixels, geometry
 
 
@@ -238,7 +254,7 @@ def _fill_block(start: int) -> int:
 
 @contextmanager
 def _workers(n_workers: int, work: tuple[str, Path, Geometry]) -> Iterator[Any]:
-    """Give a function that maps `_fill_block` over blocks, in this process or in several."""
+    """Yield a function that maps `_fill_block` over blocks, in this process or in several."""
     if n_workers == 1:
         _open_work(*work)
 
@@ -247,7 +263,7 @@ def _workers(n_workers: int, work: tuple[str, Path, Geometry]) -> Iterator[Any]:
 
         yield run
         return
-    # Spawned, not forked: a fork of a process with threads may hang.
+    # Spawned rather than forked: a fork of a process with threads may hang.
     pool = ProcessPoolExecutor(n_workers, get_context("spawn"), _open_work, work)
     try:
         yield lambda starts: pool.map(_fill_block, starts)

@@ -1,4 +1,4 @@
-"""What numbers a model computes in."""
+"""The numerical precision of the forward pass."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,12 +20,19 @@ DTYPE_TEXT = {
 
 
 def check_precision(precision: str, device: torch.device) -> None:
-    """Refuse a precision that is unknown, or that the device has not.
+    """Check that a precision is known and that the device supports it.
+
+    Parameters
+    ----------
+    precision : str
+        One of `inference.PRECISIONS`.
+    device : torch.device
+        Device of the forward pass.
 
     Raises
     ------
     InputError
-        Naming what is there instead.
+        If the precision is unknown or the device does not support it.
     """
     if precision not in PRECISIONS:
         raise InputError(
@@ -34,33 +41,38 @@ def check_precision(precision: str, device: torch.device) -> None:
             remedy=f"Known: {', '.join(PRECISIONS)}",
         )
     if precision == "tf32":
-        there = device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0)
+        supported = device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0)
     else:
-        there = precision != "bf16" or device.type != "cuda" or torch.cuda.is_bf16_supported()
-    if not there:
+        supported = precision != "bf16" or device.type != "cuda" or torch.cuda.is_bf16_supported()
+    if not supported:
         raise InputError(
-            f"this {device.type} device has no {precision}",
+            f"this {device.type} device does not support {precision}",
             field="precision",
-            remedy="Use fp32; tf32 and bf16 are of NVIDIA's GPUs from Ampere on",
+            remedy="Use fp32; on GPUs, tf32 and bf16 need an NVIDIA GPU from Ampere on",
         )
 
 
 @contextmanager
 def arithmetic(precision: str, device: torch.device, n_threads: int) -> Iterator[None]:
-    """Compute in a precision within the block, repeatably (see `repeatable_arithmetic`).
+    """Compute reproducibly in a precision within the block (see `repeatable_arithmetic`).
 
     Parameters
     ----------
     precision : str
-        One of `inference.PRECISIONS`, as `check_precision` allows.
+        One of `inference.PRECISIONS` that passes `check_precision`.
     device : torch.device
-        Where.
+        Device of the forward pass.
     n_threads : int
-        CPU threads.
+        CPU threads of one operation, at least 1.
+
+    Raises
+    ------
+    InputError
+        If `n_threads` is below 1.
     """
     before = torch.get_float32_matmul_precision()
     with ExitStack() as stack:
-        # Some layers have no deterministic form on a GPU: torch warns of them there.
+        # Some layers have no deterministic implementation on a GPU; torch only warns there.
         stack.enter_context(repeatable_arithmetic(n_threads, strict=device.type == "cpu"))
         stack.callback(torch.set_float32_matmul_precision, before)
         torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")

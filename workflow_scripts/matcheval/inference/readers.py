@@ -1,4 +1,4 @@
-"""Where a model's pixels come from: an array, a pixel cache, or images decoded on the way."""
+"""Sources of a model's pixels: an array, a pixel cache, or images decoded during the pass."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
@@ -6,7 +6,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.dataset import Dataset, EncodedImages, image_shape, release
+from matcheval.datasets.dataset import Dataset, image_shape
+from matcheval.datasets.images import EncodedImages, release
 from matcheval.errors import InputError
 from matcheval.models.geometry import Geometry
 
@@ -19,27 +20,60 @@ class Reader(Protocol):
         """Height, width and channels of every image."""
 
     def read(self, start: int, stop: int, out: npt.NDArray[np.uint8]) -> None:
-        """Put images start..stop - 1 into `out`; called from several threads at once."""
+        """Write images start..stop - 1 into `out`; called from several threads at once.
+
+        Parameters
+        ----------
+        start, stop : int
+            Indices in the dataset, 0 <= start < stop <= number of images.
+        out : uint8 array, shape (stop - start, height, width, channels)
+            Overwritten.
+
+        Raises
+        ------
+        InputError
+            If an image cannot be read.
+        """
 
 
 class ArrayReader:
-    """Reads the images of a dataset that is stored as an array, as they are."""
+    """Read the images of a dataset that is stored as an array, unchanged.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Stored as an array.
+
+    Raises
+    ------
+    InputError
+        If the dataset consists of image files.
+    """
 
     def __init__(self, dataset: Dataset) -> None:
         self._images = dataset.pixels
         self.shape = dataset.image_shape
 
     def read(self, start: int, stop: int, out: npt.NDArray[np.uint8]) -> None:
-        """Copy rows of the array."""
+        """Copy rows of the array (see `Reader.read`)."""
         np.copyto(out, self._images[start:stop])
         release(self._images)
 
 
 class DecodingReader:
-    """Decodes images and changes their geometry, on threads: Pillow works outside Python's lock.
+    """Decode, resize and crop images on threads; Pillow releases Python's global lock.
 
-    Measured on two cores, two threads decode and resize 480 photographs a second, two processes
-    390 (their pixels have to be sent back), one thread 280.
+    Measured on two cores: two threads decode and resize 480 photographs per second, two processes
+    390 (which have to send the pixels back), one thread 280.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Image files or an array.
+    geometry : Geometry
+        How the images are resized and cropped.
+    n_threads : int
+        Threads that decode, at least 1.
     """
 
     def __init__(self, dataset: Dataset, geometry: Geometry, n_threads: int) -> None:
@@ -49,17 +83,23 @@ class DecodingReader:
         self._pool = ThreadPoolExecutor(n_threads, thread_name_prefix="decode")
 
     def read(self, start: int, stop: int, out: npt.NDArray[np.uint8]) -> None:
-        """Decode images."""
+        """Decode images (see `Reader.read`).
+
+        Raises
+        ------
+        InputError
+            If an image cannot be decoded, or its size differs from that of the first image.
+        """
 
         def fill(row: int) -> None:
             pixels = decode(self._dataset, start + row, self._geometry)
             if pixels.shape != self.shape:
                 raise InputError(
                     f"image {start + row} ({self._dataset.names[start + row]}) is "
-                    f"{pixels.shape[0]} × {pixels.shape[1]} pixels large, others are "
-                    f"{self.shape[0]} × {self.shape[1]}",
+                    f"{pixels.shape[0]} × {pixels.shape[1]} pixels large, but the first image "
+                    f"is {self.shape[0]} × {self.shape[1]}",
                     file=self._dataset.name,
-                    remedy="Use models with a transform that resizes",
+                    remedy="Use models whose transform resizes the images",
                 )
             out[row] = pixels
 
@@ -70,7 +110,16 @@ class DecodingReader:
 
 
 def decode(dataset: Dataset, index: int, geometry: Geometry) -> npt.NDArray[np.uint8]:
-    """Decode one image and change its geometry.
+    """Decode, resize and crop one image.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Image files or an array.
+    index : int
+        Index of the image.
+    geometry : Geometry
+        How it is resized and cropped.
 
     Returns
     -------
@@ -79,6 +128,6 @@ def decode(dataset: Dataset, index: int, geometry: Geometry) -> npt.NDArray[np.u
     Raises
     ------
     InputError
-        Naming the image, if it cannot be decoded.
+        If it cannot be decoded; the message names the image.
     """
     return np.asarray(geometry.apply(dataset.image(index)))

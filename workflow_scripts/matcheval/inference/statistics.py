@@ -1,9 +1,10 @@
-"""Statistics of a forward pass that are kept instead of its features: sums over the datapoints.
+"""Statistics of a forward pass that are kept instead of its features.
 
-Batches are merged by the pairwise update of Chan, Golub & LeVeque (1983), in float64, which does
-not cancel where sums of squares would.
+Batches are merged in float64 by the pairwise update of Chan, Golub & LeVeque (1983), which avoids
+the cancellation that plain sums of squares suffer from.
 """
 
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,18 +43,24 @@ class FeatureStatistics:
 
 
 class RunningStatistics:
-    """Sums over the rows seen so far; the memory does not depend on their number."""
+    """Accumulate statistics over rows; the memory does not depend on their number."""
 
     def __init__(self) -> None:
         self._n = 0
 
     def add(self, features: npt.NDArray[np.float32], softmax: npt.NDArray[np.float32]) -> None:
-        """Take in further datapoints.
+        """Add datapoints.
 
         Parameters
         ----------
         features : float32 array, shape (n, n_features)
+            Penultimate features of at least one datapoint.
         softmax : float32 array, shape (n, n_classes)
+            Class probabilities of the same datapoints.
+
+        References
+        ----------
+        Chan, Golub & LeVeque (1983): the pairwise update of mean and scatter.
         """
         wide, p = features.astype(np.float64), softmax.astype(np.float64)
         mean = wide.mean(axis=0)
@@ -73,7 +80,7 @@ class RunningStatistics:
         self._n = total
 
     def result(self) -> FeatureStatistics:
-        """Statistics of all rows so far, at least one."""
+        """Return the statistics of all rows so far, at least one."""
         denominator = self._n - 1 if self._n > 1 else np.nan
         return FeatureStatistics(
             self._n,
@@ -85,15 +92,24 @@ class RunningStatistics:
 
 
 def read_statistics(path: str | os.PathLike[str]) -> tuple[FeatureStatistics, dict[str, str]]:
-    """Read a file of statistics, and its provenance.
+    """Read a file of statistics and its provenance.
+
+    Parameters
+    ----------
+    path : path-like
+        The `.npz` file.
+
+    Returns
+    -------
+    statistics : FeatureStatistics
+    metadata : dict of str to str
+        Provenance.
 
     Raises
     ------
     InputError
-        If it is missing or not such a file.
+        If the file is missing, or not a file of statistics.
     """
-    import json
-
     try:
         with np.load(path, allow_pickle=False) as archive:
             metadata = dict(json.loads(str(archive["metadata"])))
@@ -105,6 +121,6 @@ def read_statistics(path: str | os.PathLike[str]) -> tuple[FeatureStatistics, di
         raise InputError(
             f"not a readable file of statistics ({error})",
             file=Path(path),
-            remedy="If the workflow made it, delete it and run again",
+            remedy="If the workflow wrote it, delete it and run again",
         ) from error
     return found, metadata

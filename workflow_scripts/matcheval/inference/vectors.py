@@ -1,4 +1,4 @@
-"""Files of a vector per datapoint: logits, or features."""
+"""Files with one vector per datapoint: logits or features."""
 
 import os
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ from matcheval.io.tables import Column, TableSchema, read_parquet
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """A vector for each datapoint of one model's pass over one dataset, in dataset order.
+    """One vector per datapoint of one model's pass over one dataset, in dataset order.
 
     Attributes
     ----------
     index : int32 array, shape (n,)
         Positions in the dataset; the rows are those of the prediction file.
     values : float32 array, shape (n, width)
-        Logits, or features.
+        Logits or features.
     metadata : mapping
         Provenance.
     """
@@ -31,7 +31,20 @@ class Vectors:
 
 
 def vector_schema(name: str, meaning: str, width: int) -> TableSchema:
-    """Columns of a file of vectors: `index`, and a list of `width` float32."""
+    """Declare the columns of a file of vectors.
+
+    Parameters
+    ----------
+    name, meaning : str
+        Name and description of the column of vectors.
+    width : int
+        Length of each vector.
+
+    Returns
+    -------
+    TableSchema
+        `index`, int32, and `name`, lists of `width` float32.
+    """
     return TableSchema(
         name,
         (
@@ -42,19 +55,19 @@ def vector_schema(name: str, meaning: str, width: int) -> TableSchema:
 
 
 def read_vectors(path: str | os.PathLike[str], name: str) -> Vectors:
-    """Read a file of logits or of features.
+    """Read a file of logits or features.
 
     Parameters
     ----------
     path : path-like
-        The file; all of it is loaded.
+        The Parquet file; all of it is loaded into memory.
     name : str
         `logits` or `features`.
 
     Raises
     ------
     InputError
-        If the file cannot be read, or holds something else.
+        If the file cannot be read, or its columns are not those of `name`.
     """
     table = read_parquet(path)
     metadata = {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}

@@ -1,4 +1,4 @@
-"""Columns that several kinds of table share, so that each is declared once."""
+"""Columns that several tables share, each declared once."""
 
 import pyarrow as pa
 
@@ -6,13 +6,28 @@ from matcheval.io.tables import Column
 
 
 def fraction(name: str, meaning: str) -> Column:
-    """Declare a column of fractions: accuracies, probabilities, shares."""
+    """Declare a column of fractions, such as accuracies or probabilities.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    meaning : str
+        What its values mean.
+
+    Returns
+    -------
+    Column
+        Of type float64 and unit "fraction".
+    """
     return Column(name, pa.float64(), "fraction", meaning)
 
 
 MODEL = Column("model", pa.string(), "", "name of the model")
 DATASET = Column("dataset", pa.string(), "", "name of the dataset")
-TOP_K = Column("top", pa.int16(), "classes", "k: right if the label is among the k top classes")
+TOP_K = Column(
+    "top", pa.int16(), "classes", "k: correct if the label is among the k top-ranked classes"
+)
 PAIR = (
     Column("pair", pa.string(), "", "name of the pair of sets"),
     TOP_K,
@@ -23,18 +38,24 @@ CONFIDENCE_LEVEL = Column("confidence", pa.float64(), "fraction", "level of the 
 
 
 def accuracy(part: str, of: str) -> tuple[Column, ...]:
-    """Declare what `statistics.accuracies.accuracy_columns` gives for some datapoints.
+    """Declare the columns that `statistics.accuracies.accuracy_columns` returns for a subset.
 
     Parameters
     ----------
     part : str
-        How the columns' names end: `n_<part>`, `n_correct_<part>`, `accuracy_<part>`, ....
+        Suffix of the columns' names: `n_<part>`, `n_correct_<part>`, `accuracy_<part>`, ....
     of : str
-        Which datapoints these are, for the meaning of `n_<part>`.
+        Description of the datapoints of the subset: the meaning of `n_<part>`.
+
+    Returns
+    -------
+    tuple of Column
+        Number of datapoints, number of correct predictions, accuracy, and its lower and upper
+        bound.
     """
     return (
         Column(f"n_{part}", pa.int64(), "datapoints", of),
-        Column(f"n_correct_{part}", pa.int64(), "datapoints", "of these, predicted right"),
+        Column(f"n_correct_{part}", pa.int64(), "datapoints", "of these, correctly predicted"),
         fraction(f"accuracy_{part}", "n_correct over n; NaN if there are none"),
         fraction(f"accuracy_{part}_low", "Clopper-Pearson lower bound"),
         fraction(f"accuracy_{part}_high", "Clopper-Pearson upper bound"),

@@ -1,4 +1,4 @@
-"""Files that are whole or absent."""
+"""Atomic writes, locks between processes, and plain messages for errors of the disk."""
 
 import errno
 import glob
@@ -13,39 +13,40 @@ from matcheval.errors import InputError
 
 
 @contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary path beside `path`, renamed to it once the block succeeds.
+def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Write a file atomically: to a temporary file beside it, renamed once the block succeeds.
 
-    A reader never sees a half-written file: a block that raises, or a process that is killed,
-    leaves `path` as it was. The temporary name holds host and process, so that two writers of
-    one path do not meet; what a process left that was killed on this host is removed by the next
-    writer. It keeps the suffix, by which some writers choose their format.
+    Readers never see an incomplete file: if the block raises, or the process is killed, `path`
+    stays as it was. The temporary name contains the host and the process id, so that concurrent
+    writers of one path do not interfere; temporary files of processes of this host that no longer
+    run are deleted by the next writer. The temporary name keeps the suffix of `path`, from which
+    some writers infer the format.
 
     Parameters
     ----------
     path : path-like
-        Where the finished file goes; missing parent folders are made.
+        The file to write; missing parent folders are created.
 
     Yields
     ------
     Path
-        Where to write.
+        The temporary file to write to.
 
     Raises
     ------
     InputError
-        If the place cannot be written to.
+        If the folder or the file cannot be written, or the disk is full.
     """
     final = Path(path)
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", file=path) from error
-    start = f".partial-{platform.node()}-"
-    for left in final.parent.glob(f"{glob.escape(start)}*-{glob.escape(final.name)}"):
-        if not _is_alive(left.name.removeprefix(start).split("-")[0]):
-            left.unlink(missing_ok=True)
-    partial = final.with_name(f"{start}{os.getpid()}-{final.name}")
+    prefix = f".partial-{platform.node()}-"
+    for stale in final.parent.glob(f"{glob.escape(prefix)}*-{glob.escape(final.name)}"):
+        if not _is_running(stale.name.removeprefix(prefix).split("-")[0]):
+            stale.unlink(missing_ok=True)
+    partial = final.with_name(f"{prefix}{os.getpid()}-{final.name}")
     try:
         with disk_errors(final):
             yield partial
@@ -57,19 +58,19 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def disk_errors(path: Path, needed: int = 0) -> Iterator[None]:
-    """Say in plain words that a file cannot be written, or the disk is full.
+    """Turn a missing permission or a full disk into an `InputError` that says so.
 
     Parameters
     ----------
     path : Path
-        What the block writes.
+        The file that the block writes.
     needed : int
-        Bytes that it will write: refused at once if the disk has less.
+        Bytes that the block will write: if fewer are free, the block is not entered.
 
     Raises
     ------
     InputError
-        Naming the file, and what is free.
+        Naming the file and, if the disk is full, the free space in bytes.
     """
     free = shutil.disk_usage(path.parent).free if needed else 0
     if needed > free:
@@ -89,28 +90,34 @@ def _disk_full(path: Path, why: str) -> InputError:
     return InputError(
         f"the disk is full: {why}, {free:,} are free in {path.parent.resolve()}",
         file=path,
-        remedy="Make room, or set 'results' to a folder on another disk; what was made so far is "
-        "kept",
+        remedy="Free some space, or set 'results' to a folder on another disk; the results so "
+        "far are kept",
     )
 
 
 @contextmanager
 def file_lock(path: str | os.PathLike[str]) -> Iterator[bool]:
-    """Let one process at a time make a file or folder; others wait.
+    """Let one process at a time write a file or folder; other processes wait.
 
-    The lock is a hidden file beside it, which stays; it is let go when its process dies.
+    The lock is a hidden file beside `path`, which is not deleted; it is released when its process
+    ends for any reason.
 
     Parameters
     ----------
     path : path-like
-        What is made; missing parent folders are made.
+        The file or folder to write; missing parent folders are created.
 
     Yields
     ------
     bool
-        Whether this process had to wait, so that it may find the work done.
+        Whether this process had to wait, so that another one may have done the work.
+
+    Raises
+    ------
+    InputError
+        If the parent folder cannot be written, or the disk is full.
     """
-    from filelock import FileLock, Timeout  # needed by few
+    from filelock import FileLock, Timeout  # imported here because few callers lock
 
     path = Path(path)
     with disk_errors(path):
@@ -128,9 +135,9 @@ def file_lock(path: str | os.PathLike[str]) -> Iterator[bool]:
         lock.release()
 
 
-def _is_alive(pid: str) -> bool:
-    """Whether a process of this host runs; True where it cannot be told."""
-    if os.name == "nt":  # where signal 0 does more than ask
+def _is_running(pid: str) -> bool:
+    """Whether a process of this host runs; True where that cannot be determined."""
+    if os.name == "nt":  # there, signal 0 is not a mere query
         return True
     try:
         os.kill(int(pid), 0)

@@ -1,4 +1,4 @@
-"""What made a file: software versions, and digests of the code that matters."""
+"""Provenance of files: software versions, and digests of the code that wrote them."""
 
 import ast
 import hashlib
@@ -12,12 +12,22 @@ _ROOT = Path(__file__).parents[1]
 
 
 def software_versions(*packages: str) -> dict[str, str]:
-    """Versions of Python, this library and the named packages.
+    """Look up the versions of Python, of this library and of other packages.
+
+    Parameters
+    ----------
+    *packages : str
+        Names of installed distributions.
+
+    Returns
+    -------
+    dict
+        Versions by name: `python`, `matcheval`, and each package.
 
     Raises
     ------
     importlib.metadata.PackageNotFoundError
-        If a named package is not installed.
+        If a package is not installed.
     """
     from matcheval import __version__
 
@@ -26,43 +36,47 @@ def software_versions(*packages: str) -> dict[str, str]:
 
 
 @cache
-def code_digest(script: Path) -> str:
-    """Digest of a script and of the library code that it imports, directly or indirectly.
+def code_digest(script: Path, *modules: str) -> str:
+    """Compute a digest of a script and of the library code that it imports, also indirectly.
 
-    Rules take it as a parameter, so that an edit of the library re-runs just the rules that
-    use what was edited: Snakemake by itself sees a rule's script, not what it imports.
+    Rules have it as a parameter, so that an edit of the library re-runs exactly the rules that use
+    the edited code: Snakemake itself tracks a rule's script, but not the script's imports.
 
     Parameters
     ----------
     script : Path
         A Python file.
+    *modules : str
+        Full names of further modules of the library, which the script imports by name.
 
     Returns
     -------
     str
-        16 hexadecimal digits; comments and layout do not count, docstrings do. Other minor
-        versions of Python may give another digest.
+        16 hexadecimal digits. Comments and layout do not affect it, but docstrings do, and so may
+        the minor version of Python.
 
     Raises
     ------
     FileNotFoundError
-        If the script does not exist.
+        If the script or a module does not exist.
+    ValueError
+        If the script, or a module that it imports, has relative imports.
     """
-    dump, imports = _read(script.read_text(encoding="utf-8"))
+    dump, imports = _parse(script.read_text(encoding="utf-8"))
     dumps = {"script": dump}
-    waiting = list(imports)
-    while waiting:
-        name = waiting.pop()
+    pending = [*imports, *(module.removeprefix(f"{PACKAGE}.") for module in modules)]
+    while pending:
+        name = pending.pop()
         if name not in dumps:
-            dumps[name], imports = _read(_source(name).read_text(encoding="utf-8"))
-            waiting.extend(imports)
+            dumps[name], imports = _parse(_source(name).read_text(encoding="utf-8"))
+            pending.extend(imports)
     joined = "\n".join(f"{name} {dumps[name]}" for name in sorted(dumps))
     return hashlib.sha256(joined.encode()).hexdigest()[:16]
 
 
 @cache
-def _read(code: str) -> tuple[str, frozenset[str]]:
-    """Syntax of some code as text, and the modules it imports; scripts share most of them."""
+def _parse(code: str) -> tuple[str, frozenset[str]]:
+    """Dump the syntax tree of code, and find its imports; cached, as scripts share most modules."""
     tree = ast.parse(code)
     return ast.dump(tree), _imports(tree)
 
@@ -73,19 +87,19 @@ def _source(name: str) -> Path:
 
 
 def _imports(tree: ast.AST) -> frozenset[str]:
-    """Modules of this library that a syntax tree imports, relative to the package."""
+    """Modules of this library that a syntax tree imports, named relative to the package."""
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level:
-            raise ValueError("relative imports are not followed: import by full name")
+            raise ValueError("relative imports are not followed: use absolute imports")
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            # `from package import name`: the name may be a module or an object of one.
+            # In `from package import name`, the name may be a module or an object in one.
             found.add(node.module)
             found.update(f"{node.module}.{alias.name}" for alias in node.names)
-    own = {name for name in found if f"{name}.".startswith(f"{PACKAGE}.")}
+    internal = {name for name in found if f"{name}.".startswith(f"{PACKAGE}.")}
     # Importing a module runs its parent packages too.
-    parts = [name.split(".")[1:] for name in own]
+    parts = [name.split(".")[1:] for name in internal]
     parents = {".".join(part[:n]) for part in parts for n in range(len(part) + 1)}
     return frozenset(name for name in parents if _source(name).is_file())

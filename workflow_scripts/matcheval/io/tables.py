@@ -1,4 +1,4 @@
-"""Tables with a declared schema: what each column is, in which unit, checked before writing."""
+"""Tables with declared schemas: names, types and units of columns, checked before writing."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
-from matcheval.io.files import whole_file
+from matcheval.io.files import atomic_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +19,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its name, Arrow type, unit and meaning, and whether a row may lack it."""
+    """Declaration of a column.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    type : pyarrow.DataType
+        Type of its values.
+    unit : str
+        Unit of its values; empty for text.
+    meaning : str
+        What its values mean.
+    nullable : bool
+        Whether values may be missing.
+    """
 
     name: str
     type: pa.DataType
@@ -30,7 +44,15 @@ class Column:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """The declared columns of a kind of table, in order."""
+    """Declaration of a table.
+
+    Attributes
+    ----------
+    name : str
+        What messages call the table.
+    columns : tuple of Column
+        Its columns in order.
+    """
 
     name: str
     columns: tuple[Column, ...]
@@ -58,20 +80,25 @@ class TableSchema:
         Parameters
         ----------
         columns : mapping
-            One sequence per declared column, equally long, nulls where the column may have them.
-        metadata : mapping, optional
-            Key-value text kept in the file's footer (provenance).
+            One sequence per declared column, all of equal length, with nulls only where the
+            column is nullable.
+        metadata : mapping of str to str, optional
+            Provenance, written to the footer of a Parquet file.
+
+        Returns
+        -------
+        pyarrow.Table
+            With the schema `arrow`, or with `metadata` as the metadata of its schema.
 
         Raises
         ------
         InputError
-            If columns are missing, unknown, of the wrong type or of unequal lengths.
+            If columns are missing, not declared, of the wrong type or of unequal lengths, or
+            contain nulls that are not allowed.
         """
         wrong = set(self.names) ^ set(columns)
         if wrong:
-            raise InputError(
-                f"columns {sorted(wrong)} are not both given and declared", file=self.name
-            )
+            raise InputError(f"columns {sorted(wrong)} are missing or not declared", file=self.name)
         try:
             arrays = [
                 pa.array(columns[c.name], type=c.type, from_pandas=False) for c in self.columns
@@ -79,30 +106,71 @@ class TableSchema:
             table = pa.Table.from_arrays(arrays, schema=self.arrow)
             table.validate(full=True)
         except (pa.ArrowException, TypeError) as error:
-            raise InputError(f"does not fit its schema ({error})", file=self.name) from error
+            raise InputError(f"does not match its schema ({error})", file=self.name) from error
         nulls = [c.name for c in self.columns if table[c.name].null_count and not c.nullable]
         if nulls:
-            raise InputError(f"columns {nulls} hold nulls", file=self.name)
+            raise InputError(f"columns {nulls} contain nulls", file=self.name)
         return table.replace_schema_metadata(dict(metadata)) if metadata else table
 
     def from_records(
         self, records: Sequence[Any], metadata: Mapping[str, str] | None = None
     ) -> pa.Table:
-        """Build a table from objects whose attributes are the columns (see `table`)."""
+        """Build a table from objects whose attributes are its columns.
+
+        Parameters
+        ----------
+        records : sequence
+            One object per row, with an attribute per declared column.
+        metadata : mapping of str to str, optional
+            As for `table`.
+
+        Returns
+        -------
+        pyarrow.Table
+
+        Raises
+        ------
+        InputError
+            As for `table`.
+        """
         columns = {name: [getattr(record, name) for record in records] for name in self.names}
         return self.table(columns, metadata)
 
     def from_frame(self, frame: "pd.DataFrame") -> pa.Table:
-        """Build a table from a data frame that has exactly the declared columns (see `table`)."""
+        """Build a table from a data frame.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            Its columns are the declared ones, in any order.
+
+        Returns
+        -------
+        pyarrow.Table
+
+        Raises
+        ------
+        InputError
+            As for `table`.
+        """
         return self.table({name: frame[name].to_list() for name in frame.columns})
 
     def read(self, path: str | os.PathLike[str]) -> pa.Table:
         """Read a Parquet table of this schema.
 
+        Parameters
+        ----------
+        path : path-like
+            The file.
+
+        Returns
+        -------
+        pyarrow.Table
+
         Raises
         ------
         InputError
-            If the file cannot be read or its columns are not the declared ones.
+            If the file cannot be read, or its columns or their types are not the declared ones.
         """
         table = read_parquet(path)
         if table.schema.names != self.names or table.schema.types != self.arrow.types:
@@ -115,9 +183,24 @@ class TableSchema:
 
 
 def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
-    """Read a Parquet file; a missing, truncated or foreign one is an `InputError`."""
+    """Read a Parquet file.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    pyarrow.Table
+
+    Raises
+    ------
+    InputError
+        If the file is missing, may not be read, is truncated, or is not a Parquet file.
+    """
     try:
-        # One thread: the files are small, and workers already run one to a core.
+        # One thread: the files are small, and the workers already occupy every core.
         return pq.read_table(path, use_threads=False)
     except FileNotFoundError as error:
         raise InputError("no such file", file=path) from error
@@ -126,19 +209,29 @@ def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(
-            f"not a readable Parquet file, truncated perhaps ({reason})",
+            f"not a readable Parquet file, perhaps truncated ({reason})",
             file=path,
-            remedy="If the workflow made it, delete it and run again",
+            remedy="If the workflow wrote it, delete it and run again",
         ) from error
 
 
 def check_suffix(path: str | os.PathLike[str]) -> str:
-    """Return the suffix of a table that can be written, `.parquet` or `.csv`.
+    """Check that tables can be written in the format of a file, and return its suffix.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    str
+        `.parquet` or `.csv`.
 
     Raises
     ------
     InputError
-        If it is another.
+        If the suffix is neither.
     """
     suffix = Path(path).suffix.lower()
     if suffix not in _WRITERS:
@@ -149,15 +242,22 @@ def check_suffix(path: str | os.PathLike[str]) -> str:
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Write a table as Parquet or CSV, by the suffix of `path`, whole or not at all.
+    """Write a table atomically as Parquet or CSV, depending on the suffix of `path`.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The table.
+    path : path-like
+        The file, `.parquet` or `.csv`; missing parent folders are created.
 
     Raises
     ------
     InputError
-        If the suffix is neither `.parquet` nor `.csv`, or the place cannot be written to.
+        If the suffix is neither, or the file cannot be written.
     """
     write = _WRITERS[check_suffix(path)]
-    with whole_file(path) as partial:
+    with atomic_file(path) as partial:
         write(table, partial)
 
 

@@ -1,4 +1,4 @@
-"""Tables for reading: Markdown and LaTeX (booktabs), rounded as papers print them."""
+"""Tables for human readers: Markdown and LaTeX (booktabs), rounded as in papers."""
 
 import math
 import os
@@ -9,10 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-from matcheval.io.files import whole_file
+from matcheval.io.files import atomic_file
 from matcheval.io.tables import TableSchema, write_table
 
-_ROUNDING = 1e-9  # numbers so near to a printed one are that one
+_ROUNDING = 1e-9  # numbers this close to a rounded one count as equal to it
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
@@ -23,7 +23,17 @@ _LATEX = {
 
 @dataclass(frozen=True)
 class TextColumn:
-    """A column of a table for reading."""
+    """A column of a table for human readers.
+
+    Attributes
+    ----------
+    head : str
+        Its heading.
+    cells : sequence of str
+        Its cells, formatted.
+    is_number : bool
+        Whether its cells are aligned to the right.
+    """
 
     head: str
     cells: Sequence[str]
@@ -36,23 +46,23 @@ def write_readable(
     readable: Callable[[pd.DataFrame], list[TextColumn]],
     paths: Iterable[str | os.PathLike[str]],
 ) -> None:
-    """Write a table for machines and for reading, by the suffixes of `paths`.
+    """Write a table in one or several formats, for programs and for human readers.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        Columns of `schema`.
+        With the columns of `schema`.
     schema : TableSchema
-        Of the `.parquet` and `.csv` files.
+        Schema of the `.parquet` and `.csv` files.
     readable : callable
-        Gives the columns of the `.md` (Markdown) and `.tex` (LaTeX) files.
+        Takes `table` and returns the columns of the `.md` (Markdown) and `.tex` (LaTeX) files.
     paths : iterable of path-like
-        Files to write, whole or not at all.
+        The files; their suffixes determine their formats. Each is written atomically.
 
     Raises
     ------
     InputError
-        If a suffix is another, or a place cannot be written to.
+        If a file has another suffix, or cannot be written.
     """
     texts: dict[str, Callable[[Sequence[TextColumn]], str]] = {".md": markdown, ".tex": latex}
     for path in paths:
@@ -60,12 +70,28 @@ def write_readable(
         if suffix not in texts:
             write_table(schema.from_frame(table), path)
             continue
-        with whole_file(path) as partial:
+        with atomic_file(path) as partial:
             partial.write_text(texts[suffix](readable(table)), encoding="utf-8")
 
 
 def markdown(columns: Sequence[TextColumn]) -> str:
-    """Write a Markdown table."""
+    """Format a Markdown table.
+
+    Parameters
+    ----------
+    columns : sequence of TextColumn
+        Its columns, of equal length.
+
+    Returns
+    -------
+    str
+        The table, with a final line break.
+
+    Raises
+    ------
+    ValueError
+        If the columns are of unequal lengths.
+    """
     lines = [
         [column.head for column in columns],
         ["--:" if column.is_number else "---" for column in columns],
@@ -75,7 +101,23 @@ def markdown(columns: Sequence[TextColumn]) -> str:
 
 
 def latex(columns: Sequence[TextColumn]) -> str:
-    """Write a LaTeX `tabular`, to be used with the package `booktabs`."""
+    """Format a LaTeX `tabular`, which requires the package `booktabs`.
+
+    Parameters
+    ----------
+    columns : sequence of TextColumn
+        Its columns, of equal length.
+
+    Returns
+    -------
+    str
+        The table, with a final line break.
+
+    Raises
+    ------
+    ValueError
+        If the columns are of unequal lengths.
+    """
     alignment = "".join("r" if column.is_number else "l" for column in columns)
     rows = zip(*(column.cells for column in columns), strict=True)
     return "\n".join(
@@ -93,9 +135,21 @@ def latex(columns: Sequence[TextColumn]) -> str:
 
 
 def outward(low: float, high: float, digits: int) -> tuple[str, str]:
-    """Print bounds so that what is printed holds the interval: down below, up above.
+    """Format the bounds of an interval, rounded outward so that they enclose the interval.
 
-    The intervals of fits in Recht et al. (2019) look rounded like that.
+    The intervals of fits in Recht et al. (2019) appear to be rounded like this.
+
+    Parameters
+    ----------
+    low, high : float
+        The bounds.
+    digits : int
+        Digits after the decimal point.
+
+    Returns
+    -------
+    low, high : str
+        `low` rounded down and `high` rounded up, as formatted by `signed`.
     """
     unit = 10.0**digits
     down = math.floor(low * unit + _ROUNDING) / unit
@@ -108,7 +162,22 @@ def _latex_row(cells: Sequence[str]) -> str:
 
 
 def signed(value: float, digits: int, *, plus: bool = False) -> str:
-    """Write a number with a true minus sign, without a sign on zero."""
+    """Format a number with a typographic minus sign (U+2212).
+
+    Parameters
+    ----------
+    value : float
+        The number.
+    digits : int
+        Digits after the decimal point.
+    plus : bool
+        Whether positive numbers have a plus sign.
+
+    Returns
+    -------
+    str
+        The number, without a sign if it is rounded to zero; "undefined" for NaN.
+    """
     if math.isnan(value):
         return "undefined"
     text = f"{abs(value):.{digits}f}"
@@ -118,9 +187,22 @@ def signed(value: float, digits: int, *, plus: bool = False) -> str:
 
 
 def accuracy_cells(table: pd.DataFrame, part: str) -> list[str]:
-    """Cells like `93.1 [92.0, 94.1]` of columns `accuracy_<part>`, `..._low`, `..._high`.
+    """Format accuracies with their confidence intervals.
 
-    Without a part, of `accuracy` and its bounds; without bounds, cells like `93.1`.
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        With the columns `accuracy_<part>`, `accuracy_<part>_low` and `accuracy_<part>_high`, as
+        fractions; NaN where there is none.
+    part : str
+        Suffix of the columns' names; if empty, the columns are `accuracy`, `accuracy_low` and
+        `accuracy_high`.
+
+    Returns
+    -------
+    list of str
+        Cells in percent, such as `93.1 [92.0, 94.1]`; `93.1` where the lower bound is NaN, and a
+        dash where the accuracy is.
     """
     name = f"accuracy_{part}" if part else "accuracy"
     values = zip(table[name], table[f"{name}_low"], table[f"{name}_high"], strict=True)
@@ -134,18 +216,58 @@ def accuracy_cells(table: pd.DataFrame, part: str) -> list[str]:
 
 
 def signed_cells(values: Sequence[float], digits: int = 1) -> list[str]:
-    """Percentage points with a sign."""
+    """Format differences of fractions in percentage points, with a plus or minus sign.
+
+    Parameters
+    ----------
+    values : sequence of float
+        The differences, as fractions.
+    digits : int
+        Digits after the decimal point.
+
+    Returns
+    -------
+    list of str
+        Cells such as `+1.2`; a dash for NaN.
+    """
     texts = ["–" if pd.isna(value) else f"{100 * value:+.{digits}f}" for value in values]
     return [text.replace("-", "−") for text in texts]
 
 
 def percent_cell(value: float) -> str:
-    """Write a fraction in percent with one digit; a dash for NaN."""
+    """Format a fraction in percent, with one digit after the decimal point.
+
+    Parameters
+    ----------
+    value : float
+        The fraction.
+
+    Returns
+    -------
+    str
+        A cell such as `93.1`; a dash for NaN.
+    """
     return "–" if pd.isna(value) else f"{100 * value:.1f}"
 
 
 def columns_by_part(table: pd.DataFrame, part: str, heads: Mapping[Any, str]) -> list[TextColumn]:
-    """A row per model and one for their mean, a column per part of the datapoints."""
+    """Lay out accuracies with a row per model, and a column per part of the datapoints.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        A row per model and part, with the columns `model`, `<part>`, `n_<part>`, and those of
+        `accuracy_cells`.
+    part : str
+        Name of the column that identifies the parts, and suffix of the other columns' names.
+    heads : mapping
+        Heading of each part, by its value in the column `part`.
+
+    Returns
+    -------
+    list of TextColumn
+        Accuracies in percent; the last row has their means over the models.
+    """
     columns = [TextColumn("Model", [*table["model"].unique(), "mean"], is_number=False)]
     for number, of_part in table.groupby(part):
         mean = 100 * of_part[f"accuracy_{part}"].mean()

@@ -10,12 +10,22 @@ from matcheval.errors import InputError
 
 
 def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a YAML mapping.
+    """Read a YAML file whose top level is a mapping.
+
+    Parameters
+    ----------
+    path : path-like
+        A UTF-8 file.
+
+    Returns
+    -------
+    dict
+        Its content.
 
     Raises
     ------
     InputError
-        If the file is missing, no YAML or no mapping.
+        If the file is missing, is not valid YAML, or its top level is not a mapping.
     """
     try:
         content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
-"""Image classifiers and their checkpoints.
+"""Image classifiers: architectures, checkpoints, pretrained models and transforms.
 
-This file imports no torch, so that configuration can be checked in no time.
+This file does not import torch, so that configurations are checked quickly.
 """
 
 from matcheval.models.sizes import ARCHITECTURES, FAMILIES

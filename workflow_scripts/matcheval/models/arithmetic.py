@@ -1,4 +1,4 @@
-"""What training and inference share: the input transform, and arithmetic that repeats itself."""
+"""Arithmetic shared by training and inference: normalisation and reproducible results."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -19,21 +19,22 @@ def to_input(
     mean: Sequence[float] = (),
     std: Sequence[float] = (),
 ) -> Tensor:
-    """Bring pixels to what models take.
+    """Convert pixels to a model's input.
 
     Parameters
     ----------
     images : uint8 array, shape (n, height, width, channels)
         Pixels in 0..max_value.
     max_value : int
-        The pixel value that means 1.0.
+        The pixel value that stands for 1.0.
     mean, std : sequence of float
-        Of each channel, of pixels in [0, 1], std above 0; empty for 0 and 1.
+        Mean and standard deviation (above 0) of each channel, for pixels in [0, 1]; empty for 0
+        and 1.
 
     Returns
     -------
     float32 tensor, shape (n, channels, height, width)
-        (pixels / max_value - mean) / std, computed in float32.
+        (pixels / max_value - mean) / std in float32.
     """
     channels_first = images.transpose(0, 3, 1, 2)
     scaled = np.ascontiguousarray(channels_first, dtype=np.float32) / max_value
@@ -41,13 +42,14 @@ def to_input(
 
 
 def normalize(images: Tensor, mean: Sequence[float], std: Sequence[float]) -> Tensor:
-    """Normalise images in [0, 1] by channel, on the device where they are.
+    """Normalise images by channel, on the device that holds them.
 
     Parameters
     ----------
     images : float tensor, shape (n, channels, height, width)
+        Pixels in [0, 1].
     mean, std : sequence of float
-        As for `to_input`; means of 0 with deviations of 1 leave the images as they are.
+        As for `to_input`; means of 0 with deviations of 1 return the images themselves.
 
     Returns
     -------
@@ -60,7 +62,20 @@ def normalize(images: Tensor, mean: Sequence[float], std: Sequence[float]) -> Te
 
 
 def transform_text(max_value: int, mean: Sequence[float] = (), std: Sequence[float] = ()) -> str:
-    """Name what `to_input` does, for a file's provenance."""
+    """Describe the computation of `to_input`, for a file's provenance.
+
+    Parameters
+    ----------
+    max_value : int
+        The pixel value that stands for 1.0.
+    mean, std : sequence of float
+        As for `to_input`.
+
+    Returns
+    -------
+    str
+        The formula, with numbers.
+    """
     if not any(mean) and all(value == 1 for value in std):
         return f"uint8 / {max_value}"
     means, deviations = (", ".join(f"{value:.6g}" for value in values) for values in (mean, std))
@@ -69,18 +84,18 @@ def transform_text(max_value: int, mean: Sequence[float] = (), std: Sequence[flo
 
 @contextmanager
 def repeatable_arithmetic(n_threads: int = 1, *, strict: bool = True) -> Iterator[None]:
-    """Make torch repeat its results to the bit within the block, then restore its settings.
+    """Make torch's results reproducible to the bit within the block, then restore its settings.
 
-    Convolutions neither benchmark nor round to TF32. Results may still differ between numbers
-    of threads, kinds of processor and versions of torch.
+    cuDNN neither chooses its algorithms by benchmarks nor rounds to TF32. Results may still differ
+    between numbers of threads, processor types and versions of torch.
 
     Parameters
     ----------
     n_threads : int
         CPU threads of one operation, at least 1.
     strict : bool
-        Whether operations without a deterministic implementation raise; otherwise torch warns
-        of them. There are such on GPUs only.
+        Whether an operation without a deterministic implementation raises an error; otherwise
+        torch warns. Only GPUs have such operations.
 
     Raises
     ------
@@ -89,14 +104,14 @@ def repeatable_arithmetic(n_threads: int = 1, *, strict: bool = True) -> Iterato
     """
     if n_threads < 1:
         raise InputError(f"is {n_threads}", field="threads", remedy="Give at least 1")
-    # What CUDA's matrix products need for determinism; read when the first of them runs.
+    # Required for deterministic matrix products on CUDA; read when the first of them runs.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     threads, mode = torch.get_num_threads(), torch.get_deterministic_debug_mode()
     torch.set_num_threads(n_threads)
-    # As use_deterministic_algorithms(True), without its import of the compiler (over a second).
+    # Like use_deterministic_algorithms(True), but without importing the compiler (over a second).
     torch.set_deterministic_debug_mode("error" if strict else "warn")
-    # Filling new tensors with NaN finds programs that read what they did not write; ours do not,
-    # and it takes a tenth of the time.
+    # Do not fill new tensors with NaN: it takes a tenth of the time, and only helps to find code
+    # that reads uninitialised memory.
     filled = deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
     deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     try:

@@ -1,7 +1,7 @@
-"""Models by name: modules that take normalised float32 NCHW images and return logits.
+"""Networks by name of their architecture.
 
-To add an architecture, write a function in `architectures/` like those there, add a line to
-`_BUILDERS`, and one to `sizes.SPECIFICATIONS`.
+To add an architecture, write a function in `architectures/` like those there, and add it to
+`_BUILDERS` and to `sizes.SPECIFICATIONS`.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from torch import nn
 
 from matcheval.errors import InputError
 from matcheval.models.architectures.densenet import densenet
-from matcheval.models.architectures.parts import Blueprint, Shape
+from matcheval.models.architectures.parts import NetworkConfig, Shape
 from matcheval.models.architectures.preact import preact, preact_bottleneck, preact_imagenet
 from matcheval.models.architectures.pyramidnet import pyramidnet
 from matcheval.models.architectures.resnet import (
@@ -37,50 +37,54 @@ def build_model(
     n_classes: int,
     groups: int = 1,
 ) -> nn.Module:
-    """Make a classifier with fresh weights, drawn from torch's global generator.
+    """Build a classifier with initial weights drawn from torch's global generator.
 
     Parameters
     ----------
     architecture : str
         `linear`: multinomial logistic regression; has neither width nor depth.
         `mlp`: `depth` hidden layers of `width` units.
-        `cnn`: `depth` 3 × 3 convolutions of `width` channels, the map halved after each.
-        `resnet`: `depth` residual blocks with batch norm, the first of `width` channels, each
-        further one halving the map and doubling the channels (He et al. 2016).
+        `cnn`: `depth` 3 × 3 convolutions of `width` channels, each followed by a halving of the
+        feature map.
+        `resnet`: `depth` residual blocks with batch norm, the first of `width` channels; each
+        further block halves the feature map and doubles the channels (He et al. 2016).
         The others are the published networks for 32 × 32 images; see `architectures`.
     width, depth : int
-        As `sizes.SPECIFICATIONS` says; 0 for `linear`.
+        As described in `sizes.SPECIFICATIONS`; 0 for `linear`.
     input_shape : (int, int, int)
         Height, width and channels of the images.
     n_classes : int
-        At least 2.
+        Number of classes, at least 2.
     groups : int
         Groups of the convolutions of `resnext`; 1 for all others.
 
     Returns
     -------
     torch.nn.Module
-        Maps float32 (n, channels, height, width) to float32 logits (n, n_classes).
+        Maps normalised float32 images (n, channels, height, width) to float32 logits
+        (n, n_classes).
 
     Raises
     ------
     InputError
-        If the architecture is unknown, or a number is not as said above.
+        If the architecture is unknown, cannot have the size, or does not accept the images.
     """
     check_architecture(architecture, width, depth, groups)
     if n_classes < 2 or min(input_shape) < 1:
-        raise InputError(f"cannot tell {n_classes} classes by images of {input_shape}")
+        raise InputError(
+            f"cannot build a network for {n_classes} classes and images of shape {input_shape}"
+        )
     least = SPECIFICATIONS[architecture].min_side
     if min(input_shape[:2]) < least:
         raise InputError(
-            f"{architecture} takes no images of {input_shape[0]} × {input_shape[1]} pixels",
+            f"{architecture} does not accept images of {input_shape[0]} × {input_shape[1]} pixels",
             field="architecture",
-            remedy=f"Images of at least {least} × {least} pixels, or another architecture",
+            remedy=f"Use images of at least {least} × {least} pixels, or another architecture",
         )
-    return _BUILDERS[architecture](Blueprint(width, depth, groups, input_shape, n_classes))
+    return _BUILDERS[architecture](NetworkConfig(width, depth, groups, input_shape, n_classes))
 
 
-_BUILDERS: dict[str, Callable[[Blueprint], nn.Module]] = {
+_BUILDERS: dict[str, Callable[[NetworkConfig], nn.Module]] = {
     "linear": linear,
     "mlp": mlp,
     "cnn": cnn,

@@ -1,7 +1,8 @@
-"""Checkpoints: a trained model's weights and all that inference needs to know of it.
+"""Checkpoints: a trained model's weights and everything that inference needs to know about it.
 
-The file is safetensors (no code inside, unlike a pickle), with one metadata entry holding JSON:
-safetensors stores several entries in random order, and files must repeat to the byte.
+The file is in the safetensors format, which contains no code, unlike a pickle. Its metadata has a
+single entry, which holds JSON: safetensors stores several entries in random order, but equal
+checkpoints must give equal bytes.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from matcheval.errors import InputError
-from matcheval.io.files import whole_file
+from matcheval.io.files import atomic_file
 from matcheval.models.building import build_model
 
 _ENTRY = "matcheval"
@@ -26,31 +27,33 @@ _REMEDY = "Delete it and train the model again"
 
 @dataclass(frozen=True)
 class CheckpointInfo:
-    """What a checkpoint says besides its weights.
+    """The description of a model in its checkpoint.
 
     Attributes
     ----------
     model : str
         The model's name.
-    architecture, width, depth
+    architecture : str
+        As for `build_model`.
+    width, depth : int
         As for `build_model`.
     input_shape : (int, int, int)
-        Height, width and channels of the images it takes.
+        Height, width and channels of its images.
     n_classes : int
         Number of classes.
     max_value : int
-        Pixel value that meant 1.0 in the training set.
-    recipe : mapping
-        How it was trained: the catalogue's columns.
-    data : mapping
-        `train` and `validation`: name and digest of each set.
-    versions : mapping
-        Python, packages, and the training code's version.
+        Pixel value that stood for 1.0 in the training set.
+    recipe : mapping of str to object
+        The fields of its recipe.
+    data : mapping of str to str
+        Under `train` and `validation`, name and digest of the set.
+    versions : mapping of str to str
+        Versions of Python, of packages and of the training code.
     classes : tuple of str
         Names of the classes, by label.
     mean, std : tuple of float
-        Of each channel, of pixels in [0, 1], by which the model's input is normalised; 0 and 1
-        if it is not.
+        Mean and standard deviation of each channel, for pixels in [0, 1], by which the model's
+        input is normalised; 0 and 1 for no normalisation.
     groups : int
         As for `build_model`.
     """
@@ -78,7 +81,7 @@ class Checkpoint:
     Attributes
     ----------
     info : CheckpointInfo
-        What it is.
+        Its description.
     state : mapping of str to tensor
         Its parameters and buffers, on the CPU.
     """
@@ -87,12 +90,17 @@ class Checkpoint:
     state: Mapping[str, Tensor]
 
     def build(self) -> nn.Module:
-        """Make the model with these weights, in evaluation mode.
+        """Build the model with these weights, in evaluation mode.
+
+        Returns
+        -------
+        torch.nn.Module
+            As built by `build_model`, on the CPU.
 
         Raises
         ------
         InputError
-            If the weights are not those of the model that `info` describes.
+            If the weights do not fit the model that `info` describes.
         """
         info = self.info
         model = build_model(
@@ -116,21 +124,43 @@ class Checkpoint:
 
 
 def save_checkpoint(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> None:
-    """Write a checkpoint, whole or not at all; equal checkpoints give equal bytes."""
+    """Write a checkpoint atomically; equal checkpoints give equal bytes.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+        The model.
+    path : path-like
+        The file to write; an existing one is replaced.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
     state = {name: checkpoint.state[name].contiguous() for name in sorted(checkpoint.state)}
     text = json.dumps(asdict(checkpoint.info), sort_keys=True)
-    with whole_file(path) as partial:
-        partial.write_bytes(save(state, metadata={_ENTRY: text}))
+    with atomic_file(path) as temporary:
+        temporary.write_bytes(save(state, metadata={_ENTRY: text}))
 
 
 def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     """Read and check a checkpoint.
 
+    Parameters
+    ----------
+    path : path-like
+        A file written by `save_checkpoint`.
+
+    Returns
+    -------
+    Checkpoint
+
     Raises
     ------
     InputError
-        If the file is missing, damaged, not written by `save_checkpoint`, or its weights do
-        not fit its description.
+        If the file is missing, damaged or not a checkpoint, or its weights do not fit its
+        description.
     """
     if not Path(path).is_file():
         raise InputError("no such file", file=path, remedy="Train the model first")
@@ -140,7 +170,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
             state = {name: archive.get_tensor(name) for name in archive.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as error:
         raise InputError(
-            f"not a readable checkpoint, truncated perhaps ({error})", file=path, remedy=_REMEDY
+            f"not a readable checkpoint, perhaps truncated ({error})", file=path, remedy=_REMEDY
         ) from error
     checkpoint = Checkpoint(_parse_info(text, path), state)
     try:
@@ -151,12 +181,17 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
 
 
 def weights_digest(checkpoint: Checkpoint) -> str:
-    """SHA-256 of the weights: name, type, shape and bytes of each tensor, sorted by name.
+    """Compute the SHA-256 of the weights: name, dtype, shape and bytes of each tensor, by name.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+        The model; its description does not enter the digest.
 
     Returns
     -------
     str
-        64 hexadecimal digits; what else a checkpoint says does not count.
+        64 hexadecimal digits.
     """
     digest = hashlib.sha256()
     for name in sorted(checkpoint.state):
@@ -169,7 +204,7 @@ def weights_digest(checkpoint: Checkpoint) -> str:
 def _parse_info(text: str | None, path: object) -> CheckpointInfo:
     if text is None:
         raise InputError(
-            "a safetensors file, but not one that this workflow trained", file=path, remedy=_REMEDY
+            "a safetensors file, but not a checkpoint of this workflow", file=path, remedy=_REMEDY
         )
     names = {field.name for field in fields(CheckpointInfo)}
     try:
@@ -185,5 +220,7 @@ def _parse_info(text: str | None, path: object) -> CheckpointInfo:
         return info
     except (ValueError, TypeError, IndexError) as error:
         raise InputError(
-            f"its description is of another version or damaged ({error})", file=path, remedy=_REMEDY
+            f"its description is damaged or was written by another version ({error})",
+            file=path,
+            remedy=_REMEDY,
         ) from error

@@ -1,4 +1,4 @@
-"""Where models run."""
+"""Devices that models run on, and out-of-memory errors."""
 
 import logging
 from collections.abc import Iterator
@@ -14,65 +14,82 @@ log = logging.getLogger(__name__)
 
 
 def resolve_device(name: str) -> torch.device:
-    """Get the device of a name, never another one in its place.
+    """Return the device of a name, without falling back to another one.
 
     Parameters
     ----------
     name : str
-        `cpu`, `cuda`, `mps`, or `auto` for the best one present, which is logged.
+        `cpu`, `cuda`, `mps`, or `auto` for the first available of `cuda`, `mps` and `cpu`,
+        which is logged.
+
+    Returns
+    -------
+    torch.device
 
     Raises
     ------
     InputError
-        If the name is unknown or this machine has no such device.
+        If the name is unknown, or the device is not available on this machine.
     """
     if name not in DEVICES:
         raise InputError(
             f"unknown device '{name}'", field="device", remedy=f"Known: {', '.join(DEVICES)}"
         )
-    present = [
+    available = [
         device
-        for device, there in (
+        for device, is_available in (
             ("cuda", torch.cuda.is_available()),
             ("mps", torch.backends.mps.is_available()),
             ("cpu", True),
         )
-        if there
+        if is_available
     ]
     if name == "auto":
-        log.info("device auto: %s", present[0])
-        return torch.device(present[0])
-    if name not in present:
+        log.info("device auto: %s", available[0])
+        return torch.device(available[0])
+    if name not in available:
         raise InputError(
             f"this machine has no '{name}' that torch can use",
             field="device",
-            remedy=f"Present: {', '.join(present)}",
+            remedy=f"Available: {', '.join(available)}",
         )
     return torch.device(name)
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether an error says that a device's memory is full.
+    """Whether an error means that a device is out of memory.
 
-    CUDA has a type for it, its libraries have a status, MPS and the CPU's allocator have words.
+    CUDA raises a dedicated type; its libraries, MPS and the CPU's allocator are recognised by their
+    messages.
+
+    Parameters
+    ----------
+    error : RuntimeError
+        An error raised by torch.
     """
-    words = ("out of memory", "ALLOC_FAILED", "can't allocate memory")
-    return isinstance(error, torch.OutOfMemoryError) or any(word in str(error) for word in words)
+    messages = ("out of memory", "ALLOC_FAILED", "can't allocate memory")
+    return isinstance(error, torch.OutOfMemoryError) or any(
+        message in str(error) for message in messages
+    )
 
 
 @contextmanager
 def full_memory(problem: str, *, file: object, field: object = None, remedy: str) -> Iterator[None]:
-    """Say what to do where the block fills a device's memory.
+    """Turn a device's out-of-memory errors in the block into an `InputError`.
 
     Parameters
     ----------
-    problem, file, field, remedy
-        Of the `InputError` that takes the place of torch's error.
+    problem : str
+        What went wrong.
+    file, field : object
+        Where: the model or file, and its column or key.
+    remedy : str
+        What to do about it.
 
     Raises
     ------
     InputError
-        If a device's memory is full; all other errors pass.
+        If the block runs out of memory; all other errors pass unchanged.
     """
     try:
         yield

@@ -1,9 +1,9 @@
-"""What happens to an image's pixels before a model sees them: resized, then cropped or padded.
+"""Geometry of evaluation transforms: resizing, then central cropping or padding.
 
-The arithmetic is that of timm's and torchvision's evaluation transforms, to the pixel (tests
-compare them), on Pillow alone: a worker that decodes images starts in a tenth of a second and a
-few megabytes, where their own transforms bring torch along. Normalisation is not part of it: that
-is left to the device the model runs on.
+The results equal those of timm's and torchvision's evaluation transforms in every pixel (tests
+compare them). This module needs only Pillow, whereas their transforms import torch: a worker that
+decodes images starts in a tenth of a second and uses a few megabytes. Normalisation is not
+included; it is computed on the model's device.
 """
 
 from collections.abc import Mapping
@@ -33,16 +33,23 @@ class Geometry:
     Attributes
     ----------
     resize : str
-        `none`: the image is taken as it is stored, and the other fields are empty. `short`: its
-        shorter edge becomes `scale[0]` (torchvision's rule of rounding). `cover`, `fit`: it is the
-        smallest image that covers, or the largest that fits in, `scale` (timm's rule). `exact`:
-        its edges become those of `scale`.
-    scale, crop : (int, int)
-        Height and width in pixels, resized to and cropped to. What is smaller is padded.
+        `none`: the image is not changed, and the other fields keep their defaults. `short`: its
+        shorter edge becomes `scale[0]` (torchvision's rounding). `cover`, `fit`: with its aspect
+        ratio kept, it becomes the smallest image that covers `scale`, or the largest that fits
+        in it (timm's rounding). `exact`: its edges become those of `scale`.
+    scale : (int, int)
+        Height and width in pixels to resize to.
+    crop : (int, int)
+        Height and width in pixels to crop to; a smaller image is padded.
     interpolation : str
         One of `INTERPOLATIONS`.
     fill : (int, int, int) or None
-        Colour of the padding; None for black.
+        RGB colour of the padding, in 0..255; None for black.
+
+    Raises
+    ------
+    InputError
+        If a value is not as described above.
     """
 
     resize: str = "none"
@@ -64,7 +71,22 @@ class Geometry:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> "Geometry":
-        """Read what `to_mapping` gave, lists taken for tuples as JSON has them."""
+        """Build a geometry from the values that `to_mapping` returned.
+
+        Parameters
+        ----------
+        values : mapping of str to object
+            The fields; lists, as in JSON, become tuples.
+
+        Returns
+        -------
+        Geometry
+
+        Raises
+        ------
+        InputError
+            If a value is invalid.
+        """
         fields: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in values.items()
         }
@@ -76,7 +98,7 @@ class Geometry:
 
     @property
     def name(self) -> str:
-        """A name for files: equal names mean equal pixels."""
+        """A name for files; geometries of equal names give equal pixels."""
         if self.resize == "none":
             return "none"
         name = f"{self.resize}{_edges(self.scale)}-{self.interpolation}-crop{_edges(self.crop)}"
@@ -84,7 +106,7 @@ class Geometry:
 
     @property
     def text(self) -> str:
-        """The same in words, for a file's provenance."""
+        """A description in words, for a file's provenance."""
         if self.resize == "none":
             return "pixels as stored"
         words = _WORDS[self.resize].format(_edges(self.scale))
@@ -92,7 +114,18 @@ class Geometry:
         return f"{words} ({self.interpolation}), centre {_edges(self.crop)}{fill}"
 
     def apply(self, image: Image.Image) -> Image.Image:
-        """Resize and crop an RGB image."""
+        """Resize and crop an image.
+
+        Parameters
+        ----------
+        image : PIL.Image.Image
+            An RGB image of any size.
+
+        Returns
+        -------
+        PIL.Image.Image
+            An image of the size `crop`; the given image if `resize` is `none`.
+        """
         if self.resize == "none":
             return image
         height, width = self._resized(image.height, image.width)
@@ -122,13 +155,13 @@ class Geometry:
         return canvas
 
 
-def _start(there: int, wanted: int) -> int:
-    """Where a central crop begins along an axis; negative where there is padding."""
-    if there >= wanted:
-        return round((there - wanted) / 2)
-    return -((wanted - there) // 2)
+def _start(length: int, cropped: int) -> int:
+    """Return where a central crop begins along an axis; a negative number means padding."""
+    if length >= cropped:
+        return round((length - cropped) / 2)
+    return -((cropped - length) // 2)
 
 
 def _edges(size: Size) -> str:
-    """Height and width as text; one number if they are equal."""
+    """Format height and width; one number if they are equal."""
     return str(size[0]) if size[0] == size[1] else f"{size[0]}x{size[1]}"

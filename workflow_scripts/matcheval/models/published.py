@@ -1,8 +1,8 @@
-"""What timm and torchvision say of their pretrained models: address, classes, transform.
+"""Descriptions of the pretrained models of timm and torchvision: address, classes, transform.
 
-Importing timm takes seconds, and Snakemake reads the study anew at every start; so what was found
-out is kept in a file, by the version of the library. Nothing here imports torch unless a model is
-asked for that the file does not have.
+Importing timm takes seconds, and Snakemake reads the study at every start. The descriptions are
+therefore cached in a file per library and version; torch is imported only for a model that is not
+in the cache.
 """
 
 import json
@@ -13,15 +13,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from matcheval.errors import InputError, Problems, meant
-from matcheval.io.files import whole_file
+from matcheval.errors import ErrorCollector, InputError, suggest
+from matcheval.io.files import atomic_file
 from matcheval.models.rows import PUBLISHED, TIMM, ModelSource
 from matcheval.models.timm_library import load_timm
 from matcheval.models.transforms import Transform
 
 HUB = "https://huggingface.co"
 
-# Packages of torchvision.models that are not for the classification of images.
+# Packages of torchvision.models for tasks other than image classification.
 _OTHER_TASKS = ("detection", "segmentation", "video", "optical_flow")
 
 
@@ -34,9 +34,9 @@ class Published:
     source : str
         timm's `name.tag`, or torchvision's `Weights.MEMBER`.
     url : str
-        Where its weights are.
+        Address of its weights.
     suffix : str
-        Of the file of weights.
+        Suffix of the weights file.
     n_classes : int
         Number of classes.
     transform : str
@@ -51,30 +51,30 @@ class Published:
 
     @property
     def file_name(self) -> str:
-        """The name of its weights in the results folder."""
+        """Name of the weights file in the results folder."""
         return f"{self.source}{self.suffix}"
 
 
 def describe_published(models: Iterable[ModelSource], folder: str | Path) -> dict[str, Published]:
-    """Find out what is to be known of the pretrained models of a study.
+    """Describe the pretrained models of a study.
 
     Parameters
     ----------
     models : iterable of ModelSource
-        Those of other kinds are passed over.
+        Models; those that are not pretrained are skipped.
     folder : path-like
-        Where the answers are kept, a file per library and version.
+        Folder of the cache, with a file per library and version.
 
     Returns
     -------
-    dict
-        By name of the model.
+    dict of str to Published
+        Descriptions by the model's name.
 
     Raises
     ------
     InputError
-        Telling all models that the installed library does not have, each with the nearest name
-        that it has.
+        If a library is not installed or lacks some of the models. The message names all of them,
+        each with similar names that exist.
     """
     found: dict[str, Published] = {}
     for kind in PUBLISHED:
@@ -85,10 +85,10 @@ def describe_published(models: Iterable[ModelSource], folder: str | Path) -> dic
         known = _read(file)
         new = sorted({model.source for model in wanted} - known.keys())
         if new:
-            known |= _ask(kind, new, {m.source: m.name for m in wanted})
-            with whole_file(file) as partial:
+            known |= _describe_all(kind, new, {m.source: m.name for m in wanted})
+            with atomic_file(file) as temporary:
                 text = json.dumps({k: asdict(v) for k, v in sorted(known.items())}, indent=1)
-                partial.write_text(text, encoding="utf-8")
+                temporary.write_text(text, encoding="utf-8")
         found |= {model.name: known[model.source] for model in wanted}
     return found
 
@@ -101,13 +101,13 @@ def _version(kind: str) -> str:
             f"models of kind '{kind}' need the package {kind}, which is not installed here",
             file="configuration",
             field="models",
-            remedy="Install it beside Snakemake, as `make demo` does: it is asked where its "
-            "weights lie",
+            remedy="Install it in Snakemake's environment, as `make demo` does: the addresses of "
+            "the weights are read from it",
         ) from error
 
 
 def _read(file: Path) -> dict[str, Published]:
-    """What was found out before; a file that is damaged or of another version is made anew."""
+    """Read the cached descriptions; a file that is damaged or of an older format is deleted."""
     try:
         entries = json.loads(file.read_text(encoding="utf-8"))
         return {source: Published(**values) for source, values in entries.items()}
@@ -118,11 +118,11 @@ def _read(file: Path) -> dict[str, Published]:
         return {}
 
 
-def _ask(kind: str, sources: list[str], names: Mapping[str, str]) -> dict[str, Published]:
+def _describe_all(kind: str, sources: list[str], names: Mapping[str, str]) -> dict[str, Published]:
     describe = describe_timm if kind == TIMM else describe_torchvision
-    problems, found = Problems(), {}
+    problems, found = ErrorCollector(), {}
     for source in sources:
-        with problems.gathered():
+        with problems.collected():
             try:
                 found[source] = describe(source)
             except InputError as error:
@@ -137,13 +137,17 @@ def describe_timm(source: str) -> Published:
     Parameters
     ----------
     source : str
-        Architecture and pretrained tag, `resnet50.a1_in1k`; the tag must be given, as the
-        default one may change between versions.
+        Architecture and pretrained tag, such as `resnet50.a1_in1k`. The tag is required because
+        timm's default tag may change between versions.
+
+    Returns
+    -------
+    Published
 
     Raises
     ------
     InputError
-        If the installed timm does not know it, or knows no address of its weights.
+        If the installed timm does not have the model, or has no address for its weights.
     """
     timm = load_timm()
     name, _, tag = source.partition(".")
@@ -156,14 +160,14 @@ def describe_timm(source: str) -> Published:
         raise InputError(
             f"timm {timm.__version__} has no pretrained model '{source}'",
             field="source",
-            remedy=remedy + meant(source, timm.list_pretrained()),
+            remedy=remedy + suggest(source, timm.list_pretrained()),
         )
     url, suffix = _timm_address(config)
     if not url:
         raise InputError(
-            f"timm {timm.__version__} knows no address of the weights of '{source}'",
+            f"timm {timm.__version__} has no address for the weights of '{source}'",
             field="source",
-            remedy="Download them yourself, and give the model as kind 'callable'",
+            remedy="Download them yourself, and enter the model with kind 'callable'",
         )
     data = timm.data.resolve_data_config(pretrained_cfg=config.to_dict())
     transform = Transform.from_data_config(data)
@@ -171,7 +175,7 @@ def describe_timm(source: str) -> Published:
 
 
 def _timm_address(config: Any) -> tuple[str, str]:
-    """URL and suffix of a timm model's weights: on the hub, else where they were published."""
+    """URL and suffix of a timm model's weights, preferably on the Hugging Face hub."""
     if config.hf_hub_id:
         repository, _, revision = config.hf_hub_id.partition("@")
         file = config.hf_hub_filename or "model.safetensors"
@@ -181,12 +185,22 @@ def _timm_address(config: Any) -> tuple[str, str]:
 
 
 def describe_torchvision(source: str) -> Published:
-    """Describe a weight of torchvision, `ResNet50_Weights.IMAGENET1K_V2`.
+    """Describe pretrained weights of torchvision.
+
+    Parameters
+    ----------
+    source : str
+        Name of the weights, such as `ResNet50_Weights.IMAGENET1K_V2`.
+
+    Returns
+    -------
+    Published
 
     Raises
     ------
     InputError
-        If the installed torchvision does not know it, or it is not for classification.
+        If the installed torchvision does not have the weights, or they are not for image
+        classification.
     """
     import torchvision
     from torchvision import models
@@ -203,10 +217,10 @@ def describe_torchvision(source: str) -> Published:
         raise InputError(
             f"torchvision {torchvision.__version__} has no weights '{source}'",
             field="source",
-            remedy=meant(source, names),
+            remedy=suggest(source, names),
         ) from error
     if type(weights).__module__.split(".")[2] in _OTHER_TASKS:
-        raise InputError(f"'{source}' is not for the classification of images", field="source")
+        raise InputError(f"'{source}' is not for image classification", field="source")
     transform = Transform.from_preset(weights.transforms())
     n_classes = len(weights.meta["categories"])
     canonical = f"{type(weights).__name__}.{weights.name}"
@@ -216,27 +230,29 @@ def describe_torchvision(source: str) -> Published:
 
 
 def check_file_name_digest(url: str, path: Path, sha256: str) -> None:
-    """Compare a file with the digest that torch's hub has in names, as in `resnet18-f37072fd.pth`.
+    """Compare a downloaded file with the digest in its published name.
+
+    Files of torch's hub have the beginning of their SHA-256 in the name: `resnet18-f37072fd.pth`.
 
     Parameters
     ----------
     url : str
-        Where the file is published; a name without a digest is taken as it is.
+        Address of the file; if its name has no digest, nothing is checked.
     path : Path
-        The file, which is removed if it is another.
+        The downloaded file, which is deleted if the digests differ.
     sha256 : str
-        Its digest.
+        SHA-256 of the downloaded file, in hexadecimal digits.
 
     Raises
     ------
     InputError
-        If the two disagree.
+        If the digests differ.
     """
     named = re.search(r"-([0-9a-f]{8,})\.\w+$", url)
     if named and not sha256.startswith(named[1]):
         path.unlink(missing_ok=True)
         raise InputError(
-            f"its SHA-256 is {sha256}, not {named[1]}..., as {url} says",
+            f"its SHA-256 is {sha256}, but {url} names one that begins with {named[1]}",
             file=path,
-            remedy="Run again; if it repeats, the address or the mirror has another file",
+            remedy="Run again; if the error repeats, the server has another file at this address",
         )

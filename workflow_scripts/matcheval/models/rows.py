@@ -1,4 +1,4 @@
-"""Where a model comes from, as a row of a catalogue says it. Imports no torch."""
+"""Sources of models, as given by the rows of a catalogue. Does not import torch."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ TRAINED, TIMM, TORCHVISION, CHECKPOINT, CALLABLE = (
     "trained", "timm", "torchvision", "checkpoint", "callable",
 )  # fmt: skip
 PUBLISHED = (TIMM, TORCHVISION)
-"""Kinds whose weights are downloaded."""
+"""Kinds of models whose weights are downloaded."""
 
 _CHECKPOINT_COLUMNS = ("architecture", "width", "depth", "normalization")
 _CALLABLE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -32,13 +32,14 @@ class ModelSource:
     name : str
         The model's name.
     kind : str
-        `trained` (our own checkpoint), `timm`, `torchvision`, `checkpoint` or `callable`.
+        `trained` (a checkpoint of this workflow), `timm`, `torchvision`, `checkpoint` or
+        `callable`.
     source : str
         timm's `name.tag`, torchvision's `Weights.MEMBER`, a safetensors file, or
         `module:callable`; empty for a trained model.
-    options : mapping
-        Of a `checkpoint` that is a plain state dict: `architecture`, `width`, `depth`,
-        `normalization`; else empty.
+    options : mapping of str to object
+        For a `checkpoint` that is a plain state dict: `architecture`, `width`, `depth` and
+        `normalization`; otherwise empty.
     """
 
     name: str
@@ -48,44 +49,50 @@ class ModelSource:
 
     @classmethod
     def from_row(cls, name: str, kind: str, cells: Mapping[str, str]) -> "ModelSource":
-        """Read a row of kind `timm`, `torchvision`, `checkpoint` or `callable`.
+        """Build the source from a catalogue row of a model that is not trained here.
 
         Parameters
         ----------
-        name, kind : str
-            Of the row.
-        cells : mapping
-            Its other cells, by column.
+        name : str
+            The model's name.
+        kind : str
+            `timm`, `torchvision`, `checkpoint` or `callable`.
+        cells : mapping of str to str
+            The row's other cells, by column.
+
+        Returns
+        -------
+        ModelSource
 
         Raises
         ------
         InputError
-            Naming the column: no source, a cell that the kind has no use for, a value that
-            cannot be.
+            If the source is missing, a cell that the kind does not use is filled, or a value is
+            invalid; the message names the column.
         """
         source = cells.get("source", "")
         allowed = ("source", *(_CHECKPOINT_COLUMNS if kind == CHECKPOINT else ()))
         filled = [column for column, value in cells.items() if value and column not in allowed]
         if filled:
             raise InputError(
-                f"{', '.join(filled)} is filled, of which a model of kind '{kind}' has none",
-                remedy="Leave it empty",
+                f"models of kind '{kind}' do not use {', '.join(filled)}",
+                remedy="Leave the cell empty",
             )
         examples = {
             TIMM: "resnet50.a1_in1k",
             TORCHVISION: "ResNet50_Weights.IMAGENET1K_V2",
             CHECKPOINT: "weights/mine.safetensors",
-            CALLABLE: "my_models:make_model",
+            CALLABLE: "my_models:build_model",
         }
-        sound = bool(source) and {
+        valid = bool(source) and {
             TIMM: "/" not in source and ":" not in source,
             TORCHVISION: source.count(".") == 1,
             CHECKPOINT: source.endswith(".safetensors"),
             CALLABLE: _CALLABLE.fullmatch(source) is not None,
         }.get(kind, False)
-        if not sound:
+        if not valid:
             raise InputError(
-                f"'{source}' is no source of a model of kind '{kind}'",
+                f"'{source}' is not a source of a model of kind '{kind}'",
                 field="source",
                 remedy=f"Give something like '{examples[kind]}'",
             )
@@ -94,7 +101,17 @@ class ModelSource:
 
     @classmethod
     def from_json(cls, text: str) -> "ModelSource":
-        """Read what `to_json` gave."""
+        """Build the source from the text that `to_json` returned.
+
+        Parameters
+        ----------
+        text : str
+            A JSON object.
+
+        Returns
+        -------
+        ModelSource
+        """
         return cls(**json.loads(text))
 
     def to_json(self) -> str:
@@ -104,7 +121,9 @@ class ModelSource:
 
     @property
     def code_file(self) -> Path | None:
-        """The file of a callable's module, sought from the working directory; else None.
+        """The file of a callable's module, or None for the other kinds.
+
+        The module is looked up in the working directory first, then among the installed ones.
 
         Raises
         ------
@@ -114,8 +133,8 @@ class ModelSource:
         if self.kind != CALLABLE:
             return None
         module = self.source.partition(":")[0]
-        here = Path(*module.split("."))
-        for file in (here.with_suffix(".py"), here / "__init__.py"):
+        local = Path(*module.split("."))
+        for file in (local.with_suffix(".py"), local / "__init__.py"):
             if file.is_file():
                 return file
         try:
@@ -124,22 +143,22 @@ class ModelSource:
             spec = None
         if spec is None or not spec.origin:
             raise InputError(
-                f"no module '{module}'",
+                f"there is no module '{module}'",
                 file=self.name,
                 field="source",
-                remedy=f"Put it at {here}.py, seen from the working directory, or install it",
+                remedy=f"Place it at {local}.py in the working directory, or install it",
             )
         return Path(spec.origin)
 
     @property
     def code_digest(self) -> str:
-        """Digest of a callable's code, for rebuilding; empty for the other kinds."""
+        """Digest of a callable's file, so that an edit repeats its predictions; otherwise empty."""
         file = self.code_file
         return hashlib.sha256(file.read_bytes()).hexdigest()[:16] if file else ""
 
 
 def _state_dict_options(cells: Mapping[str, str]) -> dict[str, Any]:
-    """Columns of a checkpoint's row that describe a plain state dict: all, or none."""
+    """Read the columns of a checkpoint's row that describe a plain state dict: all or none."""
     given = {column: cells.get(column, "") for column in _CHECKPOINT_COLUMNS}
     if not any(given.values()):
         return {}

@@ -1,11 +1,12 @@
-"""Which architectures there are, and the sizes they can have. Imports no torch."""
+"""The architectures and the sizes that they can have. Does not import torch."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from matcheval.errors import InputError
 
-# Families of Table 2 of the paper; `small` are those that any image goes through.
+# The families of Table 2 of the paper. The family `small` is added to them: its networks accept
+# images of any size.
 FAMILIES = (
     "VGG",
     "ResNet",
@@ -20,7 +21,7 @@ FAMILIES = (
 
 @dataclass(frozen=True)
 class Architecture:
-    """What can be said of an architecture without building it.
+    """Properties of an architecture that are known without building it.
 
     Attributes
     ----------
@@ -29,11 +30,11 @@ class Architecture:
     width : str
         What its width counts.
     depths : str
-        Which depths it can have, for people.
+        The possible depths in words, for messages.
     has_depth : callable
-        Whether it can have a depth.
+        Whether a given depth is possible.
     min_side : int
-        Least height and width of the images, in pixels.
+        Smallest height and width of the images, in pixels.
     grouped : bool
         Whether its convolutions can be split into groups.
     """
@@ -55,7 +56,7 @@ def _one_of(*depths: int) -> tuple[str, Callable[[int], bool]]:
 
 
 def _per_block(layers: int, least: int, fixed: int = 2) -> tuple[str, Callable[[int], bool]]:
-    """Depths of three equal stages: `layers` per block of each stage, and `fixed` beside them."""
+    """Depths `layers` × n + `fixed` of networks with three stages of n blocks each."""
     text = f"{layers} n + {fixed}, at least {least}"
     return text, lambda depth: depth >= least and (depth - fixed) % layers == 0
 
@@ -90,12 +91,19 @@ ARCHITECTURES = tuple(SPECIFICATIONS)
 
 
 def check_architecture(architecture: str, width: int, depth: int, groups: int = 1) -> None:
-    """Refuse an unknown architecture, or a size it cannot have.
+    """Check that an architecture exists and can have a size.
+
+    Parameters
+    ----------
+    architecture : str
+        One of `ARCHITECTURES`.
+    width, depth, groups : int
+        The size, as for `building.build_model`.
 
     Raises
     ------
     InputError
-        Naming the field.
+        If the architecture is unknown or cannot have the size; the message names the field.
     """
     if architecture not in SPECIFICATIONS:
         raise InputError(
@@ -103,18 +111,24 @@ def check_architecture(architecture: str, width: int, depth: int, groups: int = 
         )
     spec = SPECIFICATIONS[architecture]
     if architecture == "linear" and (width, depth) != (0, 0):
-        raise InputError(f"linear has no width {width} and depth {depth}", remedy="Give 0 and 0")
+        raise InputError(
+            f"linear has neither width nor depth, but they are {width} and {depth}",
+            remedy="Give 0 and 0",
+        )
     if architecture != "linear" and min(width, depth) < 1:
         raise InputError(
-            f"{architecture} of width {width} and depth {depth}", remedy="Give at least 1"
+            f"{architecture} cannot have width {width} and depth {depth}",
+            remedy="Give at least 1 for each",
         )
     if not spec.has_depth(depth):
         raise InputError(
-            f"no {architecture} of depth {depth}", field="depth", remedy=f"Give {spec.depths}"
+            f"{architecture} cannot have depth {depth}",
+            field="depth",
+            remedy=f"Give {spec.depths}",
         )
     if groups < 1 or (groups != 1 and not spec.grouped):
         raise InputError(
-            f"{architecture} in {groups} groups",
+            f"{architecture} cannot have {groups} groups",
             field="groups",
             remedy="Give at least 1" if spec.grouped else "Give 1, or leave it empty",
         )

@@ -1,4 +1,4 @@
-"""Evaluation transforms: geometry on the stored pixels, then normalisation on the device."""
+"""Evaluation transforms: geometry of the uint8 image, then normalisation on the device."""
 
 import json
 import math
@@ -11,26 +11,32 @@ from matcheval.models.geometry import Geometry
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
-# What a checkpoint's `normalization` column can say, as mean and std of pixels in [0, 1].
+# Values of a checkpoint's `normalization` column: mean and standard deviation for pixels in [0, 1].
 NORMALIZATIONS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "none": ((0.0,), (1.0,)),
     "cifar10": ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
     "imagenet": (IMAGENET_MEAN, IMAGENET_STD),
 }
 
-_DEFAULT_CROP_FRACTION = 0.875  # timm's, where a configuration has none
+_DEFAULT_CROP_FRACTION = 0.875  # timm's default, for configurations without one
 
 
 @dataclass(frozen=True)
 class Transform:
-    """What is done to an image before a model: x = (pixels / largest − mean) / std.
+    """The evaluation transform of a model's images: x = (pixels / largest value − mean) / std.
 
     Attributes
     ----------
     geometry : Geometry
-        What happens to the uint8 image.
+        Resizing and cropping of the uint8 image.
     mean, std : tuple of float
-        Of pixels in [0, 1], per channel, or one for all channels.
+        Mean and standard deviation (above 0) for pixels in [0, 1], per channel, or one for all
+        channels.
+
+    Raises
+    ------
+    InputError
+        If mean and standard deviation cannot normalise an image.
     """
 
     geometry: Geometry
@@ -43,23 +49,23 @@ class Transform:
 
     @classmethod
     def from_data_config(cls, config: Mapping[str, Any]) -> "Transform":
-        """Make the transform that timm makes of a data configuration.
+        """Build a transform from a data configuration of timm.
 
         Parameters
         ----------
         config : mapping
-            What `timm.data.resolve_data_config` returns: `input_size` (3, height, width),
+            As returned by `timm.data.resolve_data_config`: `input_size` (3, height, width),
             `interpolation`, `mean`, `std`, `crop_pct`, `crop_mode`.
 
         Returns
         -------
         Transform
-            As `timm.data.create_transform(**config, is_training=False)`.
+            Equal to `timm.data.create_transform(**config, is_training=False)`.
 
         Raises
         ------
         InputError
-            If an entry is missing, or is nothing timm knows.
+            If an entry is missing, or its value is unknown.
         """
         try:
             channels, *edges = config["input_size"]
@@ -70,10 +76,12 @@ class Transform:
             interpolation = str(config["interpolation"])
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise InputError(
-                f"{dict(config)} is no data configuration of timm ({error})"
+                f"{dict(config)} is not a data configuration of timm ({error})"
             ) from error
         if channels != 3 or mode not in ("center", "squash", "border"):
-            raise InputError(f"cannot bring images to {channels} channels, crop mode '{mode}'")
+            raise InputError(
+                f"cannot transform images to {channels} channels with crop mode '{mode}'"
+            )
         scale = (math.floor(crop[0] / fraction), math.floor(crop[1] / fraction))
         fill = None
         if mode == "squash":
@@ -87,17 +95,26 @@ class Transform:
 
     @classmethod
     def from_preset(cls, preset: Any) -> "Transform":
-        """Make the transform of a torchvision weight, its `weights.transforms()`.
+        """Build a transform from that of a torchvision weight.
+
+        Parameters
+        ----------
+        preset : object
+            The weight's `transforms()`, an `ImageClassification`.
+
+        Returns
+        -------
+        Transform
 
         Raises
         ------
         InputError
             If it is not torchvision's `ImageClassification`.
         """
-        wanted = ("crop_size", "resize_size", "mean", "std", "interpolation")
-        if any(not hasattr(preset, name) for name in wanted):
+        required = ("crop_size", "resize_size", "mean", "std", "interpolation")
+        if any(not hasattr(preset, name) for name in required):
             raise InputError(
-                f"'{type(preset).__name__}' is no transform that this workflow can take apart",
+                f"'{type(preset).__name__}' is not a transform that this workflow can interpret",
                 remedy="Give a Transform, a data configuration of timm, or a torchvision "
                 "weight's transforms()",
             )
@@ -110,12 +127,42 @@ class Transform:
     def plain(
         cls, mean: tuple[float, ...] = (0.0,), std: tuple[float, ...] = (1.0,)
     ) -> "Transform":
-        """Pixels as they are stored, normalised."""
+        """Build a transform that normalises the stored pixels and changes nothing else.
+
+        Parameters
+        ----------
+        mean, std : tuple of float
+            As of `Transform`.
+
+        Returns
+        -------
+        Transform
+
+        Raises
+        ------
+        InputError
+            If mean and standard deviation cannot normalise an image.
+        """
         return cls(Geometry(), mean, std)
 
     @classmethod
     def from_json(cls, text: str) -> "Transform":
-        """Read what `to_json` gave."""
+        """Build a transform from the text that `to_json` returned.
+
+        Parameters
+        ----------
+        text : str
+            A JSON object.
+
+        Returns
+        -------
+        Transform
+
+        Raises
+        ------
+        InputError
+            If a value is invalid.
+        """
         values = json.loads(text)
         return cls(
             Geometry.from_mapping(values["geometry"]), tuple(values["mean"]), tuple(values["std"])
@@ -127,12 +174,16 @@ class Transform:
         return json.dumps(values, sort_keys=True)
 
     def text(self, max_value: int) -> str:
-        """The transform in words, for a file's provenance.
+        """Describe the transform in words, for a file's provenance.
 
         Parameters
         ----------
         max_value : int
-            The pixel value that means 1.0.
+            The pixel value that stands for 1.0.
+
+        Returns
+        -------
+        str
         """
         words = [] if self.geometry.resize == "none" else [self.geometry.text]
         words.append(f"uint8 / {max_value}")

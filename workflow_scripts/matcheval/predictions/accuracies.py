@@ -1,7 +1,7 @@
-"""Accuracies of all models on one dataset, whatever the dataset's kind: one table for what follows.
+"""Accuracies of all models on one dataset of any kind, as one table.
 
-Everything downstream (intervals, ranks, fits) reads this table, so that it does not know whether
-a network, a person's prediction files or a published list of labels gave the numbers.
+Everything downstream (intervals, ranks, fits) reads this table, and so does not depend on whether
+the accuracies come from inference, the user's prediction files or published classes.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,13 +17,13 @@ from matcheval.datasets.specs import (
     LABELS_KIND,
     DatasetSpec,
 )
-from matcheval.errors import InputError, Problems
+from matcheval.errors import ErrorCollector, InputError
 from matcheval.predictions.accuracy_files import Accuracy, read_accuracies
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.label_files import count_hits, models_at, read_archive, read_integers
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.schemas import ACCURACIES
-from matcheval.predictions.top_k import read_top
+from matcheval.predictions.top_k import read_top_k
 
 _Counts = Iterator[Accuracy]
 
@@ -32,9 +32,9 @@ def dataset_accuracies(
     spec: DatasetSpec,
     models: Sequence[str],
     predictions: Sequence[str] = (),
-    first_classes: Sequence[str] = (),
+    top_k_files: Sequence[str] = (),
 ) -> pa.Table:
-    """Count what every model gets right on a dataset.
+    """Count the datapoints of a dataset that every model predicts correctly.
 
     Parameters
     ----------
@@ -43,27 +43,28 @@ def dataset_accuracies(
     models : sequence of str
         Names of the models, in order.
     predictions : sequence of str
-        Their prediction files, for the kinds that have probabilities.
-    first_classes : sequence of str
-        Their files of first classes (see `top_classes`), if more than the first is counted.
+        Their prediction files, for kinds of datasets with probabilities; otherwise empty.
+    top_k_files : sequence of str
+        Their files of top-k classes (see `top_k`), for accuracies beyond top-1; otherwise empty.
 
     Returns
     -------
     pyarrow.Table
-        Of schema `schemas.ACCURACIES`: per model a row for top-1, and further ones where the files
-        hold further classes.
+        With schema `schemas.ACCURACIES`: per model, a row for top-1 and, where the files hold
+        further classes, a row for each further k.
 
     Raises
     ------
     InputError
-        Naming every bad file, or the first model that was run on other datapoints.
+        If files are missing or invalid, or models ran on different datapoints. The message names
+        all such files.
     """
     readers: dict[str, Callable[[], _Counts]] = {
         LABELS_KIND: lambda: _of_labels(spec, models),
         ARCHIVE_KIND: lambda: _of_archive(Path(spec.options["file"]), spec.options, models),
         ACCURACIES_KIND: lambda: read_accuracies(Path(spec.options["file"]), spec.options, models),
     }
-    read = readers.get(spec.kind, lambda: _of_predictions(models, predictions, first_classes))
+    read = readers.get(spec.kind, lambda: _of_predictions(models, predictions, top_k_files))
     rows = list(read())
     columns: dict[str, list[Any]] = {
         name: [getattr(row, name) for row in rows]
@@ -78,13 +79,13 @@ def _counted(model: str, hits: Sequence[int], n: int) -> _Counts:
 
 
 def _of_predictions(
-    models: Sequence[str], files: Sequence[str], first_classes: Sequence[str]
+    models: Sequence[str], files: Sequence[str], top_k_files: Sequence[str]
 ) -> _Counts:
-    tops = dict(zip(models, first_classes, strict=True)) if first_classes else {}
+    top_k = dict(zip(models, top_k_files, strict=True)) if top_k_files else {}
     first: tuple[str, str] | None = None
-    problems = Problems()
+    errors = ErrorCollector()
     for model, file in zip(models, files, strict=True):
-        with problems.gathered():
+        with errors.collected():
             predictions = read_predictions(file)
             first = first or (model, predictions.datapoints_digest)
             if predictions.datapoints_digest != first[1]:
@@ -93,46 +94,49 @@ def _of_predictions(
                     file=file,
                 )
             hits = [int(predictions.correct.sum())]
-            if model in tops:
-                hits = _hits_of_top(predictions, tops[model])
+            if model in top_k:
+                hits = _top_k_hits(predictions, top_k[model])
             yield from _counted(model, hits, len(predictions))
-    problems.raise_any()
+    errors.raise_any()
 
 
-def _hits_of_top(predictions: Predictions, file: str) -> list[int]:
-    """Hits among the first classes, which must be those of the prediction file."""
-    labels, classes = read_top(file)
+def _top_k_hits(predictions: Predictions, file: str) -> list[int]:
+    """Count hits among the top-k classes, after checking them against the prediction file."""
+    labels, classes = read_top_k(file)
     if not np.array_equal(classes[:, 0], predictions.prediction):
         raise InputError(
-            "its first classes are not the predictions beside it",
+            "its top-1 classes differ from the prediction file beside it",
             file=file,
             remedy="Delete both files, and run again",
         )
-    return count_hits(classes, labels, file=file, is_own=True)
+    return count_hits(classes, labels, file=file, order_is_known=True)
 
 
 def _of_labels(spec: DatasetSpec, models: Sequence[str]) -> _Counts:
     labels = read_integers(Path(spec.options["labels"]))
-    problems = Problems()
+    errors = ErrorCollector()
     for model in models:
-        path = Path(spec.own_file(model))
-        with problems.gathered():
+        path = Path(spec.results_file(model))
+        with errors.collected():
             classes = read_integers(path)
-            hits = count_hits(classes, labels, file=path, **_how(spec.options, model))
+            hits = count_hits(classes, labels, file=path, **_label_options(spec.options, model))
             yield from _counted(model, hits, len(labels))
-    problems.raise_any()
+    errors.raise_any()
 
 
 def _of_archive(path: Path, options: Mapping[str, Any], models: Sequence[str]) -> _Counts:
     names, classes, labels = read_archive(path, options)
     for model, position in zip(models, models_at(names, models, path), strict=True):
         hits = count_hits(
-            classes[position], labels, file=f"{path}, model '{model}'", **_how(options, model)
-        )  # fmt: skip
+            classes[position],
+            labels,
+            file=f"{path}, model '{model}'",
+            **_label_options(options, model),
+        )
         yield from _counted(model, hits, len(labels))
 
 
-def _how(options: Mapping[str, Any], model: str) -> dict[str, Any]:
+def _label_options(options: Mapping[str, Any], model: str) -> dict[str, Any]:
     return {
         "is_reversed": model in options.get("reversed", ()),
         "n_classes": options.get("classes"),

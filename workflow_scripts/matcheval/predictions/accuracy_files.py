@@ -1,7 +1,8 @@
-"""Reading published accuracies: a CSV file, a row per model.
+"""Reading published accuracies from a CSV file with a row per model.
 
-Counts are kept whole: an accuracy is taken back to a number of correct datapoints where its digits
-leave no choice, and refused where they do. Without the number of datapoints there is no interval.
+Where the number of datapoints is known, an accuracy is converted back to the number of correct
+datapoints, which its digits must determine uniquely; otherwise it is rejected. Without the number
+of datapoints there are no confidence intervals.
 """
 
 import math
@@ -16,12 +17,26 @@ from matcheval.io.csv_rows import read_csv_rows
 from matcheval.predictions.label_files import models_at
 
 UNITS = ("percent", "fraction", "correct")
-_SINGLE_PRECISION = Decimal("1e-7")  # of a fraction: accuracies that were computed as float32
+_SINGLE_PRECISION = Decimal("1e-7")  # rounding of fractions that were computed in float32
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """A published accuracy; without the number of datapoints, n is 0 and n_correct -1."""
+    """The accuracy of a model on a dataset.
+
+    Attributes
+    ----------
+    model : str
+        Name of the model.
+    top : int
+        k of the top-k accuracy.
+    accuracy : float
+        Fraction in [0, 1].
+    n_correct : int
+        Number of correct datapoints; -1 if unknown.
+    n : int
+        Number of datapoints; 0 if unknown.
+    """
 
     model: str
     top: int
@@ -38,13 +53,13 @@ def read_accuracies(
     Parameters
     ----------
     path : Path
-        CSV with a header.
+        CSV file with a header.
     options : mapping
-        `columns`: the names of the columns `model` (or several, whose cells are joined by `-`),
-        `top1` and perhaps `top5`; `unit`, one of `UNITS`, by default percent; `n`, the number of
-        datapoints.
+        `columns`: names of the file's columns under the keys `model` (or a list of columns, whose
+        cells are joined by `-`), `top1` and optionally `top5`; `unit`: one of `UNITS`, by default
+        percent; `n`: number of datapoints, optional except for the unit `correct`.
     models : sequence of str
-        The models wanted, in order.
+        Models to read, in order.
 
     Yields
     ------
@@ -54,8 +69,8 @@ def read_accuracies(
     Raises
     ------
     InputError
-        Naming file, column, model and value: a missing column or model, a model that is there
-        twice, an empty cell or one that is no accuracy of `n` datapoints.
+        If a column or model is missing, a model occurs twice, or a cell is not an accuracy on `n`
+        datapoints. The message names file, column, model and value.
     """
     columns = options["columns"]
     key = [columns["model"]] if isinstance(columns["model"], str) else list(columns["model"])
@@ -63,7 +78,7 @@ def read_accuracies(
     rows = read_csv_rows(path, [*key, *values.values()])
     at = models_at(["-".join(row[part] for part in key) for row in rows], models, path)
     numbers = {top: [_number(row[column]) for row in rows] for top, column in values.items()}
-    # Writers drop final zeros: the column as a whole says how many digits there were.
+    # Trailing zeros may have been dropped, so the column as a whole shows the number of digits.
     digits = {top: min(map(_exponent, numbers[top]), default=0) for top in values}
     for model, position in zip(models, at, strict=True):
         for top, column in values.items():
@@ -86,7 +101,7 @@ def _exponent(number: Decimal) -> int:
 def _counts(
     number: Decimal, exponent: int, options: Mapping[str, Any], place: Mapping[str, str]
 ) -> tuple[float, int, int]:
-    """Accuracy, number correct and number of datapoints of a cell."""
+    """Return accuracy, number of correct datapoints and number of datapoints of a cell."""
     unit, n = options.get("unit", "percent"), int(options.get("n", 0))
     whole = {"percent": 100, "fraction": 1, "correct": n}[unit]
     if not number.is_finite() or not 0 <= number <= whole:
@@ -94,18 +109,18 @@ def _counts(
     if not n:
         return float(number / whole), -1, 0
     exact = number * n / whole
-    # Half a unit of the last digit, in datapoints; rounding itself done in single precision.
+    # Half a unit of the last digit, in datapoints; plus the rounding error of single precision.
     rounding = Decimal(1).scaleb(exponent) / 2 * n / whole if unit != "correct" else Decimal(0)
     rounding += _SINGLE_PRECISION * n
     least, most = math.ceil(exact - rounding), math.floor(exact + rounding)
     if least > most:
         raise InputError(
-            f"{number} is no accuracy of {n} datapoints", **place, remedy="Check 'n' and 'unit'"
+            f"{number} is not an accuracy on {n} datapoints", **place, remedy="Check 'n' and 'unit'"
         )
     if least < most:
         raise InputError(
             f"{number} could be {least} to {most} of {n} datapoints",
             **place,
-            remedy="Give more digits, or leave out 'n': there are then no intervals",
+            remedy="Give more digits, or omit 'n', in which case there are no intervals",
         )
     return least / n, least, n

@@ -1,4 +1,4 @@
-"""Which datapoints each model gets right, whatever the dataset's kind."""
+"""Which datapoints of a dataset of any kind each model predicts correctly."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.datasets.specs import ACCURACIES_KIND, ARCHIVE_KIND, LABELS_KIND, DatasetSpec
-from matcheval.errors import InputError, Problems
+from matcheval.errors import ErrorCollector, InputError
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.label_files import (
     Integers,
@@ -17,19 +17,23 @@ from matcheval.predictions.label_files import (
     read_archive,
     read_integers,
 )
+from matcheval.predictions.records import Predictions
 
 
 @dataclass(frozen=True)
 class Correctness:
-    """What the models get right on a dataset, top-1.
+    """Which datapoints of a dataset the models predict correctly (top-1).
 
     Attributes
     ----------
     models : tuple of str
+        Names of the models.
     index : int64 array, shape (n,)
         Positions of the datapoints in the dataset.
     labels : int64 array, shape (n,)
+        True classes.
     right : bool array, shape (n_models, n)
+        Whether each model's prediction is correct.
     """
 
     models: tuple[str, ...]
@@ -42,55 +46,70 @@ class Correctness:
         return len(self.labels)
 
     def rows_of(self, positions: Sequence[int], file: object = None) -> npt.NDArray[np.int64]:
-        """Rows of datapoints by their positions in the dataset.
+        """Find the rows of datapoints by their positions in the dataset.
+
+        Parameters
+        ----------
+        positions : sequence of int
+            Positions in the dataset.
+        file : object, optional
+            File that the positions come from, for error messages.
+
+        Returns
+        -------
+        int64 array, shape (len(positions),)
+            Indices into `index`, `labels` and the columns of `right`.
 
         Raises
         ------
         InputError
-            If a position is not there, or named twice.
+            If there is no datapoint at a position, or a position occurs twice.
         """
         row = {int(position): i for i, position in enumerate(self.index)}
         unknown = [position for position in positions if position not in row]
         if unknown:
             raise InputError(
-                f"{len(unknown)} of them are no datapoints, such as {unknown[0]}",
+                f"{len(unknown)} of the values are not datapoints of the dataset, such as "
+                f"{unknown[0]}",
                 file=file,
                 field="index",
             )
         if len(set(positions)) < len(positions):
-            raise InputError("a datapoint is named twice", file=file, field="index")
+            raise InputError("a datapoint occurs twice", file=file, field="index")
         return np.array([row[position] for position in positions], np.int64)
 
 
 def dataset_correctness(
     spec: DatasetSpec, models: Sequence[str], predictions: Sequence[str] = ()
 ) -> Correctness:
-    """Read which datapoints each model gets right.
+    """Determine which datapoints each model predicts correctly.
 
     Parameters
     ----------
     spec : DatasetSpec
+        The dataset.
     models : sequence of str
-        At least one.
+        Names of the models, at least one.
     predictions : sequence of str
-        Their prediction files, for the kinds that have probabilities.
+        Their prediction files, for kinds of datasets with probabilities; otherwise empty.
 
     Raises
     ------
     InputError
-        If the dataset has accuracies only, or files are bad or of other datapoints.
+        If the dataset has accuracies only, files are missing or invalid, or models ran on
+        different datapoints.
     """
     if spec.kind == ACCURACIES_KIND:
         raise InputError(
-            "has accuracies only, not what is right of each datapoint",
+            "has accuracies only, no predictions of single datapoints",
             file=spec.name,
-            remedy="Leave it out of the follow-up",
+            remedy="Remove it from the analysis",
         )
     if spec.kind not in (LABELS_KIND, ARCHIVE_KIND):
         return _of_predictions(models, predictions)
     if spec.kind == LABELS_KIND:
         labels = read_integers(Path(spec.options["labels"]))
-        files = [Path(spec.own_file(model)) for model in models]
+        files = [Path(spec.results_file(model)) for model in models]
         classes = [read_integers(file) for file in files]
     else:
         files = [Path(spec.options["file"])] * len(models)
@@ -116,24 +135,24 @@ def _first(classes: Integers, is_reversed: bool) -> Integers:
 
 def _of_predictions(models: Sequence[str], files: Sequence[str]) -> Correctness:
     rows: list[npt.NDArray[np.bool_]] = []
-    first = None
-    problems = Problems()
+    first: tuple[str, Predictions] | None = None
+    errors = ErrorCollector()
     for model, file in zip(models, files, strict=True):
-        with problems.gathered():
+        with errors.collected():
             predictions = read_predictions(file)
-            first = first or predictions
-            if predictions.datapoints_digest != first.datapoints_digest:
+            first = first or (model, predictions)
+            if predictions.datapoints_digest != first[1].datapoints_digest:
                 raise InputError(
-                    f"model '{model}' has other indices or labels than model '{models[0]}'",
+                    f"model '{model}' has other indices or labels than model '{first[0]}'",
                     file=file,
                 )
             rows.append(np.asarray(predictions.correct))
-    problems.raise_any()
+    errors.raise_any()
     if first is None:
         raise InputError("no models", field="models")
     return Correctness(
         tuple(models),
-        first.index.astype(np.int64),
-        first.label.astype(np.int64),
+        first[1].index.astype(np.int64),
+        first[1].label.astype(np.int64),
         np.stack(rows),
     )

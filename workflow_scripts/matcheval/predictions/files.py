@@ -1,7 +1,8 @@
-"""Reading prediction files: the workflow's own Parquet, and people's Parquet, CSV and NPZ.
+"""Reading prediction files: Parquet of the workflow, and Parquet, CSV and NPZ of the user.
 
-A file holds `label`, `prediction`, `probability` and perhaps `index` (without it, rows are in
-dataset order); an `.npz` holds `labels` and either `logits` or `probabilities`.
+A file holds `label`, `prediction`, `probability` and optionally `index` (without it, rows are in
+dataset order); an `.npz` file holds `labels`, either `logits` or `probabilities`, and optionally
+`index`.
 """
 
 import os
@@ -26,19 +27,20 @@ _LABELS_ONLY = (
 
 
 def read_predictions(path: str | os.PathLike[str], n_classes: int | None = None) -> Predictions:
-    """Read and check a prediction file: Parquet, CSV or NPZ, by its suffix.
+    """Read and check a prediction file.
 
     Parameters
     ----------
     path : path-like
-        The file.
+        A `.parquet`, `.csv` or `.npz` file.
     n_classes : int, optional
         As for `check_predictions`.
 
     Raises
     ------
     InputError
-        If there is no such file, it is unreadable, or its contents fail `check_predictions`.
+        If the file does not exist, is of another format or unreadable, or its contents fail
+        `check_predictions`.
     """
     readers: dict[str, Callable[[Path], tuple[dict[str, Any], dict[str, str]]]] = {
         ".parquet": _from_parquet,
@@ -49,10 +51,10 @@ def read_predictions(path: str | os.PathLike[str], n_classes: int | None = None)
     if not path.is_file():
         raise InputError("is a folder" if path.is_dir() else "no such file", file=path)
     if path.suffix.lower() in (".json", ".npy"):
-        raise InputError("labels only, no probabilities", file=path, remedy=_LABELS_ONLY)
+        raise InputError("holds classes only, no probabilities", file=path, remedy=_LABELS_ONLY)
     if path.suffix.lower() not in readers:
         raise InputError(
-            f"unknown kind of prediction file '{path.suffix}'",
+            f"unknown format of prediction file '{path.suffix}'",
             file=path,
             remedy="Use .parquet, .csv or .npz",
         )
@@ -68,13 +70,13 @@ def read_predictions(path: str | os.PathLike[str], n_classes: int | None = None)
 
 def _from_parquet(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     table = read_parquet(path)
-    # What pandas and Arrow keep for themselves is not provenance.
-    own = {
+    # The internal metadata of pandas and Arrow are not provenance.
+    provenance = {
         key.decode(errors="replace"): value.decode(errors="replace")
         for key, value in (table.schema.metadata or {}).items()
         if key not in (b"pandas", b"ARROW:schema")
     }
-    return _columns(table, path), own
+    return _columns(table, path), provenance
 
 
 def _from_csv(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
@@ -93,7 +95,7 @@ def _from_csv(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _columns(table: pa.Table, path: Path) -> dict[str, Any]:
-    """Columns of the contract that a table has, as arrays without nulls."""
+    """Return those columns of `PREDICTIONS` that a table has, as arrays without nulls."""
     found = {}
     for name in PREDICTIONS.names:
         if name not in table.schema.names:
@@ -109,40 +111,10 @@ def _columns(table: pa.Table, path: Path) -> dict[str, Any]:
 
 
 def _from_npz(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, KeyError) as error:
-        raise InputError(f"not a readable .npz file ({error})", file=path) from error
-    except Exception as error:  # zipfile raises its own kind, of no public common base
-        raise InputError(f"a damaged .npz file ({error})", file=path) from error
-    scores = [name for name in ("logits", "probabilities") if name in arrays]
-    if "labels" not in arrays or len(scores) != 1:
-        raise InputError(
-            f"holds {', '.join(arrays) or 'nothing'}",
-            file=path,
-            remedy="Give 'labels' and one of 'logits' and 'probabilities'",
-        )
-    kind = scores[0]
+    arrays = _npz_arrays(path)
+    kind = "logits" if "logits" in arrays else "probabilities"
     matrix = arrays[kind]
-    if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.floating) or not matrix.shape[1]:
-        raise InputError(
-            f"has shape {matrix.shape} and dtype {matrix.dtype}",
-            file=path,
-            field=kind,
-            remedy="Give floats, one row per datapoint and one column per class",
-        )
-    if matrix.shape[1] > MAX_CLASSES:
-        raise InputError(
-            f"has {matrix.shape[1]} columns, at most {MAX_CLASSES} classes can be",
-            file=path,
-            field=kind,
-        )
-    if kind == "probabilities":
-        _check_distributions(matrix, path)
-    elif not np.isfinite(matrix).all():
-        row = int((~np.isfinite(matrix)).any(axis=1).argmax())
-        raise InputError(f"row {row} holds NaN or infinite values", file=path, field=kind)
+    _check_scores(matrix, kind, path)
     if len(matrix):
         prediction, probability = most_probable(matrix, logits=kind == "logits")
     else:
@@ -153,8 +125,49 @@ def _from_npz(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     return columns, {"n_classes": str(matrix.shape[1])}
 
 
+def _npz_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """Read the arrays of an archive; `labels` and one kind of scores are among them."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, EOFError, KeyError) as error:
+        raise InputError(f"not a readable .npz file ({error})", file=path) from error
+    except Exception as error:  # the exceptions of zipfile have no public common base
+        raise InputError(f"a damaged .npz file ({error})", file=path) from error
+    scores = [name for name in ("logits", "probabilities") if name in arrays]
+    if "labels" not in arrays or len(scores) != 1:
+        raise InputError(
+            f"holds {', '.join(arrays) or 'nothing'}",
+            file=path,
+            remedy="Give 'labels' and one of 'logits' and 'probabilities'",
+        )
+    return arrays
+
+
+def _check_scores(matrix: npt.NDArray[Any], kind: str, path: Path) -> None:
+    """Check shape, type and values of logits or probabilities."""
+    if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.floating) or not matrix.shape[1]:
+        raise InputError(
+            f"has shape {matrix.shape} and dtype {matrix.dtype}",
+            file=path,
+            field=kind,
+            remedy="Give floats, one row per datapoint and one column per class",
+        )
+    if matrix.shape[1] > MAX_CLASSES:
+        raise InputError(
+            f"has {matrix.shape[1]} columns; the maximum is {MAX_CLASSES} classes",
+            file=path,
+            field=kind,
+        )
+    if kind == "probabilities":
+        _check_distributions(matrix, path)
+    elif not np.isfinite(matrix).all():
+        row = int((~np.isfinite(matrix)).any(axis=1).argmax())
+        raise InputError(f"row {row} holds NaN or infinite values", file=path, field=kind)
+
+
 def _check_distributions(matrix: npt.NDArray[Any], path: Path) -> None:
-    """Refuse rows that are not probability distributions (to rounding of half precision)."""
+    """Check that rows are probability distributions, up to rounding in half precision."""
     rounding = 1e-2
     totals = matrix.sum(axis=1, dtype=np.float64)
     fine = ((matrix >= 0) & (matrix <= 1 + 1e-6)).all(axis=1) & (abs(totals - 1) <= rounding)

@@ -1,7 +1,7 @@
-"""Reading published predictions without probabilities: classes, most probable first.
+"""Reading published predictions without probabilities: predicted classes, most probable first.
 
-A model's file is a JSON list or a `.npy` array: a class per datapoint, or a row of the first k
-classes per datapoint. An archive (`.npz`) holds the classes of all models in one array.
+A model's file is a JSON list or a `.npy` array with one class, or a row of top-k classes, per
+datapoint. An archive (`.npz`) holds the classes of all models in one array.
 """
 
 import json
@@ -17,6 +17,8 @@ from matcheval.predictions.records import MAX_CLASSES
 
 Integers = npt.NDArray[np.integer[Any]]
 
+_ARCHIVE_KEYS = ("models", "predictions", "labels")
+
 
 def count_hits(
     classes: Integers,
@@ -25,35 +27,37 @@ def count_hits(
     file: object,
     is_reversed: bool = False,
     n_classes: int | None = None,
-    is_own: bool = False,
+    order_is_known: bool = False,
 ) -> list[int]:
-    """Check one model's classes, and count how often the label is among the first.
+    """Check one model's predicted classes, and count how often the label is among the top k.
 
     Parameters
     ----------
     classes : integer array, shape (n,) or (n, k)
         Predicted classes, most probable first.
     labels : integer array, shape (n,)
+        True classes.
     file : object
-        What error messages name.
+        File that error messages name.
     is_reversed : bool
-        Whether the columns come least probable first.
+        Whether the columns of `classes` are in the opposite order, least probable first.
     n_classes : int, optional
-        Classes from this number on are refused.
-    is_own : bool
-        Whether the columns are of our own making, so that their order is known. Models are right
-        to rank labels low where a set was chosen by what models get wrong.
+        Number of classes; labels and predicted classes must be below it. By default the number
+        of classes that int16 can hold.
+    order_is_known : bool
+        Whether the workflow wrote the columns, so that their order is not checked. The check would
+        fail for datasets of images that models get wrong, whose labels models rank low.
 
     Returns
     -------
     list of int
-        Datapoints whose label is the first class, among the first two, ..., the first k.
+        Number of datapoints whose label is among the top 1, top 2, ..., top k classes.
 
     Raises
     ------
     InputError
-        If rows and labels differ in number, a class is out of range or twice in a row, or the
-        columns seem to come least probable first.
+        If rows and labels differ in number, a class is out of range or occurs twice in a row, or
+        the order of the columns seems to be least probable first.
     """
     if labels.ndim != 1 or not len(labels) or classes.shape[:1] != labels.shape or classes.ndim > 2:
         raise InputError(
@@ -68,7 +72,7 @@ def count_hits(
     if is_reversed:
         rows = rows[:, ::-1]
     by_column = (rows == labels[:, None]).sum(axis=0)
-    if not is_own:
+    if not order_is_known:
         _check_order(by_column, file)
     return [int(n) for n in np.cumsum(by_column)]
 
@@ -76,10 +80,20 @@ def count_hits(
 def read_integers(path: Path) -> Integers:
     """Read a JSON list or `.npy` array of classes or labels.
 
+    Parameters
+    ----------
+    path : Path
+        A `.json` file; all other suffixes are read as `.npy`.
+
+    Returns
+    -------
+    integer array
+        Of any shape.
+
     Raises
     ------
     InputError
-        If there is no such file, or it holds no array of whole numbers.
+        If the file does not exist, or does not hold an array of whole numbers.
     """
     if not path.is_file():
         raise InputError("no such file", file=path)
@@ -93,46 +107,33 @@ def read_integers(path: Path) -> Integers:
     return _whole(values, path)
 
 
-def read_archive(
-    path: Path, options: Mapping[str, Any]
-) -> tuple[list[str], Integers, Integers]:  # fmt: skip
+def read_archive(path: Path, options: Mapping[str, Any]) -> tuple[list[str], Integers, Integers]:
     """Read the classes of all models from an `.npz` archive.
 
     Parameters
     ----------
     path : Path
+        The archive.
     options : mapping
-        Names of the arrays: `models` (by default of that name), `predictions`, `labels`.
+        Names of the arrays under the keys `models`, `predictions` and `labels`, which are also
+        the default names.
 
     Returns
     -------
     names : list of str
+        Names of the models.
     classes : integer array, shape (n_models, n) or (n_models, n, k)
-        Datapoints may also come first in the file: the labels' number tells. If there are as many
-        models as datapoints, models come first.
+        Predicted classes. In the file, the axis of the datapoints may also come first, which is
+        recognised by its length; if there are as many models as datapoints, models come first.
     labels : integer array, shape (n,)
+        True classes.
 
     Raises
     ------
     InputError
-        If the file or an array is missing, or shapes do not fit.
+        If the file or an array is missing or unreadable, or the shapes do not match.
     """
-    if not path.is_file():
-        raise InputError("no such file", file=path)
-    wanted = {key: options.get(key, key) for key in ("models", "predictions", "labels")}
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            missing = [name for name in wanted.values() if name not in archive.files]
-            if missing:
-                raise InputError(
-                    f"no array {' and '.join(missing)}; there are {', '.join(archive.files)}",
-                    file=path,
-                )
-            arrays = {key: archive[name] for key, name in wanted.items()}
-    except InputError:
-        raise
-    except Exception as error:  # zipfile raises its own kind, of no public common base
-        raise InputError(f"not a readable .npz file ({error})", file=path) from error
+    arrays = _archive_arrays(path, {k: options.get(k, k) for k in _ARCHIVE_KEYS})
     names = [str(name) for name in arrays["models"].ravel()]
     labels = _whole(arrays["labels"], path)
     classes = _whole(arrays["predictions"], path)
@@ -142,25 +143,58 @@ def read_archive(
         raise InputError(
             f"has shape {classes.shape}, with {len(names)} models and {len(labels)} labels",
             file=path,
-            field=wanted["predictions"],
+            field=options.get("predictions", "predictions"),
         )
     return names, classes, labels
 
 
+def _archive_arrays(path: Path, wanted: Mapping[str, str]) -> dict[str, npt.NDArray[Any]]:
+    """Read the arrays of an archive whose names are the values of `wanted`, by its keys."""
+    if not path.is_file():
+        raise InputError("no such file", file=path)
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            missing = [name for name in wanted.values() if name not in archive.files]
+            if missing:
+                raise InputError(
+                    f"no array {' and '.join(missing)}; there are {', '.join(archive.files)}",
+                    file=path,
+                )
+            return {key: archive[name] for key, name in wanted.items()}
+    except InputError:
+        raise
+    except Exception as error:  # the exceptions of zipfile have no public common base
+        raise InputError(f"not a readable .npz file ({error})", file=path) from error
+
+
 def models_at(names: Sequence[str], wanted: Sequence[str], file: object) -> list[int]:
-    """Positions of wanted models among names.
+    """Find the positions of models in a list of names.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the models of a file, in its order.
+    wanted : sequence of str
+        Models to find.
+    file : object
+        File that error messages name.
+
+    Returns
+    -------
+    list of int
+        Positions in `names`, in the order of `wanted`.
 
     Raises
     ------
     InputError
-        Naming every model that is not there, or there more than once.
+        If models are missing or occur more than once; the message names all of them.
     """
     missing = [model for model in wanted if model not in names]
     if missing:
         raise InputError(f"no model {', '.join(missing)}", file=file, field="models")
     twice = [model for model in wanted if list(names).count(model) > 1]
     if twice:
-        raise InputError(f"model {', '.join(twice)} is there twice", file=file, field="models")
+        raise InputError(f"model {', '.join(twice)} occurs twice", file=file, field="models")
     return [list(names).index(model) for model in wanted]
 
 
@@ -187,15 +221,15 @@ def _check_repeats(rows: Integers, file: object) -> None:
     repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     if repeated.any():
         row = int(repeated.argmax())
-        raise InputError(f"row {row} names a class twice: {rows[row].tolist()}", file=file)
+        raise InputError(f"row {row} holds a class twice: {rows[row].tolist()}", file=file)
 
 
 def _check_order(by_column: npt.NDArray[np.int_], file: object) -> None:
-    """Refuse columns whose last hits more often than the first, by more than chance."""
+    """Raise an error if the last column has more hits than the first, beyond chance."""
     first, last = int(by_column[0]), int(by_column[-1])
     if last - first > 4 * np.sqrt(first + last):
         raise InputError(
-            f"its columns hit {', '.join(map(str, by_column))} labels, as if the least probable "
+            f"its columns match {', '.join(map(str, by_column))} labels, as if the least probable "
             "class came first",
             file=file,
             remedy="If so, list the model under the dataset's 'reversed'",

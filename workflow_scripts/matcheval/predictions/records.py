@@ -1,6 +1,6 @@
-"""The prediction file: what one model says of one dataset, a row per datapoint.
+"""The contents of a prediction file: one model's predictions on one dataset, a row per datapoint.
 
-Reading one, in whatever format, is `prediction_files`.
+Reading prediction files of all formats is in `files`.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ _MAX_INDEX = int(np.iinfo(np.int32).max)
 
 @dataclass(frozen=True)
 class Predictions:
-    """One model's checked output on one dataset, in dataset order.
+    """One model's checked predictions on one dataset, in dataset order.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Predictions:
     probability : float32 array, shape (n,)
         Maximum of the softmax, in [0, 1].
     metadata : mapping
-        Provenance, as text: model, dataset, n_classes, weights hash, versions...
+        Provenance as text: model, dataset, n_classes, digest of the weights, versions, ....
     """
 
     index: npt.NDArray[np.int32]
@@ -59,12 +59,12 @@ class Predictions:
 
     @property
     def datapoints_digest(self) -> str:
-        """SHA-256 of indices and labels: equal for all models that saw the same datapoints."""
+        """SHA-256 of indices and labels: equal for all models that ran on the same datapoints."""
         return hashlib.sha256(self.index.tobytes() + self.label.tobytes()).hexdigest()
 
     @cached_property
     def correct(self) -> npt.NDArray[np.bool_]:
-        """Whether each prediction is its label, shape (n,)."""
+        """Whether each prediction equals its label, shape (n,)."""
         return np.equal(self.label, self.prediction)
 
 
@@ -75,19 +75,20 @@ def check_predictions(
     n_classes: int | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> Predictions:
-    """Check raw columns and bring them to the contract's types and order.
+    """Check raw columns and convert them to the declared types and order.
 
     Parameters
     ----------
-    columns : mapping
-        `label`, `prediction`, `probability` and perhaps `index`: one-dimensional arrays.
-        Probabilities of other float types are rounded to float32, as the workflow stores them.
+    columns : mapping of str to array
+        One-dimensional arrays `label`, `prediction`, `probability` and optionally `index`, by
+        default 0, 1, .... Probabilities of other float types are rounded to float32, as the
+        workflow stores them.
     file : object, optional
-        What error messages name.
+        File that error messages name.
     n_classes : int, optional
-        Number of classes; larger labels or predictions are refused. By default what `metadata`
-        says, else what int16 holds.
-    metadata : mapping, optional
+        Number of classes; labels and predictions must be below it. By default `n_classes` of
+        `metadata`, else the number of classes that int16 can hold.
+    metadata : mapping of str to str, optional
         Provenance to keep.
 
     Returns
@@ -98,10 +99,34 @@ def check_predictions(
     Raises
     ------
     InputError
-        Naming file, column, first offending row and value: a missing column, no rows, unequal
-        lengths, a wrong dtype, a class out of range, a probability that is not a number in
-        [0, 1], a negative or repeated index.
+        If a column is missing, there are no rows, lengths differ, a dtype is wrong, a class is out
+        of range, a probability is not a number in [0, 1], or an index is negative or repeated.
+        The message names file, column, first offending row and value.
     """
+    n = _check_lengths(columns, file)
+    largest = _count_classes(n_classes, metadata or {}, file) - 1
+    index = _integers(columns.get("index", np.arange(n)), "index", _MAX_INDEX, file)
+    order = np.argsort(index, kind="stable")
+    index = index[order]
+    repeated = np.flatnonzero(index[1:] == index[:-1])
+    if len(repeated):
+        raise InputError(
+            f"{index[repeated[0]]} occurs more than once", file=file, field="index",
+            remedy="Give each datapoint exactly one row",
+        )  # fmt: skip
+    return Predictions(
+        index=index.astype(np.int32),
+        label=_integers(columns["label"], "label", largest, file)[order].astype(np.int16),
+        prediction=_integers(columns["prediction"], "prediction", largest, file)[order].astype(
+            np.int16
+        ),
+        probability=_fractions(columns["probability"], "probability", file)[order],
+        metadata=dict(metadata or {}),
+    )
+
+
+def _check_lengths(columns: Mapping[str, npt.NDArray[Any]], file: object) -> int:
+    """Check that the columns are complete and equally long, and return their length."""
     missing = [name for name in PREDICTIONS.names[1:] if name not in columns]
     if missing:
         raise InputError(
@@ -115,44 +140,37 @@ def check_predictions(
         raise InputError(f"columns of unequal lengths {lengths}", file=file)
     if lengths["label"] == 0:
         raise InputError("no datapoints", file=file, remedy="An empty set cannot be compared")
-
-    largest = _count_classes(n_classes, metadata or {}, file) - 1
-    index = columns.get("index", np.arange(lengths["label"]))
-    index = _integers(index, "index", _MAX_INDEX, file)
-    order = np.argsort(index, kind="stable")
-    index = index[order]
-    repeated = np.flatnonzero(index[1:] == index[:-1])
-    if len(repeated):
-        raise InputError(
-            f"{index[repeated[0]]} occurs more than once", file=file, field="index",
-            remedy="Every datapoint has one row",
-        )  # fmt: skip
-    return Predictions(
-        index=index.astype(np.int32),
-        label=_integers(columns["label"], "label", largest, file)[order].astype(np.int16),
-        prediction=_integers(columns["prediction"], "prediction", largest, file)[order].astype(
-            np.int16
-        ),
-        probability=_fractions(columns["probability"], "probability", file)[order],
-        metadata=dict(metadata or {}),
-    )
+    return lengths["label"]
 
 
 def _count_classes(n_classes: int | None, metadata: Mapping[str, str], file: object) -> int:
-    """Number of classes: as given, as the metadata have it, or as many as int16 holds."""
+    """Return the number of classes: as given, as in the metadata, or as many as int16 can hold."""
     given = metadata.get("n_classes", MAX_CLASSES) if n_classes is None else n_classes
     if not str(given).isdecimal() or not 1 <= int(given) <= MAX_CLASSES:
         raise InputError(
             f"{given} classes",
             file=file,
             field="n_classes",
-            remedy=f"There can be 1 to {MAX_CLASSES}",
+            remedy=f"Give a number from 1 to {MAX_CLASSES}",
         )
     return int(given)
 
 
 def write_predictions(predictions: Predictions, path: str | os.PathLike[str]) -> None:
-    """Write a prediction file (Parquet, or CSV without metadata), whole or not at all."""
+    """Write a prediction file atomically.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        The predictions.
+    path : path-like
+        A `.parquet` file, or a `.csv` file, which does not store the metadata.
+
+    Raises
+    ------
+    InputError
+        If the suffix is another, or the file cannot be written.
+    """
     columns = {name: getattr(predictions, name) for name in PREDICTIONS.names}
     write_table(PREDICTIONS.table(columns, predictions.metadata), path)
 
@@ -160,13 +178,13 @@ def write_predictions(predictions: Predictions, path: str | os.PathLike[str]) ->
 def _integers(
     values: npt.NDArray[Any], name: str, largest: int, file: object
 ) -> npt.NDArray[np.int64]:
-    """Check whole numbers in 0..largest (whole floats are taken, as CSV may carry them)."""
+    """Check whole numbers in 0..largest; whole floats are accepted, since CSV may contain them."""
     values = np.asarray(values)
     if values.ndim != 1:
         raise InputError(f"has {values.ndim} dimensions, not 1", file=file, field=name)
     if values.dtype.kind == "f":
         whole = np.isfinite(values) & (values == np.floor(values))
-        _refuse(~whole, values, "is not a whole number", name, file)
+        _raise_if_any(~whole, values, "is not a whole number", name, file)
     elif values.dtype.kind not in "iu":
         raise InputError(
             f"has dtype {values.dtype}",
@@ -174,8 +192,8 @@ def _integers(
             field=name,
             remedy="Give classes as whole numbers, 0, 1, ...",
         )
-    _refuse(values < 0, values, "is negative", name, file)
-    _refuse(values > largest, values, f"is too large, at most {largest} can be", name, file)
+    _raise_if_any(values < 0, values, "is negative", name, file)
+    _raise_if_any(values > largest, values, f"is too large; the maximum is {largest}", name, file)
     return values.astype(np.int64)
 
 
@@ -183,17 +201,18 @@ def _fractions(values: npt.NDArray[Any], name: str, file: object) -> npt.NDArray
     values = np.asarray(values)
     if values.ndim != 1:
         raise InputError(f"has {values.ndim} dimensions, not 1", file=file, field=name)
-    if values.dtype.kind not in "iuf":  # a CSV column of nothing but 0 and 1 reads as integers
+    if values.dtype.kind not in "iuf":  # a CSV column with only 0 and 1 is read as integers
         raise InputError(f"has dtype {values.dtype}", file=file, field=name, remedy="Give floats")
-    _refuse(~np.isfinite(values), values, "is not a finite number", name, file)
-    # Sums of a softmax's terms, or of an ensemble's members, round to a little above 1.
-    _refuse((values < 0) | (values > 1 + 1e-6), values, "is outside [0, 1]", name, file)
+    _raise_if_any(~np.isfinite(values), values, "is not a finite number", name, file)
+    # Rounding in a softmax, or in the average of an ensemble, may give values slightly above 1.
+    _raise_if_any((values < 0) | (values > 1 + 1e-6), values, "is outside [0, 1]", name, file)
     return np.minimum(values.astype(np.float32), np.float32(1))
 
 
-def _refuse(
+def _raise_if_any(
     bad: npt.NDArray[np.bool_], values: npt.NDArray[Any], why: str, name: str, file: object
 ) -> None:
+    """Raise an error that names the first bad row and its value, if there is one."""
     if bad.any():
         row = int(bad.argmax())
         more = f" (and {bad.sum() - 1} more)" if bad.sum() > 1 else ""

@@ -1,4 +1,4 @@
-"""The table of accuracies on a dataset, declared: columns, types, units, meanings."""
+"""Schema of the table of accuracies on a dataset: columns, types, units, meanings."""
 
 import pyarrow as pa
 
@@ -11,7 +11,7 @@ ACCURACIES = TableSchema(
         MODEL,
         DATASET,
         TOP_K,
-        Column("n_correct", pa.int64(), "datapoints", "predicted right; -1 if unknown"),
+        Column("n_correct", pa.int64(), "datapoints", "correctly predicted; -1 if unknown"),
         Column("n", pa.int64(), "datapoints", "size of the dataset; 0 if unknown"),
         fraction("accuracy", "n_correct over n, or as published"),
     ),

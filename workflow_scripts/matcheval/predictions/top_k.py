@@ -1,6 +1,6 @@
-"""The first classes of every datapoint, most probable first: for top-5 accuracies.
+"""The top-k classes of every datapoint, most probable first: for top-5 accuracies.
 
-A file beside the prediction file, of the same rows; imports no torch.
+They are stored in a file beside the prediction file, with the same rows. Imports no torch.
 """
 
 import os
@@ -17,22 +17,22 @@ from matcheval.io.tables import Column, TableSchema, read_parquet, write_table
 Classes = npt.NDArray[np.int16]
 
 
-def first_classes(logits: npt.NDArray[Any], k: int) -> Classes:
-    """The k classes of the highest scores, the highest first, the lowest class among ties.
+def top_k_classes(logits: npt.NDArray[Any], k: int) -> Classes:
+    """Return the k classes with the highest scores, the highest first; ties go to the lowest class.
 
     Parameters
     ----------
     logits : float array, shape (n, n_classes)
         Finite scores.
     k : int
-        At least 1; all classes, if there are fewer.
+        Number of classes, at least 1; all classes are returned if there are fewer.
 
     Returns
     -------
     int16 array, shape (n, min(k, n_classes))
         The first column is the prediction.
     """
-    # A few passes for the maximum are faster than sorting rows, and ties are settled as in argmax.
+    # A few searches for the maximum are faster than sorting rows, and resolve ties as argmax does.
     rest, rows = logits.copy(), np.arange(len(logits))
     columns = []
     for _ in range(min(k, logits.shape[1])):
@@ -42,43 +42,73 @@ def first_classes(logits: npt.NDArray[Any], k: int) -> Classes:
     return np.stack(columns, axis=1)
 
 
-def top_schema(k: int) -> TableSchema:
-    """Columns of a file of first classes."""
+def top_k_schema(k: int) -> TableSchema:
+    """Declare the columns of a file of top-k classes.
+
+    Parameters
+    ----------
+    k : int
+        Number of classes per datapoint.
+    """
     return TableSchema(
-        "first classes",
+        "top-k classes",
         (
             Column("index", pa.int32(), "1", "position of the datapoint in its dataset, from 0"),
             Column("label", pa.int16(), "1", "ground truth class"),
-            Column("classes", pa.list_(pa.int16(), k), "1", "by falling score"),
+            Column("classes", pa.list_(pa.int16(), k), "1", "by decreasing score"),
         ),
     )
 
 
-def write_top(
+def write_top_k(
     labels: Classes,
     classes: Classes,
     path: str | os.PathLike[str],
     metadata: Mapping[str, str],
 ) -> None:
-    """Write first classes (n, k) of all datapoints of a dataset, in its order."""
+    """Write the top-k classes of all datapoints of a dataset.
+
+    Parameters
+    ----------
+    labels : int16 array, shape (n,)
+        True classes, in dataset order.
+    classes : int16 array, shape (n, k)
+        Top-k classes, most probable first.
+    path : path-like
+        The Parquet file, written atomically.
+    metadata : mapping of str to str
+        Provenance.
+    """
     n, k = classes.shape
     lists = pa.FixedSizeListArray.from_arrays(pa.array(classes.ravel()), k)
     columns = {"index": np.arange(n, dtype=np.int32), "label": labels, "classes": lists}
-    write_table(top_schema(k).table(columns, metadata), path)
+    write_table(top_k_schema(k).table(columns, metadata), path)
 
 
-def read_top(path: str | os.PathLike[str]) -> tuple[Classes, Classes]:
-    """Read labels (n,) and first classes (n, k).
+def read_top_k(path: str | os.PathLike[str]) -> tuple[Classes, Classes]:
+    """Read a file of top-k classes.
+
+    Parameters
+    ----------
+    path : path-like
+        The Parquet file.
+
+    Returns
+    -------
+    labels : int16 array, shape (n,)
+        True classes, in dataset order.
+    classes : int16 array, shape (n, k)
+        Top-k classes, most probable first.
 
     Raises
     ------
     InputError
-        If the file cannot be read, or holds something else.
+        If the file cannot be read, or is not a file of top-k classes.
     """
     table = read_parquet(path)
     kind = table.schema.field("classes").type if "classes" in table.schema.names else pa.null()
     if not pa.types.is_fixed_size_list(kind):
-        raise InputError("no column of first classes", file=path)
-    table = top_schema(kind.list_size).read(path)
+        raise InputError("no column of top-k classes", file=path)
+    table = top_k_schema(kind.list_size).read(path)
     classes = table["classes"].combine_chunks().flatten().to_numpy()
     return table["label"].to_numpy(), classes.reshape(-1, kind.list_size)

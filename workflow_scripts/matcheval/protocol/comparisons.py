@@ -1,7 +1,7 @@
-"""A comparison: one model on a pair of sets, with roles and origins.
+"""A comparison: one model's predictions on a pair of sets.
 
-*Origin* (original or replication) is what a set is; *role* (source or target) is what it plays in
-the matching.
+Two properties of a set are kept apart: its *origin* (original or replication) is fixed by the
+study; its *role* (source or target) is the one it has in the matching.
 """
 
 from dataclasses import dataclass
@@ -13,13 +13,22 @@ from matcheval.predictions.records import Predictions
 
 @dataclass(frozen=True)
 class Comparison:
-    """One model's predictions on both sets of a pair, with the roles decided.
+    """One model's predictions on both sets of a pair.
+
+    Attributes
+    ----------
+    model : str
+        Name of the model.
+    pair : Pair
+        Names of the pair and its sets; it determines which set is the source.
+    original, replication : Predictions
+        Predictions on the two sets.
 
     Raises
     ------
     InputError
-        On creation, if the pair names a source that is neither of its sets, or the predictions
-        say that they are of different models or label spaces.
+        On creation, if the pair names a source that is neither of its sets, or the metadata of
+        the predictions name different models or numbers of classes.
     """
 
     model: str
@@ -28,17 +37,17 @@ class Comparison:
     replication: Predictions
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be compared."""
+        """Check that the predictions can be compared."""
         _ = self.source_is_original
         for key in ("model", "n_classes"):
             ours, theirs = (p.metadata.get(key) for p in (self.original, self.replication))
             if None not in (ours, theirs) and ours != theirs:
                 raise InputError(
-                    f"predictions on {self.pair.original} are of {ours}, on "
-                    f"{self.pair.replication} of {theirs}",
+                    f"the predictions on {self.pair.original} have the value {ours}, those on "
+                    f"{self.pair.replication} {theirs}",
                     file=self.model,
                     field=key,
-                    remedy="Both must be of one model and one label space",
+                    remedy="Both must come from the same model and label space",
                 )
 
     @property

@@ -1,41 +1,50 @@
 """The two matching criteria of the protocol and its tolerance ε, with the paper's defaults.
 
-Light to import: a dry run and the figures need not load the compiled matching.
+Kept apart from the matching so that a dry run and the figures need not load numba.
 """
 
 from enum import StrEnum
 
 from matcheval.errors import InputError
 
-# The paper's settings; config.yaml has the same, a test sees to it.
+# The paper's settings. A test checks that the defaults of config.yaml agree.
 EPSILON = 0.005
 N_SEEDS = 10
 
 
 class Criterion(StrEnum):
-    """When a source point may be matched to a target point, besides being close."""
+    """What two datapoints must have in common to be matched.
+
+    Under both criteria their probabilities differ by at most ε; under `LABEL_PROBABILITY` their
+    predicted labels also agree.
+    """
 
     LABEL_PROBABILITY = "label_probability"
     PROBABILITY = "probability"
 
     @property
     def description(self) -> str:
-        """How the paper numbers it, and what must agree."""
+        """The paper's number of the criterion, and what must agree."""
         if self is Criterion.LABEL_PROBABILITY:
             return "criterion 1 (predicted label and probability)"
         return "criterion 2 (probability)"
 
 
 def check_epsilon(epsilon: float) -> float:
-    """Return `epsilon` if it is in (0, 1], where it means something.
+    """Check that ε lies in (0, 1], and return it.
+
+    Parameters
+    ----------
+    epsilon : float
+        Largest difference between matched probabilities.
 
     Raises
     ------
     InputError
-        Otherwise, NaN included.
+        If it lies outside (0, 1] or is NaN.
     """
     if not 0 < epsilon <= 1:
         raise InputError(
-            f"epsilon is {epsilon}", remedy="Give a number above 0 and at most 1; 0.005 is usual"
+            f"epsilon is {epsilon}", remedy="Give a number above 0 and at most 1, usually 0.005"
         )
     return float(epsilon)

@@ -1,13 +1,14 @@
-"""The matched evaluation protocol's heart: pair each target point with a source point.
+"""The matching algorithm: pair each target point with at most one source point.
 
 Anzaku, Wang, Van Messem & De Neve (2022), arXiv 2209.01848, Algorithm 1 (criterion
 `label_probability`) and Algorithm 2 (criterion `probability`, appendix A.3).
 
-How it is computed. With the source sorted by (predicted label, probability), the close source
-points of a target form one interval, found by bisection and shared by all seeds (`plan_matching`).
-A run (`match`) walks the targets in order over a set of free source points that can count and
-find its k-th member in O(log n): a Fenwick tree over the population counts of 64-bit words, small
-enough to stay in cache. Cost: O(n_s log n_s + n_t log n_s) once, O((n_s + n_t) log n_s) a run.
+Implementation. With the source sorted by (predicted label, probability), the candidates of a
+target form one interval, which is found by bisection and shared by all seeds (`plan_matching`).
+A run (`match`) visits the targets in order and keeps the set of free source points in a structure
+that counts its members and finds the k-th one in O(log n): a Fenwick tree over the population
+counts of 64-bit words, small enough to stay in cache. Time: O(n_s log n_s + n_t log n_s) once,
+O((n_s + n_t) log n_s) per run.
 """
 
 import hashlib
@@ -26,14 +27,14 @@ UNMATCHED = -1
 
 @dataclass(frozen=True)
 class MatchingPlan:
-    """What all seeds of one model, pair and criterion share.
+    """The part of a matching that does not depend on the seed.
 
     Attributes
     ----------
     source_order : int64 array, shape (n_source,)
         Source rows sorted by (predicted label under criterion 1, probability, row).
     low, high : int64 arrays, shape (n_target,)
-        The candidates of target i are `source_order[low[i]:high[i]]`, before any is taken.
+        The candidates of target i, before any are taken, are `source_order[low[i]:high[i]]`.
     """
 
     source_order: npt.NDArray[np.int64]
@@ -44,16 +45,22 @@ class MatchingPlan:
 def plan_matching(
     source: Predictions, target: Predictions, criterion: Criterion, epsilon: float = EPSILON
 ) -> MatchingPlan:
-    """Find every target's candidates: |p_s - p_t| <= epsilon, bounds included, in float64.
+    """Find the candidates of every target: source points with |p_s - p_t| <= epsilon.
+
+    Differences are computed in float64; the bounds are included.
 
     Parameters
     ----------
     source, target : Predictions
-        The two sets; both hold at least one point.
+        One model's predictions on the two sets, each with at least one datapoint.
     criterion : Criterion
-        With `LABEL_PROBABILITY` candidates also share the target's predicted label.
+        With `LABEL_PROBABILITY`, candidates must also have the target's predicted label.
     epsilon : float
-        Largest difference of probabilities, in (0, 1].
+        Largest difference between matched probabilities, in (0, 1].
+
+    Returns
+    -------
+    MatchingPlan
 
     Raises
     ------
@@ -67,10 +74,10 @@ def plan_matching(
     else:
         source_group = np.zeros(len(source), np.int64)
         target_group = np.zeros(len(target), np.int64)
-    # One integer key sorts by group, then probability: non-negative floats order as their bits
-    # (+ 0 turns a negative zero, whose bits are large, into zero).
+    # One integer key sorts by group, then probability: non-negative floats sort like their bit
+    # patterns. Adding 0 turns a negative zero, whose bit pattern is large, into a positive one.
     bits = (source.probability + np.float32(0)).view(np.uint32).astype(np.int64)
-    # Stable, so that ties fall in dataset order on every machine.
+    # A stable sort keeps ties in dataset order on every machine.
     order = np.argsort(source_group << 32 | bits, kind="stable")
     n_groups = 1 + int(max(source_group.max(), target_group.max()))
     starts = np.searchsorted(source_group[order], np.arange(n_groups + 1))
@@ -85,14 +92,14 @@ def plan_matching(
 
 
 def match(plan: MatchingPlan, generator: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Walk the targets in dataset order, giving each a random free candidate.
+    """Match the targets in dataset order, each to a random free candidate.
 
     Parameters
     ----------
     plan : MatchingPlan
-        From `plan_matching`.
+        Candidates found by `plan_matching`.
     generator : numpy.random.Generator
-        One uniform number is drawn for each target, matched or not.
+        One uniform number is drawn for each target, whether it is matched or not.
 
     Returns
     -------
@@ -106,10 +113,23 @@ def match(plan: MatchingPlan, generator: np.random.Generator) -> npt.NDArray[np.
 
 
 def run_generator(seed: int, *, pair: str, criterion: Criterion, model: str) -> np.random.Generator:
-    """Generator of one run, a function of names and seed alone.
+    """Create the random generator of a run, which depends on its names and seed only.
 
-    The seed-th child of a `SeedSequence` that hashes pair, criterion and model: runs are
-    independent, and do not depend on which others are made, where or in what order.
+    It is seeded by the seed-th child of a `SeedSequence` whose entropy is a hash of pair,
+    criterion and model. Runs are therefore independent of each other, and do not depend on which
+    other runs are computed, where or in what order.
+
+    Parameters
+    ----------
+    seed : int
+        Number of the run, from 0.
+    pair, model : str
+        Names of the pair of sets and of the model.
+    criterion : Criterion
+
+    Returns
+    -------
+    numpy.random.Generator
 
     Raises
     ------
@@ -117,7 +137,7 @@ def run_generator(seed: int, *, pair: str, criterion: Criterion, model: str) -> 
         If the seed is negative.
     """
     if seed < 0:
-        raise InputError(f"seed {seed} is negative", remedy="Seeds are 0, 1, 2, ...")
+        raise InputError(f"seed {seed} is negative", remedy="Give 0, 1, 2, ...")
     name = "\0".join((pair, criterion.value, model)).encode()
     entropy = int.from_bytes(hashlib.sha256(name).digest(), "big")
     return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(seed,)))
@@ -131,10 +151,10 @@ def _intervals(
     target_group: npt.NDArray[np.int64],
     epsilon: float,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Bisect each target's candidates out of its group of the sorted source.
+    """Find each target's interval of candidates within its group of the sorted source.
 
-    The comparison is the protocol's own, `p_s - p_t` against epsilon, and not `p_s` against a
-    rounded `p_t ± epsilon`: rounded subtraction is monotone in p_s, so bisection stays valid.
+    As in the protocol, `p_s - p_t` is compared with epsilon, not `p_s` with a rounded
+    `p_t ± epsilon`. Rounded subtraction is monotone in p_s, so that bisection remains valid.
     """
     n_target = len(target_probability)
     low = np.empty(n_target, np.int64)
@@ -163,7 +183,7 @@ def _intervals(
 
 @compiled(inline="always")
 def _count_ones(word: np.uint64) -> np.int64:
-    """Population count of 64 bits, by adding neighbours (no portable intrinsic in numba)."""
+    """Count the set bits of a word by adding adjacent fields (numba has no portable intrinsic)."""
     word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
     word = (word & np.uint64(0x3333333333333333)) + (
         (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
@@ -176,7 +196,7 @@ def _count_ones(word: np.uint64) -> np.int64:
 def _free_before(
     words: npt.NDArray[np.uint64], tree: npt.NDArray[np.int32], position: np.int64
 ) -> np.int64:
-    """How many positions below `position` are free."""
+    """Count the free positions below `position`."""
     node = position >> 6
     within = (np.uint64(1) << np.uint64(position & 63)) - np.uint64(1)
     total = _count_ones(words[node] & within)
@@ -188,7 +208,7 @@ def _free_before(
 
 @compiled(inline="always")
 def _bit_of_rank(word: np.uint64, rank: np.int64) -> np.int64:
-    """Position of the set bit that has `rank` set bits below it."""
+    """Find the position of the set bit that has `rank` set bits below it."""
     position = np.int64(0)
     width = np.int64(32)
     while width > 0:
@@ -205,18 +225,14 @@ def _bit_of_rank(word: np.uint64, rank: np.int64) -> np.int64:
 
 
 @compiled()
-def _walk(
-    low: npt.NDArray[np.int64],
-    high: npt.NDArray[np.int64],
-    uniform: npt.NDArray[np.float64],
-    n_source: int,
-) -> npt.NDArray[np.int64]:
-    """Match in sorted positions: pick of each target, or -1.
+def _all_free(n_source: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:
+    """Build the set of free source positions, with all positions free.
 
-    `words` holds a bit per source position, set while it is free; `tree` is a Fenwick tree over
-    the words' counts, `tree[j]` covering the words (j - lowbit(j)) .. j - 1.
+    `words` holds one bit per source position, set while the position is free; `tree` is a Fenwick
+    tree over the population counts of the words, in which `tree[j]` covers the words
+    (j - lowbit(j)) .. j - 1.
     """
-    # One word more than needed, so that position n_source itself has a word to look into.
+    # Position n_source, which `_free_before` may be called with, must have a word too.
     n_words = (n_source >> 6) + 1
     words = np.zeros(n_words, np.uint64)
     words[: n_source >> 6] = ~np.uint64(0)
@@ -227,6 +243,19 @@ def _walk(
         parent = j + (j & -j)
         if parent <= n_words:
             tree[parent] += tree[j]
+    return words, tree
+
+
+@compiled()
+def _walk(
+    low: npt.NDArray[np.int64],
+    high: npt.NDArray[np.int64],
+    uniform: npt.NDArray[np.float64],
+    n_source: int,
+) -> npt.NDArray[np.int64]:
+    """Match all targets; return for each its position in the sorted source, or -1."""
+    words, tree = _all_free(n_source)
+    n_words = len(words)
     top = np.int64(1)
     while top * 2 <= n_words:
         top *= 2
@@ -239,7 +268,7 @@ def _walk(
         free = _free_before(words, tree, high[i]) - before
         if free == 0:
             continue
-        # uniform < 1 keeps the product below `free` after rounding, for any count of points.
+        # As uniform < 1, the product stays below `free` after rounding, whatever the set sizes.
         rank = before + np.int64(uniform[i] * free)
         node = np.int64(0)
         step = top

@@ -1,6 +1,7 @@
-"""Runs of the protocol: from two prediction sets to the quantities of every seed.
+"""Runs of the protocol: from predictions on two sets to the measured quantities per seed.
 
-Anzaku et al. (2022), arXiv 2209.01848, section 4. A run is one model, pair, criterion and seed.
+Anzaku et al. (2022), arXiv 2209.01848, section 4. A run is determined by model, pair, criterion
+and seed.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +21,7 @@ from matcheval.protocol.schemas import COMPARISON_RUNS, PAIRS, RUN_COLUMNS
 
 @dataclass(frozen=True)
 class MatchedRun:
-    """The quantities of one run, as `schemas.RUN_COLUMNS` has them; an empty subset's are NaN."""
+    """The quantities of one run, described in `schemas.RUN_COLUMNS`; NaN for an empty subset."""
 
     seed: int
     n_source: int
@@ -41,7 +42,15 @@ class MatchedRun:
 
 @dataclass(frozen=True)
 class RunName:
-    """What a run is of: its names seed the random picks."""
+    """Identity of a run apart from its seed; the names are part of its random seed.
+
+    Attributes
+    ----------
+    model, pair : str
+        Names of the model and of the pair of sets.
+    criterion : Criterion
+        The matching criterion.
+    """
 
     model: str
     pair: str
@@ -56,18 +65,18 @@ def matched_rows(
     epsilon: float,
     seeds: Iterable[int],
 ) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-    """Match once per seed, sharing the plan.
+    """Match once per seed.
 
     Parameters
     ----------
     source, target : Predictions
-        One model's output on the two sets.
+        One model's predictions on the two sets.
     name : RunName
         Model, pair and criterion.
     epsilon : float
-        Largest difference of probabilities, in (0, 1].
+        Largest difference between matched probabilities, in (0, 1].
     seeds : iterable of int
-        Distinct, not negative.
+        Distinct and not negative; at least one.
 
     Yields
     ------
@@ -78,11 +87,11 @@ def matched_rows(
     Raises
     ------
     InputError
-        If epsilon or a seed is out of range, a seed is repeated or there is none.
+        If epsilon or a seed is out of range, a seed occurs twice, or there are no seeds.
     """
     seeds = list(seeds)
     if not seeds or len(set(seeds)) < len(seeds):
-        raise InputError(f"seeds {seeds}", remedy="Give at least one seed, each once")
+        raise InputError(f"the seeds are {seeds}", remedy="Give at least one seed, each only once")
     plan = plan_matching(source, target, name.criterion, epsilon)
     for seed in seeds:
         generator = run_generator(seed, pair=name.pair, criterion=name.criterion, model=name.model)
@@ -97,12 +106,28 @@ def run_protocol(
     epsilon: float = EPSILON,
     seeds: Iterable[int] = range(N_SEEDS),
 ) -> list[MatchedRun]:
-    """Run the protocol for one model, pair and criterion; see `matched_rows` for parameters.
+    """Run the protocol for one model, pair and criterion.
+
+    Parameters
+    ----------
+    source, target : Predictions
+        One model's predictions on the two sets.
+    name : RunName
+        Model, pair and criterion.
+    epsilon : float
+        Largest difference between matched probabilities, in (0, 1].
+    seeds : iterable of int
+        Distinct and not negative; at least one.
 
     Returns
     -------
     list of MatchedRun
         One per seed, in the order given.
+
+    Raises
+    ------
+    InputError
+        If epsilon or a seed is out of range, a seed occurs twice, or there are no seeds.
     """
     whole_source, whole_target = _Subset.of(source), _Subset.of(target)
     runs = []
@@ -140,12 +165,28 @@ def matched_pairs(
     epsilon: float = EPSILON,
     seeds: Iterable[int] = range(N_SEEDS),
 ) -> pa.Table:
-    """List the matched pairs of every seed, in target order; the same picks as `run_protocol`.
+    """List the matched pairs of every seed, which are those of `run_protocol`.
+
+    Parameters
+    ----------
+    source, target : Predictions
+        One model's predictions on the two sets.
+    name : RunName
+        Model, pair and criterion.
+    epsilon : float
+        Largest difference between matched probabilities, in (0, 1].
+    seeds : iterable of int
+        Distinct and not negative; at least one.
 
     Returns
     -------
     pyarrow.Table
-        Of schema `schemas.PAIRS`.
+        Schema `schemas.PAIRS`; rows in order of the seeds given, then of the target index.
+
+    Raises
+    ------
+    InputError
+        If epsilon or a seed is out of range, a seed occurs twice, or there are no seeds.
     """
     columns: dict[str, list[npt.NDArray[np.int32]]] = {column: [] for column in PAIRS.names}
     for seed, rows in matched_rows(source, target, name, epsilon=epsilon, seeds=seeds):
@@ -159,13 +200,28 @@ def matched_pairs(
 def comparison_runs(
     comparison: Comparison, criterion: Criterion, epsilon: float, seeds: Iterable[int]
 ) -> pa.Table:
-    """Run the protocol on a comparison, with names, roles and origins in every row.
+    """Run the protocol on a comparison, and identify it in every row.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The model, the pair and its predictions.
+    criterion : Criterion
+    epsilon : float
+        Largest difference between matched probabilities, in (0, 1].
+    seeds : iterable of int
+        Distinct and not negative; at least one.
 
     Returns
     -------
     pyarrow.Table
-        Of schema `schemas.COMPARISON_RUNS`, one row per seed. Its metadata identify the
-        datapoints of both sets, see `join_runs`.
+        Schema `schemas.COMPARISON_RUNS`, one row per seed. Digests in its metadata identify the
+        datapoints of both sets (see `schemas.join_runs`).
+
+    Raises
+    ------
+    InputError
+        If epsilon or a seed is out of range, a seed occurs twice, or there are no seeds.
     """
     pair = comparison.pair
     name = RunName(comparison.model, pair.name, criterion)
@@ -191,14 +247,35 @@ def comparison_runs(
 def comparison_pairs(
     comparison: Comparison, criterion: Criterion, epsilon: float, seeds: Iterable[int]
 ) -> pa.Table:
-    """List a comparison's matched index pairs, of schema `schemas.PAIRS`."""
+    """List the matched pairs of a comparison.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The model, the pair and its predictions.
+    criterion : Criterion
+    epsilon : float
+        Largest difference between matched probabilities, in (0, 1].
+    seeds : iterable of int
+        Distinct and not negative; at least one.
+
+    Returns
+    -------
+    pyarrow.Table
+        Schema `schemas.PAIRS`.
+
+    Raises
+    ------
+    InputError
+        If epsilon or a seed is out of range, a seed occurs twice, or there are no seeds.
+    """
     name = RunName(comparison.model, comparison.pair.name, criterion)
     return matched_pairs(comparison.source, comparison.target, name, epsilon=epsilon, seeds=seeds)
 
 
 @dataclass(frozen=True)
 class _Subset:
-    """Size, accuracy and mean confidence of some datapoints; NaN where there are none."""
+    """Size, accuracy and mean confidence of a subset; the latter two are NaN if it is empty."""
 
     n: int
     accuracy: float

@@ -1,7 +1,4 @@
-"""The tables that matching makes, declared: columns, types, units, meanings.
-
-(The prediction file, with which everything starts, is declared in `predictions`.)
-"""
+"""Schemas of the tables of runs, matched pairs and results: columns, types, units, meanings."""
 
 from collections.abc import Sequence
 
@@ -21,7 +18,7 @@ RUN_COLUMNS = (
     Column("seed", pa.int32(), "1", "seed of the run"),
     Column("n_source", pa.int32(), "datapoints", "size of the source set"),
     Column("n_target", pa.int32(), "datapoints", "size of the target set"),
-    Column("n_matched", pa.int32(), "datapoints", "size of either matched subset"),
+    Column("n_matched", pa.int32(), "datapoints", "size of each matched subset"),
     _quantity("accuracy_source", "accuracy on the source"),
     _quantity("accuracy_target", "accuracy on the target"),
     _quantity("matched_accuracy_source", "accuracy on the matched subset of the source"),
@@ -59,17 +56,22 @@ COMPARISON_RUNS = TableSchema("runs of a comparison", IDENTITY_COLUMNS + RUN_COL
 
 
 def join_runs(tables: Sequence[pa.Table]) -> pa.Table:
-    """Join runs of one pair and criterion, of several models, in the order given.
+    """Concatenate the runs of several models on one pair and criterion, in the order given.
 
     Parameters
     ----------
     tables : sequence of pyarrow.Table
-        Of schema `COMPARISON_RUNS`, with the metadata that `protocol.comparison_runs` gives.
+        Schema `COMPARISON_RUNS`, with the metadata that `runs.comparison_runs` writes.
+
+    Returns
+    -------
+    pyarrow.Table
+        Schema `COMPARISON_RUNS`.
 
     Raises
     ------
     InputError
-        If there are none, or models were run on different datapoints of a set.
+        If there are no tables, or the datapoints of a set differ between models.
     """
     if not tables:
         raise InputError("no runs to join")
@@ -82,7 +84,7 @@ def join_runs(tables: Sequence[pa.Table]) -> pa.Table:
                 raise InputError(
                     f"model '{table['model'][0]}' has other indices or labels on "
                     f"'{table[origin][0]}' than model '{first['model'][0]}'",
-                    remedy="All models of a study are compared on the same datapoints",
+                    remedy="Predict the same datapoints with all models of a study",
                 )
     return pa.concat_tables(tables)
 

@@ -1,4 +1,4 @@
-"""What a study found, on one page: how much narrower the matched gap is than the plain one."""
+"""The summary page of a study: accuracy gaps before and after matching, averaged over models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,27 +10,30 @@ from matcheval.protocol.criteria import Criterion
 
 @dataclass(frozen=True)
 class GapSummary:
-    """One pair and criterion over its models; gaps are original minus replication.
+    """Gaps of one pair and criterion, averaged over models; original minus replication.
 
     Attributes
     ----------
     pair, criterion, original, replication, source : str
         As in `schemas.MODEL_TABLE`.
+    n_original, n_replication : int
+        Number of datapoints in each set.
     epsilon : float
-        Largest difference of matched probabilities.
+        Largest difference between matched probabilities.
     n_models, n_seeds : int
-        Models, and runs of each.
+        Number of models, and of runs per model.
     n_undefined : int
-        Models with no matched point in any run; the matched figures leave them out.
+        Number of models without a matched pair in any run; means of matched quantities leave
+        them out.
     n_narrower : int
-        Models whose matched gap is narrower: |mean matched gap| < |gap|.
+        Number of models whose matched gap is narrower: |mean matched gap| < |gap|.
     gap, matched_gap : float
-        Mean over the models of |gap| and of |mean matched gap|, both of the models that have a
-        matched gap; if none has, `gap` is of all models.
+        Means of |gap| and of |mean matched gap| over the models that have a matched gap. If none
+        has, `gap` is the mean over all models and `matched_gap` is NaN.
     fraction_unmatched, unmatched_accuracy_target : float
         Means over models.
     largest_sem : float
-        Largest standard error of a model's matched gap over the seeds.
+        Largest standard error, over the seeds, of a model's matched gap.
     """
 
     pair: str
@@ -38,6 +41,8 @@ class GapSummary:
     original: str
     replication: str
     source: str
+    n_original: int
+    n_replication: int
     epsilon: float
     n_models: int
     n_seeds: int
@@ -51,18 +56,30 @@ class GapSummary:
 
     @property
     def relative_narrowing(self) -> float:
-        """By which fraction the mean matched gap is narrower; negative if wider."""
+        """1 minus the ratio of the mean matched gap to the mean gap; NaN if the gap is 0."""
         return 1 - self.matched_gap / self.gap if self.gap else float("nan")
 
 
 def summarize_gaps(table: pd.DataFrame) -> GapSummary:
-    """Summarize a table of schema `schemas.MODEL_TABLE`: one pair and criterion."""
+    """Average the gaps of one pair and criterion over models.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns of `schemas.MODEL_TABLE`, at least one row, one pair and criterion.
+
+    Returns
+    -------
+    GapSummary
+    """
     first = table.iloc[0]
     defined = table[table["matched_gap_mean"].notna()]
     gap, matched_gap = defined["gap"].abs(), defined["matched_gap_mean"].abs()
     return GapSummary(
         **{name: str(first[name]) for name in ("pair", "criterion", "original", "replication")},
         source=str(first["source"]),
+        n_original=int(first["n_original"]),
+        n_replication=int(first["n_replication"]),
         epsilon=float(first["epsilon"]),
         n_models=len(table),
         n_seeds=int(table["n_seeds"].min()),
@@ -77,22 +94,37 @@ def summarize_gaps(table: pd.DataFrame) -> GapSummary:
 
 
 def write_summary(title: str, summaries: Sequence[GapSummary]) -> str:
-    """Write the page as Markdown: a statement and a table row per pair and criterion."""
+    """Write the summary page as Markdown: one statement and table row per pair and criterion.
+
+    Parameters
+    ----------
+    title : str
+        What the summary is about, such as a study's name; the start of the heading.
+    summaries : sequence of GapSummary
+        In the order in which they appear on the page.
+
+    Returns
+    -------
+    str
+        The text of the page, which states measured quantities only.
+    """
     lines = [
         f"# {title}: accuracy gaps before and after matching",
         "",
-        "Matched evaluation protocol (Anzaku et al. 2022, arXiv 2209.01848). A gap is accuracy on "
-        "the original set minus accuracy on its replication, in percentage points; figures are "
-        "means over models of the gap's size. A matched gap compares subsets on which the model "
-        "reports the same confidence (under criterion 1, for the same predicted label). Standard "
-        "errors (SEM) are over the seeds of the matching; the sampling error of the test sets "
-        "comes on top.",
+        "Matched evaluation protocol (Anzaku et al. 2022, arXiv 2209.01848). A gap is the accuracy "
+        "on the original set minus the accuracy on its replication, in percentage points; gaps "
+        "given here are means over models of the absolute gap. The gap before matching is that of "
+        "the whole sets. The gap after matching is that of the matched subsets, in which paired "
+        "datapoints have confidences that differ by at most ε (and, under criterion 1, the same "
+        "predicted label). Standard errors (SEM) are over the seeds of the matching and do not "
+        "include the sampling error of the test sets.",
         "",
         *(f"- {_statement(summary)}" for summary in summaries),
         "",
-        "| pair | criterion | models | seeds | ε | gap | matched gap | narrower by | models "
-        "narrower | unmatched targets | accuracy on unmatched | largest SEM of a matched gap |",
-        "| --- | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |",
+        "| pair | criterion | n original | n replication | models | seeds | ε | gap before "
+        "| gap after | narrower by | models narrower | unmatched targets | accuracy on unmatched "
+        "| largest SEM of gap after |",
+        f"| --- | --- |{' --: |' * 12}",
         *(_row(summary) for summary in summaries),
         "",
     ]
@@ -100,37 +132,37 @@ def write_summary(title: str, summaries: Sequence[GapSummary]) -> str:
 
 
 def _statement(s: GapSummary) -> str:
+    sets = (
+        f"`{s.original}` (n = {s.n_original:,}) and `{s.replication}` (n = {s.n_replication:,}), "
+        f"source `{s.source}`"
+    )
+    where = f"**{s.pair}**, {Criterion(s.criterion).description}, {sets}"
     compared = s.n_models - s.n_undefined
+    if not compared:
+        return (
+            f"{where}: no target was matched in any run of {s.n_models} "
+            f"model{'s' * (s.n_models > 1)}; the gap before matching is {_points(s.gap)} points."
+        )
     undefined = (
-        f" For {s.n_undefined} of the {s.n_models} models no target was matched in any run: "
-        "their matched gap is undefined and left out."
+        f" For {s.n_undefined} of {s.n_models} models, no target was matched in any run; they are "
+        "left out of the gaps."
         if s.n_undefined
         else ""
     )
-    roles = f"(`{s.original}` against `{s.replication}`, source `{s.source}`)"
-    where = f"**{s.pair}**, {Criterion(s.criterion).description} {roles}"
-    if not compared:
-        return f"{where}: nothing matched; the plain gap is {_points(s.gap)} points.{undefined}"
     return (
-        f"{where}: over {compared} model{'s' * (compared > 1)} the matched gap is {_change(s)} "
-        f"the plain gap, {_points(s.matched_gap)} against {_points(s.gap)} points, and narrower "
-        f"for {s.n_narrower} of {compared}.{undefined}"
+        f"{where}: over {compared} model{'s' * (compared > 1)}, the gap is {_points(s.gap)} points "
+        f"before and {_points(s.matched_gap)} points after matching; it is narrower after matching "
+        f"for {s.n_narrower} of {compared}. Unmatched targets: "
+        f"{_percent(s.fraction_unmatched)}.{undefined}"
     )
-
-
-def _change(s: GapSummary) -> str:
-    if s.matched_gap == s.gap:
-        return "as wide as"
-    if not s.gap:
-        return "wider than"
-    direction = "narrower" if s.matched_gap < s.gap else "wider"
-    return f"{_percent(abs(s.relative_narrowing))} {direction} than"
 
 
 def _row(s: GapSummary) -> str:
     cells = [
         s.pair,
         s.criterion,
+        f"{s.n_original:,}",
+        f"{s.n_replication:,}",
         f"{s.n_models - s.n_undefined} of {s.n_models}" if s.n_undefined else f"{s.n_models}",
         f"{s.n_seeds}",
         f"{s.epsilon:g}",
@@ -146,7 +178,7 @@ def _row(s: GapSummary) -> str:
 
 
 def _points(fraction: float) -> str:
-    """A difference of accuracies in percentage points."""
+    """Format a difference of accuracies in percentage points."""
     return "undefined" if pd.isna(fraction) else f"{100 * fraction:.2f}"
 
 

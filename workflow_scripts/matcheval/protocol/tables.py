@@ -1,6 +1,6 @@
-"""The table of a comparison: its runs averaged over seeds, a row per model.
+"""The results table of a pair and criterion: runs averaged over seeds, one row per model.
 
-Accuracies are tabulated by origin, so that every gap is original minus replication whichever set
+Accuracies are tabulated by origin, so that every gap is original minus replication, whichever set
 is the source of the matching.
 """
 
@@ -14,33 +14,36 @@ from matcheval.protocol.schemas import MODEL_TABLE, join_runs
 
 
 def tabulate_runs(runs: Sequence[pa.Table]) -> pd.DataFrame:
-    """Average the runs of one pair and criterion over seeds, a row per model.
+    """Average the runs of one pair and criterion over seeds, one row per model.
 
     Parameters
     ----------
     runs : sequence of pyarrow.Table
-        Of schema `schemas.COMPARISON_RUNS`, all of one pair, criterion and epsilon.
+        Schema `schemas.COMPARISON_RUNS`, all of the same pair, criterion, epsilon and source.
 
     Returns
     -------
     pandas.DataFrame
-        Columns of `schemas.MODEL_TABLE`, models by falling accuracy on the original set. Seeds
-        in which a quantity is undefined (an empty subset) are left out of its statistics; with
-        fewer than two seeds left, deviation and error are NaN.
+        Columns of `schemas.MODEL_TABLE`, sorted by decreasing accuracy on the original set, ties
+        by model name. Seeds for which a quantity is undefined (an empty subset) are left out of
+        its statistics; with fewer than two seeds left, standard deviation and standard error are
+        NaN.
 
     Raises
     ------
     InputError
-        If there are no runs, or they mix pairs, criteria, epsilons, sources or datapoints, or
-        repeat a model's seed.
+        If there are no runs, they differ in pair, criterion, epsilon, source or datapoints, or a
+        seed occurs twice for a model.
     """
     frame = join_runs(runs).to_pandas()
     for column in ("pair", "criterion", "epsilon", "source"):
         if len(set(frame[column])) != 1:
-            raise InputError(f"runs of several: {sorted(frame[column].unique())}", field=column)
+            values = sorted(frame[column].unique())
+            raise InputError(f"the runs have different values: {values}", field=column)
     repeated = frame[frame.duplicated(["model", "seed"])]
     if len(repeated):
-        raise InputError(f"model '{repeated['model'].iloc[0]}' has a seed twice", field="model")
+        model, seed = repeated.iloc[0][["model", "seed"]]
+        raise InputError(f"seed {seed} of model '{model}' occurs twice", field="model")
 
     frame = _by_origin(frame)
     groups = frame.groupby("model", sort=False)
@@ -58,7 +61,7 @@ def tabulate_runs(runs: Sequence[pa.Table]) -> pd.DataFrame:
 
 
 def _by_origin(frame: pd.DataFrame) -> pd.DataFrame:
-    """Add the columns by origin to runs, whose quantities are by role."""
+    """Add quantities by origin to runs, which hold them by role."""
     original_is_source = frame["source"] == frame["original"]
     frame = frame.copy()
     for quantity in ("n", "accuracy", "matched_accuracy", "confidence", "matched_confidence"):

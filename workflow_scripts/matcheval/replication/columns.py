@@ -1,4 +1,4 @@
-"""The tables of the replication study for reading: accuracies in percent, rounded as printed."""
+"""Readable columns of the replication tables: accuracies in percent, rounded for print."""
 
 import math
 
@@ -9,7 +9,18 @@ from matcheval.statistics.scales import Scale
 
 
 def results_columns(results: pd.DataFrame) -> list[TextColumn]:
-    """Columns of a replication table (`schemas.RESULTS`), accuracies in percent."""
+    """Format the columns of a replication table, with accuracies in percent.
+
+    Parameters
+    ----------
+    results : pandas.DataFrame
+        Columns of `schemas.RESULTS`.
+
+    Returns
+    -------
+    list of TextColumn
+        Bounds of intervals are rounded outward.
+    """
     level = f"{100 * results['confidence'].iloc[0]:g} % CI"
     return [
         TextColumn("Original rank", [f"{r}" for r in results["original_rank"]]),
@@ -25,7 +36,18 @@ def results_columns(results: pd.DataFrame) -> list[TextColumn]:
 
 
 def fits_columns(fits: pd.DataFrame) -> list[TextColumn]:
-    """Columns of a table of fits (`schemas.FITS`); intervals are rounded outward."""
+    """Format the columns of a table of fits.
+
+    Parameters
+    ----------
+    fits : pandas.DataFrame
+        Columns of `schemas.FITS`.
+
+    Returns
+    -------
+    list of TextColumn
+        Bounds of intervals are rounded outward.
+    """
     level = f"{100 * fits['confidence'].iloc[0]:g} % CI"
     scales = [Scale(scale) for scale in fits["scale"]]
     return [
@@ -43,7 +65,17 @@ def fits_columns(fits: pd.DataFrame) -> list[TextColumn]:
 
 
 def changes_columns(changes: pd.DataFrame) -> list[TextColumn]:
-    """Columns of a table of average changes (`schemas.CHANGES`)."""
+    """Format the columns of a table of average changes, with accuracies in percent.
+
+    Parameters
+    ----------
+    changes : pandas.DataFrame
+        Columns of `schemas.CHANGES`.
+
+    Returns
+    -------
+    list of TextColumn
+    """
     return [
         TextColumn("Pair", changes["pair"].tolist(), is_number=False),
         TextColumn("Top", [f"{top}" for top in changes["top"]]),
@@ -69,7 +101,7 @@ def changes_columns(changes: pd.DataFrame) -> list[TextColumn]:
 
 
 def _ranges(results: pd.DataFrame, part: str) -> list[str]:
-    """Bounds in percentage points, rounded outward; a dash where there are none."""
+    """Format bounds in percentage points, rounded outward; a dash stands for unknown bounds."""
     bounds = 100 * results[[f"{part}_low", f"{part}_high"]].to_numpy(dtype=float)
     return [
         "–" if math.isnan(low) else f"[{', '.join(outward(low, high, 1))}]" for low, high in bounds
@@ -82,6 +114,6 @@ def _estimates(fits: pd.DataFrame, name: str) -> list[str]:
 
 
 def _extremes(fits: pd.DataFrame) -> list[str]:
-    did = {"leave_out": "left out", "clip": "clipped"}
+    treatments = {"leave_out": "left out", "clip": "clipped"}
     pairs = zip(fits["extreme"], fits["extremes"], strict=True)
-    return [f"{names} ({did[treatment]})" if names else "–" for names, treatment in pairs]
+    return [f"{names} ({treatments[treatment]})" if names else "–" for names, treatment in pairs]

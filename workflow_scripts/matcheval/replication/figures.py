@@ -1,4 +1,4 @@
-"""Accuracy on the replication against accuracy on the original, a point per model.
+"""Accuracy on the replication against accuracy on the original, one point per model.
 
 Recht et al. (2019), arXiv 1902.10811: Fig. 1 (CIFAR-10) and Fig. 2 (ImageNet), and the probit
 axes of appendix C.2.
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MARGIN = 0.04  # of the range shown, on the scale, around points and intervals
-_NOTE_CHARACTERS = 66  # in a line
-_MOST_NAMED = 6
-_MOST_TICKS = 8
-# Ticks of probit axes, in percent; of these, what lies within the limits and not too close.
+_MARGIN = 0.04  # around points and intervals, as a fraction of their range on the scale
+_NOTE_CHARACTERS = 66  # per line
+_MAX_NAMED = 6
+_MAX_TICKS = 8
+# Possible ticks of probit axes, in percent; `_probit_ticks` selects among them.
 _PROBIT_TICKS = (
     0.1, 0.5, 1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 75, 80, 85, 90, 92, 94, 95, 96, 97, 98, 99,
     99.5, 99.9, 99.99,
@@ -43,34 +43,35 @@ _ORIGINS = ("original", "replication")
 def plot_replication(
     results: pd.DataFrame, fit: pd.Series, region: pd.DataFrame, scale: Scale
 ) -> "Figure":  # fmt: skip
-    """Draw replication against original accuracy, with intervals, line and confidence region.
+    """Plot replication against original accuracy, with intervals, fit and confidence region.
 
     Parameters
     ----------
     results : pandas.DataFrame
-        Columns of `schemas.RESULTS`, one pair and top.
+        Columns of `schemas.RESULTS`, one pair and value of `top`.
     fit : pandas.Series
         The row of `schemas.FITS` for this scale.
     region : pandas.DataFrame
-        Columns of `schemas.REGION`; the rows of this scale are drawn.
+        Columns of `schemas.REGION`; only the rows of this scale are used.
     scale : Scale
-        Of both axes; labels are accuracies in percent on either.
+        Scale of both axes; tick labels are accuracies in percent on either scale.
 
     Returns
     -------
     matplotlib.figure.Figure
-        One panel of equal axes with the identity line. Models left out of the fit are hollow; what
-        has no place on probit axes (0 and 100 %) is not drawn, and a note names it.
+        One panel with equal axes and the identity line. Models left out of the fit are hollow.
+        Accuracies of 0 and 100 % do not exist on probit axes: they are not shown, and a note
+        names the models.
 
     Raises
     ------
     InputError
-        If there are no models, or the fit is of another scale.
+        If there are no models, or the fit is on another scale.
     """
     if results.empty:
-        raise InputError("no models to draw", field="model")
+        raise InputError("no models to plot", field="model")
     if fit["scale"] != scale.value:
-        raise InputError(f"the fit is on the {fit['scale']} scale, not {scale.value}")
+        raise InputError(f"the fit is on the {fit['scale']} scale, not on the {scale.value} scale")
     drawn = _drawable(results, scale)
     with style():
         figure = new_figure(COLUMN_WIDTH, COLUMN_WIDTH + 0.75)  # room for title, legend and note
@@ -95,7 +96,7 @@ def plot_replication(
 
 
 def _drawable(results: pd.DataFrame, scale: Scale) -> pd.DataFrame:
-    """Models that have a place on the axes."""
+    """Select the models with finite coordinates on the scale."""
     if scale is Scale.LINEAR:
         return results
     values = results[[f"accuracy_{origin}" for origin in _ORIGINS]]
@@ -103,7 +104,7 @@ def _drawable(results: pd.DataFrame, scale: Scale) -> pd.DataFrame:
 
 
 def _limits(results: pd.DataFrame, scale: Scale) -> tuple[float, float]:
-    """Limits that both axes share, in percent: points and intervals, with a margin."""
+    """Compute limits for both axes, in percent: the range of points and intervals and a margin."""
     columns = [f"accuracy_{o}{end}" for o in _ORIGINS for end in ("", "_low", "_high")]
     shown = to_scale(results[columns].to_numpy(dtype=np.float64), scale)
     shown = shown[np.isfinite(shown)]
@@ -114,7 +115,7 @@ def _limits(results: pd.DataFrame, scale: Scale) -> tuple[float, float]:
 
 
 def _set_probit(axes: "Axes") -> None:
-    """Scale both axes by Φ⁻¹, the data staying percent."""
+    """Set both axes to the probit scale; the data remain in percent."""
 
     def forward(percent: Any) -> Any:
         return to_scale(np.clip(np.asarray(percent, np.float64) / 100, 1e-12, 1 - 1e-12), scale)
@@ -144,7 +145,7 @@ def _draw_fit(axes: "Axes", fit: pd.Series, region: pd.DataFrame) -> None:
 
 
 def _draw_models(axes: "Axes", results: pd.DataFrame, is_excluded: Any) -> None:
-    """Draw points with intervals; hollow if excluded from the fit."""
+    """Plot points with intervals; points of models excluded from the fit are hollow."""
     many = len(results) > 100
     for chosen, label in ((~is_excluded, "models"), (is_excluded, "not in the fit")):
         if not chosen.any():
@@ -154,7 +155,7 @@ def _draw_models(axes: "Axes", results: pd.DataFrame, is_excluded: Any) -> None:
         errors = {}
         for origin, middle in center.items():
             ends = [100 * frame[f"accuracy_{origin}_{end}"] for end in ("low", "high")]
-            # An unknown interval is NaN, and nothing is drawn.
+            # Unknown bounds are NaN, for which no bar is drawn.
             errors[origin] = np.abs(np.array(ends, dtype=np.float64) - middle)
         is_hollow = label != "models"
         axes.errorbar(
@@ -187,15 +188,18 @@ def _set_ticks(axes: "Axes", scale: Scale, low: float, high: float) -> None:
 
 
 def _probit_ticks(low: float, high: float) -> list[float]:
-    """Round accuracies within the limits, not too close to each other on the probit scale."""
+    """Select round accuracies within the limits that are far enough apart on the probit scale."""
     ends = to_scale(np.array([low, high]) / 100, Scale.PROBIT)
-    least = float(np.ptp(ends)) / _MOST_TICKS
+    min_distance = float(np.ptp(ends)) / _MAX_TICKS
     ticks: list[float] = []
     for tick in _PROBIT_TICKS:
-        if low <= tick <= high and (
-            not ticks or np.ptp(to_scale(np.array([ticks[-1], tick]) / 100, Scale.PROBIT)) >= least
-        ):
-            ticks.append(tick)
+        if not low <= tick <= high:
+            continue
+        if ticks:
+            adjacent = to_scale(np.array([ticks[-1], tick]) / 100, Scale.PROBIT)
+            if np.ptp(adjacent) < min_distance:
+                continue
+        ticks.append(tick)
     return ticks
 
 
@@ -210,21 +214,23 @@ def _label(axes: "Axes", results: pd.DataFrame) -> None:
 
 
 def _note(results: pd.DataFrame, fit: pd.Series, n_hidden: int) -> str:
-    """What the figure does not show by itself: the models fitted, and those that are not."""
+    """Name the models that were not fitted or are not shown, and explain the error bars."""
     parts = [f"Fitted: {fit['n_models']} models"]
     left_out = fit["left_out"].split()
     if left_out:
         parts[0] += f", without {_named(left_out)}"
     extreme = fit["extreme"].split()
     if extreme:
-        did = "clipped to (k + ½)/(n + 1)" if fit["extremes"] == "clip" else "left out of the fit"
-        parts.append(f"{_named(extreme)}, at 0 or 100 %, {did}" + (", not shown" * bool(n_hidden)))
+        is_clipped = fit["extremes"] == "clip"
+        treatment = "clipped to (k + ½)/(n + 1)" if is_clipped else "left out of the fit"
+        hidden = ", not shown" if n_hidden else ""
+        parts.append(f"{_named(extreme)}, at 0 or 100 %, {treatment}{hidden}")
     if (results["n_original"] > 0).all() and (results["n_replication"] > 0).all():
         parts.append(f"bars: {100 * fit['confidence']:g} % Clopper-Pearson intervals")
     return textwrap.fill(f"{'; '.join(parts)}.", _NOTE_CHARACTERS, break_on_hyphens=False)
 
 
 def _named(models: list[str]) -> str:
-    if len(models) > _MOST_NAMED:
-        return f"{', '.join(models[:_MOST_NAMED])} and {len(models) - _MOST_NAMED} more"
+    if len(models) > _MAX_NAMED:
+        return f"{', '.join(models[:_MAX_NAMED])} and {len(models) - _MAX_NAMED} more"
     return ", ".join(models)

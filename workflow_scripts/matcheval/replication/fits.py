@@ -1,4 +1,4 @@
-"""Lines of replication on original accuracy, with bootstrap intervals and confidence regions.
+"""Linear fits of replication against original accuracy, with bootstrap confidence regions.
 
 Recht et al. (2019), arXiv 1902.10811: linear in Fig. 1 and section 3.4, probit in appendix C.2.
 """
@@ -24,21 +24,29 @@ from matcheval.statistics.lines import (
 from matcheval.statistics.scales import Scale, clipped_accuracy, from_scale, to_scale
 
 GRID_POINTS = 200
-_MARGIN = 0.05  # of the range of the models fitted: so far the region reaches beyond them
+_MARGIN = 0.05  # by which the region exceeds the range of the fitted models, as a fraction of it
 _ORIGINS = ("original", "replication")
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A fit as rows of tables: one of `schemas.FITS`, and those of `schemas.REGION`."""
+    """A fit on one scale, as rows of tables.
+
+    Attributes
+    ----------
+    row : dict
+        A row of `schemas.FITS`, by column name.
+    region : pandas.DataFrame
+        Columns of `schemas.REGION`.
+    """
 
     row: dict[str, Any]
     region: pd.DataFrame
 
 
 @dataclass(frozen=True)
-class _Chosen:
-    """What is fitted: accuracies of the models that are, and the names of the others."""
+class _Selection:
+    """Accuracies of the models to fit, and the names of those left out or with accuracy 0 or 1."""
 
     accuracies: dict[str, FloatArray]
     left_out: list[str]
@@ -48,64 +56,68 @@ class _Chosen:
 def fit_replication(
     results: pd.DataFrame, scale: Scale, settings: ReplicationSettings
 ) -> Fit:  # fmt: skip
-    """Fit a line through a pair's models on one scale, and bootstrap it over the models.
+    """Fit a line to the accuracies of all models on a pair, and bootstrap it over models.
 
     Parameters
     ----------
     results : pandas.DataFrame
-        Columns of `schemas.RESULTS`, one pair and top.
+        Columns of `schemas.RESULTS`, one pair and value of `top`. Their confidence level is also
+        used for the intervals of the fit.
     scale : Scale
-        Of both axes.
+        Scale of both accuracies.
     settings : ReplicationSettings
 
     Returns
     -------
     Fit
-        The region is on a grid of 200 points over the range of the models fitted, evenly spaced
-        on the scale, and reaches 5 % beyond it on either side.
+        Its region is given on a grid of 200 points, evenly spaced on the scale. The grid exceeds
+        the range of the fitted models by 5 % of that range on either side.
 
     Raises
     ------
     InputError
-        If fewer than three models are left to fit, or all have the same original accuracy.
+        If fewer than three models are left to fit, all have the same original accuracy, or a model
+        with accuracy 0 or 1 is to be clipped but its number of datapoints is unknown.
 
     Notes
     -----
-    On the probit scale, accuracies of 0 and 1 are infinite. Their models are left out of that fit,
-    or clipped to (k + ½) / (n + 1), as the settings have it; the row names them either way.
+    On the probit scale, accuracies of 0 and 1 are infinite. Depending on the settings, models with
+    such an accuracy are left out, or their accuracy is replaced by (k + ½) / (n + 1); the row
+    names them in either case.
     """
-    chosen = _choose(results, scale, settings)
-    x, y = (to_scale(chosen.accuracies[origin], scale) for origin in _ORIGINS)
+    selection = _select(results, scale, settings)
+    x, y = (to_scale(selection.accuracies[origin], scale) for origin in _ORIGINS)
     try:
         line = fit_line(x, y)
     except InputError as error:
         raise InputError(
             str(error),
             file=f"{scale.value} fit of pair '{results['pair'].iloc[0]}'",
-            remedy="To make tables without fits, set replication.scales to []",
+            remedy="For tables without fits, set replication.scales to []",
         ) from error
     lines = bootstrap_lines(x, y, settings.resamples, settings.seed)
     first = results.iloc[0]
+    confidence = float(first["confidence"])
     row = {
         **{name: first[name] for name in ("pair", "top", "original", "replication")},
         "scale": scale.value,
-        **_estimates(line, lines, settings.confidence),
+        **_estimates(line, lines, confidence),
         "n_models": len(x),
-        "left_out": " ".join(chosen.left_out),
-        "extreme": " ".join(chosen.extreme),
+        "left_out": " ".join(selection.left_out),
+        "extreme": " ".join(selection.extreme),
         "extremes": settings.extremes.value,
-        "confidence": settings.confidence,
+        "confidence": confidence,
         "resamples": settings.resamples,
         "n_degenerate": lines.n_degenerate,
         "seed": settings.seed,
     }
-    region = _region(x, line, lines, scale, settings.confidence)
+    region = _region(x, line, lines, scale, confidence)
     return Fit({name: row[name] for name in FITS.names}, region)
 
 
-def _choose(results: pd.DataFrame, scale: Scale, settings: ReplicationSettings) -> _Chosen:
-    """Leave out what is to be left out, and deal with accuracies of 0 and 1."""
-    # Resamples draw positions: in order of the names they depend on nothing else.
+def _select(results: pd.DataFrame, scale: Scale, settings: ReplicationSettings) -> _Selection:
+    """Select the models to fit, and leave out or clip accuracies of 0 and 1."""
+    # Resamples draw positions. Sorted by name, they do not depend on the order of the rows.
     results = results.sort_values("model")
     left_out = results["model"].isin(settings.left_out(scale))
     left_out |= ~results["accuracy_original"].between(*settings.fit_range)
@@ -118,7 +130,7 @@ def _choose(results: pd.DataFrame, scale: Scale, settings: ReplicationSettings) 
         accuracies = {o: _clipped(frame, o, accuracies[o], is_extreme) for o in _ORIGINS}
     else:
         accuracies = {origin: a[~is_extreme] for origin, a in accuracies.items()}
-    return _Chosen(
+    return _Selection(
         accuracies, results.loc[left_out, "model"].tolist(), frame.loc[is_extreme, "model"].tolist()
     )
 
@@ -126,15 +138,15 @@ def _choose(results: pd.DataFrame, scale: Scale, settings: ReplicationSettings) 
 def _clipped(
     frame: pd.DataFrame, origin: str, accuracy: FloatArray, is_extreme: np.ndarray[Any, Any]
 ) -> FloatArray:
-    """Accuracies on a set, those of extreme models that are 0 or 1 there pulled inwards."""
+    """Return the accuracies on a set, with 0 and 1 replaced by clipped accuracies."""
     here = is_extreme & np.isin(accuracy, (0.0, 1.0))
     n, correct = (frame[f"{name}_{origin}"].to_numpy(np.int64) for name in ("n", "n_correct"))
     if (n[here] == 0).any():
         raise InputError(
-            f"{frame['model'].to_numpy()[here & (n == 0)][0]} cannot be clipped: the number of "
-            "datapoints is not known",
+            f"the accuracy of {frame['model'].to_numpy()[here & (n == 0)][0]} cannot be clipped: "
+            "the number of datapoints is unknown",
             field="replication.extremes",
-            remedy="Give 'n' for the accuracies, or set leave_out",
+            remedy="Give 'n' with the accuracies, or set it to leave_out",
         )
     return np.where(here, clipped_accuracy(correct, np.maximum(n, 1)), accuracy)
 
@@ -159,7 +171,7 @@ def _region(
 ) -> pd.DataFrame:
     reach = _MARGIN * np.ptp(x)
     low, high = x.min() - reach, x.max() + reach
-    if scale is Scale.LINEAR:  # there is nothing below 0 % or above 100 %
+    if scale is Scale.LINEAR:  # accuracies lie within 0 and 100 %
         low, high = max(low, 0.0), min(high, 100.0)
     grid = np.linspace(low, high, GRID_POINTS)
     bounds = confidence_region(lines, grid, confidence)

@@ -1,6 +1,6 @@
-"""The replication table of a pair: accuracies with intervals, gap and ranks, a row per model.
+"""Replication tables: accuracies, gaps and ranks of the models on a pair, and average changes.
 
-Recht et al. (2019), arXiv 1902.10811, Table 1; and the average change of every pair, Table 2.
+Recht et al. (2019), arXiv 1902.10811, Tables 1 and 2.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,24 +28,25 @@ def tabulate_replication(
     Parameters
     ----------
     original, replication : pyarrow.Table
-        Of schema `schemas.ACCURACIES`.
+        Accuracies of the models on each set, of schema `predictions.schemas.ACCURACIES`.
     pair : Pair
         Names of the pair and its sets.
     top : int
-        Among how many first classes the label is to be.
+        A prediction is correct if the label is among the `top` most probable classes.
     confidence : float
-        Level of the Clopper-Pearson intervals.
+        Confidence level of the Clopper-Pearson intervals, in (0, 1).
 
     Returns
     -------
     pandas.DataFrame
-        Columns of `schemas.RESULTS`, models by rank on the original set. Equal accuracies are
-        ranked by name. The gap is of unrounded accuracies.
+        Columns of `schemas.RESULTS`, sorted by rank on the original set. Equal accuracies are
+        ranked by name. Gaps are differences of unrounded accuracies.
 
     Raises
     ------
     InputError
-        Naming the models that are in one set only, or that have no such top accuracy.
+        If some models have accuracies on one set only, or have no accuracy for this value of
+        `top`; the message names them. If the confidence level is out of range.
     """
     sets = {
         origin: _of_top(table, top, getattr(pair, origin))
@@ -54,9 +55,9 @@ def tabulate_replication(
     alone = set(sets["original"].index) ^ set(sets["replication"].index)
     if alone:
         raise InputError(
-            f"models in one of the two sets only: {', '.join(sorted(alone))}",
+            f"models with results on only one of the two sets: {', '.join(sorted(alone))}",
             field=f"pairs.{pair.name}",
-            remedy="Leave them out of the catalogue, or give their results on both",
+            remedy="Leave them out of the catalogue, or give their results on both sets",
         )
     models = list(sets["original"].index)
     columns: dict[str, Any] = {
@@ -81,13 +82,13 @@ def tabulate_replication(
 
 
 def _decomposition(columns: dict[str, Any]) -> dict[str, FloatArray]:
-    """Bounds of the part of each gap that is chance, and of the rest.
+    """Compute bounds on the random part of each gap, and on the remainder.
 
-    Recht et al. (2019), section 2, divide a gap in three: what adapting to the original set gave,
-    the difference of the distributions, and the generalisation gap, which is how far the accuracy
-    on the replication's images is from that on their distribution. No model was adapted to those
-    images, so that the Clopper-Pearson interval bounds the third; one replication does not tell
-    the other two apart. NaN where there is no interval.
+    Recht et al. (2019), section 2, decompose a gap into an adaptivity gap, a distribution gap and
+    a generalisation gap. The last is the difference between the accuracy on the replication's
+    images and the accuracy on the distribution they are drawn from. As no model was adapted to
+    those images, the Clopper-Pearson interval bounds it. The other two cannot be separated with a
+    single replication. Bounds are NaN where there is no interval.
     """
     accuracy = columns["accuracy_replication"]
     low = columns["accuracy_replication_low"] - accuracy
@@ -106,22 +107,26 @@ def summarize_changes(
     range_without: Sequence[str] = (),
     selection_frequencies: Mapping[str, float] | None = None,
 ) -> pd.DataFrame:
-    """Summarize replication tables, a row each: Table 2 of Recht et al. (2019).
+    """Summarise replication tables by their average changes, one row per table.
 
     Parameters
     ----------
     tables : sequence of pandas.DataFrame
-        Columns of `schemas.RESULTS`, each of one pair and top.
+        Columns of `schemas.RESULTS`, each of one pair and value of `top`.
     range_without : sequence of str
-        Models left out of the range of the original accuracies, which a spread of the changes is
-        compared to.
-    selection_frequencies : mapping, optional
-        How many of those asked selected the images of a set, on average, by the set's name.
+        Models left out of the range of original accuracies, with which the spread of changes is
+        compared.
+    selection_frequencies : mapping of str to float, optional
+        By name of a replication, the mean selection frequency of its images, a fraction.
 
     Returns
     -------
     pandas.DataFrame
         Columns of `schemas.CHANGES`, in the order of the tables.
+
+    References
+    ----------
+    Recht et al. (2019), arXiv 1902.10811, Table 2.
     """
     frequencies = selection_frequencies or {}
     rows = []
@@ -136,9 +141,26 @@ def summarize_changes(
 
 
 def average_change(results: pd.DataFrame, range_without: Sequence[str] = ()) -> dict[str, Any]:
-    """Average a replication table over its models: a row of `summarize_changes`, by itself.
+    """Average the changes in accuracy of one replication table over its models.
 
-    Recht et al. (2019), Table 2, take the mean over all models of new minus original accuracy.
+    The change is the mean over all models of new minus original accuracy.
+
+    Parameters
+    ----------
+    results : pandas.DataFrame
+        Columns of `schemas.RESULTS`, one pair and value of `top`.
+    range_without : sequence of str
+        Models left out of the range of original accuracies.
+
+    Returns
+    -------
+    dict
+        By column name, the values of `schemas.CHANGES` that depend on this table only: all but
+        `spread` and `selection_frequency`.
+
+    References
+    ----------
+    Recht et al. (2019), arXiv 1902.10811, Table 2.
     """
     original, new = (
         results[f"accuracy_{origin}"].to_numpy(np.float64) for origin in ("original", "replication")
@@ -162,23 +184,24 @@ def average_change(results: pd.DataFrame, range_without: Sequence[str] = ()) -> 
 
 
 def _of_top(table: pa.Table, top: int, dataset: str) -> pd.DataFrame:
-    """The rows of a top, by model; every model must have one."""
+    """Select the rows for a value of `top`, by model; every model must have one."""
     frame: pd.DataFrame = table.to_pandas()
     chosen: pd.DataFrame = frame[frame["top"] == top].set_index("model")
     without = [model for model in dict.fromkeys(frame["model"]) if model not in chosen.index]
     if without:
         named = ", ".join(without[:3]) + (", ..." if len(without) > 3 else "")
         raise InputError(
-            f"no top-{top} accuracy of {len(without)} models ({named}): their files say too little",
+            f"no top-{top} accuracy of {len(without)} model{'s' * (len(without) > 1)} ({named}): "
+            "their files do not contain enough classes",
             file=dataset,
             field="replication.top",
-            remedy=f"Leave {top} out of it, or give the first {top} classes of every datapoint",
+            remedy=f"Leave {top} out, or give the {top} most probable classes of every datapoint",
         )
     return chosen
 
 
 def _accuracies(frame: pd.DataFrame, origin: str, confidence: float) -> dict[str, Any]:
-    """Columns of one set: counts, accuracy and interval."""
+    """Compute the columns of one set: counts, accuracy and interval."""
     n, correct = frame["n"].to_numpy(np.int64), frame["n_correct"].to_numpy(np.int64)
     known = n > 0
     low, high = np.full(len(n), np.nan), np.full(len(n), np.nan)

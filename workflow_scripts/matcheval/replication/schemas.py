@@ -1,4 +1,4 @@
-"""The tables of the replication study, declared: columns, types, units, meanings."""
+"""Schemas of the replication tables: columns, types, units, meanings."""
 
 import pyarrow as pa
 
@@ -9,7 +9,7 @@ from matcheval.io.tables import Column, TableSchema
 def _of_set(origin: str) -> tuple[Column, ...]:
     return (
         Column(f"n_{origin}", pa.int64(), "datapoints", f"size of the {origin}; 0 if unknown"),
-        Column(f"n_correct_{origin}", pa.int64(), "datapoints", "predicted right; -1 if unknown"),
+        Column(f"n_correct_{origin}", pa.int64(), "datapoints", "of these, correct; -1 if unknown"),
         fraction(f"accuracy_{origin}", f"accuracy on the {origin}"),
         fraction(f"accuracy_{origin}_low", "Clopper-Pearson lower bound; NaN if n is unknown"),
         fraction(f"accuracy_{origin}_high", "Clopper-Pearson upper bound; NaN if n is unknown"),
@@ -25,15 +25,13 @@ RESULTS = TableSchema(
         *_of_set("original"),
         *_of_set("replication"),
         fraction("gap", "accuracy, original minus replication"),
-        fraction(
-            "random_gap_low", "least part of the gap by the choice of the replication's images"
-        ),
-        fraction("random_gap_high", "most of it: bounds of accuracy_replication minus itself"),
-        fraction("rest_gap_low", "least rest of the gap: adaptivity + distribution, inseparable"),
-        fraction("rest_gap_high", "most rest of the gap"),
+        fraction("random_gap_low", "lower bound of the part due to the choice of new images"),
+        fraction("random_gap_high", "upper bound: interval of accuracy_replication minus itself"),
+        fraction("rest_gap_low", "lower bound of the rest: adaptivity gap plus distribution gap"),
+        fraction("rest_gap_high", "upper bound of the rest"),
         Column("z", pa.float64(), "1", "gap over its standard error; NaN if n is unknown"),
         Column("replication_rank", pa.int32(), "1", "rank on the replication, ties by name"),
-        Column("delta_rank", pa.int32(), "1", "original minus replication rank; < 0: lost places"),
+        Column("delta_rank", pa.int32(), "1", "original minus replication rank; < 0: worse"),
         CONFIDENCE_LEVEL,
     ),
 )
@@ -58,14 +56,14 @@ FITS = TableSchema(
         Column("offset", pa.float64(), _OFFSET_UNIT, "least squares offset"),
         *_bounds("offset", _OFFSET_UNIT),
         Column("r_squared", pa.float64(), "1", "coefficient of determination, on the scale"),
-        fraction("slopes_at_most_1", "part of the bootstrap slopes that are 1 or less"),
+        fraction("slopes_at_most_1", "share of the bootstrap slopes that are 1 or less"),
         Column("n_models", pa.int32(), "models", "models fitted"),
         Column("left_out", pa.string(), "", "models left out by name, separated by spaces"),
         Column("extreme", pa.string(), "", "models with an accuracy of 0 or 1, by name"),
-        Column("extremes", pa.string(), "", "what became of those: leave_out or clip"),
+        Column("extremes", pa.string(), "", "their treatment: leave_out or clip"),
         CONFIDENCE_LEVEL,
         Column("resamples", pa.int32(), "1", "bootstrap resamples of the models"),
-        Column("n_degenerate", pa.int32(), "1", "of these, left out: they determine no line"),
+        Column("n_degenerate", pa.int32(), "1", "of these, left out: no line determined"),
         Column("seed", pa.int64(), "1", "seed of the bootstrap"),
     ),
 )
@@ -75,7 +73,7 @@ REGION = TableSchema(
     (
         Column("scale", pa.string(), "", "linear or probit"),
         fraction("accuracy_original", "accuracy on the original: the grid"),
-        fraction("fit", "accuracy on the replication, by the line"),
+        fraction("fit", "accuracy on the replication predicted by the line"),
         fraction("low", "bootstrap lower bound of the line at this point"),
         fraction("high", "bootstrap upper bound of the line at this point"),
     ),
@@ -85,21 +83,16 @@ CHANGES = TableSchema(
     "average changes",
     (
         *PAIR,
-        Column("n_models", pa.int32(), "models", "models averaged: all of the study"),
+        Column("n_models", pa.int32(), "models", "models averaged: all models of the study"),
         fraction("accuracy_original", "mean accuracy on the original"),
         fraction("accuracy_replication", "mean accuracy on the replication"),
         fraction("change", "mean over models of replication minus original accuracy"),
-        fraction("spread", "largest change of a pair with this original, minus the least"),
+        fraction("spread", "largest minus smallest change among pairs with this original"),
         fraction("range_original", "accuracy on the original, best minus worst of the models"),
         Column("range_without", pa.string(), "", "models left out of that range, by name"),
         fraction("selection_frequency", "mean over the new images; NaN if not sampled here"),
-        Column(
-            "least_z",
-            pa.float64(),
-            "1",
-            "z of the model with the smallest |z|; NaN: n unknown",
-        ),
-        Column("n_significant", pa.int32(), "models", "whose accuracies differ, by Bonferroni"),
+        Column("least_z", pa.float64(), "1", "z with the smallest |z|; NaN if n is unknown"),
+        Column("n_significant", pa.int32(), "models", "with a significant gap (Bonferroni)"),
         Column("spearman", pa.float64(), "1", "rank correlation; NaN if undefined"),
         Column("kendall", pa.float64(), "1", "Kendall's tau-b; NaN if undefined"),
     ),

@@ -1,93 +1,83 @@
-"""The settings of the replication tables that people choose. Light to import."""
+"""The configuration's block `replication`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
+from pydantic import BeforeValidator, Field, field_validator
+
+from matcheval.settings import Count, Fraction, Integer, Names, Settings, Unique, UniqueItems
 from matcheval.statistics.scales import Scale
 
 
 class Extremes(StrEnum):
-    """What becomes of models with accuracy 0 or 1, which is infinite on the probit scale."""
+    """What happens to models with accuracy 0 or 1, which is infinite on the probit scale."""
 
     LEAVE_OUT = "leave_out"
     CLIP = "clip"
 
 
-@dataclass(frozen=True)
-class ReplicationSettings:
-    """How replication tables and fits are made.
+class ModelsByScale(Settings):
+    """Names of models, for each scale of a fit."""
 
-    Attributes
-    ----------
-    top : tuple of int
-        A prediction is right if the label is among so many classes.
-    scales : tuple of Scale
-        Of the fits and figures; none for neither.
-    confidence : float
-        Of all intervals.
-    resamples, seed : int
-        Of the bootstrap over models.
-    extremes : Extremes
-    fit_without : tuple of str, or mapping from scales to such
-        Models in tables and ranks, but in no fit, or not in that on a scale.
-    fit_range : tuple of float
-        Least and largest original accuracy of the models fitted.
-    range_without : tuple of str
-        Models left out of the range that average changes are compared to.
-    published : str
-        CSV file of published values to set the results beside; empty for none.
-    """
+    linear: Names = ()
+    probit: Names = ()
 
-    top: tuple[int, ...]
-    scales: tuple[Scale, ...]
-    confidence: float
-    resamples: int
-    seed: int
-    extremes: Extremes
-    fit_without: tuple[str, ...] | Mapping[str, tuple[str, ...]]
-    fit_range: tuple[float, float] = (0.0, 1.0)
-    range_without: tuple[str, ...] = ()
-    published: str = ""
 
+def _for_both_scales(given: Any) -> Any:
+    """Take a list of models for the models of both scales."""
+    return {"linear": given, "probit": given} if isinstance(given, list | tuple) else given
+
+
+class ReplicationSettings(Settings):
+    """How accuracies are tabulated, and lines are fitted through them."""
+
+    top: Annotated[tuple[Count, ...], Unique, UniqueItems, Field(min_length=1)] = Field(
+        (1,), description="A prediction is correct if the label is among the k top classes"
+    )
+    scales: Annotated[tuple[Scale, ...], Unique, UniqueItems] = Field(
+        (Scale.LINEAR, Scale.PROBIT), description="Of the fits and their figures; [] for none"
+    )
+    resamples: Count = Field(100_000, description="Bootstrap resamples of the models, per fit")
+    seed: Annotated[Integer, Field(ge=0, le=2**32 - 1)] = Field(
+        720257663, description="Of the bootstrap; the number in the code of Recht et al."
+    )
+    extremes: Extremes = Field(
+        Extremes.LEAVE_OUT,
+        description="Accuracies of 0 or 1 are infinite on the probit scale: they are left out of "
+        "that fit, or clipped to (k + 1/2) / (n + 1)",
+    )
+    fit_without: Annotated[ModelsByScale, BeforeValidator(_for_both_scales)] = Field(
+        ModelsByScale(), description="Models that are tabulated and ranked, but not fitted"
+    )
+    fit_range: tuple[Fraction, Fraction] = Field(
+        (0.0, 1.0), description="Original accuracies of the models that are fitted"
+    )
+    range_without: Names = Field(
+        (), description="Models left out of the range that average changes are compared with"
+    )
+
+    renamed: ClassVar[Mapping[str, str]] = {
+        "confidence": "'confidence', at the top level: the level of all intervals",
+        "published": "'published_values.file'",
+    }
+
+    @field_validator("fit_range")
     @classmethod
-    def from_mapping(cls, given: Mapping[str, Any]) -> "ReplicationSettings":
-        """Read what the configuration's schema has passed."""
-        return cls(
-            top=tuple(given["top"]),
-            scales=tuple(map(Scale, given["scales"])),
-            confidence=float(given["confidence"]),
-            resamples=int(given["resamples"]),
-            seed=int(given["seed"]),
-            extremes=Extremes(given["extremes"]),
-            fit_without=_names(given["fit_without"]),
-            fit_range=(float(given["fit_range"][0]), float(given["fit_range"][1])),
-            range_without=tuple(given.get("range_without", ())),
-            published=given.get("published", ""),
-        )
-
-    @property
-    def of_fits(self) -> dict[str, Any]:
-        """What fits depend on, as a rule's parameter."""
-        return {
-            "scales": [scale.value for scale in self.scales],
-            "confidence": self.confidence,
-            "resamples": self.resamples,
-            "seed": self.seed,
-            "extremes": self.extremes.value,
-            "fit_range": list(self.fit_range),
-            "fit_without": {scale.value: list(self.left_out(scale)) for scale in self.scales},
-        }
+    def _is_ascending(cls, bounds: tuple[float, float]) -> tuple[float, float]:
+        low, high = bounds
+        if low >= high:
+            raise ValueError(
+                f"{low:g} is not below {high:g}. Give the lowest original accuracy first"
+            )
+        return bounds
 
     def left_out(self, scale: Scale) -> tuple[str, ...]:
-        """Models left out of the fit on a scale."""
-        if isinstance(self.fit_without, tuple):
-            return self.fit_without
-        return self.fit_without.get(scale.value, ())
+        """Return the models left out of the fit on a scale.
 
-
-def _names(given: Any) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
-    if isinstance(given, Mapping):
-        return {scale: tuple(names) for scale, names in given.items()}
-    return tuple(given)
+        Parameters
+        ----------
+        scale : Scale
+        """
+        names: tuple[str, ...] = getattr(self.fit_without, scale.value)
+        return names

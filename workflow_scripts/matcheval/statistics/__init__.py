@@ -1,4 +1,4 @@
-"""Statistics of accuracies: intervals, ranks, lines through models and their bootstrap.
+"""Statistics of accuracies: intervals, tests, ranks, linear fits and their bootstrap.
 
-Pure functions over arrays; they know nothing of files, tables or figures.
+Pure functions of arrays, independent of files, tables and figures.
 """

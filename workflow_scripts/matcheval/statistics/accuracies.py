@@ -1,4 +1,4 @@
-"""Accuracies of some datapoints, as columns of a table."""
+"""Accuracy of a subset of datapoints with its confidence interval, as columns of a table."""
 
 from typing import Any
 
@@ -9,27 +9,38 @@ from matcheval.statistics.intervals import clopper_pearson
 
 
 def accuracy_columns(
-    part: str, right: npt.NDArray[np.bool_], confidence: float
+    part: str, correct: npt.NDArray[np.bool_], confidence: float
 ) -> dict[str, Any]:  # fmt: skip
-    """Count, accuracy and Clopper-Pearson interval: `n_<part>`, `n_correct_<part>`, ....
+    """Compute count, accuracy and Clopper-Pearson interval of a subset, by column name.
 
     Parameters
     ----------
     part : str
-        How the columns end.
-    right : bool array, shape (n,)
-        What was right; of nothing, accuracy and interval are NaN.
+        Suffix of the column names, such as `group` in `n_group`.
+    correct : bool array, shape (n,)
+        Whether each datapoint of the subset was classified correctly; n may be 0.
     confidence : float
-        Level of the interval.
+        Confidence level of the interval, in (0, 1).
+
+    Returns
+    -------
+    dict
+        `n_<part>`, `n_correct_<part>`, `accuracy_<part>`, `accuracy_<part>_low` and
+        `accuracy_<part>_high`; accuracies are fractions, NaN if the subset is empty.
+
+    Raises
+    ------
+    InputError
+        If the subset is not empty and the confidence level is out of range.
     """
-    n, correct = len(right), int(right.sum())
+    n, n_correct = len(correct), int(correct.sum())
     low = high = accuracy = float("nan")
     if n:
-        interval = clopper_pearson(correct, n, confidence)
-        low, high, accuracy = float(interval.low), float(interval.high), correct / n
+        interval = clopper_pearson(n_correct, n, confidence)
+        low, high, accuracy = float(interval.low), float(interval.high), n_correct / n
     return {
         f"n_{part}": n,
-        f"n_correct_{part}": correct,
+        f"n_correct_{part}": n_correct,
         f"accuracy_{part}": accuracy,
         f"accuracy_{part}_low": low,
         f"accuracy_{part}_high": high,

@@ -1,4 +1,4 @@
-"""Whether two accuracies differ by more than chance."""
+"""Significance tests for differences between accuracies."""
 
 import numpy as np
 import numpy.typing as npt
@@ -9,24 +9,29 @@ from matcheval.statistics.intervals import FloatArray, check_level
 def two_sample_z(
     correct: npt.ArrayLike, n: npt.ArrayLike, other_correct: npt.ArrayLike, other_n: npt.ArrayLike
 ) -> FloatArray:
-    """Difference of two independent accuracies over its standard error.
+    """Compute the z statistic of the difference between two independent accuracies.
 
-    Recht et al. (2019), arXiv 1902.10811, appendix B.2.1, ask whether new and original accuracy
-    could be equal. The standard error is of the two binomial proportions, each by itself: pooling
-    them would take for granted what is asked.
+    The statistic is the difference divided by its standard error. The two binomial proportions
+    are not pooled, because pooling would assume the equality that is being tested.
 
     Parameters
     ----------
     correct, n : array-like of int
-        Correct predictions and datapoints of one set, of shapes that broadcast.
+        Numbers of correct predictions and of datapoints on the first set; all four arguments
+        broadcast against each other.
     other_correct, other_n : array-like of int
-        Of the other set.
+        The same for the second set.
 
     Returns
     -------
     float64 array
-        z, above 0 where the first accuracy is the higher one. NaN where nothing is known (n of 0)
-        or the standard error is 0, as between accuracies of 0 or 1.
+        z, positive where the first accuracy is higher. NaN where a size is unknown (n of 0) or
+        the standard error is 0, which is the case if both accuracies are 0 or 1.
+
+    References
+    ----------
+    Recht et al. (2019), arXiv 1902.10811, appendix B.2.1, test whether new and original accuracy
+    are equal.
     """
     sizes = [np.asarray(size, np.float64) for size in (n, other_n)]
     counts = [np.asarray(count, np.float64) for count in (correct, other_correct)]
@@ -39,18 +44,28 @@ def two_sample_z(
 
 
 def count_significant(z: npt.ArrayLike, level: float = 0.95) -> int:
-    """How many of the differences are significant, all tests taken together.
+    """Count the significant differences, with Bonferroni's correction for multiple tests.
 
-    Two-sided, by Bonferroni's correction: with a probability of `level` or more none of those
-    counted is a difference of equal accuracies, however the tests depend on each other. It is of
-    the tests of one call: of several tables, each has its own probability of an error.
+    Tests are two-sided. The family-wise error rate, the probability of counting at least one
+    pair of equal accuracies, is at most 1 - `level`, however the tests depend on each other. It
+    covers the tests of one call only.
 
     Parameters
     ----------
     z : array-like, shape (n_tests,)
-        NaN is no test.
+        Standard normal test statistics; NaN is left out and does not count as a test.
     level : float
-        1 minus the probability of an error in any of the tests.
+        1 minus the family-wise error rate, in (0, 1).
+
+    Returns
+    -------
+    int
+        Number of tests whose |z| exceeds the corrected threshold.
+
+    Raises
+    ------
+    InputError
+        If the level is out of range and there is at least one test.
     """
     from scipy.special import ndtri
 

@@ -1,4 +1,4 @@
-"""Exact confidence intervals of accuracies."""
+"""Exact confidence intervals for accuracies."""
 
 from dataclasses import dataclass
 
@@ -12,23 +12,28 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Interval:
-    """Lower and upper bounds, of equal shapes."""
+    """Lower and upper bounds: float64 arrays of equal shape."""
 
     low: FloatArray
     high: FloatArray
 
 
 def check_level(level: float) -> float:
-    """Return a confidence level if it is in (0, 1).
+    """Check that a confidence level lies in (0, 1), and return it.
+
+    Parameters
+    ----------
+    level : float
+        Confidence level as a fraction.
 
     Raises
     ------
     InputError
-        Otherwise, NaN included.
+        If it lies outside (0, 1) or is NaN.
     """
     if not 0 < level < 1:
         raise InputError(
-            f"confidence is {level}", remedy="Give a number between 0 and 1; 0.95 is usual"
+            f"confidence is {level}", remedy="Give a number between 0 and 1, usually 0.95"
         )
     return float(level)
 
@@ -36,24 +41,26 @@ def check_level(level: float) -> float:
 def clopper_pearson(
     correct: npt.ArrayLike, n: npt.ArrayLike, level: float = 0.95
 ) -> Interval:  # fmt: skip
-    """Exact binomial confidence intervals of accuracies.
+    """Compute exact (Clopper-Pearson) binomial confidence intervals for accuracies.
 
     Parameters
     ----------
     correct, n : array-like of int
-        Correct predictions and datapoints, of shapes that broadcast; 0 <= correct <= n, n > 0.
+        Numbers of correct predictions and of datapoints, with 0 <= correct <= n and n > 0;
+        they broadcast against each other.
     level : float
-        Coverage in (0, 1): at least so much, whatever the true accuracy.
+        Confidence level in (0, 1); coverage is at least this, whatever the true accuracy.
 
     Returns
     -------
     Interval
-        Bounds as fractions in [0, 1]; 0 exactly if nothing is correct, 1 exactly if all is.
+        Bounds as fractions in [0, 1], of the broadcast shape. The lower bound is exactly 0 if no
+        prediction is correct, the upper bound exactly 1 if all are.
 
     Raises
     ------
     InputError
-        If a count or the level is out of range; the message has the value.
+        If the counts are not integers, or a count or the level is out of range.
 
     References
     ----------
@@ -71,7 +78,8 @@ def clopper_pearson(
     if bad.any():
         first = np.unravel_index(int(bad.argmax()), bad.shape)
         raise InputError(f"{k[first]} correct of {m[first]}", remedy="Give 0 <= correct <= n > 0")
-    # Where a bound is known, its quantile is of no distribution: ask for another, and discard it.
+    # The beta distribution is undefined where a bound is known to be 0 or 1. The arguments are
+    # clamped there to keep `betaincinv` defined, and its result is not used.
     low = np.where(k == 0, 0.0, betaincinv(np.maximum(k, 1), m - k + 1, tail))
     high = np.where(k == m, 1.0, betaincinv(k + 1, np.maximum(m - k, 1), 1 - tail))
     return Interval(low.astype(np.float64), high.astype(np.float64))

@@ -1,7 +1,7 @@
-"""Lines by least squares, and their bootstrap over models.
+"""Linear fits by least squares, and their bootstrap over models.
 
-What is resampled are the models, as in the analysis of Recht et al. (2019): draw as many models as
-there are, with replacement, and fit the line again. The datapoints are not resampled.
+As in the analysis of Recht et al. (2019), the bootstrap resamples models: it draws as many models
+as there are, with replacement, and fits the line again. The datapoints are not resampled.
 """
 
 from dataclasses import dataclass
@@ -14,32 +14,49 @@ from matcheval.statistics.intervals import FloatArray, Interval, check_level
 
 MIN_MODELS = 3
 RESAMPLES = 100_000
-SEED = 720257663  # of the authors' code
+SEED = 720257663  # the seed in the code of Recht et al. (2019)
 
 
 @dataclass(frozen=True)
 class Line:
-    """y = slope · x + offset, with its coefficient of determination (NaN if y is constant)."""
+    """Fitted line y = slope · x + offset.
+
+    Attributes
+    ----------
+    slope, offset : float
+    r_squared : float
+        Coefficient of determination; NaN if y is constant.
+    """
 
     slope: float
     offset: float
     r_squared: float
 
     def at(self, x: npt.ArrayLike) -> FloatArray:
-        """Values of the line."""
+        """Evaluate the line.
+
+        Parameters
+        ----------
+        x : array-like of float
+
+        Returns
+        -------
+        float64 array
+            Values of y, of the shape of `x`.
+        """
         return self.slope * np.asarray(x, np.float64) + self.offset
 
 
 @dataclass(frozen=True)
 class BootstrapLines:
-    """Lines through resampled models.
+    """Lines fitted to resampled models.
 
     Attributes
     ----------
     slope, offset : float64 arrays, shape (n_kept,)
-        Of the resamples that determine a line.
+        One line per resample that determines a line.
     n_degenerate : int
-        Resamples left out, because all models drawn had the same x.
+        Number of resamples left out because all models drawn have the same x.
     """
 
     slope: FloatArray
@@ -53,12 +70,17 @@ def fit_line(x: npt.ArrayLike, y: npt.ArrayLike) -> Line:
     Parameters
     ----------
     x, y : array-like, shape (n_models,)
-        Finite values, at least three, not all x equal.
+        At least three finite values each; the values of x must not all be equal.
+
+    Returns
+    -------
+    Line
 
     Raises
     ------
     InputError
-        If they are not.
+        If the shapes differ, there are fewer than three models, a value is not finite, or all x
+        are equal.
     """
     x, y = _checked(x, y)
     dx, dy = x - x.mean(), y - y.mean()
@@ -71,37 +93,40 @@ def fit_line(x: npt.ArrayLike, y: npt.ArrayLike) -> Line:
 def bootstrap_lines(
     x: npt.ArrayLike, y: npt.ArrayLike, resamples: int = RESAMPLES, seed: int = SEED
 ) -> BootstrapLines:
-    """Fit lines through models drawn with replacement.
+    """Fit lines to models drawn with replacement.
 
     Parameters
     ----------
     x, y : array-like, shape (n_models,)
         As for `fit_line`.
     resamples : int
-        How many times the models are drawn, at least 1.
+        Number of resamples, at least 1.
     seed : int
-        Of NumPy's `RandomState`: unlike that of a `Generator`, its stream is fixed for good, and
-        it is the one from which the authors' `choice(m, m)` draws, resample by resample.
+        Seed of NumPy's `RandomState`, in [0, 2**32 - 1]. Resamples are those of repeated calls of
+        `RandomState(seed).choice(m, m)`, as in the code of Recht et al. (2019). Unlike a
+        `Generator`, a `RandomState` has the same stream in all versions of NumPy.
 
     Returns
     -------
     BootstrapLines
-        A resample in which all x are equal determines no line. It is left out and counted, so
-        that intervals are conditional on a line; with three models that is one in nine.
+        A resample in which all x are equal determines no line; it is left out and counted, so
+        that intervals are conditional on the resample determining a line. With three models of
+        different x, one resample in nine is left out.
 
     Raises
     ------
     InputError
-        As `fit_line`; or there are no resamples, or none determines a line.
+        For the reasons given in `fit_line`, if `resamples` is below 1, or if no resample
+        determines a line.
 
     Notes
     -----
-    Work is O(resamples · n_models), memory O(resamples + n_models).
+    Time is O(resamples · n_models), memory O(resamples + n_models).
     """
     x, y = _checked(x, y)
     if resamples < 1:
         raise InputError(f"{resamples} resamples", field="resamples", remedy="Give at least 1")
-    # Imported when needed, for it brings the compiler.
+    # Imported late because it loads numba.
     from matcheval.statistics.resampling import fit_resamples
 
     state = np.random.RandomState(seed).get_state(legacy=False)["state"]["key"]
@@ -110,17 +135,38 @@ def bootstrap_lines(
     fit_resamples(state, x - centre_x, y - centre_y, slope, offset)
     kept = ~np.isnan(slope)
     if not kept.any():
-        raise InputError("no resample of the models determines a line", field="resamples")
+        raise InputError(
+            "no resample of the models determines a line",
+            field="resamples",
+            remedy="Give more resamples",
+        )
     slope, offset = slope[kept], offset[kept]
     offset += centre_y - slope * centre_x
     return BootstrapLines(slope, offset, int(resamples - len(slope)))
 
 
 def percentile_interval(values: FloatArray, level: float = 0.95) -> tuple[float, float]:
-    """Bounds between which the middle `level` of the values lie, outward to values that occur.
+    """Compute a two-sided percentile interval.
 
-    The lower bound is the next lower, the upper one the next higher order statistic (NumPy's
-    methods `lower` and `higher`), as in the authors' code.
+    Bounds are order statistics: the lower quantile is rounded down and the upper quantile rounded
+    up to a value that occurs (NumPy's methods `lower` and `higher`), as in the code of
+    Recht et al. (2019).
+
+    Parameters
+    ----------
+    values : float64 array, shape (n,)
+        Bootstrap estimates, at least one.
+    level : float
+        Fraction of the values between the bounds, in (0, 1).
+
+    Returns
+    -------
+    low, high : float
+
+    Raises
+    ------
+    InputError
+        If the level is out of range.
     """
     tail = (1 - check_level(level)) / 2
     low = np.quantile(values, tail, method="lower")
@@ -129,7 +175,7 @@ def percentile_interval(values: FloatArray, level: float = 0.95) -> tuple[float,
 
 
 def confidence_region(lines: BootstrapLines, grid: FloatArray, level: float = 0.95) -> Interval:
-    """Percentile bounds of the lines at every point of a grid, pointwise.
+    """Compute pointwise percentile intervals of bootstrapped lines on a grid.
 
     Parameters
     ----------
@@ -137,7 +183,18 @@ def confidence_region(lines: BootstrapLines, grid: FloatArray, level: float = 0.
     grid : float64 array, shape (n_points,)
         Values of x.
     level : float
-        At every point by itself; that whole lines lie within has a lower probability.
+        Confidence level at each point, in (0, 1). The intervals are not simultaneous: a whole
+        line lies within them with lower probability.
+
+    Returns
+    -------
+    Interval
+        Bounds of y, of shape (n_points,).
+
+    Raises
+    ------
+    InputError
+        If the level is out of range and the grid is not empty.
     """
     bounds = [percentile_interval(lines.offset + lines.slope * x, level) for x in grid]
     low, high = np.array(bounds, dtype=np.float64).reshape(-1, 2).T
@@ -145,21 +202,24 @@ def confidence_region(lines: BootstrapLines, grid: FloatArray, level: float = 0.
 
 
 def _checked(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Values that determine a line."""
+    """Convert to float64 arrays, and check that they determine a line."""
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
     if x.ndim != 1 or x.shape != y.shape:
         raise InputError(f"x has shape {x.shape}, y {y.shape}", remedy="Give one value per model")
     if len(x) < MIN_MODELS:
         raise InputError(
-            f"{len(x)} model{'s' * (len(x) != 1)}, a line needs at least {MIN_MODELS}",
+            f"{len(x)} model{'s' * (len(x) != 1)}, but a line needs at least {MIN_MODELS}",
             field="models",
         )
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise InputError("values that are not finite", remedy="The probit of 0 and 1 is infinite")
+        raise InputError(
+            "some values are not finite",
+            remedy="Leave out or clip accuracies of 0 and 1, whose probit is infinite",
+        )
     if np.ptp(x) == 0:
         raise InputError(
-            f"all {len(x)} models have the same accuracy on the original set, which determines "
-            "no line",
+            f"all {len(x)} models have the same accuracy on the original set, so that no line can "
+            "be fitted",
             field="models",
         )
     return x, y

@@ -1,4 +1,4 @@
-"""Rankings of models by accuracy."""
+"""Ranks of models by accuracy, and correlations between ranks."""
 
 from collections.abc import Sequence
 
@@ -7,17 +7,25 @@ import numpy.typing as npt
 
 
 def ordinal_ranks(accuracy: npt.ArrayLike, names: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Ranks 1, 2, ... by falling accuracy; equal accuracies in order of the models' names.
+    """Rank models by decreasing accuracy, from 1; ties are broken by model name.
 
     Parameters
     ----------
     accuracy : array-like, shape (n_models,)
+        Accuracies on any scale.
     names : sequence of str
+        Distinct model names, in the order of `accuracy`.
+
+    Returns
+    -------
+    int64 array, shape (n_models,)
+        Ranks 1 to n_models, each given once.
 
     Notes
     -----
     Recht et al. (2019) do not say how they rank ties. Of the simple rules this is the only one
-    that gives all ranks they print: `resnet_basic_32` and `vgg_15_BN_64` tie, and are 26 and 27.
+    that reproduces all ranks they print: `resnet_basic_32` and `vgg_15_BN_64` tie, and have ranks
+    26 and 27.
     """
     values = np.asarray(accuracy, dtype=np.float64)
     order = sorted(range(len(values)), key=lambda i: (-values[i], names[i]))
@@ -27,7 +35,17 @@ def ordinal_ranks(accuracy: npt.ArrayLike, names: Sequence[str]) -> npt.NDArray[
 
 
 def rank_correlations(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[float, float]:
-    """Spearman's ρ and Kendall's τ (b: corrected for ties); NaN if either side is constant."""
+    """Compute Spearman's ρ and Kendall's τ-b between two series.
+
+    Parameters
+    ----------
+    x, y : array-like, shape (n,)
+
+    Returns
+    -------
+    spearman, kendall : float
+        NaN if there are fewer than two values or either series is constant.
+    """
     from scipy.stats import kendalltau, spearmanr
 
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)

@@ -1,9 +1,12 @@
-"""The bootstrap's compiled loop: draw models with replacement, fit a line, repeat.
+"""The compiled loop of the bootstrap: draw models with replacement, fit a line, repeat.
 
-Most of the time of a bootstrap goes into its random numbers. Here they come from MT19937, whole
-blocks at a time, in the order in which NumPy's `RandomState(seed).choice(m, m)` uses them: mask a
-32-bit word to the bits that m needs, and pass over words that are m or more. A test compares.
+A bootstrap spends most of its time on random numbers. This module therefore implements MT19937
+itself and generates whole blocks at a time, in the order in which NumPy's
+`RandomState(seed).choice(m, m)` consumes them: each 32-bit word is masked to the bits needed for
+m, and values of m or more are rejected. A test compares the draws with NumPy's.
 
+References
+----------
 Matsumoto & Nishimura (1998), ACM Transactions on Modeling and Computer Simulation 8(1).
 """
 
@@ -12,13 +15,14 @@ import numpy.typing as npt
 
 from matcheval.jit import compiled
 
-_WORDS = 624  # of the generator's state
+_WORDS = 624  # length of the generator's state
 _SHIFT = 397
 _UPPER, _LOWER = np.uint32(0x80000000), np.uint32(0x7FFFFFFF)
 _TWIST = np.uint32(0x9908B0DF)
 _ONE = np.uint32(1)
-# A resample with less than this part of the models' spread is looked at again, more exactly.
-_SUSPICIOUS = 1e-6
+# A resample whose sum of squares of x is below this fraction of all models' is computed again in
+# two passes, which is more accurate.
+_SMALL_SPREAD = 1e-6
 
 Words = npt.NDArray[np.uint32]
 Floats = npt.NDArray[np.float64]
@@ -26,24 +30,24 @@ Floats = npt.NDArray[np.float64]
 
 @compiled()
 def fit_resamples(state: Words, x: Floats, y: Floats, slope: Floats, offset: Floats) -> None:
-    """Fit a line through every resample of models.
+    """Fit a line to every resample of the models.
 
     Parameters
     ----------
     state : uint32 array, shape (624,)
-        A freshly seeded generator's; changed.
+        State of a freshly seeded MT19937 generator; modified in place.
     x, y : float64 arrays, shape (n_models,)
-        At least two models. Centred values lose fewer digits.
+        At least two models; centre them to reduce rounding errors.
     slope, offset : float64 arrays, shape (n_resamples,)
-        Filled; NaN where all x drawn are equal.
+        Outputs, filled in place; NaN where all x drawn are equal.
     """
     m = len(x)
     mask = _ONE
     while mask < m - 1:
         mask = (mask << _ONE) | _ONE
-    least = _SUSPICIOUS * np.dot(x, x)
+    threshold = _SMALL_SPREAD * np.dot(x, x)
     words = np.empty(_WORDS, np.uint32)
-    drawn = np.empty(m + _WORDS, np.uint32)  # unsigned: no index counts from the end
+    drawn = np.empty(m + _WORDS, np.uint32)  # unsigned, so that numba handles no negative indices
     n_drawn = 0
     for b in range(len(slope)):
         while n_drawn < m:
@@ -52,17 +56,17 @@ def fit_resamples(state: Words, x: Floats, y: Floats, slope: Floats, offset: Flo
                 value = word & mask
                 drawn[n_drawn] = value
                 n_drawn += 1 if value < m else 0
-        slope[b], offset[b] = _fit(x, y, drawn[:m], least)
+        slope[b], offset[b] = _fit(x, y, drawn[:m], threshold)
         n_drawn -= m
         drawn[:n_drawn] = drawn[m : m + n_drawn]
 
 
 @compiled(inline="always")
-def _fit(x: Floats, y: Floats, drawn: Words, least: float) -> tuple[float, float]:
-    """Slope and offset of the models drawn, in one pass, or in two if that loses digits."""
+def _fit(x: Floats, y: Floats, drawn: Words, threshold: float) -> tuple[float, float]:
+    """Fit a line to the models drawn: in one pass, or in two if one would be inaccurate."""
     m = len(drawn)
     sum_x, sum_y, sum_xx, sum_xy = 0.0, 0.0, 0.0, 0.0
-    for k in range(0, m - 1, 2):  # two at a time: fewer additions that wait for the one before
+    for k in range(0, m - 1, 2):  # two at a time: shorter chain of dependent additions
         i, j = drawn[k], drawn[k + 1]
         sum_x += x[i] + x[j]
         sum_y += y[i] + y[j]
@@ -76,7 +80,7 @@ def _fit(x: Floats, y: Floats, drawn: Words, least: float) -> tuple[float, float
         sum_xy += x[i] * y[i]
     mean_x, mean_y = sum_x / m, sum_y / m
     square, product = sum_xx - sum_x * mean_x, sum_xy - sum_x * mean_y
-    if square <= least:
+    if square <= threshold:
         first, is_single = x[drawn[0]], True
         square, product = 0.0, 0.0
         for i in drawn:
@@ -91,7 +95,7 @@ def _fit(x: Floats, y: Floats, drawn: Words, least: float) -> tuple[float, float
 
 @compiled()
 def _next_words(state: Words, words: Words) -> None:
-    """Advance the generator by a whole state, and temper it into words."""
+    """Generate the next block of 624 words."""
     for k in range(_WORDS - _SHIFT):
         state[k] = state[k + _SHIFT] ^ _twisted(state[k], state[k + 1])
     for k in range(_WORDS - _SHIFT, _WORDS - 1):
@@ -107,5 +111,6 @@ def _next_words(state: Words, words: Words) -> None:
 
 @compiled(inline="always")
 def _twisted(high: np.uint32, low: np.uint32) -> np.uint32:
+    """Apply the twist of MT19937 to the upper bit of one word and the lower bits of the next."""
     word = (high & _UPPER) | (low & _LOWER)
     return (word >> _ONE) ^ (_TWIST * (word & _ONE))

@@ -1,7 +1,8 @@
 """The two scales on which accuracies are compared and fitted: linear and probit.
 
 On the probit scale, Φ⁻¹ of the accuracy, the models of Recht et al. (2019, appendix C.2) lie even
-nearer to a line; their Gaussian model of difficulty (section 5.3) explains why.
+closer to a line than on the linear scale; their Gaussian model of difficulty (section 5.3)
+explains why.
 """
 
 from enum import StrEnum
@@ -13,14 +14,14 @@ from matcheval.statistics.intervals import FloatArray
 
 
 class Scale(StrEnum):
-    """The scale of both axes on which a line is fitted."""
+    """Scale of both axes on which a line is fitted."""
 
     LINEAR = "linear"
     PROBIT = "probit"
 
 
 def to_scale(accuracy: npt.ArrayLike, scale: Scale) -> FloatArray:
-    """Bring accuracies to a scale.
+    """Transform accuracies to a scale.
 
     Parameters
     ----------
@@ -31,7 +32,8 @@ def to_scale(accuracy: npt.ArrayLike, scale: Scale) -> FloatArray:
     Returns
     -------
     float64 array
-        Linear: percent. Probit: Φ⁻¹, standard deviations; infinite at 0 and 1.
+        Of the same shape: percent on the linear scale, Φ⁻¹ of the accuracy in standard
+        deviations on the probit scale (infinite at 0 and 1).
     """
     from scipy.special import ndtri
 
@@ -40,7 +42,19 @@ def to_scale(accuracy: npt.ArrayLike, scale: Scale) -> FloatArray:
 
 
 def from_scale(values: npt.ArrayLike, scale: Scale) -> FloatArray:
-    """Bring values of a scale back to accuracies: the inverse of `to_scale`."""
+    """Transform values on a scale back to accuracies; the inverse of `to_scale`.
+
+    Parameters
+    ----------
+    values : array-like
+        Percent (linear) or standard deviations (probit).
+    scale : Scale
+
+    Returns
+    -------
+    float64 array
+        Accuracies as fractions, of the same shape.
+    """
     from scipy.special import ndtr
 
     values = np.asarray(values, dtype=np.float64)
@@ -48,11 +62,23 @@ def from_scale(values: npt.ArrayLike, scale: Scale) -> FloatArray:
 
 
 def clipped_accuracy(correct: npt.ArrayLike, n: npt.ArrayLike) -> FloatArray:
-    """Accuracies pulled off 0 and 1: (k + ½) / (n + 1), so that the probit scale has them.
+    """Estimate accuracies as (k + ½) / (n + 1), which is finite on the probit scale.
+
+    Half a success and half a failure are added, which gives the posterior mean under Jeffreys'
+    prior, Beta(½, ½).
+
+    Parameters
+    ----------
+    correct, n : array-like of int
+        Numbers of correct predictions k and of datapoints n; they broadcast.
+
+    Returns
+    -------
+    float64 array
+        Fractions strictly between 0 and 1.
 
     References
     ----------
-    Half a success and half a failure are added: the posterior mean under Jeffreys' prior,
-    Beta(½, ½); see Brown, Cai & DasGupta (2001), Statistical Science 16(2).
+    Brown, Cai & DasGupta (2001), Statistical Science 16(2).
     """
     return (np.asarray(correct, np.float64) + 0.5) / (np.asarray(n, np.float64) + 1)

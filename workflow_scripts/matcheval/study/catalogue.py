@@ -11,7 +11,7 @@ from matcheval.datasets.specs import PREDICTIONS_KIND
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
 from matcheval.models.rows import CALLABLE, CHECKPOINT, TIMM, TORCHVISION, TRAINED, ModelSource
-from matcheval.study.names import NAME
+from matcheval.settings import is_name
 from matcheval.training.recipe import Recipe
 
 KINDS = (TRAINED, TIMM, TORCHVISION, CHECKPOINT, CALLABLE, PREDICTIONS_KIND)
@@ -108,12 +108,13 @@ def _model(row: Mapping[str | None, str | None], place: str) -> Model:
         raise InputError("the row has not as many cells as the header", file=place)
     name, kind = cells.pop("name"), cells.pop("kind")
     cells.pop("note", None)
-    if not NAME.fullmatch(name) or name.endswith(tuple(f".{output}" for output in OUTPUTS)):
+    if not is_name(name) or name.endswith(tuple(f".{output}" for output in OUTPUTS)):
         raise InputError(
             f"'{name}' cannot be a name",
             file=place,
             field="name",
-            remedy="Use letters, digits, '.', '_' and '-'; an output's name cannot end it",
+            remedy="Use at most 100 letters, digits, '.', '_' and '-', and do not end it with the "
+            "name of an output",
         )
     if kind not in KINDS:
         raise InputError(

@@ -1,161 +1,175 @@
-"""A study's configuration: read, completed with defaults, checked against its schema.
+"""A study's configuration: the core's typed settings, and those of the analyses.
 
-What the keys mean together is checked in `study`.
+The JSON schema in `rules/schemas` is generated from these classes (``make schema``), for editors.
 """
 
-import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal, Union
 
-from jsonschema import Draft202012Validator, ValidationError
+from pydantic import Field, create_model, field_validator
 
-from matcheval.errors import InputError, meant
+from matcheval.datasets.kinds import KINDS, DatasetKind
+from matcheval.errors import InputError
+from matcheval.inference.settings import InferenceSettings
 from matcheval.io.yaml_files import read_yaml
+from matcheval.settings import (
+    Name,
+    Named,
+    OpenFraction,
+    PathText,
+    Settings,
+    Unique,
+    UniqueItems,
+    read_settings,
+)
+from matcheval.study.analysis import Analysis
+from matcheval.study.study import SHARED_FOLDERS
+from matcheval.training.settings import TrainingSettings
 
-# What a study of one's own inherits from the default study: how, and not what, to compute.
-SETTINGS = (
-    "results", "mirror", "matching", "inference", "figures", "save_pairs", "replication",
-    "followups",
-)  # fmt: skip
-# What a study trains on is its own; how is inherited.
-TRAINING_SETS = ("train", "validation")
-# Which follow-ups the default study makes are its own, too.
-NO_FOLLOWUPS: dict[str, Any] = {
-    "searches": [], "near_duplicates": {}, "hard_images": [], "people": {}, "balanced": [],
-    "by_frequency": {}, "groups": {}, "shared_errors": [], "revisions": {}, "difficulty": [],
-    "without": [],
-}  # fmt: skip
+
+class PairSettings(Settings):
+    """Two datasets to compare."""
+
+    original: Name
+    replication: Name
+    source: Name | None = Field(
+        None, description="The source of the matching; the larger set by default"
+    )
 
 
-def complete_config(
-    given: Mapping[str, Any], defaults_file: str | os.PathLike[str]
+class FigureSettings(Settings):
+    """How all figures are saved."""
+
+    formats: Annotated[
+        tuple[Literal["pdf", "png"], ...], Unique, UniqueItems, Field(min_length=1)
+    ] = ("pdf", "png")
+
+
+class CoreConfiguration(Settings):
+    """The configuration of a study, without the blocks of its analyses."""
+
+    study: Name = Field(description="Results go to <results>/<study>/")
+    results: PathText = Field("results", description="Folder that studies share")
+    mirror: str = Field("", description="Folder or address that replaces all hosts of downloads")
+    models: Annotated[str, Field(pattern=r"\.csv$")] = Field(description="Model catalogue")
+    training: TrainingSettings | None = None
+    pairs: Annotated[Named[PairSettings], Field(min_length=1)]
+    inference: InferenceSettings = InferenceSettings()
+    confidence: OpenFraction = Field(0.95, description="Level of all intervals")
+    figures: FigureSettings = FigureSettings()
+
+    renamed: ClassVar[Mapping[str, str]] = {
+        "followups": "split up: near_duplicates, hard_images, human_accuracy, class_balanced, "
+        "selection_frequency, groups, shared_errors, revisions and difficulty, each a block of its "
+        "own (CHANGELOG.md)",
+        "experiments": "'retraining.experiments'",
+        "pools": "'sampling.pools'",
+        "save_pairs": "'matching.save_pairs'",
+    }
+
+    @field_validator("study")
+    @classmethod
+    def _is_not_a_shared_folder(cls, name: str) -> str:
+        if name.casefold() in SHARED_FOLDERS:
+            raise ValueError("is a name of the results folder itself. Choose another")
+        return name
+
+    @field_validator("results")
+    @classmethod
+    def _without_final_slash(cls, folder: str) -> str:
+        return folder.rstrip("/") or "/"
+
+
+def configuration_model(analyses: Sequence[type[Analysis]]) -> type[CoreConfiguration]:
+    """Put the class of the whole configuration together.
+
+    Parameters
+    ----------
+    analyses : sequence of Analysis classes
+        The registry.
+
+    Returns
+    -------
+    type of CoreConfiguration
+        With a field `datasets`, of the core's and the analyses' kinds, and a field per analysis.
+    """
+    kinds: dict[str, type[DatasetKind]] = dict(KINDS)
+    for analysis in analyses:
+        kinds |= analysis.dataset_kinds
+    choice: Any = Annotated[Union[tuple(kinds.values())], Field(discriminator="kind")]  # noqa: UP007
+    datasets: Any = Annotated[Named[choice], Field(min_length=1)]
+    blocks: dict[str, Any] = {each.name: (each.Settings, each.Settings()) for each in analyses}
+    return create_model(
+        "Configuration", __base__=CoreConfiguration, datasets=(datasets, ...), **blocks
+    )
+
+
+def complete_configuration(
+    given: Mapping[str, Any], default_study: str | os.PathLike[str]
 ) -> dict[str, Any]:
-    """Fill in what a configuration leaves out.
-
-    A configuration that names its `study` is a study of its own, and takes the settings (not
-    the models, datasets and pairs) that it leaves out from the defaults. Any other one, such as
-    a few values from the command line, changes the default study.
+    """Return the configuration of a study: the given one, or the default study changed by it.
 
     Parameters
     ----------
     given : mapping
-        What the user gave; perhaps nothing.
-    defaults_file : path-like
-        YAML file of the default study. Its model catalogue is looked for beside it.
+        What the user gave; perhaps nothing. With a key `study` it is a study of its own, and what
+        it leaves out has the default values of the settings; without, as for a few values from the
+        command line, it changes the default study.
+    default_study : path-like
+        YAML file of the default study. Its model catalogue is relative to the file's folder.
 
     Returns
     -------
     dict
-        The whole configuration, not yet checked.
+        Not yet checked.
 
     Raises
     ------
     InputError
-        If the defaults cannot be read, or datasets or pairs come without a name of the study.
+        If the default study cannot be read, or datasets or pairs come without a study's name.
     """
-    defaults = read_yaml(defaults_file)
-    defaults["models"] = str(Path(defaults_file).parent / defaults["models"])
-    if "study" not in given:
-        alone = [key for key in ("datasets", "pairs") if key in given]
-        if alone:
-            raise InputError(
-                f"the configuration brings its own {' and '.join(alone)} but no name",
-                field="study",
-                remedy="Name the study, as in 'study: mine'",
-            )
-        return _merged(defaults, given)
-    settings = {key: defaults[key] for key in SETTINGS if key in defaults}
-    # The default study's chosen models are its own.
-    settings["figures"] = settings["figures"] | {"reliability_models": []}
-    settings["save_pairs"] = []
-    settings["replication"] = settings["replication"] | {
-        "fit_without": [],
-        "range_without": [],
-        "published": "",
-    }
-    if given.get("training"):
-        training = defaults.get("training", {})
-        settings["training"] = {k: v for k, v in training.items() if k not in TRAINING_SETS}
-    settings["followups"] = settings["followups"] | NO_FOLLOWUPS
-    return _merged(settings, given)
+    if "study" in given:
+        return dict(given)
+    alone = [key for key in ("datasets", "pairs") if key in given]
+    if alone:
+        raise InputError(
+            f"the configuration has its own {' and '.join(alone)} but no name",
+            field="study",
+            remedy="Name the study, as in 'study: mine'",
+        )
+    default = read_yaml(default_study)
+    default["models"] = str(Path(default_study).parent / default["models"])
+    return _merged(default, given)
 
 
-def check_config(config: Mapping[str, Any], schema_file: str | os.PathLike[str]) -> None:
-    """Check a configuration against its JSON schema.
+def read_configuration(
+    given: Mapping[str, Any], analyses: Sequence[type[Analysis]]
+) -> CoreConfiguration:
+    """Check a complete configuration.
+
+    Parameters
+    ----------
+    given : mapping
+        The configuration.
+    analyses : sequence of Analysis classes
+        The registry.
 
     Raises
     ------
     InputError
         Listing every violation: where, the value, and what it should be.
     """
-    schema = json.loads(Path(schema_file).read_text(encoding="utf-8"))
-    errors = sorted(Draft202012Validator(schema).iter_errors(config), key=lambda e: e.json_path)
-    if errors:
-        told = dict.fromkeys(map(_explain, errors))  # a key that is missing is an error each
-        raise InputError("; ".join(told), file="configuration")
+    read: CoreConfiguration = read_settings(configuration_model(analyses), given)
+    return read
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge mappings, deeply: what `over` says wins, lists are replaced.
-
-    Text that replaces a number or a truth value is read as one: Snakemake hands on
-    `--config 'a={b: 1}'` with the inner values unread, and YAML takes 1e-3 for text.
-    """
+    """Merge mappings deeply: values of `over` win, lists are replaced."""
     merged = dict(base)
     for key, value in over.items():
         old = merged.get(key)
-        if isinstance(value, str) and isinstance(old, bool):
-            value = {"true": True, "false": False}.get(value.lower(), value)
-        elif isinstance(value, str) and (isinstance(old, int | float) or old == "auto"):
-            value = _as_number(value)
-        if isinstance(value, list) and isinstance(old, list) and _are_numbers(old):
-            value = [_as_number(item) if isinstance(item, str) else item for item in value]
         both = isinstance(value, Mapping) and isinstance(old, Mapping)
         merged[key] = _merged(old, value) if both else value  # type: ignore[arg-type]
     return merged
-
-
-def _are_numbers(values: list[Any]) -> bool:
-    return bool(values) and all(isinstance(value, int | float) for value in values)
-
-
-def _as_number(text: str) -> int | float | str:
-    """Read a number; other text is given back, for the schema to refuse."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
-def _explain(error: ValidationError) -> str:
-    """One violation in a person's words."""
-    place = error.json_path.removeprefix("$").removeprefix(".")
-    key = f"'{place}'" if place else "top level"
-    if error.validator == "additionalProperties" and error.validator_value is False:
-        known = list(error.schema.get("properties", {}))
-        unknown = [name for name in error.instance if name not in known]
-        told = [f"{key}: unknown key '{name}'. {meant(str(name), known)}" for name in unknown]
-        return "; ".join(told)
-    if error.validator == "required":
-        missing = [name for name in error.validator_value if name not in error.instance]
-        why = " (a study of its own brings them)" if not place else ""
-        return f"{key}: {' and '.join(missing)} missing{why}"
-    if error.validator == "pattern":
-        what = {
-            r"\{model\}": "hold {model}, the model's name",
-            "^auto$": "be a whole number, or auto",
-        }.get(error.validator_value, "be letters, digits, '.', '_' and '-'")
-        return f"{key}: '{error.instance}' must {what}"
-    if error.validator == "enum":
-        wanted = ", ".join(map(str, error.validator_value))
-        return f"{key}: '{error.instance}' is none of {wanted}"
-    if error.validator in ("exclusiveMinimum", "minimum"):
-        least = "above" if error.validator == "exclusiveMinimum" else "at least"
-        return f"{key}: {error.instance} must be {least} {error.validator_value}"
-    if error.validator == "type" and error.instance is None:
-        return f"{key}: is empty"
-    return f"{key}: {error.message}"

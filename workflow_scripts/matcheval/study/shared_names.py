@@ -1,25 +1,21 @@
-"""One meaning to a name among the studies of one results folder.
+"""A name means the same in all studies that share a results folder.
 
-Datasets, checkpoints and predictions lie there by name, for all studies. Were a name to mean two
-things, each study would make its own over the other's, trainings included, at every run.
+Datasets, checkpoints and predictions lie there by name, for all studies. If a name meant two
+things, every run of either study would build its own over the other's, trainings included.
 """
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from matcheval.errors import InputError
-from matcheval.io.files import whole_file
+from matcheval.io.files import atomic_file
 from matcheval.study.study import STUDIES_FOLDER, Study
-
-# Of `inference`: what predictions depend on.
-_INFERENCE = ("precision", "device", "compile")
 
 
 def meanings(study: Study) -> dict[str, dict[str, Any]]:
-    """Say what each name of a study stands for.
+    """Return what each name of a study stands for.
 
     Parameters
     ----------
@@ -28,10 +24,11 @@ def meanings(study: Study) -> dict[str, dict[str, Any]]:
     Returns
     -------
     dict
-        JSON values by `dataset`, `pool` or `model`, then by name. Files of published predictions
-        are the user's own and not in the results folder: such sets and models are left out.
+        JSON values by `dataset`, `model` or what analyses add (`pool`), then by name. Files of
+        published predictions belong to the user and are not in the results folder: such sets and
+        models are left out.
     """
-    inference = {key: study.inference[key] for key in _INFERENCE}
+    inference = study.inference.deciding
     models: dict[str, Any] = {}
     for name, model in study.models.items():
         if model.source is None:
@@ -43,15 +40,16 @@ def meanings(study: Study) -> dict[str, dict[str, Any]]:
                 "recipe": json.loads(model.recipe_json),
                 "training": {"train": trained.train, "validation": trained.validation},
             }
-    found = {
+    found: dict[str, Any] = {
         "dataset": {
             name: {"kind": spec.kind, **spec.options}
             for name, spec in study.datasets.items()
             if spec.has_images
         },
-        "pool": {name: asdict(pool) for name, pool in study.pools.items()},
         "model": models,
     }
+    for analysis in study.analyses.values():
+        found |= analysis.shared_meanings
     as_read: dict[str, dict[str, Any]] = json.loads(json.dumps(found))  # no tuples
     return as_read
 
@@ -88,7 +86,7 @@ def record_shared_names(study: Study) -> None:
     ----------
     study : Study
     """
-    with whole_file(Path(study.results, STUDIES_FOLDER, f"{study.name}.json")) as path:
+    with atomic_file(Path(study.results, STUDIES_FOLDER, f"{study.name}.json")) as path:
         path.write_text(json.dumps(meanings(study), indent=1, sort_keys=True), encoding="utf-8")
 
 
@@ -97,9 +95,9 @@ def _compare(what: str, name: str, here: Any, there: Any, file: Path) -> None:
     if difference:
         key, mine, other = difference
         raise InputError(
-            f"{what} '{name}' is another in study '{file.stem}', which has run with the same "
-            f"results folder: {key} is {mine} here and {other} there. Each would make its files "
-            "over the other's",
+            f"{what} '{name}' differs from that of study '{file.stem}', which has run with the "
+            f"same results folder: {key} is {mine} here and {other} there. Each study would "
+            "overwrite the other's files",
             file="configuration",
             field="results",
             remedy="Rename one of them, or give this study a results folder of its own. If study "

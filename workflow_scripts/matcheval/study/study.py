@@ -1,20 +1,26 @@
-"""A study: what is compared, with which models, and where each artifact lies."""
+"""A study: its datasets, models and pairs, its analyses, and where the files of its stages lie."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
-from matcheval.analyses.sampling import SAMPLING_VERSION
-from matcheval.datasets import KIND_VERSIONS
-from matcheval.errors import InputError
+from matcheval.datasets.derivations import Derivation
+from matcheval.datasets.kinds import builder_version
+from matcheval.datasets.pairs import Pair
+from matcheval.datasets.specs import DatasetSpec
+from matcheval.errors import InputError, unknown_name_error
 from matcheval.inference import OUTPUT_SUFFIXES
-from matcheval.inference.planning import PixelJob
+from matcheval.inference.planning import InferencePlan, PixelJob
+from matcheval.inference.settings import InferenceSettings
 from matcheval.models.rows import CALLABLE, PUBLISHED
-from matcheval.study.configuration import TRAINING_SETS
-from matcheval.study.study_contents import StudyContents
+from matcheval.study.analysis import Analysis, BuiltDataset, TrainedModel, file_states
+from matcheval.study.catalogue import Model
+from matcheval.training.settings import TrainingSettings
 
-STUDIES_FOLDER = "studies"  # what each study's names stand for: `shared_names`
-# Folders of the results that studies share, and no study can be named after.
+STUDIES_FOLDER = "studies"  # what the names of each study stand for: `shared_names`
+# Folders of the results that studies share; no study can have their names.
 SHARED_FOLDERS = (
     "benchmarks",
     "checkpoints",
@@ -29,95 +35,188 @@ SHARED_FOLDERS = (
     "weights",
 )
 
+AnAnalysis = TypeVar("AnAnalysis", bound=Analysis)
 
-class Study(StudyContents):
-    """A checked study, and the files of its artifacts and of its inputs."""
 
-    def experiment_files(self, experiment: str) -> list[str]:
-        """Prediction files of an experiment, one per row of its table."""
-        return [
-            f"{self.results}/predictions/{trial.dataset}/{trial.model}.parquet"
-            for trial in self.experiments[experiment].trials
-        ]
+@dataclass(frozen=True)
+class Study:
+    """What a study compares and computes.
 
-    def predictions_file(self, dataset: str, model: str) -> str:
-        """Where a model's predictions on a dataset lie: the user's own file, or ours."""
-        spec = self.datasets[dataset]
-        if spec.has_images:
-            return f"{self.results}/predictions/{dataset}/{model}.parquet"
-        return spec.own_file(model)
+    Attributes
+    ----------
+    name, results : str
+        Its name; the folder of all results.
+    mirror : str
+        Folder or address that replaces every host of downloads; empty for none.
+    confidence : float
+        Level of all intervals, in (0, 1).
+    formats : tuple of str
+        File formats of the figures.
+    models : mapping of str to Model
+        In catalogue order.
+    datasets : mapping of str to DatasetSpec
+    pairs : mapping of str to Pair
+    training : TrainingSettings or None
+        None if nothing is trained.
+    inference : InferenceSettings
+    inference_plan : InferencePlan
+        Weights and pixel caches that the models need.
+    analyses : mapping of str to Analysis
+        In the order of the registry.
+    """
 
-    def accuracy_files(self, dataset: str, models: Iterable[str] | None = None) -> list[str]:
-        """All files that models' accuracies on a dataset are counted from, each once.
-
-        Of all models of the study, if none are named.
-        """
-        spec, chosen = self.datasets[dataset], list(self.models if models is None else models)
-        if spec.has_images:
-            return [self.predictions_file(dataset, model) for model in chosen]
-        return spec.own_files(chosen)
-
-    def first_classes_files(self, dataset: str) -> list[str]:
-        """Files of the models' first classes on a dataset of images, if more than one counts."""
-        if max(self.replication.top) == 1 or not self.datasets[dataset].has_images:
-            return []
-        return [
-            file.removesuffix(".parquet") + OUTPUT_SUFFIXES["top"]
-            for file in self.accuracy_files(dataset)
-        ]
+    name: str
+    results: str
+    mirror: str
+    confidence: float
+    formats: tuple[str, ...]
+    models: Mapping[str, Model]
+    datasets: Mapping[str, DatasetSpec]
+    pairs: Mapping[str, Pair]
+    training: TrainingSettings | None
+    inference: InferenceSettings
+    inference_plan: InferencePlan
+    analyses: dict[str, Analysis] = field(default_factory=dict)
 
     @property
-    def annotated(self) -> dict[str, str]:
-        """Provenance of the sampled datasets with selection frequencies, by name."""
-        return {
-            name: f"{self.results}/sampling/{name}/provenance.parquet"
-            for name in self.sampled
-            if name in self.compared and self.pool_of(name).has_answers
-        }
+    def folder(self) -> str:
+        """Folder of this study's own results; the others are shared by studies."""
+        return f"{self.results}/{self.name}"
 
-    def pool_files_state(self, pool: str) -> list[tuple[int, int]]:
-        """Size and time of the user's own files about a pool."""
-        settings = self.pools[pool]
-        answers = [] if settings.answers is None else [settings.answers]
-        return _states([*answers, *settings.own_files.values()])
+    @property
+    def figure_suffixes(self) -> tuple[str, ...]:
+        """Suffixes of the files of a figure."""
+        return tuple(f".{name}" for name in self.formats)
 
-    def own_files_state(self, pair: str, models: Iterable[str]) -> list[tuple[int, int]]:
-        """Size and time of the user's own prediction files of a pair.
+    def analysis(self, kind: type[AnAnalysis]) -> AnAnalysis:
+        """Return the analysis of a class, for one that builds upon it.
 
-        A parameter of the rules that read them: a file that is replaced by an older one is
-        another file, which its time alone does not tell Snakemake.
+        Parameters
+        ----------
+        kind : type of Analysis
+            A class in the registry.
         """
-        both = (self.pairs[pair].original, self.pairs[pair].replication)
-        own = [name for name in both if not self.datasets[name].has_images]
-        return _states(self.predictions_file(name, model) for model in models for name in own)
+        found = self.analyses[kind.name]
+        assert isinstance(found, kind)
+        return found
 
-    def own_accuracy_files_state(self, dataset: str) -> list[tuple[int, int]]:
-        """Size and time of the user's own files that a dataset's accuracies are counted from."""
-        return [] if self.datasets[dataset].has_images else _states(self.accuracy_files(dataset))
+    # --- what analyses add
 
-    def followup_file(self, kind: str, dataset: str) -> list[str]:
-        """The file that a follow-up on a dataset reads beside what is right, if any."""
-        file = self.followups.on_datasets[kind][dataset]
-        if kind == "by_frequency" and not file:
-            file = f"{self.results}/sampling/{dataset}/provenance.parquet"
-        return [file] if file else []
+    @cached_property
+    def derivations(self) -> dict[str, Derivation]:
+        """Datasets that analyses derive from the study's, by name."""
+        return {k: v for each in self.analyses.values() for k, v in each.derivations.items()}
 
-    def followup_files_state(self, key: str, name: str) -> list[tuple[int, int]]:
-        """Size and time of the user's own file of a follow-up of a dataset or pair."""
-        file = self.followups.own_files.get(key, {}).get(name)
-        return [] if file is None else _states([file])
+    @cached_property
+    def built_datasets(self) -> dict[str, BuiltDataset]:
+        """Datasets of the configuration that analyses build, by name."""
+        return {k: v for each in self.analyses.values() for k, v in each.built_datasets.items()}
 
-    def inference_files(self, dataset: str, model: str) -> list[str]:
-        """All that is wanted of a model's inference on a dataset: predictions, and what else."""
-        predictions = self.predictions_file(dataset, model)
-        if not self.datasets[dataset].has_images:
-            return [predictions]
-        stem = predictions.removesuffix(".parquet")
-        further = [stem + OUTPUT_SUFFIXES[output] for output in self.inference["outputs"]]
-        return [predictions, *further]
+    @cached_property
+    def trained(self) -> dict[str, TrainedModel]:
+        """All models that are trained, those of analyses included, by name."""
+        training = self.training
+        if training is None:
+            return {}
+        trained = {
+            name: TrainedModel(model, training.train, training.validation)
+            for name, model in self.models.items()
+            if model.recipe is not None
+        }
+        for analysis in self.analyses.values():
+            trained |= analysis.trained
+        return trained
+
+    @cached_property
+    def runnable(self) -> dict[str, Model]:
+        """All models that may be run, those of analyses included, by name."""
+        return {**self.models, **{name: each.model for name, each in self.trained.items()}}
+
+    # --- datasets and pairs
+
+    @property
+    def compared(self) -> list[str]:
+        """Names of the datasets that are in a pair."""
+        return sorted({name for pair in self.pairs.values() for name in pair.datasets.values()})
+
+    @property
+    def training_sets(self) -> list[str]:
+        """Names of the datasets that models are trained and validated on."""
+        return [] if self.training is None else [self.training.train, self.training.validation]
+
+    @property
+    def used(self) -> list[str]:
+        """Names of the datasets of the configuration that this study needs."""
+        names = list(dict.fromkeys([*self.compared, *self.training_sets]))
+        for name in names:  # grows while it is read: a source may be built from others
+            sources = self.built_datasets[name].sources if name in self.built_datasets else ()
+            names += [source for source in sources if source not in names]
+        return names
+
+    @property
+    def prepared(self) -> list[str]:
+        """Names of the datasets that are prepared from files, not from other datasets."""
+        return [name for name in self.datasets if name not in self.built_datasets]
+
+    @property
+    def pairs_compared_late(self) -> list[str]:
+        """Names of the pairs whose classes can be compared only once the datasets are built."""
+        both = {
+            name: [self.datasets[dataset] for dataset in pair.datasets.values()]
+            for name, pair in self.pairs.items()
+        }
+        return [
+            name
+            for name, sets in both.items()
+            if all(one.has_images for one in sets)
+            and any(one.settings.known_classes is None for one in sets)
+        ]
+
+    def dataset_identity(self, dataset: str) -> str:
+        """Return what a dataset is built from and how, as text.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of a dataset, perhaps a derived one.
+        """
+        if dataset in self.derivations:
+            return self.derivations[dataset].json
+        spec, built = self.datasets[dataset], self.built_datasets.get(dataset)
+        version = built.version if built else builder_version(spec.kind)
+        return f"{spec.kind} {spec.options_json} {version}"
+
+    def dataset_folder(self, dataset: str) -> str:
+        """Return the folder of a prepared dataset.
+
+        Parameters
+        ----------
+        dataset : str
+            Its name, or a wildcard in braces.
+        """
+        return f"{self.results}/datasets/{dataset}"
+
+    def dataset_files(self, dataset: str) -> list[str]:
+        """Return the files of a prepared dataset, the description first.
+
+        Parameters
+        ----------
+        dataset : str
+            Its name, or a wildcard in braces.
+        """
+        names = ("dataset.json", "images.npy", "datapoints.parquet")
+        return [f"{self.dataset_folder(dataset)}/{name}" for name in names]
+
+    # --- models and predictions
 
     def weights_file(self, model: str) -> str | None:
-        """Where a model's weights lie; None for a callable, and for known predictions."""
+        """Return where a model's weights lie; None for a callable, and for known predictions.
+
+        Parameters
+        ----------
+        model : str
+            Name of a model.
+        """
         source = self.runnable[model].source
         if source is None or source.kind == CALLABLE:
             return None
@@ -125,54 +224,205 @@ class Study(StudyContents):
             return f"{self.results}/weights/{self.inference_plan.published[model].file_name}"
         return source.source or f"{self.results}/checkpoints/{model}.safetensors"
 
+    def predictions_file(self, dataset: str, model: str) -> str:
+        """Return where a model's predictions on a dataset lie: the user's file, or ours.
+
+        Parameters
+        ----------
+        dataset, model : str
+            Names.
+        """
+        spec = self.datasets.get(dataset)
+        if spec is None or spec.has_images:
+            return f"{self.results}/predictions/{dataset}/{model}.parquet"
+        return spec.results_file(model)
+
+    def inference_files(self, dataset: str, model: str) -> list[str]:
+        """Return all that is wanted of a model on a dataset: predictions, then other outputs.
+
+        Parameters
+        ----------
+        dataset, model : str
+            Names.
+        """
+        predictions = self.predictions_file(dataset, model)
+        if not self.datasets[dataset].has_images:
+            return [predictions]
+        stem = predictions.removesuffix(".parquet")
+        return [
+            predictions, *(stem + OUTPUT_SUFFIXES[output] for output in self.inference.outputs)
+        ]  # fmt: skip
+
+    @property
+    def predictions_files(self) -> list[str]:
+        """All that inference is asked for, and the user's files in its place."""
+        return [
+            file
+            for pair in self.pairs.values()
+            for dataset in pair.datasets.values()
+            for model in self.models
+            for file in self.inference_files(dataset, model)
+        ]
+
+    def results_files(self, dataset: str, models: Iterable[str] | None = None) -> list[str]:
+        """Return all files that models' accuracies on a dataset are counted from, each once.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of a dataset.
+        models : iterable of str, optional
+            Names of models; all of the study by default.
+        """
+        spec, chosen = self.datasets[dataset], list(self.models if models is None else models)
+        if spec.has_images:
+            return [self.predictions_file(dataset, model) for model in chosen]
+        return spec.results_files(chosen)
+
+    def prediction_files(self, dataset: str, models: Iterable[str]) -> list[str]:
+        """Return the prediction files of models on a dataset, none if it has no probabilities.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of a dataset.
+        models : iterable of str
+            Names of models.
+        """
+        has_predictions = self.datasets[dataset].has_probabilities
+        return self.results_files(dataset, models) if has_predictions else []
+
+    def custom_results_state(
+        self, dataset: str, models: Iterable[str] | None = None
+    ) -> list[tuple[int, int]]:
+        """Return size and time of the user's files that accuracies are counted from.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of a dataset.
+        models : iterable of str, optional
+            Names of models; all of the study by default.
+        """
+        if self.datasets[dataset].has_images:
+            return []
+        return file_states(self.results_files(dataset, models))
+
+    def accuracies_file(self, dataset: str) -> str:
+        """Return the table of all models' accuracies on a dataset.
+
+        Parameters
+        ----------
+        dataset : str
+            Its name, or a wildcard in braces.
+        """
+        return f"{self.folder}/accuracies/{dataset}.parquet"
+
+    # --- downloads and pixel caches
+
     @property
     def downloads(self) -> list[str]:
         """All that is downloaded for this study: files of datasets, and weights."""
-        used = {*self.compared, *(self.training[part] for part in TRAINING_SETS if self.training)}
-        used |= {name for pool in self.pools.values() for name in pool.sets}
-        published = {file for name in used for file in self.datasets[name].published_files}
-        files = [f"{self.results}/downloads/{file}" for file in sorted(published)]
-        return files + [f"{self.results}/weights/{f}" for f in self.inference_plan.weights_urls]
+        used = (self.datasets[name].settings.published_files for name in self.used)
+        published = sorted({file for files in used for file in files})
+        weights = self.inference_plan.weights_urls
+        return [
+            *(f"{self.results}/downloads/{file}" for file in published),
+            *(f"{self.results}/weights/{file}" for file in weights),
+        ]
 
-    def ticket_file(self, dataset: str, model: str) -> str | None:
-        """Where a model is told of a dataset's pixel cache; None if it takes pixels as stored."""
-        return self.inference_plan.ticket(model, dataset, self._identity(dataset))
+    def manifest_file(self, dataset: str, model: str) -> str | None:
+        """Return the manifest of a model's pixel cache; None if it takes pixels as stored.
+
+        Parameters
+        ----------
+        dataset, model : str
+            Names.
+        """
+        return self.inference_plan.manifest(model, dataset, self.dataset_identity(dataset))
 
     @cached_property
     def pixel_jobs(self) -> dict[str, PixelJob]:
-        """Pixel caches to be made or waived in this run, by ticket."""
+        """Pixel caches that this run builds, or finds not to be worth it, by manifest."""
         jobs: dict[str, PixelJob] = {}
         for dataset in self.compared:
             if self.datasets[dataset].has_images:
                 files = {model: self.inference_files(dataset, model) for model in self.models}
-                jobs |= self.inference_plan.pixel_jobs(dataset, self._identity(dataset), files)
+                identity = self.dataset_identity(dataset)
+                jobs |= self.inference_plan.pixel_jobs(dataset, identity, files)
         return jobs
 
-    def _identity(self, dataset: str) -> str:
-        """What a dataset is made of, as text."""
-        if dataset in self.derivations:
-            return self.derivations[dataset].json
-        spec = self.datasets[dataset]
-        version = KIND_VERSIONS.get(spec.kind, SAMPLING_VERSION)
-        return f"{spec.kind} {spec.options_json} {version}"
+    # --- checks that analyses share
 
-    def predictions_of_pair(self, pair: str, models: Iterable[str]) -> dict[str, list[str]]:
-        """Prediction files of some models on both sets of a pair, by origin."""
-        if pair not in self.matched_pairs:
-            raise InputError(
-                f"pair '{pair}' cannot be matched: one of its sets has no probabilities",
-                file="configuration",
-                field=f"pairs.{pair}",
-                remedy="It takes part in the replication tables only",
+    def check_dataset(self, name: str, field: str, *, images: bool = False) -> None:
+        """Check the name of a dataset.
+
+        Parameters
+        ----------
+        name, field : str
+            The name, and the key of the configuration that gives it.
+        images : bool
+            Whether it has to have images.
+
+        Raises
+        ------
+        InputError
+            If it is unknown, or has predictions only where images are needed.
+        """
+        if name not in self.datasets:
+            raise unknown_name_error(
+                "dataset", name, self.datasets, file="configuration", field=field
             )
-        models = list(models)
-        both = self.pairs[pair]
-        return {
-            "original": [self.predictions_file(both.original, model) for model in models],
-            "replication": [self.predictions_file(both.replication, model) for model in models],
-        }
+        if images and not self.datasets[name].has_images:
+            raise InputError(
+                f"'{name}' has predictions only, no images", file="configuration", field=field
+            )
 
+    def check_pair(self, name: str, field: str) -> None:
+        """Check the name of a pair.
 
-def _states(files: Iterable[str]) -> list[tuple[int, int]]:
-    stats = [Path(file).stat() for file in files]
-    return [(stat.st_size, stat.st_mtime_ns) for stat in stats]
+        Parameters
+        ----------
+        name, field : str
+            The name, and the key of the configuration that gives it.
+
+        Raises
+        ------
+        InputError
+            If it is unknown.
+        """
+        if name not in self.pairs:
+            raise unknown_name_error("pair", name, self.pairs, file="configuration", field=field)
+
+    def check_models(self, names: Iterable[str], field: str) -> None:
+        """Check names of models.
+
+        Parameters
+        ----------
+        names : iterable of str
+        field : str
+            The key of the configuration that gives them.
+
+        Raises
+        ------
+        InputError
+            If one is unknown.
+        """
+        for name in names:
+            if name not in self.models:
+                raise unknown_name_error(
+                    "model", name, self.models, file="configuration", field=field
+                )
+
+    def missing_images(self) -> dict[str, list[Path]]:
+        """Return the user's images that are not there, by the key that names them.
+
+        Not part of loading a study, so that it can be planned without ImageNet at hand.
+        """
+        missing: dict[str, list[Path]] = {}
+        for name in self.used:
+            for key, paths in self.datasets[name].settings.custom_paths.items():
+                absent = [path for path in paths if not path.exists()]
+                if absent:
+                    missing[f"datasets.{name}.{key}"] = absent
+        return missing

@@ -1,11 +1,12 @@
-"""Training by recipe: losses, augmentations, schedules and the loop.
+"""Training by recipe: losses, augmentations, schedules and the training loop.
 
-This file imports no torch, so that configuration can be checked in no time.
+This file does not import torch, so that configurations are checked quickly.
 """
 
-# Raised by hand when an edit changes what training gives. Training is run by a `shell:` rule,
-# which re-runs when its parameters change and takes no notice of the library; the rule's
-# parameters hold this number. Edits that change no result leave it, and save the training.
+# Increase it by hand when an edit changes the result of training. A `shell:` rule runs the
+# training; Snakemake runs such a rule again when its parameters change, but does not see changes of
+# the library. The rule's parameters therefore contain this number. An edit that changes no result
+# leaves the number alone, and no model is trained again.
 TRAINING_VERSION = 2
 
 LOSSES = (
@@ -29,7 +30,7 @@ AUGMENTATIONS = (
     "basic_ricap",
 )
 SCHEDULES = ("constant", "cosine", "step", "warmup_cosine", "multistep", "onecycle")
-# Those that begin with a warm-up of their own.
+# Schedules that begin with a built-in warm-up.
 WARM_SCHEDULES = ("warmup_cosine", "onecycle")
 NORMALIZATIONS = ("none", "channels")
 DECAYED = ("all", "weights")

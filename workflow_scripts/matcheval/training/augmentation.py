@@ -1,8 +1,8 @@
-"""Augmentations of a batch: images and target distributions in, the same out.
+"""Augmentations: functions from a batch of images and target distributions to another batch.
 
-Each draws from the given generator, which is the CPU's, so that every device sees the same
-augmentations; the images never leave their device. To add one, write a function like those
-below, and add a line to `_AUGMENTATIONS` and its name to `training.AUGMENTATIONS`.
+All random numbers are drawn on the CPU, so that the augmentations are the same on every device;
+the images stay on their device. To add an augmentation, write a function like those below, and
+add it to `_AUGMENTATIONS` and its name to `training.AUGMENTATIONS`.
 """
 
 from collections.abc import Callable
@@ -12,13 +12,13 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
-from matcheval.training.recipe import AUGMENTATION_PARAMETERS
+from matcheval.training.parameters import AUGMENTATION_PARAMETERS
 
 Batch = tuple[Tensor, Tensor]
 
-_NOISE = 0.1  # standard deviation, images being in [0, 1]
-_PADDING = 4  # pixels on each side, of `basic`
-_CUTMIX_PART = 0.5  # of the batches, as in the authors' CIFAR experiments
+_NOISE = 0.1  # standard deviation, for pixels in [0, 1]
+_PADDING = 4  # pixels on each side, in `basic`
+_CUTMIX_PROBABILITY = 0.5  # per batch, as in the authors' CIFAR experiments
 
 
 def augment(
@@ -28,32 +28,36 @@ def augment(
     generator: Generator,
     parameter: float | None = None,
 ) -> Batch:
-    """Augment a batch; the arguments are left as they are.
+    """Augment a batch, leaving the given tensors unchanged.
 
     Parameters
     ----------
     name : str
-        `none`: nothing.
-        `shift`: each image by -1, 0 or 1 pixel in both directions, filled up with 0.
-        `noise`: independent Gaussian noise of standard deviation 0.1, not clipped.
-        `cutout`: a square of 0, its side a quarter of the image's shorter one, centred on any
-        pixel of each image and cut off at the border (DeVries & Taylor 2017).
-        `mixup`: w of each image and target, 1 - w of another one's of the batch, w uniform on
-        [0, 1] and shared by the batch (Zhang et al. 2018, with α = 1).
-        `basic`: a random crop of each image padded by 4 pixels of 0, mirrored half of the time.
-        `basic_mixup`: `basic`, then `mixup` with w of Beta(α, α).
-        `basic_cutmix`: `basic`, then in half of the batches a box of another image of the batch
-        in place of the image's own, of an area 1 - w, w of Beta(α, α) (Yun et al. 2019).
-        `basic_ricap`: `basic`, then four images' random crops around a point, whose coordinates
-        are of Beta(β, β) (Takahashi et al. 2018).
+        `none`: no change.
+        `shift`: each image is shifted by -1, 0 or 1 pixel in both directions and padded with 0.
+        `noise`: independent Gaussian noise of standard deviation 0.1 is added, without clipping.
+        `cutout`: a square of each image is set to 0. Its side is a quarter of the image's shorter
+        side; its centre is any pixel, and it is cut off at the border (DeVries & Taylor 2017).
+        `mixup`: each image and target becomes w times itself plus 1 - w times another one of the
+        batch; w is uniform on [0, 1] and the same for the whole batch (Zhang et al. 2018, with
+        α = 1).
+        `basic`: a random crop of each image after padding with 4 pixels of 0, flipped
+        horizontally with probability 1/2.
+        `basic_mixup`: `basic`, then `mixup` with w drawn from Beta(α, α).
+        `basic_cutmix`: `basic`, then, with probability 1/2 per batch, a box of each image is
+        replaced by that of another image; the box's area is the fraction 1 - w, with w drawn from
+        Beta(α, α) (Yun et al. 2019).
+        `basic_ricap`: `basic`, then each image is composed of random crops of four images that
+        meet at a point, whose relative coordinates are drawn from Beta(β, β) (Takahashi et al.
+        2018).
     images : float tensor, shape (n, channels, height, width)
-        In [0, 1].
+        Pixels in [0, 1].
     targets : float tensor, shape (n, n_classes)
-        Distributions, on the images' device.
+        Distributions over the classes, on the images' device.
     generator : torch.Generator
         Source of all randomness, on the CPU.
     parameter : float, optional
-        α or β as above; by default as in `AUGMENTATION_PARAMETERS`.
+        α or β above; by default as in `AUGMENTATION_PARAMETERS`.
 
     Returns
     -------
@@ -62,7 +66,7 @@ def augment(
     Raises
     ------
     KeyError
-        If the name is unknown; a `Recipe` has checked it.
+        If the name is unknown (`Recipe` checks it beforehand).
     """
     known = AUGMENTATION_PARAMETERS.get(name)
     if parameter is None:
@@ -75,35 +79,35 @@ def _none(images: Tensor, targets: Tensor, generator: Generator, parameter: floa
 
 
 def _shift(images: Tensor, targets: Tensor, generator: Generator, parameter: float) -> Batch:
-    # Corner of each image's window on the padded image: 1, 1 is the image where it was.
+    # Upper left corner of each window on the padded image; (1, 1) leaves the image where it is.
     corner = torch.randint(0, 3, (2, len(images), 1), generator=generator)
-    mirrored = torch.zeros(len(images), 1, dtype=torch.bool)
-    return _windows(images, corner, mirrored, 1), targets
+    flipped = torch.zeros(len(images), 1, dtype=torch.bool)
+    return _windows(images, corner, flipped, 1), targets
 
 
 def _basic(images: Tensor, targets: Tensor, generator: Generator, parameter: float) -> Batch:
     n = len(images)
     corner = torch.randint(0, 2 * _PADDING + 1, (2, n, 1), generator=generator)
-    mirrored = torch.rand(n, 1, generator=generator) < 0.5
-    return _windows(images, corner, mirrored, _PADDING), targets
+    flipped = torch.rand(n, 1, generator=generator) < 0.5
+    return _windows(images, corner, flipped, _PADDING), targets
 
 
-def _windows(images: Tensor, corner: Tensor, mirrored: Tensor, padding: int) -> Tensor:
-    """Cut each image's window out of its padded self, mirrored left to right or not.
+def _windows(images: Tensor, corner: Tensor, flipped: Tensor, padding: int) -> Tensor:
+    """Cut a window out of each padded image, and flip it horizontally where requested.
 
     Parameters
     ----------
     images : tensor, shape (n, channels, height, width)
     corner : int64 tensor, shape (2, n, 1)
-        Upper and left end of each window on the padded image, in 0..2 padding.
-    mirrored : bool tensor, shape (n, 1)
+        Top row and left column of each window on the padded image, in 0..2 * padding.
+    flipped : bool tensor, shape (n, 1)
     padding : int
         Pixels of 0 on each side.
     """
     n, _, height, width = images.shape
     columns = torch.arange(width)
     rows = corner[0] + torch.arange(height)
-    columns = corner[1] + torch.where(mirrored, width - 1 - columns, columns)
+    columns = corner[1] + torch.where(flipped, width - 1 - columns, columns)
     padded = functional.pad(images, (padding,) * 4).permute(0, 2, 3, 1)
     where = (torch.arange(n)[:, None, None], rows[:, :, None], columns[:, None, :])
     cut = padded[tuple(index.to(images.device) for index in where)].permute(0, 3, 1, 2)
@@ -111,7 +115,7 @@ def _windows(images: Tensor, corner: Tensor, mirrored: Tensor, padding: int) -> 
 
 
 def _channels_last(images: Tensor) -> bool:
-    """Whether the channels come last in memory, and not only trivially."""
+    """Whether the images are stored channels-last; False where both layouts coincide."""
     last = images.is_contiguous(memory_format=torch.channels_last)
     return last and not images.is_contiguous()
 
@@ -153,7 +157,7 @@ def _mixed(images: Tensor, targets: Tensor, weight: Tensor, generator: Generator
 
 def _basic_cutmix(images: Tensor, targets: Tensor, generator: Generator, alpha: float) -> Batch:
     images, targets = _basic(images, targets, generator, 0.0)
-    if torch.rand((), generator=generator) >= _CUTMIX_PART:
+    if torch.rand((), generator=generator) >= _CUTMIX_PROBABILITY:
         return images, targets
     height, width = images.shape[2:]
     side = float(np.sqrt(1.0 - _beta(alpha, 1, generator)[0]))
@@ -166,7 +170,7 @@ def _basic_cutmix(images: Tensor, targets: Tensor, generator: Generator, alpha: 
     other = torch.randperm(len(images), generator=generator).to(images.device)
     images = images.clone()
     images[:, :, top:bottom, left:right] = images[other, :, top:bottom, left:right]
-    # What the border cut off is not the other image's.
+    # The weight counts only the part of the box within the image.
     weight = 1 - (bottom - top) * (right - left) / (height * width)
     return images, weight * targets + (1 - weight) * targets[other]
 
@@ -190,7 +194,7 @@ def _basic_ricap(images: Tensor, targets: Tensor, generator: Generator, beta: fl
 
 
 def _beta(parameter: float, n: int, generator: Generator) -> list[float]:
-    """Draws of Beta(p, p); torch's own take no generator."""
+    """Draw from Beta(p, p) with NumPy: torch's Beta distribution does not accept a generator."""
     seed = int(torch.randint(0, 2**63 - 1, (), generator=generator))
     draws = np.random.default_rng(seed).beta(parameter, parameter, n)
     return [float(draw) for draw in draws]

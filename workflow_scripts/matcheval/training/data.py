@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from matcheval.datasets.folders import Dataset
+from matcheval.datasets.dataset import Dataset
 from matcheval.errors import InputError
 
-_CHUNK = 4096  # images whose statistics are summed at a time
+_CHUNK = 4096  # images per partial sum of the channel statistics
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,10 +21,13 @@ class ResidentSet:
     Attributes
     ----------
     images : uint8 tensor, shape (n, channels, height, width)
-        Pixels; in memory the channels come last if so asked for.
+        Pixels, in the memory layout that `of` was called with.
     labels : int64 tensor, shape (n,)
-    n_classes, max_value : int
-        As of the `Dataset`.
+        Classes, from 0.
+    n_classes : int
+        Number of classes.
+    max_value : int
+        The pixel value that stands for 1.0.
     """
 
     images: Tensor
@@ -36,12 +39,26 @@ class ResidentSet:
     def of(
         cls, dataset: Dataset, device: torch.device, *, channels_last: bool = False
     ) -> "ResidentSet":
-        """Upload a dataset."""
+        """Upload a dataset.
+
+        Parameters
+        ----------
+        dataset : Dataset
+            A dataset of pixel arrays of one shape.
+        device : torch.device
+            Where it is uploaded.
+        channels_last : bool
+            Whether the images are stored channels-last.
+
+        Returns
+        -------
+        ResidentSet
+        """
         images = torch.from_numpy(np.array(dataset.pixels)).permute(0, 3, 1, 2)
         layout = torch.channels_last if channels_last else torch.contiguous_format
         return cls(
-            # A clone has the layout's strides even where one channel makes all layouts alike:
-            # torch chooses its convolution by them.
+            # `clone` sets the strides of the layout even for one channel, where all layouts
+            # coincide in memory: torch chooses its convolution algorithm by the strides.
             images.clone(memory_format=layout).to(device),
             torch.from_numpy(dataset.labels.astype(np.int64)).to(device),
             dataset.n_classes,
@@ -53,28 +70,41 @@ class ResidentSet:
         return len(self.labels)
 
     def batch(self, rows: Tensor | slice) -> tuple[Tensor, Tensor]:
-        """Images in [0, 1] as float32 NCHW, and one-hot targets (n, n_classes).
+        """Return a batch of images and targets.
 
         Parameters
         ----------
-        rows : slice, or int64 tensor on the device
+        rows : slice, or int64 tensor, shape (n,)
+            Indices of the images; a tensor must be on the device.
+
+        Returns
+        -------
+        images : float32 tensor, shape (n, channels, height, width)
+            Pixels in [0, 1], in the memory layout of the set.
+        targets : float32 tensor, shape (n, n_classes)
+            One-hot labels.
         """
         targets = functional.one_hot(self.labels[rows], self.n_classes).float()
         if self.images.is_contiguous():
             pixels = self.images[rows]
-        else:  # through the order of the memory, which indexing keeps
+        else:  # indexed in memory order, so that the result is channels-last as well
             pixels = self.images.permute(0, 2, 3, 1)[rows].permute(0, 3, 1, 2)
         return pixels.float() / self.max_value, targets
 
 
 def channel_statistics(dataset: Dataset) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and standard deviation of each channel over all pixels of a dataset.
+    """Compute the mean and standard deviation of each channel over all pixels of a dataset.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        A dataset of pixel arrays of one shape.
 
     Returns
     -------
     mean, std : tuple of float
-        Of pixels in [0, 1]; the deviation of a channel of one value is given as 1. The sums are
-        of integers, so that they are exact.
+        One value per channel, for pixels in [0, 1]. The deviation of a constant channel is given
+        as 1. The sums are over integers and therefore exact.
     """
     channels = dataset.image_shape[2]
     sums, squares = np.zeros(channels, np.int64), np.zeros(channels, np.int64)
@@ -95,7 +125,20 @@ def channel_statistics(dataset: Dataset) -> tuple[tuple[float, ...], tuple[float
 def normalization_of(
     dataset: Dataset, normalization: str
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Means and deviations that a recipe's `normalization` means for a training set."""
+    """Return the means and deviations for a recipe's `normalization`.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The training set.
+    normalization : str
+        One of `training.NORMALIZATIONS`.
+
+    Returns
+    -------
+    mean, std : tuple of float
+        One value per channel, for pixels in [0, 1]; 0 and 1 for no normalisation.
+    """
     if normalization == "channels":
         return channel_statistics(dataset)
     channels = dataset.image_shape[2]
@@ -103,41 +146,63 @@ def normalization_of(
 
 
 def subset(n: int, fraction: float, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Rows to train on: a random part of them, the nearest number and at least one."""
+    """Draw the rows to train on, without replacement.
+
+    Parameters
+    ----------
+    n : int
+        Size of the training set.
+    fraction : float
+        Fraction of the rows to draw, in (0, 1]; rounded to the nearest number, at least one row.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    int64 array
+        Row indices in ascending order.
+    """
     return np.sort(rng.permutation(n)[: max(1, round(fraction * n))])
 
 
 def check_sets(name: str, train_set: Dataset, validation_set: Dataset) -> None:
-    """Refuse sets that do not go together.
+    """Check that a training set and a validation set match.
+
+    Parameters
+    ----------
+    name : str
+        The model's name, for the message.
+    train_set, validation_set : Dataset
+        The two sets.
 
     Raises
     ------
     InputError
-        Naming what differs, of classes those that do.
+        If classes, image shape or pixel range differ; the message names the difference.
     """
-    ours, theirs = train_set.classes, validation_set.classes
-    if ours != theirs:
+    train_classes, validation_classes = train_set.classes, validation_set.classes
+    if train_classes != validation_classes:
         raise InputError(
-            _difference(ours, theirs, train_set.name, validation_set.name),
+            _difference(train_classes, validation_classes, train_set.name, validation_set.name),
             file=name,
             field="classes",
-            remedy="Train and validate on sets of one label space",
+            remedy="Use training and validation sets of the same classes in the same order",
         )
-    for what in ("image_shape", "max_value"):
-        here, there = getattr(train_set, what), getattr(validation_set, what)
-        if here != there:
+    for field in ("image_shape", "max_value"):
+        expected, found = getattr(train_set, field), getattr(validation_set, field)
+        if expected != found:
             raise InputError(
-                f"is {there} in {validation_set.name}, but {here} in {train_set.name}",
+                f"is {found} in {validation_set.name}, but {expected} in {train_set.name}",
                 file=name,
-                field=what,
-                remedy="Train and validate on sets of one kind",
+                field=field,
+                remedy="Use training and validation sets of the same image shape and pixel range",
             )
 
 
 def _difference(
     ours: tuple[str, ...], theirs: tuple[str, ...], our_name: str, their_name: str
 ) -> str:
-    """What is different between two label spaces, in words."""
+    """Describe how two label spaces differ."""
     parts = [
         f"only {name} has {_some([c for c in one if c not in other])}"
         for one, other, name in ((ours, theirs, our_name), (theirs, ours, their_name))

@@ -1,4 +1,4 @@
-"""How a training is run, as against what is trained: device, threads, and what is kept when."""
+"""Machine settings of a training run: device, threads, memory layout, validation and saving."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -13,26 +13,32 @@ from matcheval.models.devices import resolve_device
 
 @dataclass(frozen=True)
 class Engine:
-    """Settings of a machine, which may change the last bits of the weights and nothing else.
+    """How a training run is executed; these settings change at most the rounding of the weights.
 
     Attributes
     ----------
     device : str
         `cpu`, `cuda`, `mps` or `auto`; see `resolve_device`.
     n_threads : int
-        CPU threads.
+        CPU threads, at least 1.
     channels_last : bool
-        Whether images and weights have the channels last in memory: faster on most GPUs.
+        Whether images and weights are stored channels-last, which is faster on most GPUs.
     compile : bool
-        Whether the model goes through `torch.compile`.
+        Whether the model is compiled by `torch.compile`.
     deterministic : bool
-        Whether the same training gives the same weights to the bit: always so on the CPU; on a
-        GPU up to operations for which torch has no such implementation, of which it warns.
-        Otherwise cuDNN chooses by speed, and resuming is as exact as the device.
+        Whether repeating a training gives bit-identical weights. On the CPU this is always so; on
+        a GPU, except for operations without a deterministic implementation in torch, about which
+        torch warns. If false, cuDNN chooses the fastest algorithms, and a resumed training is
+        only as reproducible as the device.
     validate_every : int
-        Epochs between validations; the last epoch is always validated.
+        Epochs between validations, at least 1; the last epoch is always validated.
     save_minutes : float
-        Least time between two savings of an unfinished training; 0 saves after each epoch.
+        Shortest time between two resume states, in minutes; 0 to save after each epoch.
+
+    Raises
+    ------
+    InputError
+        If a number is too small; the message names the field.
     """
 
     device: str = "cpu"
@@ -51,7 +57,7 @@ class Engine:
                 )
 
     def resolve(self) -> torch.device:
-        """The device.
+        """Return the device.
 
         Raises
         ------
@@ -61,13 +67,36 @@ class Engine:
         return resolve_device(self.device)
 
     def arithmetic(self, device: torch.device) -> AbstractContextManager[None]:
-        """Context of all computations."""
+        """Return the context in which all computations run.
+
+        Parameters
+        ----------
+        device : torch.device
+            The device of the training run.
+
+        Returns
+        -------
+        context manager
+            Sets torch's number of threads and its deterministic modes within the block.
+        """
         if self.deterministic or device.type == "cpu":
             return repeatable_arithmetic(self.n_threads, strict=device.type == "cpu")
         return _fast_arithmetic(self.n_threads)
 
     def identity(self, device: torch.device) -> dict[str, str]:
-        """What must agree for an unfinished training to be taken up again."""
+        """Return the settings that must be equal for a training run to be resumed.
+
+        Parameters
+        ----------
+        device : torch.device
+            The device of the training run.
+
+        Returns
+        -------
+        dict of str to str
+            Values by the name of the setting. On a GPU, the number of CPU threads does not
+            matter.
+        """
         values = asdict(self) | {"device": device.type}
         for irrelevant in ("validate_every", "save_minutes"):
             del values[irrelevant]

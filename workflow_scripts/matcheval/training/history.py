@@ -1,4 +1,4 @@
-"""The history file: a CSV table with a row per epoch."""
+"""The training history: a CSV table with one row per epoch."""
 
 import os
 from collections.abc import Sequence
@@ -27,5 +27,18 @@ HISTORY = TableSchema(
 
 
 def write_history(history: Sequence[Epoch], path: str | os.PathLike[str]) -> None:
-    """Write a history as CSV, whole or not at all."""
+    """Write a history as CSV, atomically.
+
+    Parameters
+    ----------
+    history : sequence of Epoch
+        The epochs so far, in order.
+    path : path-like
+        The file to write; an existing one is replaced.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
     write_table(HISTORY.from_records(history), path)

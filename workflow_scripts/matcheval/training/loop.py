@@ -1,4 +1,4 @@
-"""The training loop: a recipe and data in, weights and a history out."""
+"""The training loop: turns a recipe and data into weights and a history."""
 
 import math
 import time
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from matcheval.datasets.folders import Dataset
+from matcheval.datasets.dataset import Dataset
 from matcheval.models.architectures.shake_shake import ShakeBlock
 from matcheval.models.arithmetic import normalize
 from matcheval.models.building import build_model
@@ -20,29 +20,30 @@ from matcheval.models.devices import full_memory
 from matcheval.training.augmentation import augment
 from matcheval.training.data import ResidentSet, check_sets, normalization_of, subset
 from matcheval.training.engine import Engine
-from matcheval.training.optimisation import Stepper
+from matcheval.training.optimisation import Optimisation
 from matcheval.training.recipe import Recipe
-from matcheval.training.resume import load_partial, save_partial
-from matcheval.training.running_metrics import Epoch, Tally
+from matcheval.training.resume import load_resume_state, save_resume_state
+from matcheval.training.running_metrics import Epoch, RunningMetrics
 from matcheval.training.schedules import learning_rate_factor
 from matcheval.training.seeds import derived_seed
 
 _EVALUATION_BATCH = 1024
-_CHECK_STEPS = 50  # between looks at the loss, each of which waits for the device
+_CHECK_STEPS = 50  # between checks of the loss, each of which waits for the device
 
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What training gives.
+    """The result of a training run.
 
     Attributes
     ----------
     state : mapping of str to tensor
         The final weights, on the CPU.
     history : tuple of Epoch
-        Every epoch's figures.
+        Metrics of every epoch.
     mean, std : tuple of float
-        By which the model's input is normalised, per channel.
+        Mean and standard deviation of each channel, for pixels in [0, 1], by which the model's
+        input is normalised.
     """
 
     state: Mapping[str, Tensor]
@@ -58,57 +59,60 @@ def train(
     validation_set: Dataset,
     *,
     engine: Engine | None = None,
-    partial: Path | None = None,
+    resume_file: Path | None = None,
     identity: Mapping[str, Any] | None = None,
     on_epoch: Callable[[Sequence[Epoch]], None] | None = None,
     progress: bool = False,
 ) -> Training:
-    """Train a model; the same arguments give the same weights, on the CPU to the bit.
+    """Train a model.
+
+    On the CPU, the same arguments give bit-identical weights.
 
     Parameters
     ----------
     name : str
-        The model's name; with `recipe.seed` it decides everything random.
+        The model's name; together with `recipe.seed` it seeds all randomness.
     recipe : Recipe
-        What to do.
+        How the model is built and trained.
     train_set, validation_set : Dataset
-        What to learn from, and to report on; nothing is chosen by the latter.
+        The data. The validation set is only reported on; no choice depends on it.
     engine : Engine, optional
-        How to run it; by default on one thread of the CPU.
-    partial : Path, optional
-        Where an unfinished training is kept and taken up from; removing it is the caller's.
-    identity : mapping, optional
-        What else the partial training must agree in: data, versions.
+        Device and other machine settings; by default one thread of the CPU.
+    resume_file : Path, optional
+        Where the resume state of an unfinished training is saved, and from where it is resumed.
+        The caller removes the file once it is no longer needed.
+    identity : mapping of str to object, optional
+        Further entries of the identity that a resume state must match, such as data and versions.
     on_epoch : callable, optional
         Called with the history after each epoch.
     progress : bool
-        Whether to draw a progress bar.
+        Whether to show a progress bar.
 
     Returns
     -------
     Training
-        Weights after the last epoch, and the history.
+        The weights after the last epoch, and the history.
 
     Raises
     ------
     InputError
-        If the sets do not go together, the device is absent or out of memory, or the loss stops
-        being finite.
+        If the sets do not match, the device is missing or runs out of memory, or the loss is no
+        longer finite.
     """
     check_sets(name, train_set, validation_set)
     engine = engine or Engine()
     device = engine.resolve()
-    whole = {"model": name, **asdict(recipe), **engine.identity(device), **(identity or {})}
+    full_identity = {"model": name, **asdict(recipe), **engine.identity(device), **(identity or {})}
     memory = full_memory(
         f"{device.type} ran out of memory at batches of {recipe.batch_size} images",
         file=name,
         field="batch_size",
-        remedy="Give a smaller batch_size (and learning_rate), precision bf16, or a larger GPU",
+        remedy="Use a smaller batch_size (and learning_rate), precision bf16, or a larger GPU",
     )
     with engine.arithmetic(device), memory:
         run = _Run(name, recipe, train_set, engine, device)
-        watched = ResidentSet.of(validation_set, device, channels_last=engine.channels_last)
-        if partial and (state := load_partial(partial, whole, device)):
+        validation = ResidentSet.of(validation_set, device, channels_last=engine.channels_last)
+        if resume_file and (state := load_resume_state(resume_file, full_identity, device)):
             run.restore(state)
         saved = time.monotonic()
         epochs = range(len(run.history), recipe.epochs)
@@ -117,21 +121,18 @@ def train(
             disable=not progress,
         )  # fmt: skip
         for epoch in bar:
-            run.one_pass(epoch, watched)
+            run.one_pass(epoch, validation)
             bar.set_postfix(loss=run.history[-1].train_loss)
             if on_epoch:
                 on_epoch(run.history)
-            if partial and time.monotonic() - saved >= 60 * engine.save_minutes:
-                save_partial(partial, whole, run.state())
+            if resume_file and time.monotonic() - saved >= 60 * engine.save_minutes:
+                save_resume_state(resume_file, full_identity, run.state())
                 saved = time.monotonic()
-        weights = {
-            k: v.detach().cpu().contiguous() for k, v in run.stepper.result.state_dict().items()
-        }
-    return Training(weights, tuple(run.history), run.mean, run.std)
+        return Training(run.weights(), tuple(run.history), run.mean, run.std)
 
 
 class _Run:
-    """A model in training, with all that changes as it goes."""
+    """A model in training, with all state that changes during the run."""
 
     def __init__(
         self, name: str, recipe: Recipe, train_set: Dataset, engine: Engine, device: torch.device
@@ -142,7 +143,7 @@ class _Run:
         model = initial_model(name, recipe, train_set).to(device)
         if engine.channels_last:
             model = model.to(memory_format=torch.channels_last)
-        self.stepper = Stepper(model, recipe, compiled=engine.compile)
+        self.optimisation = Optimisation(model, recipe, compiled=engine.compile)
         self.order = np.random.default_rng(derived_seed(name, recipe.seed, "order"))
         self.generators = {
             purpose: torch.Generator().manual_seed(derived_seed(name, recipe.seed, purpose))
@@ -154,13 +155,21 @@ class _Run:
         self.rows = subset(len(train_set), recipe.train_fraction, self.order)
         self.history: list[Epoch] = []
 
-    def one_pass(self, epoch: int, watched: ResidentSet) -> None:
-        """Pass over the training data once, validate, and add to the history."""
+    def one_pass(self, epoch: int, validation: ResidentSet) -> None:
+        """Train for one epoch, validate, and append to the history.
+
+        Parameters
+        ----------
+        epoch : int
+            Index of the epoch, from 0.
+        validation : ResidentSet
+            The validation set.
+        """
         recipe = self.recipe
         n_batches = math.ceil(len(self.rows) / recipe.batch_size)
-        tally, rate = Tally(self.device), 0.0
-        self.stepper.model.train()
-        # Nearly equal batches: a last one of a single image would upset batch norm.
+        metrics, rate = RunningMetrics(self.device), 0.0
+        self.optimisation.model.train()
+        # Batches of nearly equal size: batch norm fails on a last batch of a single image.
         for i, rows in enumerate(np.array_split(self.order.permutation(self.rows), n_batches)):
             rate = recipe.learning_rate * learning_rate_factor(
                 recipe.schedule,
@@ -174,38 +183,49 @@ class _Run:
                 recipe.augmentation_parameter,
             )  # fmt: skip
             images = normalize(images, self.mean, self.std)
-            tally.add(*self.stepper.step(images, targets, rate), targets)
+            metrics.add(*self.optimisation.step(images, targets, rate), targets)
             if i % _CHECK_STEPS == 0 or i == n_batches - 1:
-                tally.check_finite(self.name, epoch + 1, recipe.learning_rate)
+                metrics.check_finite(self.name, epoch + 1, recipe.learning_rate)
         last = epoch + 1 == recipe.epochs
-        validated = last or (epoch + 1) % self.engine.validate_every == 0
-        figures = self._validate(watched, epoch) if validated else (math.nan, math.nan)
-        self.history.append(Epoch(epoch + 1, rate, tally.loss, tally.accuracy, *figures))
+        due = last or (epoch + 1) % self.engine.validate_every == 0
+        validated = self._validate(validation, epoch) if due else (math.nan, math.nan)
+        self.history.append(Epoch(epoch + 1, rate, metrics.loss, metrics.accuracy, *validated))
 
-    def _validate(self, watched: ResidentSet, epoch: int) -> tuple[float, float]:
-        """Mean loss and accuracy; also catches weights that the pass's last step spoilt."""
-        model, tally = self.stepper.result, Tally(self.device)
+    def _validate(self, validation: ResidentSet, epoch: int) -> tuple[float, float]:
+        """Return mean loss and accuracy; also detects divergence in the last step of the epoch."""
+        model, metrics = self.optimisation.result, RunningMetrics(self.device)
         model.eval()
         with torch.inference_mode():
-            for start in range(0, len(watched), _EVALUATION_BATCH):
-                images, targets = watched.batch(slice(start, start + _EVALUATION_BATCH))
-                logits = self.stepper.logits(normalize(images, self.mean, self.std), model)
-                tally.add(self.stepper.loss(logits, targets), logits, targets)
-        tally.check_finite(self.name, epoch + 1, self.recipe.learning_rate)
-        return tally.loss, tally.accuracy
+            for start in range(0, len(validation), _EVALUATION_BATCH):
+                images, targets = validation.batch(slice(start, start + _EVALUATION_BATCH))
+                logits = self.optimisation.logits(normalize(images, self.mean, self.std), model)
+                metrics.add(self.optimisation.loss(logits, targets), logits, targets)
+        metrics.check_finite(self.name, epoch + 1, self.recipe.learning_rate)
+        return metrics.loss, metrics.accuracy
+
+    def weights(self) -> dict[str, Tensor]:
+        """Return the weights to be saved, on the CPU."""
+        state = self.optimisation.result.state_dict()
+        return {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
 
     def state(self) -> dict[str, Any]:
-        """All that the rest of the training depends on."""
+        """Return everything that the rest of the training depends on, for a resume state."""
         return {
-            "stepper": self.stepper.state(),
+            "stepper": self.optimisation.state(),  # the key in existing resume files
             "order": self.order.bit_generator.state,
             "generators": {name: g.get_state() for name, g in self.generators.items()},
             "history": [asdict(epoch) for epoch in self.history],
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take up a state again."""
-        self.stepper.restore(state["stepper"])
+        """Continue from a state that `state` returned.
+
+        Parameters
+        ----------
+        state : mapping of str to object
+            The saved state, with tensors on the training device.
+        """
+        self.optimisation.restore(state["stepper"])
         self.order.bit_generator.state = state["order"]
         for name, generator in self.generators.items():
             generator.set_state(state["generators"][name].cpu())
@@ -213,7 +233,30 @@ class _Run:
 
 
 def initial_model(name: str, recipe: Recipe, train_set: Dataset) -> nn.Module:
-    """Make the model; torch draws initial weights from its global generator only."""
+    """Build a model with its initial weights.
+
+    Torch draws initial weights only from its global generator, which is seeded here and restored
+    afterwards.
+
+    Parameters
+    ----------
+    name : str
+        The model's name; together with `recipe.seed` it seeds the weights.
+    recipe : Recipe
+        Architecture and size.
+    train_set : Dataset
+        The training set, for image shape and number of classes.
+
+    Returns
+    -------
+    torch.nn.Module
+        The model, on the CPU.
+
+    Raises
+    ------
+    InputError
+        If the architecture does not accept the images (see `build_model`).
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derived_seed(name, recipe.seed, "weights"))
         return build_model(

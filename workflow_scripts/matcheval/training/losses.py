@@ -1,11 +1,11 @@
 """Losses of logits and target distributions, averaged over the batch.
 
-Every loss takes targets as distributions over the classes, because mixup and label smoothing
-make soft ones; a hard label is a distribution with all its mass on one class, for which each
-loss is the one in its paper.
+Every loss takes its targets as distributions over the classes, because mixup and label smoothing
+produce soft targets. A hard label is a distribution with all its mass on one class, for which each
+loss equals the one in its paper.
 
-To add a loss, write a function of logits, targets and parameter, add a line to `_LOSSES`, its
-name to `training.LOSSES`, and its parameter, if any, to `training.recipe.LOSS_PARAMETERS`.
+To add a loss, write a function of logits, targets and parameter, and add it to `_LOSSES`, its name
+to `training.LOSSES`, and its parameter, if it has one, to `training.parameters.LOSS_PARAMETERS`.
 """
 
 from collections.abc import Callable
@@ -14,35 +14,35 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from matcheval.training.recipe import LOSS_PARAMETERS
+from matcheval.training.parameters import LOSS_PARAMETERS
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 
-# The kernel's width in Kumar et al. (2018) and in the implementations that followed.
+# Width of the kernel in Kumar et al. (2018) and in later implementations.
 _MMCE_WIDTH = 0.4
-# Below it sqrt counts as flat: its slope at 0 is infinite.
+# Lower bound of the argument of sqrt, whose derivative is infinite at 0.
 _MMCE_FLOOR = 1e-10
 
 
-def make_loss(name: str, parameter: float | None = None) -> Loss:
-    """Get a loss by name.
+def build_loss(name: str, parameter: float | None = None) -> Loss:
+    """Return a loss function by name.
 
     Parameters
     ----------
     name : str
         One of `training.LOSSES`.
     parameter : float, optional
-        The loss's parameter, checked by `Recipe`; by default as in `LOSS_PARAMETERS`.
+        The loss's parameter (`Recipe` checks its range); by default as in `LOSS_PARAMETERS`.
 
     Returns
     -------
     callable
-        Of logits and targets, both float (n, n_classes), to a scalar tensor.
+        Maps logits and targets, both float tensors of shape (n, n_classes), to a scalar tensor.
 
     Raises
     ------
     KeyError
-        If the name is unknown; a `Recipe` has checked it.
+        If the name is unknown (`Recipe` checks it beforehand).
     """
     function = _LOSSES[name]
     if parameter is None:
@@ -55,27 +55,60 @@ def make_loss(name: str, parameter: float | None = None) -> Loss:
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, parameter: float = 0.0) -> Tensor:
-    """Cross entropy in nats, the mean of -Σ_k t_k log p_k; `parameter` is not used."""
+    """Compute the cross entropy in nats, the mean of -Σ_k t_k log p_k.
+
+    Parameters
+    ----------
+    logits, targets : float tensors, shape (n, n_classes)
+        Logits, and target distributions t.
+    parameter : float
+        Not used.
+
+    Returns
+    -------
+    tensor, shape ()
+    """
     return -(targets * functional.log_softmax(logits, dim=1)).sum(dim=1).mean()
 
 
 def focal(logits: Tensor, targets: Tensor, gamma: float) -> Tensor:
-    """Focal loss, the mean of -Σ_k t_k (1 - p_k)^γ log p_k.
+    """Compute the focal loss, the mean of -Σ_k t_k (1 - p_k)^γ log p_k.
+
+    Parameters
+    ----------
+    logits, targets : float tensors, shape (n, n_classes)
+        Logits, and target distributions t.
+    gamma : float
+        Exponent γ, at least 0.
+
+    Returns
+    -------
+    tensor, shape ()
 
     References
     ----------
     Lin et al. (2017), Focal Loss for Dense Object Detection, equation 4.
     """
     log_p = functional.log_softmax(logits, dim=1)
-    # 1 - p by expm1, exact near p = 1; the floor keeps the power's slope finite for γ < 1.
+    # expm1 gives 1 - p accurately near p = 1; the floor keeps the power's derivative finite for
+    # γ < 1.
     complement = (-torch.expm1(log_p)).clamp_min(torch.finfo(log_p.dtype).eps)
     return -(targets * complement**gamma * log_p).sum(dim=1).mean()
 
 
 def brier(logits: Tensor, targets: Tensor, parameter: float = 0.0) -> Tensor:
-    """Brier score of all classes, the mean of Σ_k (p_k - t_k)², in [0, 2].
+    """Compute the Brier score over all classes, the mean of Σ_k (p_k - t_k)², in [0, 2].
 
-    `parameter` is not used.
+    Parameters
+    ----------
+    logits, targets : float tensors, shape (n, n_classes)
+        Logits, and target distributions t.
+    parameter : float
+        Not used.
+
+    Returns
+    -------
+    tensor, shape ()
 
     References
     ----------
@@ -85,7 +118,18 @@ def brier(logits: Tensor, targets: Tensor, parameter: float = 0.0) -> Tensor:
 
 
 def label_smoothing(logits: Tensor, targets: Tensor, alpha: float) -> Tensor:
-    """Cross entropy with targets (1 - α) t + α / n_classes.
+    """Compute the cross entropy with targets (1 - α) t + α / n_classes.
+
+    Parameters
+    ----------
+    logits, targets : float tensors, shape (n, n_classes)
+        Logits, and target distributions t.
+    alpha : float
+        Smoothing α, in [0, 1).
+
+    Returns
+    -------
+    tensor, shape ()
 
     References
     ----------
@@ -95,11 +139,22 @@ def label_smoothing(logits: Tensor, targets: Tensor, alpha: float) -> Tensor:
 
 
 def mmce(logits: Tensor, targets: Tensor, weight: float) -> Tensor:
-    """Cross entropy plus λ times the maximum mean calibration error of the batch.
+    """Compute the cross entropy plus λ times the batch's maximum mean calibration error (MMCE).
 
-    With confidences r_i, the highest probabilities, and c_i, whether that class is right
-    (with soft targets: the target mass on it), MMCE² = Σ_ij (c_i - r_i)(c_j - r_j) k(r_i, r_j)
-    / m², where k(r, r') = exp(-|r - r'| / 0.4); the loss takes its root.
+    Let r_i be the confidence, the highest probability, and c_i whether that class is correct (with
+    soft targets: the target mass on it). Then MMCE² = Σ_ij (c_i - r_i)(c_j - r_j) k(r_i, r_j) / m²
+    with k(r, r') = exp(-|r - r'| / 0.4). The loss contains the square root of MMCE².
+
+    Parameters
+    ----------
+    logits, targets : float tensors, shape (m, n_classes)
+        Logits, and target distributions.
+    weight : float
+        Weight λ, at least 0.
+
+    Returns
+    -------
+    tensor, shape ()
 
     References
     ----------
@@ -114,29 +169,52 @@ def mmce(logits: Tensor, targets: Tensor, weight: float) -> Tensor:
 
 
 def mmce_weighted(logits: Tensor, targets: Tensor, weight: float) -> Tensor:
-    """Cross entropy plus λ times the maximum mean calibration error, right and wrong weighed alike.
+    """Compute the cross entropy plus λ times the weighted MMCE.
 
     As `mmce`, but with v_i = c_i (1 - r_i) / n - (1 - c_i) r_i / (m - n) in place of
-    (c_i - r_i) / m, n = Σ c_i being the number of right ones: each side has a mean of its own,
-    however few are wrong. A side without members counts nothing.
+    (c_i - r_i) / m, where n = Σ c_i is the number of correct predictions. Correct and incorrect
+    predictions are thus averaged separately, and weigh the same however few there are of either. A
+    group without members contributes nothing.
+
+    Parameters
+    ----------
+    logits, targets : float tensors, shape (m, n_classes)
+        Logits, and target distributions.
+    weight : float
+        Weight λ, at least 0.
+
+    Returns
+    -------
+    tensor, shape ()
 
     References
     ----------
     Kumar, Sarawagi & Jain (2018), section 3.3; λ = 2 as in Mukhoti et al. (2020).
     """
     confidence, predicted = functional.softmax(logits, dim=1).max(dim=1)
-    right = targets.gather(1, predicted[:, None])[:, 0]
-    n_right, n_wrong = right.sum(), (1 - right).sum()
-    tiny = torch.finfo(right.dtype).eps
-    excess = right * (1 - confidence) / n_right.clamp_min(tiny)
-    excess = excess - (1 - right) * confidence / n_wrong.clamp_min(tiny)
+    correct = targets.gather(1, predicted[:, None])[:, 0]
+    n_correct, n_incorrect = correct.sum(), (1 - correct).sum()
+    tiny = torch.finfo(correct.dtype).eps
+    excess = correct * (1 - confidence) / n_correct.clamp_min(tiny)
+    excess = excess - (1 - correct) * confidence / n_incorrect.clamp_min(tiny)
     kernel = torch.exp(-(confidence[:, None] - confidence[None, :]).abs() / _MMCE_WIDTH)
     squared = excess @ kernel @ excess
     return cross_entropy(logits, targets) + weight * squared.clamp_min(_MMCE_FLOOR).sqrt()
 
 
 def focal_sample_dependent(logits: Tensor, targets: Tensor, parameter: float = 0.0) -> Tensor:
-    """Focal loss with γ = 5 where p < 0.2, and 3 elsewhere ("FLSD-53"); no parameter.
+    """Compute the focal loss with γ = 5 where p < 0.2 and γ = 3 elsewhere ("FLSD-53").
+
+    Parameters
+    ----------
+    logits, targets : float tensors, shape (n, n_classes)
+        Logits, and target distributions.
+    parameter : float
+        Not used.
+
+    Returns
+    -------
+    tensor, shape ()
 
     References
     ----------

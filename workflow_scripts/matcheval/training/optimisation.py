@@ -1,4 +1,4 @@
-"""One step of training: gradient, precision, optimiser and moving average."""
+"""Optimisation steps: gradients, mixed precision, SGD and the moving average of the weights."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -7,32 +7,32 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from matcheval.training.losses import make_loss
+from matcheval.training.losses import build_loss
 from matcheval.training.recipe import Recipe
 
-_TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-class Stepper:
-    """A model with all that its steps change.
+class Optimisation:
+    """A model together with everything that an optimisation step changes.
 
     Parameters
     ----------
     model : torch.nn.Module
-        On its device.
+        The model, already on its device; it is changed in place.
     recipe : Recipe
-        How to step.
+        Loss, optimiser, precision and moving average.
     compiled : bool
-        Whether the forward pass goes through `torch.compile`.
+        Whether the forward pass in training is compiled by `torch.compile`.
     """
 
     def __init__(self, model: nn.Module, recipe: Recipe, *, compiled: bool = False) -> None:
         self.model, self._recipe = model, recipe
         self._forward: Callable[[Tensor], Tensor] = torch.compile(model) if compiled else model
         self._device = next(model.parameters()).device
-        self.loss = make_loss(recipe.loss, recipe.loss_parameter)
+        self.loss = build_loss(recipe.loss, recipe.loss_parameter)
         self._optimizer = torch.optim.SGD(
-            list(_groups(model, recipe)),
+            list(_parameter_groups(model, recipe)),
             lr=recipe.learning_rate,
             momentum=recipe.momentum,
             nesterov=recipe.nesterov,
@@ -47,21 +47,23 @@ class Stepper:
             )
 
     def step(self, images: Tensor, targets: Tensor, rate: float) -> tuple[Tensor, Tensor]:
-        """Take a step.
+        """Update the model by one batch.
 
         Parameters
         ----------
         images : float32 tensor, shape (n, channels, height, width)
-            Normalised.
+            Normalised images.
         targets : float32 tensor, shape (n, n_classes)
-            Distributions.
+            Distributions over the classes.
         rate : float
             Learning rate.
 
         Returns
         -------
-        loss, logits : tensors
-            Of before the step, without gradients.
+        loss : tensor, shape ()
+            Mean loss of the batch before the update, without gradient.
+        logits : float32 tensor, shape (n, n_classes)
+            Logits before the update, without gradient.
         """
         for group in self._optimizer.param_groups:
             group["lr"] = rate
@@ -79,19 +81,31 @@ class Stepper:
         return loss.detach(), logits.detach()
 
     def logits(self, images: Tensor, model: Callable[[Tensor], Tensor]) -> Tensor:
-        """Logits in float32, computed in the recipe's precision."""
-        kind = _TYPES[self._recipe.precision]
-        with torch.autocast(self._device.type, kind, enabled=kind is not torch.float32):
+        """Run a model in the recipe's precision.
+
+        Parameters
+        ----------
+        images : float32 tensor, shape (n, channels, height, width)
+            Normalised images.
+        model : callable
+            Maps images to logits.
+
+        Returns
+        -------
+        float32 tensor, shape (n, n_classes)
+        """
+        dtype = _DTYPES[self._recipe.precision]
+        with torch.autocast(self._device.type, dtype, enabled=dtype is not torch.float32):
             logits = model(images)
         return logits.float()
 
     @property
     def result(self) -> nn.Module:
-        """The model that is validated and kept: the moving average, if there is one."""
+        """The model that is validated and saved: the moving average if there is one."""
         return self.model if self._average is None else self._average.module
 
     def state(self) -> dict[str, Any]:
-        """All that later steps depend on."""
+        """Return everything that later steps depend on, for a resume state."""
         state = {
             "model": self.model.state_dict(),
             "optimizer": self._optimizer.state_dict(),
@@ -100,7 +114,13 @@ class Stepper:
         return state | ({"average": self._average.state_dict()} if self._average else {})
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take up a state again."""
+        """Continue from a saved state.
+
+        Parameters
+        ----------
+        state : mapping of str to object
+            As returned by `state`.
+        """
         self.model.load_state_dict(state["model"])
         self._optimizer.load_state_dict(state["optimizer"])
         self._scaler.load_state_dict(state["scaler"])
@@ -108,8 +128,11 @@ class Stepper:
             self._average.load_state_dict(state["average"])
 
 
-def _groups(model: nn.Module, recipe: Recipe) -> Iterator[dict[str, Any]]:
-    """Parameters with their weight decay; norms' parameters and biases have one dimension."""
+def _parameter_groups(model: nn.Module, recipe: Recipe) -> Iterator[dict[str, Any]]:
+    """Yield the parameters with their weight decay.
+
+    Biases and the parameters of batch norm are those of one dimension.
+    """
     if recipe.weight_decay_on == "all":
         yield {"params": list(model.parameters()), "weight_decay": recipe.weight_decay}
         return

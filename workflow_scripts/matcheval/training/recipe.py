@@ -1,4 +1,4 @@
-"""Recipes: how a model is trained, as a row of a catalogue. Imports no torch."""
+"""Recipes: how a model is trained, as a row of a catalogue. Does not import torch."""
 
 import math
 from collections.abc import Mapping
@@ -16,92 +16,80 @@ from matcheval.training import (
     SCHEDULES,
     WARM_SCHEDULES,
 )
+from matcheval.training.parameters import AUGMENTATION_PARAMETERS, LOSS_PARAMETERS, Parameter
 
+_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
-@dataclass(frozen=True)
-class Parameter:
-    """The parameter of a loss or an augmentation: its symbol, default and range below `high`."""
-
-    symbol: str
-    default: float
-    low: float
-    high: float
-    open_low: bool = False
-
-
-# Losses that are not named here have no parameter.
-LOSS_PARAMETERS = {
-    "focal": Parameter("γ", 2.0, 0.0, math.inf),
-    "label_smoothing": Parameter("α", 0.1, 0.0, 1.0),
-    "mmce": Parameter("λ", 4.0, 0.0, math.inf),
-    "mmce_weighted": Parameter("λ", 2.0, 0.0, math.inf),
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "architecture": ARCHITECTURES,
+    "loss": LOSSES,
+    "augmentation": AUGMENTATIONS,
+    "schedule": SCHEDULES,
+    "normalization": NORMALIZATIONS,
+    "weight_decay_on": DECAYED,
+    "precision": PRECISIONS,
 }
-
-# Likewise augmentations.
-AUGMENTATION_PARAMETERS = {
-    "basic_mixup": Parameter("α", 1.0, 0.0, math.inf, open_low=True),
-    "basic_cutmix": Parameter("α", 1.0, 0.0, math.inf, open_low=True),
-    "basic_ricap": Parameter("β", 0.3, 0.0, math.inf, open_low=True),
-}
-
-_TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model is made and trained; the fields are the catalogue's columns.
+    """How a model is built and trained; the fields are the catalogue's columns.
 
     Attributes
     ----------
     architecture : str
         One of `models.ARCHITECTURES`.
     width, depth : int
-        Its size (see `models.building.build_model`); 0 where the architecture has none.
+        Size of the network (see `models.building.build_model`); 0 for `linear`, which has
+        neither.
     loss : str
         One of `training.LOSSES`.
     loss_parameter : float or None
-        Its parameter (`LOSS_PARAMETERS`); None for the default, or if it has none.
+        Parameter of the loss (`LOSS_PARAMETERS`); None for the default, or if the loss has none.
     augmentation, schedule : str
-        One of `training.AUGMENTATIONS`, and of `training.SCHEDULES`.
+        One of `training.AUGMENTATIONS`, and one of `training.SCHEDULES`.
     epochs : int
         Passes over the training data, at least 1.
     batch_size : int
-        Largest number of images in a step, at least 1.
+        Largest number of images in a batch, at least 1.
     learning_rate : float
-        Highest rate of the schedule, above 0.
+        Highest learning rate of the schedule, more than 0.
     weight_decay : float
-        Factor of the L2 penalty's gradient, at least 0.
+        Coefficient of the weight decay (L2 penalty), at least 0.
     train_fraction : float
-        Part of the training set that is used, in (0, 1].
+        Fraction of the training set that is used, in (0, 1].
     seed : int
-        At least 0; enters initial weights, subset, order and augmentation, with the name.
+        At least 0. Together with the model's name it seeds the initial weights, the choice of the
+        training subset, the order of the images and the augmentation.
     groups : int
         Groups of the convolutions of `resnext` (its cardinality); 1 for all others.
     normalization : str
-        One of `training.NORMALIZATIONS`: `none`, or by `channels`: the training set's mean and
-        standard deviation of each channel, which the checkpoint keeps.
+        One of `training.NORMALIZATIONS`: `none`, or `channels` for the training set's mean and
+        standard deviation of each channel, which are saved with the checkpoint.
     momentum : float
-        Of SGD, in [0, 1).
+        Momentum of SGD, in [0, 1).
     nesterov : bool
-        Whether the momentum is Nesterov's.
+        Whether SGD uses Nesterov momentum.
     warmup_epochs : float
-        Epochs in which the rate rises linearly from 0, before the schedule; fewer than `epochs`.
+        Epochs in which the learning rate rises linearly from 0, before the schedule; less than
+        `epochs`.
     weight_decay_on : str
-        `all` parameters, or `weights`: none of batch norm and no biases.
+        `all` parameters, or `weights`: neither biases nor the parameters of batch norm.
     augmentation_parameter : float or None
-        Its parameter (`AUGMENTATION_PARAMETERS`); None for the default, or if it has none.
+        Parameter of the augmentation (`AUGMENTATION_PARAMETERS`); None for the default, or if the
+        augmentation has none.
     ema_decay : float
-        Decay per step of the moving average of the weights, which is then what is validated and
-        kept; 0 for none. Below 1.
+        Decay per step of the exponential moving average of the weights, in [0, 1); 0 for no
+        average. With an average, the averaged weights are validated and saved.
     clip_norm : float
-        Largest norm of the gradient, above which it is scaled down; 0 for any.
+        Largest norm of the gradient, above which the gradient is scaled down; 0 for no clipping.
     precision : str
-        One of `training.PRECISIONS`: `fp32`, or `bf16` or `fp16` mixed with it.
+        One of `training.PRECISIONS`: `fp32`, or mixed precision with `bf16` or `fp16`.
 
     Raises
     ------
     InputError
-        Naming the field, if a value is not as said above.
+        If a value is not as described above; the message names the field.
     """
 
     architecture: str
@@ -129,15 +117,7 @@ class Recipe:
     precision: str = "fp32"
 
     def __post_init__(self) -> None:
-        for field, known in (
-            ("architecture", ARCHITECTURES),
-            ("loss", LOSSES),
-            ("augmentation", AUGMENTATIONS),
-            ("schedule", SCHEDULES),
-            ("normalization", NORMALIZATIONS),
-            ("weight_decay_on", DECAYED),
-            ("precision", PRECISIONS),
-        ):
+        for field, known in _CHOICES.items():
             if getattr(self, field) not in known:
                 raise InputError(
                     f"unknown value '{getattr(self, field)}'",
@@ -161,47 +141,54 @@ class Recipe:
         self._check_parameter("augmentation", AUGMENTATION_PARAMETERS)
         if self.nesterov and self.momentum == 0:
             raise InputError(
-                "Nesterov's momentum is 0", field="nesterov", remedy="Give false, or a momentum"
+                "Nesterov momentum needs a momentum above 0",
+                field="nesterov",
+                remedy="Set nesterov to false, or give a momentum above 0",
             )
         if self.warmup_epochs and self.schedule in WARM_SCHEDULES:
             raise InputError(
-                f"is {self.warmup_epochs:g}, but {self.schedule} warms up by itself",
+                f"is {self.warmup_epochs:g}, but the schedule {self.schedule} has a built-in "
+                "warm-up",
                 field="warmup_epochs",
                 remedy="Leave it empty, or choose another schedule",
             )
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any], name: str | None = None) -> "Recipe":
-        """Make a recipe of JSON values, or of a CSV row's strings.
+        """Build a recipe from JSON values, or from the strings of a CSV row.
 
         Parameters
         ----------
-        values : mapping
+        values : mapping of str to object
             The fields of `Recipe`; those with a default may be missing or empty. An empty
-            string is None.
+            string stands for None.
         name : str, optional
             The model's name, for messages.
+
+        Returns
+        -------
+        Recipe
 
         Raises
         ------
         InputError
-            Naming model and field: a field that is missing or unknown, or a value that is
-            not of its type or out of its range.
+            If a field is missing or unknown, or a value is of the wrong type or out of range;
+            the message names the model and the field.
         """
         types = {field.name: field.type for field in fields(cls)}
-        needed = {field.name for field in fields(cls) if field.default is MISSING}
-        for problem, which in (
-            ("missing", needed - values.keys()),
+        required = {field.name for field in fields(cls) if not _is_optional(field)}
+        for problem, names in (
+            ("missing", required - values.keys()),
             ("unknown field", values.keys() - types.keys()),
         ):
-            if which:
+            if names:
                 raise InputError(
-                    problem, file=name, field=sorted(which)[0], remedy=f"Fields: {', '.join(types)}"
+                    problem, file=name, field=sorted(names)[0], remedy=f"Fields: {', '.join(types)}"
                 )
         given = {
             field: value
             for field, value in values.items()
-            if field in needed or str("" if value is None else value).strip()
+            if field in required or str("" if value is None else value).strip()
         }
         parsed = {field: _parse(given[field], types[field], field, name) for field in given}
         try:
@@ -210,10 +197,10 @@ class Recipe:
             raise InputError(str(error), file=name) from error
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return the fields as JSON values; the opposite of `from_mapping`.
+        """Return the fields as JSON values; the inverse of `from_mapping`.
 
-        Optional fields at their defaults are left out, so that a field added later changes no
-        recipe, and trains nothing again.
+        Optional fields at their defaults are left out: adding a field to `Recipe` then leaves
+        existing recipes as they are, and no model is trained again.
         """
         optional = {field.name: field.default for field in fields(self) if _is_optional(field)}
         return {
@@ -235,30 +222,23 @@ class Recipe:
         above = low < value if open_low else low <= value
         below = value < high if open_high else value <= high
         if not (above and below) or not math.isfinite(value):
-            least = "above" if open_low else "at least"
+            least = "more than" if open_low else "at least"
             most = "less than" if open_high else "at most"
             end = f" and {most} {high:g}" if math.isfinite(high) else ""
             raise InputError(f"is {value}", field=field, remedy=f"Give {least} {low:g}{end}")
 
-    def _check_parameter(self, what: str, parameters: Mapping[str, "Parameter"]) -> None:
+    def _check_parameter(self, what: str, parameters: Mapping[str, Parameter]) -> None:
         field = f"{what}_parameter"
-        value, known = getattr(self, field), parameters.get(getattr(self, what))
+        value, parameter = getattr(self, field), parameters.get(getattr(self, what))
         if value is None:
             return
-        if known is None:
+        if parameter is None:
             raise InputError(
-                f"is {value:g}, but {getattr(self, what)} has none",
+                f"is {value:g}, but {getattr(self, what)} has no parameter",
                 field=field,
                 remedy="Leave it empty",
             )
-        above = known.low < value if known.open_low else known.low <= value
-        if not (above and value < known.high):
-            least = "above" if known.open_low else "at least"
-            raise InputError(
-                f"{known.symbol} is {value:g}",
-                field=field,
-                remedy=f"Give {least} {known.low:g} and less than {known.high:g}",
-            )
+        parameter.check(value, field)
 
 
 def _is_optional(field: "Field[Any]") -> bool:
@@ -266,13 +246,13 @@ def _is_optional(field: "Field[Any]") -> bool:
 
 
 def _parse(value: Any, kind: Any, field: str, name: str | None) -> Any:
-    """Bring a JSON value or a CSV string to a field's type, without changing what it says."""
+    """Convert a JSON value or a CSV string to a field's type, never changing its value."""
     text = str(value).strip() if value is not None else ""
     try:
         if kind is bool:
-            return _TRUTH[text.lower()]
+            return _BOOLEANS[text.lower()]
         if isinstance(value, bool):
-            raise ValueError("a truth value")
+            raise ValueError("a boolean")
         if kind is str:
             if not isinstance(value, str):
                 raise ValueError("not text")
@@ -280,7 +260,7 @@ def _parse(value: Any, kind: Any, field: str, name: str | None) -> Any:
         if kind == float | None and not text:
             return None
         if kind is int:
-            # A spreadsheet writes 3 as 3.0; by way of float, long seeds would lose digits.
+            # Spreadsheets write 3 as 3.0. Conversion through float would round long seeds.
             return int(text.removesuffix(".0"))
         return float(text)
     except (ValueError, OverflowError, KeyError) as error:

@@ -1,7 +1,9 @@
-"""Unfinished trainings on file, so that a kill costs minutes and not the training.
+"""Resume states: the state of an unfinished training on disk, from which it is continued.
 
-The file is torch's, read without code (`weights_only`). It holds what it is a part of - model,
-recipe, data, versions, machine - and is taken up only by exactly that training.
+A killed job then loses minutes of work instead of the whole training. The file is a torch file,
+loaded with `weights_only`, so that loading runs no code. It records the identity of its training
+run (model, recipe, data, versions, machine settings), and only a run of the same identity resumes
+from it.
 """
 
 import json
@@ -13,46 +15,51 @@ from typing import Any
 
 import torch
 
-from matcheval.io.files import whole_file
+from matcheval.io.files import atomic_file
 
 log = logging.getLogger(__name__)
 
 
-def save_partial(path: Path, identity: Mapping[str, Any], state: Mapping[str, Any]) -> None:
-    """Write the state of an unfinished training, whole or not at all.
+def save_resume_state(path: Path, identity: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+    """Write the state of an unfinished training atomically.
 
     Parameters
     ----------
     path : Path
-        Where to; a file there is replaced.
-    identity : mapping
-        What the state is of, as JSON values.
-    state : mapping
-        Tensors and plain values.
+        The file to write; an existing one is replaced.
+    identity : mapping of str to object
+        Identity of the training run, as JSON values.
+    state : mapping of str to object
+        Tensors and values of Python's basic types.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
     """
-    with whole_file(path) as partial:
-        torch.save({"identity": _text(identity), "state": dict(state)}, partial)
+    with atomic_file(path) as temporary:
+        torch.save({"identity": _to_json(identity), "state": dict(state)}, temporary)
 
 
-def load_partial(
+def load_resume_state(
     path: Path, identity: Mapping[str, Any], device: torch.device
 ) -> Mapping[str, Any] | None:
-    """Read the state of an unfinished training, if there is one of this identity.
+    """Read the state of an unfinished training of the given identity.
 
     Parameters
     ----------
     path : Path
-        What `save_partial` wrote; may be missing.
-    identity : mapping
-        What the state must be of.
+        A file written by `save_resume_state`; it may be missing.
+    identity : mapping of str to object
+        The identity that the file must record.
     device : torch.device
-        Where its tensors go.
+        Where the tensors are loaded.
 
     Returns
     -------
     mapping or None
-        None if there is no such file, or it is damaged or of another training; why is logged,
-        and the training starts anew.
+        None if the file is missing, damaged or of another identity. In the last two cases a
+        warning with the reason is logged.
     """
     if not path.is_file():
         return None
@@ -61,16 +68,20 @@ def load_partial(
         found, state = json.loads(content["identity"]), content["state"]
     except (RuntimeError, OSError, EOFError, pickle.UnpicklingError, KeyError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        log.warning("%s: unreadable (%s); training starts anew", path, reason)
+        log.warning("%s: not readable (%s); training starts from the beginning", path, reason)
         return None
-    wanted = json.loads(_text(identity))
+    wanted = json.loads(_to_json(identity))
     if found != wanted:
         keys = sorted(k for k in found.keys() | wanted.keys() if found.get(k) != wanted.get(k))
         changes = ", ".join(f"{key} {found.get(key)} -> {wanted.get(key)}" for key in keys)
-        log.warning("%s: of another training (%s); training starts anew", path, changes)
+        log.warning(
+            "%s: belongs to another training run (%s); training starts from the beginning",
+            path,
+            changes,
+        )
         return None
     return dict(state)
 
 
-def _text(identity: Mapping[str, Any]) -> str:
+def _to_json(identity: Mapping[str, Any]) -> str:
     return json.dumps(identity, sort_keys=True)

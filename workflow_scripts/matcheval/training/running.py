@@ -1,4 +1,4 @@
-"""From files to files: what the door `train_model` opens."""
+"""Training from files to files: the implementation of the entry point `train_model`."""
 
 import json
 from dataclasses import asdict
@@ -17,7 +17,24 @@ from matcheval.training.running_metrics import Epoch
 
 
 def parse_recipe(text: str, name: str) -> Recipe:
-    """Read a recipe from a JSON object (see `Recipe.from_mapping`)."""
+    """Read a recipe from JSON.
+
+    Parameters
+    ----------
+    text : str
+        A JSON object with the fields of `Recipe`.
+    name : str
+        The model's name, for messages.
+
+    Returns
+    -------
+    Recipe
+
+    Raises
+    ------
+    InputError
+        If the text is not a JSON object, or its fields do not form a valid recipe.
+    """
     try:
         values = json.loads(text)
     except json.JSONDecodeError as error:
@@ -40,31 +57,35 @@ def train_to_checkpoint(
 ) -> Epoch:
     """Train a model, and write its history and its checkpoint.
 
-    An unfinished training is kept beside the checkpoint as `<checkpoint's stem>.partial`, taken
-    up from there, and removed at the end.
+    The resume state of an unfinished training is saved beside the checkpoint as
+    `<checkpoint's stem>.partial`, and deleted once the checkpoint is written.
 
     Parameters
     ----------
     name : str
         The model's name.
     recipe_json : str
-        Its recipe, a JSON object.
+        The recipe as a JSON object.
     train_folder, validation_folder : Path
-        Datasets.
-    checkpoint_file, history_file : Path
-        What to write: safetensors, and CSV, which grows with each epoch.
-    engine, progress
-        As for `train`.
+        Folders of the two datasets.
+    checkpoint_file : Path
+        The checkpoint to write, a safetensors file.
+    history_file : Path
+        The history to write, a CSV file that is updated after each epoch.
+    engine : Engine, optional
+        Device and other machine settings; by default one thread of the CPU.
+    progress : bool
+        Whether to show a progress bar.
 
     Returns
     -------
     Epoch
-        The last epoch's figures.
+        Metrics of the last epoch.
 
     Raises
     ------
     InputError
-        If the recipe or a dataset is unsound, or training fails (see `train`).
+        If the recipe or a dataset is invalid, or training fails (see `train`).
     """
     recipe = parse_recipe(recipe_json, name)
     train_set, validation_set = read_dataset(train_folder), read_dataset(validation_folder)
@@ -73,14 +94,14 @@ def train_to_checkpoint(
         "validation": f"{validation_set.name} {validation_set.sha256}",
     }
     versions = software_versions("numpy", "torch") | {"training": str(TRAINING_VERSION)}
-    partial = checkpoint_file.with_suffix(".partial")
+    resume_file = checkpoint_file.with_suffix(".partial")
     trained = train(
         name,
         recipe,
         train_set,
         validation_set,
         engine=engine,
-        partial=partial,
+        resume_file=resume_file,
         identity={"data": data, "versions": versions},
         on_epoch=lambda history: write_history(history, history_file),
         progress=progress,
@@ -103,5 +124,5 @@ def train_to_checkpoint(
     )
     write_history(trained.history, history_file)
     save_checkpoint(Checkpoint(info, trained.state), checkpoint_file)
-    partial.unlink(missing_ok=True)
+    resume_file.unlink(missing_ok=True)
     return trained.history[-1]

@@ -1,46 +1,53 @@
-"""Learning rate schedules, as factors of the highest rate. Imports no torch.
+"""Learning rate schedules, as factors of the highest learning rate. Does not import torch.
 
-To add one, write a function of progress, and add a line to `_FACTORS` and the name to
-`SCHEDULES`.
+To add a schedule, write a function of the training progress in [0, 1], add it to `_FACTORS`, and
+add its name to `training.SCHEDULES`.
 """
 
 import math
 from collections.abc import Callable
 
-_WARM_UP = 0.2  # the part of training in which `warmup_cosine` rises
-# Defaults of torch's OneCycleLR, whose shape `onecycle` is: it begins at 1 / 25 and ends at
-# 1 / 250,000 of the highest rate.
+_WARM_UP = 0.2  # fraction of the training in which `warmup_cosine` rises
+# `onecycle` uses the defaults of torch's OneCycleLR: it begins at 1 / 25 of the highest rate, which
+# it reaches after 30 % of the training, and ends at 1 / 250,000 of it.
 _ONE_CYCLE_RISE, _ONE_CYCLE_START, _ONE_CYCLE_END = 0.3, 1 / 25, 1 / 25e4
 
 
 def learning_rate_factor(schedule: str, step: int, steps: int, warmup_steps: int = 0) -> float:
-    """Factor of the learning rate at a step of training.
+    """Compute the factor of the learning rate at a training step.
 
     Parameters
     ----------
     schedule : str
         `constant`: 1.
-        `cosine`: from 1 towards 0 along half a cosine (Loshchilov & Hutter 2017, no restart).
-        `step`: 1, a tenth from half of training on, a hundredth from three quarters on (He et
-        al. 2016, section 4.2).
-        `warmup_cosine`: linearly from 0 to 1 in the first fifth, then the cosine towards 0.
-        `multistep`: 1, times 0.2 at 30, 60 and 80 % of training (Zagoruyko & Komodakis 2016).
-        `onecycle`: along half a cosine from 0.04 to 1 in the first 30 %, then along another one
-        to 4e-6 (Smith & Topin 2018, as in torch).
-    step, steps : int
-        The step from 0, and their number.
+        `cosine`: from 1 towards 0 along half a cosine (Loshchilov & Hutter 2017, without
+        restarts).
+        `step`: 1, then 0.1 after half of the training, and 0.01 after three quarters (He et al.
+        2016, section 4.2).
+        `warmup_cosine`: linearly from 0 to 1 in the first fifth, then along half a cosine
+        towards 0.
+        `multistep`: 1, multiplied by 0.2 at 30, 60 and 80 % of the training (Zagoruyko &
+        Komodakis 2016).
+        `onecycle`: along half a cosine from 0.04 to 1 in the first 30 %, then along another half
+        to 4e-6 (Smith & Topin 2018, as implemented in torch).
+    step : int
+        Index of the step, from 0.
+    steps : int
+        Number of steps of the training.
     warmup_steps : int
-        Steps that rise linearly from 0 to 1 before the schedule, which has the rest.
+        Steps in which the factor first rises linearly from 0 to 1; the schedule spans the
+        remaining steps.
 
     Returns
     -------
     float
-        In (0, 1]: the schedule is taken at the middle of the step, so no step is wasted.
+        In (0, 1]. The schedule is evaluated at the middle of the step, so that no step has a
+        learning rate of 0.
 
     Raises
     ------
     KeyError
-        If the schedule is unknown; a `Recipe` has checked it.
+        If the schedule is unknown (`Recipe` checks it beforehand).
     """
     if step < warmup_steps:
         return (step + 0.5) / warmup_steps

@@ -1,10 +1,10 @@
-"""Seeds derived from what they are for, so that no result depends on the order of work."""
+"""Seeds derived from their purpose, so that no result depends on the order of the work."""
 
 import hashlib
 
 
 def derived_seed(*parts: str | int) -> int:
-    """Seed from names and numbers: the first 63 bits of SHA-256 of their joined text.
+    """Derive a seed from names and numbers: the first 63 bits of the SHA-256 of their joined text.
 
     Parameters
     ----------
@@ -14,7 +14,7 @@ def derived_seed(*parts: str | int) -> int:
     Returns
     -------
     int
-        In 0..2**63 - 1, which both NumPy and torch take.
+        In 0..2**63 - 1, which both NumPy and torch accept.
     """
     text = "\x1f".join(str(part) for part in parts)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1

@@ -14,7 +14,7 @@ from matcheval.io.text_tables import TextColumn, accuracy_cells
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.accuracies import accuracy_columns
 
-BALANCED = TableSchema(
+SCHEMA = TableSchema(
     "accuracies on balanced classes",
     (
         MODEL,
@@ -57,7 +57,7 @@ def balanced_accuracies(
     Returns
     -------
     pandas.DataFrame
-        Columns of `schemas.BALANCED`, in the order of the models.
+        Columns of `SCHEMA`, in the order of the models.
     """
     rows = balanced_rows(known.labels, seed)
     classes, inverse, counts = np.unique(known.labels, return_inverse=True, return_counts=True)
@@ -76,11 +76,37 @@ def balanced_accuracies(
                 "confidence": confidence,
             }
         )
-    return pd.DataFrame(table, columns=BALANCED.names)
+    return pd.DataFrame(table, columns=SCHEMA.names)
 
 
-def balanced_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Columns of `schemas.BALANCED`."""
+def tabulate(
+    known: Correctness, dataset: str, file: str = "", *, seed: int = 0, confidence: float = 0.95
+) -> pd.DataFrame:
+    """Make the table of one dataset.
+
+    Parameters
+    ----------
+    known : Correctness
+        Which datapoints each model classifies correctly.
+    dataset : str
+        Name of the dataset.
+    file : str
+        Not used.
+    seed : int
+        Of the random choice of datapoints.
+    confidence : float
+        Level of the Clopper-Pearson intervals, in (0, 1).
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `SCHEMA`.
+    """
+    return balanced_accuracies(known, dataset, seed, confidence)
+
+
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Columns of `SCHEMA`."""
     level = f"{100 * table['confidence'].iloc[0]:g} % CI"
     by_class = [f"{100 * a:.1f}" for a in table["accuracy_by_class"]]
     return [

@@ -18,7 +18,7 @@ from matcheval.io.text_tables import TextColumn, columns_by_part
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.accuracies import accuracy_columns
 
-BY_GROUP = TableSchema(
+SCHEMA = TableSchema(
     "accuracies by group",
     (
         MODEL,
@@ -86,7 +86,7 @@ def accuracies_by_group(
     Returns
     -------
     pandas.DataFrame
-        Columns of `schemas.BY_GROUP`, by model and name of the group.
+        Columns of `SCHEMA`, by model and name of the group.
 
     Raises
     ------
@@ -105,9 +105,39 @@ def accuracies_by_group(
         for model, right in zip(known.models, known.right, strict=True)
         for name in sorted(groups.unique())
     ]
-    return pd.DataFrame(table, columns=BY_GROUP.names)
+    return pd.DataFrame(table, columns=SCHEMA.names)
 
 
-def group_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Columns of `schemas.BY_GROUP`: a column per group, with the number of datapoints."""
+def tabulate(
+    known: Correctness, dataset: str, file: str = "", *, confidence: float = 0.95
+) -> pd.DataFrame:
+    """Make the table of one dataset.
+
+    Parameters
+    ----------
+    known : Correctness
+        Which datapoints each model classifies correctly.
+    dataset : str
+        Name of the dataset.
+    file : str
+        The groups; see `read_groups`.
+    confidence : float
+        Level of the Clopper-Pearson intervals, in (0, 1).
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `SCHEMA`.
+
+    Raises
+    ------
+    InputError
+        If the file does not have the form that `read_groups` expects, or a datapoint is not in
+        the dataset.
+    """
+    return accuracies_by_group(known, dataset, read_groups(file), confidence, file)
+
+
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Columns of `SCHEMA`: a column per group, with the number of datapoints."""
     return columns_by_part(table, "group", {name: name for name in table["group"]})

@@ -13,7 +13,7 @@ from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn
 from matcheval.predictions.correctness import Correctness
 
-HARD_IMAGES = TableSchema(
+SCHEMA = TableSchema(
     "hard images",
     (
         DATASET,
@@ -40,7 +40,7 @@ def hard_images(known: Correctness, dataset: str, share: float = 0.05) -> pd.Dat
     Returns
     -------
     pandas.DataFrame
-        Columns of `schemas.HARD_IMAGES`, the hardest first, then by position.
+        Columns of `SCHEMA`, the hardest first, then by position.
 
     Raises
     ------
@@ -63,11 +63,35 @@ def hard_images(known: Correctness, dataset: str, share: float = 0.05) -> pd.Dat
             "n_right": n_right[rows],
             "n_models": len(known.models),
         }
-    )[HARD_IMAGES.names]
+    )[SCHEMA.names]
 
 
-def hard_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Columns of `schemas.HARD_IMAGES`: how many images so many models get right."""
+def tabulate(
+    known: Correctness, dataset: str, file: str = "", *, share: float = 0.05
+) -> pd.DataFrame:
+    """Make the table of one dataset.
+
+    Parameters
+    ----------
+    known : Correctness
+        Which datapoints each model classifies correctly.
+    dataset : str
+        Name of the dataset.
+    file : str
+        Not used.
+    share : float
+        Least share of the images that are listed, in (0, 1].
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `SCHEMA`.
+    """
+    return hard_images(known, dataset, share)
+
+
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Columns of `SCHEMA`: how many images so many models get right."""
     counts = table.groupby("n_right").size()
     n_models = table["n_models"].iloc[0]
     return [

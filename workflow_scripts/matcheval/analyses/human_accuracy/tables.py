@@ -19,7 +19,7 @@ from matcheval.io.text_tables import TextColumn, accuracy_cells, percent_cell, s
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.accuracies import accuracy_columns
 
-PEOPLE = TableSchema(
+SCHEMA = TableSchema(
     "people's accuracies",
     (
         Column("participant", pa.string(), "", "who answered"),
@@ -38,7 +38,7 @@ ORIGINS = ("original", "replication")
 _COLUMNS = ["participant", "set", "index", "answer"]
 
 
-def read_people(path: str | Path) -> pd.DataFrame:
+def read_annotations(path: str | Path) -> pd.DataFrame:
     """Read people's answers.
 
     Parameters
@@ -79,7 +79,7 @@ def read_people(path: str | Path) -> pd.DataFrame:
     return table
 
 
-def people_accuracies(
+def human_accuracies(
     answers: pd.DataFrame,
     known: Mapping[str, Correctness],
     pair: str,
@@ -91,7 +91,7 @@ def people_accuracies(
     Parameters
     ----------
     answers : pandas.DataFrame
-        As `read_people` gives them.
+        As `read_annotations` gives them.
     known : mapping
         Labels and what the models get right, by origin.
     pair : str
@@ -104,7 +104,7 @@ def people_accuracies(
     Returns
     -------
     pandas.DataFrame
-        Columns of `schemas.PEOPLE`, by falling accuracy on the original, then by name; who saw
+        Columns of `SCHEMA`, by falling accuracy on the original, then by name; who saw
         no original images comes last. The models' accuracies are means over models.
 
     Raises
@@ -124,25 +124,26 @@ def people_accuracies(
             row[f"models_{origin}"] = float(models.mean()) if models.size else np.nan
         row["gap"] = row["accuracy_original"] - row["accuracy_replication"]
         rows.append(row)
-    table = pd.DataFrame(rows, columns=PEOPLE.names)
+    table = pd.DataFrame(rows, columns=SCHEMA.names)
     return table.sort_values(
         ["accuracy_original", "participant"], ascending=[False, True], ignore_index=True
     )
 
 
-def people_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Columns of `schemas.PEOPLE`, and a last row of means and of who is better where."""
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Columns of `SCHEMA`, and a last row of means and of who is better where."""
     level = f"{100 * table['confidence'].iloc[0]:g} % CI"
     columns = [TextColumn("Participant", [*table["participant"], "mean"], is_number=False)]
     for origin, head in (("original", "Original"), ("replication", "New")):
         mean, models = (table[f"{what}_{origin}"].mean() for what in ("accuracy", "models"))
+        of_models = map(percent_cell, table[f"models_{origin}"])
         columns += [
             TextColumn(
                 f"{head} accuracy (%) [{level}]",
                 [*accuracy_cells(table, origin), percent_cell(mean)],
             ),
             TextColumn("Images", [*(f"{n:,}" for n in table[f"n_{origin}"]), ""]),
-            TextColumn("Models (%)", [*map(percent_cell, table[f"models_{origin}"]), percent_cell(models)]),
+            TextColumn("Models (%)", [*of_models, percent_cell(models)]),
         ]
     gaps = table["gap"]
     better = f"{(gaps > 0).sum()} better on the original, {(gaps < 0).sum()} on the new"

@@ -6,29 +6,49 @@ from matcheval.io.tables import check_suffix
 
 
 def add_search(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of a search."""
-    parser.add_argument("queries", metavar="TEST", help="a dataset's folder")
+    """Add the arguments of a search.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+        Gets `run_search` as its default for `run`.
+    """
+    parser.add_argument("queries", metavar="TEST", help="folder of the dataset to search for")
     parser.add_argument(
-        "references", metavar="TRAIN", help="folder of the set to search; TEST itself is allowed"
+        "references", metavar="TRAIN", help="folder of the dataset to search in; may be TEST"
     )
-    parser.add_argument("--neighbours", type=int, default=10, metavar="N", help="default: 10")
+    parser.add_argument(
+        "--neighbours", type=int, default=10, metavar="N",
+        help="nearest images to list for each image (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument(
         "--compare-size", type=int, metavar="PIXELS",
-        help="bring images to squares of this side first: needed for image files",
+        help="resize images to squares of this side first: needed for image files",
     )  # fmt: skip
-    parser.add_argument("--no-ssim", action="store_true", help="ℓ2 distances only")
+    parser.add_argument("--no-ssim", action="store_true", help="compute ℓ2 distances only")
     parser.add_argument(
-        "--output", required=True, metavar="FILE", help="the neighbours (.parquet, .csv)"
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="table of the nearest images (.parquet, .csv)",
     )
-    parser.add_argument("--sheet", metavar="FILE", help="a contact sheet (.png, .pdf)")
-    parser.add_argument("--rows", type=int, default=20, help="of the sheet (default: 20)")
+    parser.add_argument("--sheet", metavar="FILE", help="contact sheet (.png, .pdf)")
+    parser.add_argument(
+        "--rows", type=int, default=20, help="images on the sheet (default: %(default)s)"
+    )
     parser.set_defaults(run=run_search)
 
 
 def run_search(arguments: argparse.Namespace) -> None:
-    """Search, and draw the sheet on request."""
+    """Search, write the table, and draw the contact sheet if requested.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        Parsed arguments of `add_search`.
+    """
     from matcheval.analyses.near_duplicates.images import labelled_pixels
-    from matcheval.analyses.near_duplicates.search import find_neighbours
+    from matcheval.analyses.near_duplicates.search import find_near_duplicates
     from matcheval.datasets.folders import read_dataset
     from matcheval.io.tables import write_table
 
@@ -37,11 +57,13 @@ def run_search(arguments: argparse.Namespace) -> None:
         labelled_pixels(read_dataset(folder), arguments.compare_size)
         for folder in (arguments.queries, arguments.references)
     )
-    table = find_neighbours(queries, references, arguments.neighbours, ssim=not arguments.no_ssim)
+    table = find_near_duplicates(
+        queries, references, arguments.neighbours, ssim=not arguments.no_ssim
+    )
     write_table(table, arguments.output)
     if arguments.sheet is not None:
-        from matcheval.analyses.near_duplicates.figures import plot_neighbours
+        from matcheval.analyses.near_duplicates.figures import plot_near_duplicates
         from matcheval.figures.saving import save_figure
 
-        figure = plot_neighbours(table.to_pandas(), queries, references, arguments.rows)
+        figure = plot_near_duplicates(table.to_pandas(), queries, references, arguments.rows)
         save_figure(figure, arguments.sheet)

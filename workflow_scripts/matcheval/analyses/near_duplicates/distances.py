@@ -1,9 +1,10 @@
 """Exact ℓ2 nearest neighbours of images, over pixels.
 
-Distances come from a blocked matrix product in single precision that is nevertheless exact: pixels
-minus 128 are whole numbers of at most 2⁷, so that a sum of 1,024 products is a whole number of at
-most 2²⁴, and single precision holds all of those. Longer images are cut into pieces of 1,024 values
-whose products are added in double precision. No distance is rounded, so ties are ties.
+Distances are computed by blocked matrix products in single precision, and are exact all the same:
+pixels minus 128 are integers of magnitude at most 2⁷, so a sum of 1,024 products is an integer of
+magnitude at most 2²⁴, which single precision represents exactly. Longer images are cut into pieces
+of 1,024 values whose products are added in double precision. No squared distance is rounded, so
+equal distances compare equal.
 """
 
 from collections.abc import Iterator
@@ -16,9 +17,9 @@ from matcheval.errors import InputError
 
 Pixels = npt.NDArray[np.uint8]
 
-_PIECE = 1024  # values, see above
+_PIECE = 1024  # values of an image per product, see above
 _CENTRE = 128
-_ROWS, _COLUMNS = 2048, 4096  # of a block: 64 MiB of distances
+_ROWS, _COLUMNS = 2048, 4096  # queries and references per block: 64 MiB of distances
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,9 @@ class Neighbours:
     Attributes
     ----------
     index : int64 array, shape (n_queries, k)
-        Rows of the references; among equally distant ones the lowest come first.
+        Positions of the references; of equally distant ones the lowest come first.
     squared : float64 array, shape (n_queries, k)
-        Squared ℓ2 distances, exact whole numbers.
+        Squared ℓ2 distances, exact integers.
     """
 
     index: npt.NDArray[np.int64]
@@ -38,7 +39,7 @@ class Neighbours:
 
     @property
     def distance(self) -> npt.NDArray[np.float64]:
-        """ℓ2 distances, in pixel values."""
+        """ℓ2 distances in pixel values, shape (n_queries, k)."""
         return np.sqrt(self.squared)
 
 
@@ -50,21 +51,28 @@ def nearest_neighbours(
     Parameters
     ----------
     queries, references : uint8 arrays, shape (n, ...)
-        Images of one shape; perhaps mapped from files.
+        Images, all of one shape; memory-mapped arrays are possible.
     k : int
-        At least 1 and at most the number of references to choose from.
+        Neighbours per query: from 1 to the number of references, or to one less if `same`.
     same : bool
-        Queries are the references: an image is not its own neighbour.
+        Whether queries and references are the same images: an image is then not its own
+        neighbour.
+
+    Returns
+    -------
+    Neighbours
+        Positions and distances, the nearest first.
 
     Raises
     ------
     InputError
-        If shapes differ or are not as said, or k is out of range.
+        If the arrays are not of dtype uint8, are empty or differ in image shape, or k is out of
+        range.
 
     Notes
     -----
-    Work is O(n_queries · n_references · n_values); memory about 100 MiB beside the images and k
-    numbers per query.
+    Time is O(n_queries · n_references · n_values). Memory is about 100 MiB in addition to the
+    images and to k distances and positions per query.
     """
     from matcheval.analyses.near_duplicates.nearest import keep_nearest
 
@@ -72,7 +80,9 @@ def nearest_neighbours(
     most = len(references) - same
     if not 1 <= k <= most:
         raise InputError(
-            f"{k} neighbours of {most} images", field="k", remedy=f"Give 1 to {max(most, 1)}"
+            f"cannot find {k} neighbours among {most} images",
+            field="k",
+            remedy=f"Give a number from 1 to {max(most, 1)}",
         )
     squared = np.full((len(queries), k), np.inf)
     index = np.full((len(queries), k), -1, np.int64)
@@ -87,19 +97,25 @@ def nearest_neighbours(
 def pairs_within(
     queries: Pixels, references: Pixels, distance: float
 ) -> list[tuple[int, int, float]]:
-    """List all (query, reference, ℓ2 distance) that are at most `distance` pixel values apart.
+    """List all pairs of a query and a reference within an ℓ2 distance of each other.
 
     Parameters
     ----------
     queries, references : uint8 arrays, shape (n, ...)
-        Images of one shape; either may be empty.
+        Images, all of one shape; either set may be empty.
     distance : float
-        At least 0.
+        Largest ℓ2 distance in pixel values, at least 0.
 
     Returns
     -------
-    list
-        By query, then reference. Where queries are the references, each is its own neighbour.
+    list of (int, int, float)
+        Position of the query, position of the reference and ℓ2 distance, sorted by position. If
+        the queries are the references, the pairs of an image with itself are included.
+
+    Raises
+    ------
+    InputError
+        If the arrays are not of dtype uint8 or differ in image shape.
     """
     if not len(queries) or not len(references):
         return []
@@ -115,21 +131,22 @@ def _check(queries: Pixels, references: Pixels) -> None:
     for name, images in (("queries", queries), ("references", references)):
         if images.dtype != np.uint8 or images.ndim < 2 or 0 in images.shape:
             raise InputError(
-                f"has shape {images.shape} and dtype {images.dtype}",
+                f"shape {images.shape} and dtype {images.dtype}",
                 field=name,
-                remedy="Give uint8 images",
+                remedy="Give at least one image, of dtype uint8",
             )
     if queries.shape[1:] != references.shape[1:]:
         raise InputError(
-            f"images of shape {queries.shape[1:]} are not compared with {references.shape[1:]}",
-            remedy="Bring both sets to one size first",
+            f"cannot compare images of shape {queries.shape[1:]} with images of shape "
+            f"{references.shape[1:]}",
+            remedy="Resize both sets to the same size first",
         )
 
 
 def _blocks(
     queries: Pixels, references: Pixels
 ) -> Iterator[tuple[int, int, npt.NDArray[np.float64]]]:
-    """Yield squared distances by blocks: first row, first column, and the block, to be changed."""
+    """Yield first row, first column and squared distances of each block; callers may modify it."""
     for row in range(0, len(queries), _ROWS):
         left = _centred(queries[row : row + _ROWS])
         left_norms = _norms(left)

@@ -1,4 +1,4 @@
-"""The contact sheet of a search for near duplicates: each image beside what is most like it."""
+"""The contact sheet of a search for near duplicates: each image beside the most similar ones."""
 
 from typing import TYPE_CHECKING
 
@@ -11,39 +11,39 @@ from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_SHOWN = 8  # neighbours per row
+_SHOWN = 8  # nearest images per row
 
 
-def plot_neighbours(
-    neighbours: pd.DataFrame, queries: LabelledPixels, references: LabelledPixels, rows: int = 20
+def plot_near_duplicates(
+    nearest: pd.DataFrame, queries: LabelledPixels, references: LabelledPixels, rows: int = 20
 ) -> "Figure":  # fmt: skip
-    """Draw the images that are most like one of the other set, with their neighbours.
+    """Draw the queries that are most similar to a reference, with their nearest references.
 
     Parameters
     ----------
-    neighbours : pandas.DataFrame
-        Columns of `neighbours.schemas.NEIGHBOURS`.
+    nearest : pandas.DataFrame
+        Columns of `schemas.NEAREST_IMAGES`.
     queries, references : LabelledPixels
         The two sets.
     rows : int
-        Images shown: alternately the next by smallest ℓ2 distance and by highest structural
-        similarity, if there is one.
+        Number of queries shown, at least 1; `most_alike` chooses them.
 
     Returns
     -------
     matplotlib.figure.Figure
+        A row per query: the query, framed, and its nearest references.
 
     Raises
     ------
     InputError
-        If there are no neighbours.
+        If the table is empty.
     """
-    if neighbours.empty:
-        raise InputError("no neighbours to draw")
-    chosen = most_alike(neighbours, rows)
+    if nearest.empty:
+        raise InputError("no images to draw: the table of nearest images is empty")
+    chosen = most_alike(nearest, rows)
     pictures = []
     for query in chosen:
-        of_query = neighbours[neighbours["query"] == query].sort_values("rank").head(_SHOWN)
+        of_query = nearest[nearest["query"] == query].sort_values("rank").head(_SHOWN)
         first = of_query.iloc[0]
         row = [Picture(queries.pixels[query], f"{query}\n{first['query_class']}", marked=True)]
         for _, near in of_query.iterrows():
@@ -60,11 +60,25 @@ def plot_neighbours(
     )
 
 
-def most_alike(neighbours: pd.DataFrame, rows: int) -> list[int]:
-    """Queries nearest to a reference, alternately by ℓ2 distance and by similarity."""
-    groups = neighbours.groupby("query")
+def most_alike(nearest: pd.DataFrame, rows: int) -> list[int]:
+    """Choose the queries that are most similar to a reference.
+
+    Parameters
+    ----------
+    nearest : pandas.DataFrame
+        Columns of `schemas.NEAREST_IMAGES`.
+    rows : int
+        How many queries to choose, at least 1.
+
+    Returns
+    -------
+    list of int
+        Positions of the queries: alternately the next one by smallest ℓ2 distance and by highest
+        structural similarity, or by distance alone if the table has no similarities.
+    """
+    groups = nearest.groupby("query")
     orders = [groups["distance"].min().sort_values(kind="stable").index.tolist()]
-    if neighbours["ssim"].notna().any():
+    if nearest["ssim"].notna().any():
         by_ssim = groups["ssim"].max().sort_values(ascending=False, kind="stable")
         orders.append(by_ssim.index.tolist())
     alternating = [query for both in zip(*orders, strict=True) for query in both]

@@ -1,4 +1,4 @@
-"""Images as arrays of one size, with what a table says of them."""
+"""Images of one size as an array, with their labels and names."""
 
 from dataclasses import dataclass
 
@@ -11,21 +11,24 @@ from matcheval.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class LabelledPixels:
-    """Images of one size.
+    """Images of one size, with their labels and names.
 
     Attributes
     ----------
     name : str
-        Of their dataset.
+        Name of the dataset.
     pixels : uint8 array, shape (n, height, width, channels)
-        Perhaps mapped from a file.
+        The images; possibly memory-mapped.
     labels : int16 array, shape (n,)
-    names, classes : tuple of str
-        Of the images; of the classes, by label.
+        Classes of the images, from 0.
+    names : tuple of str
+        Names of the images.
+    classes : tuple of str
+        Names of the classes, by label.
     max_value : int
-        The pixel value that means 1.0.
+        The pixel value that stands for 1.0.
     sha256 : str
-        Of the dataset.
+        Digest of the dataset.
     """
 
     name: str
@@ -38,19 +41,26 @@ class LabelledPixels:
 
 
 def labelled_pixels(dataset: Dataset, size: int | None = None) -> LabelledPixels:
-    """Take a dataset's images as an array.
+    """Give a dataset's images as an array of one size.
 
     Parameters
     ----------
     dataset : Dataset
+        Arrays of pixels, or image files.
     size : int, optional
-        Bring every image to a square of so many pixels, RGB, by Pillow's bicubic filter: needed
-        for image files, which have sizes of their own.
+        Resize every image to an RGB square of this side in pixels, at least 1, with Pillow's
+        bicubic filter: needed for image files, whose sizes differ.
+
+    Returns
+    -------
+    LabelledPixels
+        The images in the order of the dataset.
 
     Raises
     ------
     InputError
-        If images have sizes of their own and no size is given, or one cannot be decoded.
+        If the dataset consists of image files and no size is given, the size is out of range, or
+        an image cannot be decoded.
     """
     pixels = dataset.pixels if size is None else _resized(dataset, size)
     max_value = dataset.max_value if size is None else 255

@@ -1,4 +1,4 @@
-"""The compiled loop that keeps the k smallest distances of every row."""
+"""The compiled loop that finds the k smallest distances of every row."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,15 +10,20 @@ Floats = npt.NDArray[np.float64]
 
 @compiled()
 def keep_nearest(block: Floats, column: int, squared: Floats, index: npt.NDArray[np.int64]) -> None:
-    """Merge a block of distances into the nearest of every row so far.
+    """Merge a block of distances into the k smallest of every row so far.
 
     Parameters
     ----------
     block : float64 array, shape (n_rows, n_columns)
-        Distances to references `column`, `column + 1`, ...: blocks come by rising column.
+        Distances to the references `column`, `column + 1`, ...; blocks must be merged in
+        ascending order of the columns.
     column : int
-    squared, index : float64 and int64 arrays, shape (n_rows, k)
-        Ascending; changed. Of equal distances the first seen stays before.
+        Position of the block's first reference.
+    squared : float64 array, shape (n_rows, k)
+        Smallest distances in ascending order; modified in place. Of equal distances the one
+        merged first comes first.
+    index : int64 array, shape (n_rows, k)
+        Positions of their references; modified in place.
     """
     k = squared.shape[1]
     for i in range(block.shape[0]):

@@ -1,4 +1,4 @@
-"""What a person found on the contact sheets: which test images are near duplicates."""
+"""The result of a manual review: which test images are near duplicates."""
 
 from pathlib import Path
 
@@ -7,17 +7,22 @@ from matcheval.io.csv_rows import read_csv_rows
 
 
 def read_reviewed(path: str | Path) -> list[int]:
-    """Read the near duplicates of a test set: CSV with a column `index`, perhaps others.
+    """Read which images of a test set are near duplicates.
+
+    Parameters
+    ----------
+    path : path-like
+        CSV file with a column `index`; other columns are ignored.
 
     Returns
     -------
     list of int
-        Positions in the test set.
+        Positions in the test set, from 0, in the order of the file.
 
     Raises
     ------
     InputError
-        If the file is missing, has no such column, or a cell is no whole number.
+        If the file cannot be read, has no such column, or a cell is not a whole number.
     """
     rows = read_csv_rows(path, ("index",))
     try:

@@ -1,19 +1,19 @@
-"""The tables of near duplicates, declared: columns, types, units, meanings."""
+"""Schemas of the tables of near duplicates: columns, types, units, meanings."""
 
 import pyarrow as pa
 
 from matcheval.io.columns import CONFIDENCE_LEVEL, MODEL, accuracy, fraction
 from matcheval.io.tables import Column, TableSchema
 
-NEIGHBOURS = TableSchema(
-    "nearest neighbours",
+NEAREST_IMAGES = TableSchema(
+    "nearest images",
     (
-        Column("query", pa.int32(), "", "position of the image in its set"),
+        Column("query", pa.int32(), "", "position of the image in its set, from 0"),
         Column("rank", pa.int16(), "1", "rank by ℓ2 distance, from 1; ties by position"),
-        Column("reference", pa.int32(), "", "position of the neighbour in its set"),
+        Column("reference", pa.int32(), "", "position of the neighbour in its set, from 0"),
         Column("distance", pa.float64(), "pixel values", "ℓ2 distance over all pixels, exact"),
-        Column("ssim", pa.float64(), "1", "structural similarity; NaN if not asked for"),
-        Column("ssim_rank", pa.int16(), "1", "rank by similarity among these; 0 if not asked for"),
+        Column("ssim", pa.float64(), "1", "structural similarity; NaN if not computed"),
+        Column("ssim_rank", pa.int16(), "1", "rank by similarity among these; 0 if not computed"),
         Column("query_name", pa.string(), "", "name of the image in its source"),
         Column("reference_name", pa.string(), "", "name of the neighbour in its source"),
         Column("query_class", pa.string(), "", "class of the image"),
@@ -28,8 +28,8 @@ DUPLICATE_ACCURACIES = TableSchema(
         Column("dataset", pa.string(), "", "name of the test set"),
         *accuracy("all", "size of the test set"),
         *accuracy("duplicates", "test images that are near duplicates"),
-        *accuracy("rest", "test images that are not"),
-        fraction("change", "accuracy on the rest minus on all: what the duplicates gave"),
+        *accuracy("rest", "test images that are not near duplicates"),
+        fraction("change", "accuracy on the rest minus accuracy on all images"),
         CONFIDENCE_LEVEL,
     ),
 )

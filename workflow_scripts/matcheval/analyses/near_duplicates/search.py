@@ -1,4 +1,4 @@
-"""The search for near duplicates: candidates by ℓ2, ranked again by structural similarity."""
+"""The search for near duplicates: nearest images by ℓ2 distance, compared by SSIM as well."""
 
 from typing import Any
 
@@ -8,41 +8,42 @@ import pyarrow as pa
 
 from matcheval.analyses.near_duplicates.distances import nearest_neighbours
 from matcheval.analyses.near_duplicates.images import LabelledPixels
-from matcheval.analyses.near_duplicates.schemas import NEIGHBOURS
+from matcheval.analyses.near_duplicates.schemas import NEAREST_IMAGES
 from matcheval.analyses.near_duplicates.ssim import WINDOW, structural_similarity
 from matcheval.errors import InputError
 
-_QUERIES = 1024  # at a time, of the pairs that are compared by SSIM
+_QUERIES = 1024  # queries whose pairs are compared by SSIM at a time
 
 
-def find_neighbours(
+def find_near_duplicates(
     queries: LabelledPixels, references: LabelledPixels, k: int = 10, *, ssim: bool = True
 ) -> pa.Table:
-    """Find the k nearest references of every query, and how similar they are.
+    """Find the k nearest references of every query, and their structural similarity.
 
     Parameters
     ----------
     queries, references : LabelledPixels
-        Of one shape, pixel range and label space. If they are one set, no image is its own
-        neighbour.
+        Sets with images of the same shape and pixel range. If both are the same set, an image is
+        not its own neighbour.
     k : int
-        Neighbours per query.
+        References per query: from 1 to the number of references, or to one less for a single set.
     ssim : bool
-        Whether to compare these k by structural similarity too.
+        Whether to compute the structural similarity of these pairs.
 
     Returns
     -------
     pyarrow.Table
-        Of schema `schemas.NEIGHBOURS`, by query and rank.
+        Schema `schemas.NEAREST_IMAGES`, sorted by query and rank.
 
     Raises
     ------
     InputError
-        If the sets do not go together, or k is out of range.
+        If the sets differ in image shape or pixel range, or k is out of range.
     """
     if queries.max_value != references.max_value:
         raise InputError(
-            f"pixels to {queries.max_value} are not compared with pixels to {references.max_value}",
+            f"images with pixel values up to {queries.max_value} cannot be compared with images "
+            f"with values up to {references.max_value}",
             file=f"{queries.name}, {references.name}",
         )
     same = queries.sha256 == references.sha256
@@ -64,7 +65,7 @@ def find_neighbours(
         columns[f"{side}_class"] = pa.array(of.classes).take(pa.array(of.labels[at]))
     metadata = {"queries": queries.name, "references": references.name}
     metadata |= {"queries_sha256": queries.sha256, "references_sha256": references.sha256}
-    return NEIGHBOURS.table(_typed(columns), metadata)
+    return NEAREST_IMAGES.table(_typed(columns), metadata)
 
 
 def _similarities(
@@ -72,7 +73,7 @@ def _similarities(
 ) -> npt.NDArray[np.float64]:
     similarity = np.empty(index.shape)
     side = min(queries.pixels.shape[1:3])
-    window = min(WINDOW, side - 1 + side % 2)  # the largest odd number, if images are that small
+    window = min(WINDOW, side - 1 + side % 2)  # smaller images: the largest odd side
     for start in range(0, len(index), _QUERIES):
         part = index[start : start + _QUERIES]
         first = np.repeat(queries.pixels[start : start + _QUERIES], index.shape[1], axis=0)
@@ -83,7 +84,7 @@ def _similarities(
 
 
 def _ranks(similarity: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Rank in each row, the most similar first; ties by ℓ2 rank."""
+    """Rank the similarities of each row, the highest first; ties by ℓ2 rank."""
     order = np.argsort(-similarity, axis=1, kind="stable")
     ranks = np.empty_like(order)
     np.put_along_axis(ranks, order, np.arange(1, order.shape[1] + 1)[None, :], axis=1)
@@ -91,9 +92,9 @@ def _ranks(similarity: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 
 def _typed(columns: dict[str, Any]) -> dict[str, Any]:
-    """Arrays in the schema's types, which Arrow does not narrow by itself."""
+    """Cast arrays to the types of the schema: Arrow does not narrow them by itself."""
     typed = {}
-    for column in NEIGHBOURS.columns:
+    for column in NEAREST_IMAGES.columns:
         values = columns[column.name]
         is_array = isinstance(values, np.ndarray)
         typed[column.name] = values.astype(column.type.to_pandas_dtype()) if is_array else values

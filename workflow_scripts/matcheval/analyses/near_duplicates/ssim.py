@@ -1,9 +1,9 @@
 """Structural similarity of pairs of images, many at a time.
 
 The definition is scikit-image's default, `structural_similarity(..., channel_axis=-1)`: a uniform
-window, sample covariances, the mean over all places where the window lies within the image. It is
-written here because scikit-image takes one pair per call, and is a large package for one formula;
-a test compares with its values.
+window, sample covariances, and the mean over all positions of the window within the image. It is
+implemented here because scikit-image compares one pair per call and is a large dependency for one
+formula; a test compares the results with scikit-image's.
 """
 
 import numpy as np
@@ -23,41 +23,41 @@ def structural_similarity(
     max_value: int = 255,
     window: int = WINDOW,
 ) -> Floats:
-    """Structural similarity (SSIM) of every pair of images.
+    """Compute the structural similarity (SSIM) of pairs of images.
 
     Parameters
     ----------
     first, second : uint8 arrays, shape (n, height, width, channels)
         Pair i is `first[i]` and `second[i]`.
     max_value : int
-        The range of the pixels.
+        The pixel value that stands for 1.0.
     window : int
-        Side of the uniform window: odd, at least 3, at most height and width.
+        Side of the uniform window in pixels: odd, at least 3, at most height and width.
 
     Returns
     -------
     float64 array, shape (n,)
-        In [-1, 1]; 1 for equal images.
+        Similarities in [-1, 1]; 1 for equal images.
 
     Raises
     ------
     InputError
-        If shapes differ or the window does not fit.
+        If the shapes differ or are not four-dimensional, or the window does not fit.
 
     References
     ----------
     Wang, Bovik, Sheikh & Simoncelli (2004), IEEE Transactions on Image Processing 13(4).
     """
-    # Imported when needed, for it brings the compiler.
+    # Imported only here: the module imports the compiler, which is slow.
     from matcheval.analyses.near_duplicates.windows import compare
 
     if first.shape != second.shape or first.ndim != 4:
-        raise InputError(f"pairs of shapes {first.shape} and {second.shape}")
+        raise InputError(f"cannot compare arrays of shapes {first.shape} and {second.shape}")
     if window % 2 == 0 or not 3 <= window <= min(first.shape[1:3]):
         raise InputError(
-            f"a window of {window} in images of {first.shape[1]} × {first.shape[2]} pixels",
+            f"window of {window} pixels in images of {first.shape[1]} × {first.shape[2]} pixels",
             field="window",
-            remedy="Give an odd number from 3 to the shorter side",
+            remedy="Give an odd number from 3 to the shorter side of the images",
         )
     result = np.empty(len(first))
     compare(

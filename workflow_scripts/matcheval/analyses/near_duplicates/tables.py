@@ -1,7 +1,7 @@
-"""What near duplicates of the training set do to an accuracy.
+"""The effect of near duplicates of training images on accuracies.
 
 Recht et al. (2019), arXiv 1902.10811, appendix B.2.2: about 8 % of the CIFAR-10 test images have a
-near duplicate in the training set. Even if a model has them all right, that explains little.
+near duplicate in the training set. Even a model that is correct on all of them would gain little.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,30 +11,41 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from matcheval.analyses.near_duplicates.schemas import DUPLICATE_ACCURACIES
+from matcheval.analyses.near_duplicates.reviewed import read_reviewed
+from matcheval.analyses.near_duplicates.schemas import DUPLICATE_ACCURACIES as SCHEMA
 from matcheval.errors import InputError
 from matcheval.io.text_tables import TextColumn, accuracy_cells, signed_cells
+from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.accuracies import accuracy_columns
 
 
 def accuracy_without_duplicates(
     accuracy: npt.ArrayLike, share: float, accuracy_on_duplicates: npt.ArrayLike = 1.0
 ) -> npt.NDArray[np.float64]:
-    """Accuracy on the images that are no near duplicates, from that on all.
+    """Compute the accuracy on images that are not near duplicates from the overall accuracy.
 
     Parameters
     ----------
-    accuracy : array-like
-        On all images, in [0, 1].
+    accuracy : array-like of float
+        Accuracy on all images, in [0, 1].
     share : float
-        Part of the images that are near duplicates, in [0, 1).
-    accuracy_on_duplicates : array-like
-        In [0, 1]; 1 gives the lowest accuracy that the others can have.
+        Fraction of the images that are near duplicates, in [0, 1).
+    accuracy_on_duplicates : array-like of float
+        Accuracy on the near duplicates, in [0, 1]; 1 gives a lower bound of the result.
+
+    Returns
+    -------
+    float64 array
+        Accuracy on the other images, in [0, 1], of the broadcast shape.
 
     Raises
     ------
     InputError
-        If a number is out of range, or no accuracy of the others gives that on all.
+        If a value is out of range, or the values contradict each other.
+
+    References
+    ----------
+    Recht et al. (2019), arXiv 1902.10811, appendix B.2.2.
     """
     overall, inside = np.broadcast_arrays(
         np.asarray(accuracy, np.float64), np.asarray(accuracy_on_duplicates, np.float64)
@@ -42,11 +53,12 @@ def accuracy_without_duplicates(
     if not 0 <= share < 1:
         raise InputError(f"{share} is not in [0, 1)", field="share")
     if not all(((values >= 0) & (values <= 1)).all() for values in (overall, inside)):
-        raise InputError("accuracies are in [0, 1]", field="accuracy")
+        raise InputError("accuracies must be in [0, 1]", field="accuracy")
     rest = (overall - share * inside) / (1 - share)
     if ((rest < -1e-12) | (rest > 1 + 1e-12)).any():
         raise InputError(
-            f"a share of {share} with this accuracy alone is more, or leaves more, than there is",
+            f"impossible: with a share of {share}, near duplicates alone have more correct or more "
+            "incorrect predictions than all images",
             field="share",
         )
     return np.clip(rest, 0.0, 1.0)
@@ -58,50 +70,97 @@ def duplicate_accuracies(
     dataset: str,
     confidence: float = 0.95,
 ) -> pd.DataFrame:
-    """Accuracies on the test images that are near duplicates, and on the others.
+    """Tabulate accuracies on the test images that are near duplicates, and on the others.
 
     Parameters
     ----------
-    correct : mapping
-        By model, whether each image of the test set was predicted right.
+    correct : mapping of str to bool array, shape (n_images,)
+        Whether each image of the test set was classified correctly, by model.
     flagged : sequence of int
-        Positions of the near duplicates.
+        Positions of the near duplicates, from 0.
     dataset : str
         Name of the test set.
     confidence : float
-        Level of the Clopper-Pearson intervals.
+        Level of the Clopper-Pearson intervals, in (0, 1).
 
     Returns
     -------
     pandas.DataFrame
-        Columns of `schemas.DUPLICATE_ACCURACIES`, in the order of the models.
+        Columns of `SCHEMA`, a row per model, in the order of `correct`.
 
     Raises
     ------
     InputError
-        If a position is there twice or not in the set.
+        If a position is not in the test set or occurs twice.
     """
     rows = []
     positions = np.asarray(list(flagged), np.int64)
-    for model, is_right in correct.items():
-        outside = positions[(positions < 0) | (positions >= len(is_right))]
+    for model, is_correct in correct.items():
+        outside = positions[(positions < 0) | (positions >= len(is_correct))]
         if len(outside) or len(set(positions.tolist())) < len(positions):
-            what = f"{outside[0]} is not in 0..{len(is_right) - 1}" if len(outside) else "repeated"
+            what = "a position occurs twice"
+            if len(outside):
+                what = f"{outside[0]} is not in 0..{len(is_correct) - 1}"
             raise InputError(f"near duplicates: {what}", file=dataset, field="index")
-        is_duplicate = np.zeros(len(is_right), bool)
+        is_duplicate = np.zeros(len(is_correct), bool)
         is_duplicate[positions] = True
-        parts = {"all": is_right, "duplicates": is_right[is_duplicate]}
-        parts["rest"] = is_right[~is_duplicate]
+        parts = {"all": is_correct, "duplicates": is_correct[is_duplicate]}
+        parts["rest"] = is_correct[~is_duplicate]
         row: dict[str, Any] = {"model": model, "dataset": dataset, "confidence": confidence}
         for part, values in parts.items():
             row |= accuracy_columns(part, values, confidence)
         row["change"] = row["accuracy_rest"] - row["accuracy_all"]
         rows.append(row)
-    return pd.DataFrame(rows, columns=DUPLICATE_ACCURACIES.names)
+    return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-def duplicates_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Columns of `neighbours.schemas.DUPLICATE_ACCURACIES`."""
+def tabulate(
+    known: Correctness, dataset: str, file: str = "", *, confidence: float = 0.95
+) -> pd.DataFrame:
+    """Tabulate accuracies with and without the reviewed near duplicates of a dataset.
+
+    Parameters
+    ----------
+    known : Correctness
+        Which datapoints each model classifies correctly.
+    dataset : str
+        Name of the dataset.
+    file : str
+        The near duplicates found by review, as `reviewed.read_reviewed` reads them.
+    confidence : float
+        Level of the Clopper-Pearson intervals, in (0, 1).
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `SCHEMA`.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or contains a position that is not in the dataset.
+    """
+    return duplicate_accuracies(
+        dict(zip(known.models, known.right, strict=True)),
+        known.rows_of(read_reviewed(file), file=file).tolist(),
+        dataset,
+        confidence,
+    )
+
+
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format the accuracies for a readable table.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns of `SCHEMA`, at least one row.
+
+    Returns
+    -------
+    list of TextColumn
+        The columns to show.
+    """
     level = f"{100 * table['confidence'].iloc[0]:g} % CI"
     n = {part: int(table[f"n_{part}"].iloc[0]) for part in ("all", "duplicates", "rest")}
     return [

@@ -1,4 +1,4 @@
-"""The compiled loop of structural similarity: sums over windows that slide over both images."""
+"""The compiled loop of structural similarity: sums over a window that slides over both images."""
 
 import numpy as np
 import numpy.typing as npt
@@ -6,7 +6,7 @@ import numpy.typing as npt
 from matcheval.jit import compiled
 
 Pixels = npt.NDArray[np.uint8]
-_SUMS = 5  # of x, y, x², y² and xy
+_SUMS = 5  # sums of x, y, x², y² and xy
 
 
 @compiled()
@@ -18,16 +18,18 @@ def compare(
     c2: float,
     result: npt.NDArray[np.float64],
 ) -> None:
-    """Fill in the similarity of every pair; sums are of whole numbers, so without rounding.
+    """Compute the similarity of every pair; sums are of integers, so they are not rounded.
 
     Parameters
     ----------
     first, second : uint8 arrays, shape (n, height, width, channels)
+        The images, contiguous in memory.
     window : int
-        Side of the window.
+        Side of the window in pixels.
     c1, c2 : float
-        The formula's constants.
+        Constants of the formula.
     result : float64 array, shape (n,)
+        Receives the similarities.
     """
     n, height, width, channels = first.shape
     columns = np.empty((width, _SUMS), np.int64)
@@ -57,7 +59,7 @@ def compare(
 
 @compiled(inline="always")
 def _add(columns: npt.NDArray[np.int64], x: Pixels, y: Pixels, sign: int) -> None:
-    """Add a row of both images to the sums of every column."""
+    """Add a row of both images to the sums of every column, or subtract it (sign −1)."""
     for column in range(len(x)):
         a, b = np.int64(x[column]), np.int64(y[column])
         columns[column, 0] += sign * a
@@ -69,7 +71,7 @@ def _add(columns: npt.NDArray[np.int64], x: Pixels, y: Pixels, sign: int) -> Non
 
 @compiled(inline="always")
 def _similarity(sums: npt.NDArray[np.int64], n: int, c1: float, c2: float) -> float:
-    """The formula for one window of n pixels, with sample variances."""
+    """Evaluate the formula for one window of n pixels, with sample variances."""
     x, y = sums[0] / n, sums[1] / n
     var_x = (sums[2] - x * sums[0]) / (n - 1)
     var_y = (sums[3] - y * sums[1]) / (n - 1)

@@ -12,9 +12,10 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.analyses.published_values.values import PublishedValue, Statistic
-from matcheval.errors import InputError, meant
+from matcheval.errors import InputError, suggest
+from matcheval.io.files import atomic_file
 from matcheval.io.tables import Column, TableSchema, read_parquet
-from matcheval.io.text_tables import TextColumn, markdown
+from matcheval.io.text_tables import TextColumn, markdown, write_readable
 
 COMPARED = TableSchema(
     "published values beside computed ones",
@@ -75,6 +76,40 @@ def compare_published(values: Sequence[PublishedValue], folder: Path) -> pd.Data
     return pd.DataFrame(rows)[COMPARED.names]
 
 
+def write_comparison(
+    values: Sequence[PublishedValue], folder: Path, study: str, paths: Sequence[Path]
+) -> pd.DataFrame:
+    """Write the comparison for machines and for reading, by the suffixes of `paths`.
+
+    Parameters
+    ----------
+    values, folder
+        As for `compare_published`.
+    study : str
+        Name of the study.
+    paths : sequence of Path
+        Files to write; the Markdown file is the page, with remarks.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `COMPARED`.
+
+    Raises
+    ------
+    InputError
+        As `compare_published`.
+    """
+    compared = compare_published(values, folder)
+    pages = [path for path in paths if path.suffix == ".md"]
+    tables = [path for path in paths if path not in pages]
+    write_readable(compared, COMPARED, compared_columns, tables)
+    for path in pages:
+        with atomic_file(path) as partial:
+            partial.write_text(page(compared, study), encoding="utf-8")
+    return compared
+
+
 def page(compared: pd.DataFrame, study: str) -> str:
     """Write the comparison as Markdown: a table per source, paper and computed line by line.
 
@@ -118,7 +153,7 @@ def _look_up(table: pa.Table, value: PublishedValue, column: str) -> float:
                 f"'{wanted}' is nowhere in column '{name}' of '{value.table}'",
                 file=value.place,
                 field="rows",
-                remedy=meant(wanted, whole[name].astype(str).unique().tolist()),
+                remedy=suggest(wanted, whole[name].astype(str).unique().tolist()),
             )
         chosen &= found
     frame = whole[chosen]

@@ -1,38 +1,25 @@
 """Designs of experiments: which models are trained on what, and tested on what.
 
-To add a kind, write a function like those below, add a line to `_DESIGNS` and one to
-`conclusions`, and its keys to the configuration's schema.
+To add a kind: a class in `settings`, a function like those below with a line in `_DESIGNS`, and a
+function in `conclusions`.
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from matcheval.analyses.retraining.settings import ExperimentSettings
 from matcheval.datasets.derivations import Derivation, part, rest, union
 from matcheval.datasets.pairs import Pair
-from matcheval.errors import InputError, unknown
+from matcheval.errors import InputError
+from matcheval.study.analysis import TrainedModel
 from matcheval.study.catalogue import Model
+from matcheval.study.study import Study
 from matcheval.training.recipe import Recipe
+from matcheval.training.settings import TrainingSettings
 
 _CONFIG = "configuration"
-
-
-@dataclass(frozen=True)
-class Trained:
-    """A model that an experiment trains.
-
-    Attributes
-    ----------
-    model : Model
-        Its name and recipe.
-    train, validation : str
-        Names of the sets, perhaps derived.
-    """
-
-    model: Model
-    train: str
-    validation: str
 
 
 @dataclass(frozen=True)
@@ -82,21 +69,31 @@ class Experiment:
     kind: str
     pair: Pair
     derivations: Mapping[str, Derivation]
-    trained: Mapping[str, Trained]
+    trained: Mapping[str, TrainedModel]
     trials: tuple[Trial, ...]
 
 
 class _Design:
-    """An experiment in the making."""
+    """An experiment that is being designed.
+
+    Parameters
+    ----------
+    settings : ExperimentSettings
+        Its block of the configuration, of the class that its kind has.
+    models : mapping
+        The models that it is about, by name.
+    pair : Pair
+    training : TrainingSettings
+        The study's, whose sets it varies.
+    """
 
     def __init__(
-        self, spec: Mapping[str, Any], models: Mapping[str, Model], pair: Pair,
-        training: Mapping[str, Any],
-    ) -> None:  # fmt: skip
-        self.spec, self.models, self.pair = spec, models, pair
-        self.train, self.validation = training["train"], training["validation"]
+        self, settings: Any, models: Mapping[str, Model], pair: Pair, training: TrainingSettings
+    ) -> None:
+        self.settings, self.models, self.pair = settings, models, pair
+        self.train, self.validation = training.train, training.validation
         self.derivations: dict[str, Derivation] = {}
-        self.trained: dict[str, Trained] = {}
+        self.trained: dict[str, TrainedModel] = {}
         self.trials: list[Trial] = []
 
     def derived(self, derivation: Derivation) -> str:
@@ -109,71 +106,63 @@ class _Design:
     ) -> str:
         """Ask for a further model, with the recipe of `base` or another, and give its name."""
         recipe = recipe or base.recipe
-        assert recipe is not None  # `design_experiment` has refused models without
-        self.trained[name] = Trained(base.variant(name, recipe), train, validation)
+        assert recipe is not None  # `design_experiment` refuses models without one
+        self.trained[name] = TrainedModel(base.variant(name, recipe), train, validation)
         return name
 
 
-def design_experiment(
-    name: str,
-    spec: Mapping[str, Any],
-    *,
-    models: Mapping[str, Model],
-    pairs: Mapping[str, Pair],
-    training: Mapping[str, Any],
-) -> Experiment:
+def design_experiment(name: str, settings: ExperimentSettings, study: Study) -> Experiment:
     """Work out what an experiment of the configuration trains and tests.
 
     Parameters
     ----------
     name : str
         Its key in the configuration.
-    spec : mapping
-        Its block: `kind`, `models`, `pair` and the kind's own keys; the schema has checked their
-        types.
-    models, pairs : mapping
-        The study's.
-    training : mapping
-        The study's `train` and `validation` sets.
+    settings : ExperimentSettings
+        Its block.
+    study : Study
+        With its models, pairs and training sets.
 
     Raises
     ------
     InputError
         Naming the key and the value: an unknown model or pair, a model that is not trained by a
-        recipe, a grid over something that a recipe does not have or with a value that it refuses.
+        recipe, a set without images, a grid over something that a recipe does not have or with a
+        value that it refuses.
     """
-    place = f"experiments.{name}"
-    if spec["pair"] not in pairs:
-        raise unknown("pair", spec["pair"], pairs, file=_CONFIG, field=f"{place}.pair")
-    for model in spec["models"]:
-        if model not in models:
-            raise unknown("model", model, models, file=_CONFIG, field=f"{place}.models")
-        if models[model].recipe is None:
+    place = f"retraining.experiments.{name}"
+    study.check_pair(settings.pair, f"{place}.pair")
+    study.check_models(settings.models, f"{place}.models")
+    pair = study.pairs[settings.pair]
+    for dataset in pair.datasets.values():
+        study.check_dataset(dataset, f"{place}.pair", images=True)
+    for model in settings.models:
+        if study.models[model].recipe is None:
             raise InputError(
                 f"model '{model}' is not trained by a recipe, so it has no variants",
                 file=_CONFIG,
                 field=f"{place}.models",
             )
-    if not training:
+    if study.training is None:
         raise InputError(
             "there is no training set to derive others from", file=_CONFIG, field="training"
         )
-    chosen = {model: models[model] for model in spec["models"]}
-    design = _Design(spec, chosen, pairs[spec["pair"]], training)
+    chosen = {model: study.models[model] for model in settings.models}
+    design = _Design(settings, chosen, pair, study.training)
     try:
-        _DESIGNS[spec["kind"]](design)
+        _DESIGNS[settings.kind](design)
     except InputError as error:
         raise InputError(str(error), file=_CONFIG, field=place) from error
     return Experiment(
-        name, spec["kind"], design.pair, design.derivations, design.trained, tuple(design.trials)
+        name, settings.kind, pair, design.derivations, design.trained, tuple(design.trials)
     )
 
 
 def _half_of_new(design: _Design) -> None:
-    """Half of the new set joins the training set; the other half tests (Recht et al., B.2.6)."""
+    """Half of the new set joins the training set, half is tested on (Recht et al., B.2.6)."""
     new, train = design.pair.replication, design.train
     for (base, model), seed in itertools.product(
-        design.models.items(), range(design.spec["seeds"])
+        design.models.items(), range(design.settings.seeds)
     ):
         added, tested = (design.derived(part(new, i, 2, seed)) for i in (1, 2))
         joined = design.derived(union(train, added))
@@ -191,7 +180,7 @@ def _half_of_new(design: _Design) -> None:
 def _cross_validation(design: _Design) -> None:
     """Folds of the training set take the place of the test set (Recht et al., B.2.7, C.3.1)."""
     original, train = design.pair.original, design.train
-    folds, seed = design.spec["folds"], design.spec["seed"]
+    folds, seed = design.settings.folds, design.settings.seed
     for base, model in design.models.items():
         for dataset in (original, design.pair.replication):
             design.trials.append(Trial(base, base, dataset, "baseline", train))
@@ -207,7 +196,7 @@ def _cross_validation(design: _Design) -> None:
 def _discriminator(design: _Design) -> None:
     """Can a network tell the two sets apart? (Recht et al., B.2.8)."""
     both = (design.pair.original, design.pair.replication)
-    options = {key: design.spec[key] for key in ("per_set", "test_fraction", "seed")}
+    options = {key: getattr(design.settings, key) for key in ("per_set", "test_fraction", "seed")}
     train, tested = (
         design.derived(Derivation("origins", both, {**options, "role": role}))
         for role in ("train", "test")
@@ -220,7 +209,7 @@ def _discriminator(design: _Design) -> None:
 def _grid(design: _Design) -> None:
     """Would other hyper-parameters do better on the new set? (Recht et al., B.2.3)."""
     known = {entry.name for entry in fields(Recipe)}
-    values = design.spec["values"]
+    values = design.settings.values
     for key in values:
         if key not in known:
             raise InputError(
@@ -230,7 +219,7 @@ def _grid(design: _Design) -> None:
             )
     for base, model in design.models.items():
         recipe = model.recipe
-        assert recipe is not None  # `design_experiment` has refused models without
+        assert recipe is not None  # `design_experiment` refuses models without one
         rows = [(base, "baseline", {key: getattr(recipe, key) for key in values})]
         for chosen in _combinations(values):
             changed = Recipe.from_mapping(recipe.to_mapping() | chosen)
@@ -247,7 +236,7 @@ def _grid(design: _Design) -> None:
         ]
 
 
-def _combinations(values: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
+def _combinations(values: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
     for combination in itertools.product(*values.values()):
         yield dict(zip(values, combination, strict=True))
 
@@ -258,5 +247,3 @@ _DESIGNS: dict[str, Callable[[_Design], None]] = {
     "discriminator": _discriminator,
     "grid": _grid,
 }
-
-KINDS = tuple(_DESIGNS)

@@ -1,13 +1,13 @@
 """Results of an experiment: a row per accuracy, with its interval."""
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.errors import Problems
+from matcheval.analyses.retraining.designs import Trial
+from matcheval.errors import ErrorCollector
 from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn
 from matcheval.predictions.files import read_predictions
@@ -39,7 +39,7 @@ TRIALS = TableSchema(
 def tabulate_trials(
     experiment: str,
     kind: str,
-    trials: Sequence[Mapping[str, Any]],
+    trials: Sequence[Trial],
     files: Sequence[str],
     confidence: float,
 ) -> pd.DataFrame:
@@ -48,8 +48,7 @@ def tabulate_trials(
     Parameters
     ----------
     experiment, kind : str
-    trials : sequence of mapping
-        The fields of `designs.Trial`.
+    trials : sequence of Trial
     files : sequence of str
         The prediction file of each.
     confidence : float
@@ -65,20 +64,20 @@ def tabulate_trials(
     InputError
         Naming every prediction file that cannot be read.
     """
-    rows, problems = [], Problems()
+    rows, problems = [], ErrorCollector()
     for trial, file in zip(trials, files, strict=True):
-        with problems.gathered():
+        with problems.collected():
             found = read_predictions(file)
             rows.append(
                 {
                     "experiment": experiment,
                     "kind": kind,
-                    "base": trial["base"],
-                    "variant": trial["variant"],
-                    "model": trial["model"],
-                    "train": trial["train"],
-                    "test": trial["dataset"],
-                    "values": json.dumps(trial["values"]),
+                    "base": trial.base,
+                    "variant": trial.variant,
+                    "model": trial.model,
+                    "train": trial.train,
+                    "test": trial.dataset,
+                    "values": json.dumps(trial.values),
                     "n": len(found.label),
                     "n_correct": int((found.label == found.prediction).sum()),
                 }

@@ -16,7 +16,7 @@ from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn, accuracy_cells, signed_cells
 from matcheval.statistics.intervals import clopper_pearson
 
-REVISIONS = TableSchema(
+SCHEMA = TableSchema(
     "accuracies over revisions",
     (
         MODEL,
@@ -53,7 +53,7 @@ def tabulate_revisions(
     Returns
     -------
     pandas.DataFrame
-        Columns of `schemas.REVISIONS`, by model in the order of the first set, then by revision.
+        Columns of `SCHEMA`, by model in the order of the first set, then by revision.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def tabulate_revisions(
             rows.append(
                 {"model": model, "revisions": name, "number": number, "dataset": dataset, **row}
             )
-    return pd.DataFrame(rows, columns=REVISIONS.names)
+    return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
 def _row(found: pd.Series, before: float, confidence: float) -> dict[str, Any]:
@@ -97,8 +97,8 @@ def _row(found: pd.Series, before: float, confidence: float) -> dict[str, Any]:
     }
 
 
-def revisions_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Columns of `schemas.REVISIONS`: a column per revision, and the change in all."""
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Columns of `SCHEMA`: a column per revision, and the change in all."""
     columns = [TextColumn("Model", [*table["model"].unique(), "mean"], is_number=False)]
     for _, of_set in table.groupby("number"):
         n = of_set["n"].iloc[0]

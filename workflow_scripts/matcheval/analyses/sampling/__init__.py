@@ -1,10 +1,11 @@
-"""Making a replication test set: annotated candidates in, a new test set with its provenance out.
+"""Build a replication test set: from a pool of annotated candidates to a set with its provenance.
 
-Recht et al. (2019), arXiv 1902.10811, section 4, appendix B.1 and C.1.
+Recht et al. (2019), arXiv 1902.10811, section 4, appendices B.1 and C.1.
 """
 
-# Raised by hand when an edit changes which images a sampled set has: sets are made by a `shell:`
-# rule, which takes no notice of the library, and all predictions on them would be made again.
+# Raise this by hand when an edit changes which images a sampled set contains. Sampled sets are
+# built by a `shell:` rule, which does not notice changes of the library, and rebuilding one means
+# running all models on it again.
 SAMPLING_VERSION = 1
 
 __all__ = ["SAMPLING_VERSION"]

@@ -1,4 +1,4 @@
-"""How many images of each stratum a class is to have."""
+"""How many images of each stratum to sample for a class."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,29 +7,29 @@ from matcheval.errors import InputError
 
 
 def histogram_targets(histogram: Sequence[int], total: int) -> list[int]:
-    """Divide a number of images as a histogram is.
+    """Divide a number of images in proportion to a histogram.
 
     Parameters
     ----------
     histogram : sequence of int
-        Counts by rising bin, not all 0.
+        Counts per bin, in ascending order of the bins; non-negative and not all 0.
     total : int
-        Images to divide.
+        Number of images to divide, at least 0.
 
     Returns
     -------
     list of int
-        Shares rounded down, and what remains by largest remainder; of equal remainders the
-        higher bin comes first. Their sum is `total`.
+        Number of images per bin, with sum `total`: proportional shares, rounded by the
+        largest-remainder method. Of bins with equal remainders the higher one comes first.
 
     Raises
     ------
     InputError
-        If there is nothing to go by.
+        If all counts are 0, or a count or `total` is negative.
     """
     n = sum(histogram)
     if n <= 0 or min(histogram) < 0 or total < 0:
-        raise InputError(f"histogram {list(histogram)} divides no {total} images")
+        raise InputError(f"cannot divide {total} images by histogram {list(histogram)}")
     shares = [divmod(total * count, n) for count in histogram]
     targets = [whole for whole, _ in shares]
     order = sorted(range(len(shares)), key=lambda i: (shares[i][1], i), reverse=True)
@@ -43,25 +43,26 @@ def keyword_targets(counts: Mapping[str, int], total: int, top: int = 50) -> dic
 
     Parameters
     ----------
-    counts : mapping
-        Images of the original set by keyword.
+    counts : mapping of str to int
+        Number of images of the original set by keyword.
     total : int
-        Images to divide.
+        Number of images to divide, at least 0.
     top : int
-        How many keywords take part, the most frequent first; ties by name.
+        How many keywords receive images: the most frequent ones, ties in the order of their names.
 
     Returns
     -------
-    dict
-        Images by keyword, the most frequent first, without those that get none. Shares are of
-        the keywords that take part, rounded down; what remains goes by largest remainder.
-        Remainders are compared in double precision, equal ones the more frequent first: the
-        published allocation depends on it.
+    dict of str to int
+        Number of images by keyword, the most frequent first, with sum `total`; keywords that
+        receive none are left out. Shares are proportional to the counts of these `top` keywords
+        and rounded by the largest-remainder method. Remainders are compared in double precision,
+        of equal ones the more frequent keyword comes first: the published allocation depends on
+        it.
 
     Raises
     ------
     InputError
-        If there is nothing to go by.
+        If the counts sum to 0, or `total` is negative.
 
     References
     ----------
@@ -70,7 +71,9 @@ def keyword_targets(counts: Mapping[str, int], total: int, top: int = 50) -> dic
     leading = _leading(counts, top)
     n = sum(number for _, number in leading)
     if n <= 0 or total < 0:
-        raise InputError(f"{len(counts)} keywords with {n} images divide no {total} images")
+        raise InputError(
+            f"cannot divide {total} images among {len(counts)} keywords with {n} images"
+        )
     shares = {name: total * number / n for name, number in leading}
     targets = {name: math.floor(share) for name, share in shares.items()}
     by_remainder = sorted(shares, key=lambda name: targets[name] - shares[name])
@@ -80,10 +83,28 @@ def keyword_targets(counts: Mapping[str, int], total: int, top: int = 50) -> dic
 
 
 def proportional_targets(counts: Mapping[str, int], divisor: int, top: int) -> dict[str, int]:
-    """Ask for one image per `divisor` of the original set, of every frequent keyword.
+    """Allocate one image per `divisor` images of the original set to each frequent keyword.
 
-    The rule of CIFAR-10.1 version 4 (divisor 30, 25 keywords per class): rounded up, but none for
-    a keyword with less than half an image. The total is not given beforehand.
+    Unlike in `keyword_targets`, the total is not fixed in advance.
+
+    Parameters
+    ----------
+    counts : mapping of str to int
+        Number of images of the original set by keyword.
+    divisor : int
+        Images of the original set per allocated image, at least 1.
+    top : int
+        How many keywords receive images: the most frequent ones, ties in the order of their names.
+
+    Returns
+    -------
+    dict of str to int
+        Number of images by keyword, the most frequent first: count / `divisor`, rounded up.
+        Keywords with a quotient below one half are left out.
+
+    References
+    ----------
+    The rule of CIFAR-10.1 version 4 (divisor 30, 25 keywords per class).
     """
     targets = {
         name: 0 if 2 * number < divisor else -(-number // divisor)

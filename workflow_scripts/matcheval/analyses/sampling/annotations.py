@@ -1,4 +1,4 @@
-"""Workers' answers: who, shown which image for which class, selected it."""
+"""Workers' annotations: whether a worker, shown an image for a class, selected it."""
 
 import os
 from collections.abc import Collection, Mapping
@@ -8,51 +8,56 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from matcheval.analyses.sampling.schemas import ANSWERS
+from matcheval.analyses.sampling.schemas import ANNOTATIONS
 from matcheval.errors import InputError
 from matcheval.io.tables import read_parquet
 
 ORIGINS = ("pool", "original")
 _KEY = ["task", "worker", "origin", "image", "class"]
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
-_MOST_NAMED = 3
+_MOST_NAMED = 3  # unknown names listed in a message
 _PLURALS = {"origin": "origins", "image": "images", "class": "classes"}
 
 
-def read_answers(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Read a table of answers.
+def read_annotations(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Read a table of annotations.
 
     Parameters
     ----------
     path : path-like
-        Parquet or CSV with the columns of `schemas.ANSWERS`, a row per answer. `origin` may be
-        missing (all images are of the pool), and so may `task` (a worker saw an image once).
+        Parquet or CSV file with the columns of `schemas.ANNOTATIONS`, a row per annotation.
+        `origin` is optional (without it, all images are from the pool), and so is `task` (without
+        it, a worker may annotate an image for a class only once). `selected` is true, false, 1 or
+        0.
 
     Returns
     -------
     pandas.DataFrame
-        Columns of `schemas.ANSWERS`, `selected` as booleans.
+        Columns of `schemas.ANNOTATIONS`: `selected` as booleans, the others as text.
 
     Raises
     ------
     InputError
-        If a column is missing or unknown, a cell is empty, or `selected` is no truth value.
+        If the file cannot be read, a column is missing or unknown, a worker, image or class is
+        empty, or a value of `selected` is neither true nor false.
     """
     suffix = Path(path).suffix.lower()
     if suffix not in (".parquet", ".csv"):
-        raise InputError(f"'{suffix}' is no table", file=path, remedy="Use .parquet or .csv")
+        raise InputError(
+            f"'{suffix}' is not a supported table format", file=path, remedy="Use .parquet or .csv"
+        )
     frame = _read_csv(path) if suffix == ".csv" else read_parquet(path).to_pandas()
     for column, value in (("origin", "pool"), ("task", "")):
         if column not in frame:
             frame[column] = value
-    wrong = set(ANSWERS.names) ^ set(frame.columns)
+    wrong = set(ANNOTATIONS.names) ^ set(frame.columns)
     if wrong:
         raise InputError(
             f"columns {sorted(wrong)} are missing or unknown",
             file=path,
-            remedy=f"Give {', '.join(ANSWERS.names)}",
+            remedy=f"The columns must be {', '.join(ANNOTATIONS.names)}",
         )
-    frame = frame[ANSWERS.names]
+    frame = frame[ANNOTATIONS.names]
     empty = [name for name in ("worker", "image", "class") if (frame[name].fillna("") == "").any()]
     if empty:
         raise InputError(f"empty cells in {', '.join(empty)}", file=path)
@@ -64,61 +69,64 @@ def read_answers(path: str | os.PathLike[str]) -> pd.DataFrame:
             file=path,
             field="selected",
         )
-    texts = {name: frame[name].astype(str) for name in ANSWERS.names[:-1]}
+    texts = {name: frame[name].astype(str) for name in ANNOTATIONS.names[:-1]}
     return pd.DataFrame(texts | {"selected": selected.astype(bool)})
 
 
-def check_answers(
-    answers: pd.DataFrame,
+def check_annotations(
+    annotations: pd.DataFrame,
     images: Mapping[str, Collection[str]],
     classes: Collection[str],
     *,
     repeated: str = "refuse",
     file: object = None,
 ) -> tuple[pd.DataFrame, int]:
-    """Check answers against the images and classes there are.
+    """Check annotations against the known images and classes.
 
     Parameters
     ----------
-    answers : pandas.DataFrame
-        Columns of `schemas.ANSWERS`.
-    images : mapping
-        Names of the images by origin, `pool` and `original`.
+    annotations : pandas.DataFrame
+        Columns of `schemas.ANNOTATIONS`.
+    images : mapping of str to collection of str
+        Names of the images by origin (`pool`, `original`).
     classes : collection of str
         Names of the classes.
-    repeated : str
-        What becomes of a worker's second answer to one image and class of one task: `refuse`, or
-        `first` to keep the first one only.
+    repeated : {'refuse', 'first'}
+        What to do if a worker annotated an image for the same class more than once in a task:
+        raise an error, or keep the first annotation only.
     file : object
-        What messages call the table.
+        Name of the table in error messages.
 
     Returns
     -------
-    pandas.DataFrame, int
-        The answers that count, and how many repeated ones were left out.
+    annotations : pandas.DataFrame
+        The annotations without repeated ones.
+    n_repeated : int
+        How many repeated annotations were left out.
 
     Raises
     ------
     InputError
-        Naming unknown origins, images or classes, or who answered twice.
+        If an origin, image or class is unknown, or annotations are repeated and `repeated` is
+        `refuse`.
     """
-    _refuse_unknown(answers["origin"], ORIGINS, file, "origin")
+    _refuse_unknown(annotations["origin"], ORIGINS, file, "origin")
     for origin in ORIGINS:
-        of_origin = answers.loc[answers["origin"] == origin, "image"]
+        of_origin = annotations.loc[annotations["origin"] == origin, "image"]
         _refuse_unknown(of_origin, images[origin], file, "image", f" of the {origin}")
-    _refuse_unknown(answers["class"], classes, file, "class")
-    twice = answers.duplicated(_KEY)
+    _refuse_unknown(annotations["class"], classes, file, "class")
+    twice = annotations.duplicated(_KEY)
     if twice.any() and repeated == "refuse":
-        row = answers[twice].iloc[0]
+        row = annotations[twice].iloc[0]
         raise InputError(
-            f"{int(twice.sum())} answers are repeated: worker '{row['worker']}' answered twice to "
-            f"image '{row['image']}' and class '{row['class']}'"
+            f"repeated annotations ({int(twice.sum())} in all): worker '{row['worker']}' annotated "
+            f"image '{row['image']}' for class '{row['class']}' more than once"
             + (f" in task '{row['task']}'" if row["task"] else ""),
             file=file,
             field="worker",
-            remedy="Mend the table, or count first answers only with 'repeated: first'",
+            remedy="Correct the table, or count only first annotations with 'repeated: first'",
         )
-    return answers[~twice], int(twice.sum())
+    return annotations[~twice], int(twice.sum())
 
 
 def _refuse_unknown(
@@ -137,7 +145,7 @@ def _refuse_unknown(
 
 
 def _read_csv(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Read all cells as text, so that names like 0012 stay as they are."""
+    """Read a CSV file with all cells as text, so that names like 0012 keep their zeros."""
     try:
         with Path(path).open(encoding="utf-8-sig") as stream:
             names = stream.readline().rstrip("\r\n").split(",")

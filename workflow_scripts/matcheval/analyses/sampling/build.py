@@ -1,4 +1,4 @@
-"""Making the new test set: a pool of images, what is known of them, and a strategy."""
+"""Build a new test set from a pool of images, metadata about them, and a sampling strategy."""
 
 import json
 import random
@@ -12,7 +12,7 @@ import pandas as pd
 from matcheval.analyses.near_duplicates.images import labelled_pixels
 from matcheval.analyses.sampling.duplicate_search import PixelFinder
 from matcheval.analyses.sampling.duplicates import Image
-from matcheval.analyses.sampling.pool import NEAR_DUPLICATE, Pool, make_pool
+from matcheval.analyses.sampling.pool import NEAR_DUPLICATE, Pool, build_pool
 from matcheval.analyses.sampling.rounds import Finder, Sampled, sample_in_rounds
 from matcheval.analyses.sampling.schemas import EXCLUDED, PROVENANCE, STRATA
 from matcheval.analyses.sampling.settings import SamplingSettings
@@ -22,19 +22,19 @@ from matcheval.errors import InputError
 
 
 @dataclass(frozen=True)
-class Annotations:
-    """What is known of the candidates, and of the original set's images.
+class PoolMetadata:
+    """What is known about the candidates and the images of the original set.
 
     Attributes
     ----------
     frequencies : pandas.DataFrame, optional
-        Columns of `schemas.FREQUENCIES`.
-    keywords : mapping, optional
-        By origin (`pool`, `original`), the keyword of every image that has one.
+        Selection frequencies: columns of `schemas.FREQUENCIES`.
+    keywords : mapping of str to mapping of str to str, optional
+        Keyword by image name, by origin (`pool`, `original`); images may lack a keyword.
     blacklist : collection of str
-        Candidates that may not be sampled.
-    near_duplicates : collection
-        Pairs known beforehand, reviewed by people for instance.
+        Names of candidates that must not be sampled.
+    near_duplicates : collection of (Image, Image)
+        Pairs known in advance, for example from a manual review.
     """
 
     frequencies: pd.DataFrame | None = None
@@ -44,19 +44,21 @@ class Annotations:
 
 
 @dataclass(frozen=True)
-class MadeSet:
-    """A new test set, and how it came about.
+class BuiltTestSet:
+    """A new test set and the record of its sampling.
 
     Attributes
     ----------
     dataset : Dataset
+        The new test set.
     provenance : pandas.DataFrame
-        Columns of `schemas.PROVENANCE`, a row per image.
+        Columns of `schemas.PROVENANCE`, a row per image of the set.
     excluded : pandas.DataFrame
-        Columns of `schemas.EXCLUDED`, a row per candidate that could not be sampled.
+        Columns of `schemas.EXCLUDED`, a row per candidate that was not eligible.
     strata : pandas.DataFrame
-        Columns of `schemas.STRATA`, by class and stratum.
+        Columns of `schemas.STRATA`, a row per class and stratum.
     sampled : Sampled
+        The sample with its rounds.
     """
 
     dataset: Dataset
@@ -66,61 +68,71 @@ class MadeSet:
     sampled: Sampled
 
 
-def make_test_set(
+def build_test_set(
     name: str,
     candidates: Dataset,
     original: Dataset,
     settings: SamplingSettings,
-    annotations: Annotations,
+    metadata: PoolMetadata,
     *,
     against: Sequence[Dataset] = (),
     previous: Collection[str] = (),
-) -> MadeSet:
-    """Sample a test set from a pool.
+) -> BuiltTestSet:
+    """Build a test set by sampling from a pool.
 
     Parameters
     ----------
     name : str
-        Of the new set.
-    candidates, original : Dataset
-        The pool, each image labelled with the class it is a candidate for; and the set that is
-        replicated.
+        Name of the new set.
+    candidates : Dataset
+        The pool; each image is labelled with the class it is a candidate for.
+    original : Dataset
+        The test set that is replicated.
     settings : SamplingSettings
-    annotations : Annotations
+        Strategy, size and seed, and how near duplicates are found.
+    metadata : PoolMetadata
+        What is known about the images.
     against : sequence of Dataset
-        Further sets, beside the original, that no sampled image may be a near duplicate of.
+        Further reference sets: no sampled image may be a near duplicate of an image of these or
+        of `original`.
     previous : collection of str
-        Images of an earlier version, kept where they are eligible.
+        Names of the images of an earlier version of the set; those still eligible are kept.
+
+    Returns
+    -------
+    BuiltTestSet
+        The set in random order, and its tables.
 
     Raises
     ------
     InputError
-        If label spaces differ, or as `make_pool` and `sample_in_rounds`.
+        If the sets differ in their label spaces or pixel ranges, keywords are given for unknown
+        images, or as in `build_pool` and `sample_in_rounds`.
     """
     for dataset in (original, *against):
         if dataset.classes != candidates.classes:
             different = sorted(set(dataset.classes) ^ set(candidates.classes))
-            what = f"classes {different[:6]}" if different else "the order of the classes"
+            what = f"classes {different[:6]}" if different else "class orders"
             raise InputError(
-                f"{what} differ: pool and reference sets must be of one label space",
+                f"{what} differ: all sets must have the pool's classes, in the same order",
                 file=f"{candidates.name}, {dataset.name}",
             )
-    _refuse_unknown_images(annotations.keywords or {}, candidates, original)
-    pool = make_pool(
+    _refuse_unknown_images(metadata.keywords or {}, candidates, original)
+    pool = build_pool(
         _class_of(candidates),
         candidates.classes,
         settings,
-        frequencies=annotations.frequencies,
+        frequencies=metadata.frequencies,
         original=_class_of(original),
-        keywords=None if annotations.keywords is None else annotations.keywords.get("pool", {}),
-        original_keywords=_keyword_counts(annotations.keywords, original),
-        blacklist=annotations.blacklist,
+        keywords=None if metadata.keywords is None else metadata.keywords.get("pool", {}),
+        original_keywords=_keyword_counts(metadata.keywords, original),
+        blacklist=metadata.blacklist,
     )
     sampled = sample_in_rounds(
         pool,
         settings,
         find=_finder(candidates, (original, *against), settings),
-        known=annotations.near_duplicates,
+        known=metadata.near_duplicates,
         previous=previous,
     )
     return _describe(name, candidates, pool, sampled, settings, [original, *against])
@@ -134,7 +146,7 @@ def _class_of(dataset: Dataset) -> dict[str, str]:
 def _keyword_counts(
     keywords: Mapping[str, Mapping[str, str]] | None, original: Dataset
 ) -> dict[str, dict[str, int]] | None:
-    """Images of the original set by class and keyword."""
+    """Count the images of the original set by class and keyword."""
     if keywords is None:
         return None
     counts: dict[str, dict[str, int]] = {name: {} for name in original.classes}
@@ -164,15 +176,15 @@ def _describe(
     sampled: Sampled,
     settings: SamplingSettings,
     references: Sequence[Dataset],
-) -> MadeSet:
-    """Put the images in a random order, so that a part of the set has all classes too."""
+) -> BuiltTestSet:
+    """Shuffle the images, so that a leading part of the set has all classes too, and tabulate."""
     chosen = list(sampled.drawn_for)
     random.Random(f"{settings.seed} order").shuffle(chosen)
     row = {image: i for i, image in enumerate(candidates.names)}
     rows = [row[image] for image in chosen]
-    made_from = {
+    record = {
         "kind": "sampled",
-        "settings": {**asdict(settings), "strategy": settings.strategy.value},
+        "settings": settings.model_dump(mode="json"),
         "pool": {"name": candidates.name, "sha256": candidates.sha256},
         "against": [{"name": r.name, "sha256": r.sha256} for r in references],
         "rounds": [asdict(r) for r in sampled.rounds],
@@ -183,14 +195,14 @@ def _describe(
         name=name,
         source=f"{settings.per_class} images per class of '{candidates.name}', sampled by "
         f"{settings.strategy.value} with seed {settings.seed}",
-        provenance=json.loads(json.dumps(made_from)),
+        provenance=json.loads(json.dumps(record)),
     )
-    known = _known(pool)
+    known = _candidates_table(pool)
     provenance = known.loc[chosen].reset_index().assign(index=np.arange(len(chosen)))
     provenance["pool_index"] = rows
     provenance["drawn_for"] = [sampled.drawn_for[image] for image in chosen]
     provenance["round"] = [sampled.came_in[image] for image in chosen]
-    return MadeSet(
+    return BuiltTestSet(
         dataset,
         provenance[PROVENANCE.names],
         _excluded(known, pool, sampled),
@@ -199,13 +211,13 @@ def _describe(
     )
 
 
-def _known(pool: Pool) -> pd.DataFrame:
-    """All candidates by name: class, answers, stratum."""
+def _candidates_table(pool: Pool) -> pd.DataFrame:
+    """Tabulate all candidates, indexed by name."""
     rows: list[dict[str, Any]] = [
         {
             "image": c.name,
             "class": group,
-            "n_answers": c.n_answers,
+            "n_annotations": c.n_annotations,
             "n_selected": c.n_selected,
             "frequency": float(c.frequency),
             "stratum": c.stratum,
@@ -217,7 +229,7 @@ def _known(pool: Pool) -> pd.DataFrame:
 
 
 def _excluded(known: pd.DataFrame, pool: Pool, sampled: Sampled) -> pd.DataFrame:
-    """Candidates that could not be sampled; the first reason that holds."""
+    """Tabulate the candidates that were not eligible, each with the first reason that applies."""
     found = {name: (NEAR_DUPLICATE, of, r) for name, (of, r) in sampled.duplicates.items()}
     reasons = found | {name: (reason, "", 0) for name, reason in pool.barred.items()}
     table = known[known["image"].isin(reasons)].copy()
@@ -227,7 +239,7 @@ def _excluded(known: pd.DataFrame, pool: Pool, sampled: Sampled) -> pd.DataFrame
 
 
 def _strata(pool: Pool, provenance: pd.DataFrame) -> pd.DataFrame:
-    """What each stratum was to have, and has."""
+    """Compare each stratum's target with what was sampled for it."""
     rows = []
     for group, targets in pool.targets.items():
         of_class = provenance[provenance["class"] == group]
@@ -246,7 +258,6 @@ def _refuse_unknown_images(
         unknown = sorted(set(keywords.get(origin, {})) - set(dataset.names))
         if unknown:
             raise InputError(
-                f"{len(unknown)} keywords of images that '{dataset.name}' has not, such as "
-                f"'{unknown[0]}'",
+                f"unknown images of '{dataset.name}' ({len(unknown)} in all): '{unknown[0]}'",
                 field="keywords",
             )

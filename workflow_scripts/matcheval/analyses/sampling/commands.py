@@ -1,75 +1,89 @@
-"""Command lines of sampling: the same ones for the workflow's rules and for `matched-eval`."""
+"""Command lines of sampling, shared by the workflow's rules and `matched-eval replicate`."""
 
 import argparse
 import json
-from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
-from matcheval.analyses.sampling.settings import SamplingSettings, Strategy
+from matcheval.analyses.sampling.settings_flags import add_settings, read_settings
 from matcheval.errors import InputError
-
-# By setting: what its flag takes.
-_TYPES: dict[str, Any] = {
-    "per_class": int, "seed": int, "min_answers": int, "threshold": float, "bins": int,
-    "min_original": int, "top_keywords": int, "max_distance": float, "min_ssim": float,
-    "neighbours": int, "compare_size": int,
-}  # fmt: skip
 
 
 def add_simulate(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of simulating answers."""
+    """Add the arguments for simulating annotations.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+        Gets `run_simulate` as its default for `run`.
+    """
     _add_sets(parser)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--assignments", type=int, default=10, help="workers per task")
+    parser.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
+    parser.add_argument(
+        "--assignments", type=int, default=10, help="workers per task (default: %(default)s)"
+    )
     parser.add_argument(
         "--positive-rounds", type=int, default=1,
-        help="how many times each original image is shown with its own class",
+        help="at least how often each original image is shown with its own class "
+        "(default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--compare-size", type=int, help="side to bring images to")
-    parser.add_argument("--output", required=True, metavar="FILE", help="answers (.parquet, .csv)")
+    parser.add_argument(
+        "--compare-size", type=int, metavar="PIXELS",
+        help="resize images to squares of this side first: needed for image files",
+    )  # fmt: skip
+    parser.add_argument(
+        "--output", required=True, metavar="FILE", help="annotations (.parquet, .csv)"
+    )
     parser.set_defaults(run=run_simulate)
 
 
 def add_count(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of counting answers."""
+    """Add the arguments for counting annotations.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+        Gets `run_count` as its default for `run`.
+    """
     _add_sets(parser)
-    parser.add_argument("--answers", required=True, metavar="FILE", help=".parquet or .csv")
+    parser.add_argument(
+        "--annotations", required=True, metavar="FILE", help="workers' annotations (.parquet, .csv)"
+    )
     parser.add_argument(
         "--repeated", choices=["refuse", "first"], default="refuse",
-        help="what becomes of a worker's second answer (default: %(default)s)",
+        help="refuse repeated annotations by a worker, or count the first (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--output", required=True, metavar="FILE", help="selection frequencies")
+    parser.add_argument(
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="selection frequencies (.parquet, as `sample` reads them, or .csv)",
+    )
     parser.set_defaults(run=run_count)
 
 
 def add_sample(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of sampling a test set; settings by flag, or all of them as JSON."""
+    """Add the arguments for sampling a test set, with settings as flags or as one JSON object.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+        Gets `run_sample` as its default for `run`.
+    """
     _add_sets(parser)
-    parser.add_argument("--name", required=True, help="of the new test set")
+    parser.add_argument("--name", required=True, help="name of the new test set")
     parser.add_argument(
         "--against", nargs="*", default=[], metavar="DIR",
-        help="further datasets that nothing sampled may be a near duplicate of",
+        help="further datasets: no sampled image may be a near duplicate of theirs",
     )  # fmt: skip
     for option, what in (
-        ("frequencies", "what `count` wrote"),
-        ("keywords", "CSV: origin, image, keyword"),
-        ("blacklist", "CSV: image"),
-        ("near-duplicates", "CSV: image, set, other"),
-        ("previous", "provenance of an earlier version to start from"),
+        ("frequencies", "selection frequencies, written by `count`"),
+        ("keywords", "CSV with columns origin, image, keyword"),
+        ("blacklist", "CSV with a column image"),
+        ("near-duplicates", "CSV with columns image, set, other"),
+        ("previous", "provenance table of an earlier version to start from"),
     ):
         parser.add_argument(f"--{option}", metavar="FILE", help=what)
-    parser.add_argument("--settings", default="{}", help="settings as a JSON object")
-    parser.add_argument("--strategy", choices=[strategy.value for strategy in Strategy])
-    defaults = {field.name: field.default for field in fields(SamplingSettings)}
-    for setting, type_ in _TYPES.items():
-        known = f"default: {defaults[setting]}" if setting != "per_class" else "images per class"
-        parser.add_argument(f"--{setting.replace('_', '-')}", type=type_, help=known)
-    parser.add_argument("--fill-upward", action="store_true", default=None)
-    parser.add_argument(
-        "--class-threshold", action="append", default=[], metavar="CLASS=FREQUENCY",
-        help="a threshold of one class; repeat for several",
-    )  # fmt: skip
+    add_settings(parser)
     parser.add_argument("--output", required=True, metavar="DIR", help="the new dataset's folder")
     for table in ("provenance", "excluded", "strata"):
         parser.add_argument(
@@ -79,16 +93,33 @@ def add_sample(parser: argparse.ArgumentParser) -> None:
 
 
 def add_allocate(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of dividing images among keywords."""
-    parser.add_argument("counts", metavar="COUNTS.json", help="by class, images by keyword")
-    parser.add_argument("--per-class", type=int, required=True)
-    parser.add_argument("--top-keywords", type=int, default=50, help="default: %(default)s")
-    parser.add_argument("--output", required=True, metavar="FILE.json")
+    """Add the arguments for dividing images among keywords.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+        Gets `run_allocate` as its default for `run`.
+    """
+    parser.add_argument(
+        "counts", metavar="COUNTS.json", help="number of images by class and keyword"
+    )
+    parser.add_argument("--per-class", type=int, required=True, help="images to allocate per class")
+    parser.add_argument(
+        "--top-keywords", type=int, default=50,
+        help="only the most frequent keywords of a class (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--output", required=True, metavar="FILE.json", help="the allocation")
     parser.set_defaults(run=run_allocate)
 
 
 def run_simulate(arguments: argparse.Namespace) -> None:
-    """Simulate answers."""
+    """Simulate annotations and write them.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        Parsed arguments of `add_simulate`.
+    """
     from matcheval.analyses.sampling.run import simulate_to_file
 
     simulate_to_file(
@@ -103,11 +134,17 @@ def run_simulate(arguments: argparse.Namespace) -> None:
 
 
 def run_count(arguments: argparse.Namespace) -> None:
-    """Count answers."""
+    """Count annotations and write the selection frequencies.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        Parsed arguments of `add_count`.
+    """
     from matcheval.analyses.sampling.run import count_to_file
 
     count_to_file(
-        arguments.answers,
+        arguments.annotations,
         arguments.candidates,
         arguments.original,
         arguments.output,
@@ -116,7 +153,13 @@ def run_count(arguments: argparse.Namespace) -> None:
 
 
 def run_sample(arguments: argparse.Namespace) -> None:
-    """Sample a test set."""
+    """Sample a test set and write it with its tables.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        Parsed arguments of `add_sample`.
+    """
     from matcheval.analyses.sampling.run import SamplingFiles, sample_to_files
 
     folder = arguments.output.rstrip("/")
@@ -141,9 +184,20 @@ def run_sample(arguments: argparse.Namespace) -> None:
 
 
 def run_allocate(arguments: argparse.Namespace) -> None:
-    """Divide the images of every class among its keywords."""
+    """Divide the images of every class among its keywords and write the allocation.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        Parsed arguments of `add_allocate`.
+
+    Raises
+    ------
+    InputError
+        If the counts cannot be read, or there is nothing to divide the images by.
+    """
     from matcheval.analyses.sampling.allocation import keyword_targets
-    from matcheval.io.files import whole_file
+    from matcheval.io.files import atomic_file
 
     try:
         counts = json.loads(Path(arguments.counts).read_text(encoding="utf-8"))
@@ -159,50 +213,18 @@ def run_allocate(arguments: argparse.Namespace) -> None:
         raise
     except (OSError, ValueError, AttributeError, TypeError) as error:
         raise InputError(
-            f"not readable as JSON of images by class and keyword ({error})", file=arguments.counts
+            f"not readable as JSON with image counts by class and keyword ({error})",
+            file=arguments.counts,
         ) from error
-    with whole_file(arguments.output) as partial:
+    with atomic_file(arguments.output) as partial:
         text = json.dumps(targets, indent=2, ensure_ascii=False)
         partial.write_text(text + "\n", encoding="utf-8")
 
 
-def read_settings(arguments: argparse.Namespace) -> SamplingSettings:
-    """Settings from `--settings` and single flags, which win.
-
-    Raises
-    ------
-    InputError
-        If a setting is unknown, missing or of the wrong kind.
-    """
-    try:
-        given = dict(json.loads(arguments.settings))
-    except (ValueError, TypeError) as error:
-        raise InputError(f"not a JSON object ({error})", field="--settings") from error
-    for setting in ("strategy", "fill_upward", *_TYPES):
-        value = getattr(arguments, setting)
-        if value is not None:
-            given[setting] = value
-    for text in arguments.class_threshold:
-        name, _, value = text.rpartition("=")
-        try:
-            given["thresholds"] = {**given.get("thresholds", {}), name: float(value)}
-        except ValueError as error:
-            raise InputError(f"'{text}'", field="--class-threshold") from error
-    missing = [name for name in ("strategy", "per_class") if name not in given]
-    if missing:
-        raise InputError(f"{' and '.join(missing)} missing", file="settings")
-    if int(given["per_class"]) < 1:
-        raise InputError(f"{given['per_class']} images per class", field="per_class")
-    try:
-        return SamplingSettings.from_mapping(given)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{error}", field="settings") from error
-
-
 def _add_sets(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--candidates", required=True, metavar="DIR", help="the pool: a dataset's folder"
+        "--candidates", required=True, metavar="DIR", help="the pool: folder of a dataset"
     )
     parser.add_argument(
-        "--original", required=True, metavar="DIR", help="the set that is replicated"
+        "--original", required=True, metavar="DIR", help="folder of the set that is replicated"
     )

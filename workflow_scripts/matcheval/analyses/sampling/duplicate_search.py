@@ -1,4 +1,4 @@
-"""Near duplicates by pixels, of the images that a round brought in."""
+"""The search for near duplicates, by pixels, of the images that a round of sampling added."""
 
 from collections.abc import Collection, Iterator, Sequence
 
@@ -13,21 +13,22 @@ from matcheval.errors import InputError
 
 
 class PixelFinder:
-    """Compares new candidates with the reference sets and with what else is sampled.
+    """Compare new candidates with the reference sets and with the other sampled candidates.
 
     Parameters
     ----------
     candidates : LabelledPixels
         The pool.
     references : sequence of LabelledPixels
-        The sets that nothing sampled may be in: original, training, ...
+        Sets that sampled images must not be near duplicates of, such as the original and the
+        training set.
     settings : SamplingSettings
-        `max_distance` and `min_ssim`, at least one of them given.
+        At least one of `max_distance` and `min_ssim` is given.
 
     Raises
     ------
     InputError
-        If a set has another pixel range than the pool.
+        If the pixel range of a reference set differs from the pool's.
     """
 
     def __init__(
@@ -39,8 +40,8 @@ class PixelFinder:
         for reference in references:
             if reference.max_value != candidates.max_value:
                 raise InputError(
-                    f"pixels to {reference.max_value} are not compared with pixels to "
-                    f"{candidates.max_value}",
+                    f"images with pixel values up to {reference.max_value} cannot be compared "
+                    f"with images with values up to {candidates.max_value}",
                     file=f"{candidates.name}, {reference.name}",
                 )
         self._candidates = candidates
@@ -51,7 +52,21 @@ class PixelFinder:
     def __call__(
         self, new: Collection[str], chosen: Collection[str]
     ) -> Iterator[tuple[Image, Image]]:
-        """Yield the pairs of near duplicates that new candidates are in."""
+        """Find the near duplicates of new candidates.
+
+        Parameters
+        ----------
+        new : collection of str
+            Names of the candidates that are compared.
+        chosen : collection of str
+            Names of all sampled candidates, the new ones included.
+
+        Yields
+        ------
+        tuple of (Image, Image)
+            Pairs of near duplicates: a new candidate, and an image of a reference set or another
+            of `chosen`. A pair of two new candidates may occur in both orders.
+        """
         new, chosen = list(new), list(chosen)
         images = self._pixels(new)
         for reference in self._references:
@@ -72,7 +87,7 @@ class PixelFinder:
             close = pairs_within(queries, references, self._settings.max_distance)
             found |= {(i, j) for i, j, _ in close}
         if self._settings.min_ssim is not None and len(references):
-            # One more where every image is its own nearest.
+            # One more where the queries are references too: each is its own nearest neighbour.
             k = min(self._settings.neighbours + among_themselves, len(references))
             index = nearest_neighbours(queries, references, k).index
             rows = np.repeat(np.arange(len(queries)), k)

@@ -1,4 +1,4 @@
-"""Which of several near duplicates may stay: at most one of each group, none seen elsewhere."""
+"""Which near duplicates may be sampled: one per group, and none that other sets contain too."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -6,25 +6,27 @@ from fractions import Fraction
 
 import numpy as np
 
-# Frequencies from which an image counts as good; a class without such goes by the next level.
+# The survivor of a group has at least the first of these selection frequencies that any of the
+# group's candidates reaches. Candidates that reach the highest count as good.
 _LEVELS = (Fraction(7, 10), Fraction(6, 10), Fraction(0))
 
-# An image: the set it is from ("pool" for candidates), and its name there.
+# An image: the name of its set ("pool" for candidates), and its name in that set.
 Image = tuple[str, str]
 POOL = "pool"
 
 
 @dataclass(frozen=True)
 class Member:
-    """What decides which of several candidates stays.
+    """The properties of a candidate that decide which of several near duplicates is kept.
 
     Attributes
     ----------
     group : str
-        Its class.
+        The candidate's class.
     frequency : Fraction
-        Its selection frequency.
+        Its selection frequency, in [0, 1].
     blacklisted : bool
+        Whether it must not be sampled.
     """
 
     group: str
@@ -33,17 +35,17 @@ class Member:
 
 
 def connected_components(edges: Iterable[tuple[Image, Image]]) -> list[list[Image]]:
-    """Groups of images that are near duplicates of each other, directly or through others.
+    """Group images that are near duplicates of each other, directly or through others.
 
     Parameters
     ----------
-    edges : iterable
-        Pairs of images.
+    edges : iterable of (Image, Image)
+        Pairs of near duplicates.
 
     Returns
     -------
-    list of lists
-        Each sorted; in the order of their first images.
+    list of list of Image
+        The groups, each sorted, in the order of their first images.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components as components
@@ -65,27 +67,28 @@ def connected_components(edges: Iterable[tuple[Image, Image]]) -> list[list[Imag
 def duplicates_among(
     edges: Iterable[tuple[Image, Image]], members: Mapping[str, Member]
 ) -> dict[str, str]:
-    """Decide which candidates are near duplicates that may not be sampled.
+    """Decide which candidates must not be sampled because they are near duplicates.
 
-    A group with an image of another set than the pool loses all its candidates: what is in the
-    original, training or test set is not new. Of any other group one candidate stays.
+    If a group of near duplicates contains an image of another set than the pool, all its
+    candidates are excluded: images of the original, training or test set are not new. Of any other
+    group one candidate is kept.
 
     Parameters
     ----------
-    edges : iterable
-        Pairs of images that are near duplicates.
-    members : mapping
-        Candidates by name; others of the pool are passed over.
+    edges : iterable of (Image, Image)
+        Pairs of near duplicates.
+    members : mapping of str to Member
+        Candidates by name. Other images of the pool link groups, but are not reported.
 
     Returns
     -------
-    dict
-        By candidate that may not be sampled: the image that it duplicates, as `set/name`.
+    dict of str to str
+        The image that a candidate duplicates, as `set/name`, by name of the excluded candidate.
 
     References
     ----------
-    The resolution of the authors' ImageNetV2 code: the survivor is of the class with the fewest
-    good candidates, and there the one of highest frequency.
+    The authors' ImageNetV2 code resolves duplicates in this way: the candidate kept is of the
+    class with the fewest good candidates, and within that class the one of highest frequency.
     """
     good: dict[str, int] = {}
     for member in members.values():
@@ -108,14 +111,14 @@ def duplicates_among(
 def _survivor(
     names: Iterable[str], members: Mapping[str, Member], good: Mapping[str, int]
 ) -> str:  # fmt: skip
-    """The candidate that stays of a group."""
+    """Choose the candidate of a group that is kept."""
     names = list(names)
     usable = [name for name in names if not members[name].blacklisted] or names
     for level in _LEVELS:
         groups = {members[name].group for name in usable if members[name].frequency >= level}
         if groups:
             break
-    if level == 0:  # no class has a good one: the class of the best
+    if level == 0:  # No candidate reaches a higher level: keep to the classes of the best ones.
         best = max(members[name].frequency for name in usable)
         groups = {members[name].group for name in usable if members[name].frequency == best}
     group = min(groups, key=lambda g: (good.get(g, 0), g))

@@ -1,4 +1,4 @@
-"""What sampling reads of files: keywords, blacklist, near duplicates, earlier versions."""
+"""Read the user's files for sampling: keywords, blacklist, near duplicates, earlier versions."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,12 +11,23 @@ from matcheval.io.csv_rows import read_csv_rows
 
 
 def read_keywords(path: str | Path) -> dict[str, dict[str, str]]:
-    """Read the keyword of every image: CSV with columns `origin`, `image`, `keyword`.
+    """Read the keywords of images.
+
+    Parameters
+    ----------
+    path : path-like
+        CSV file with columns `origin` (`pool` or `original`), `image`, `keyword`.
 
     Returns
     -------
-    dict
-        Keywords by image, by origin (`pool`, `original`).
+    dict of str to dict of str to str
+        Keyword by image name, by origin.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, a cell is empty, an origin is unknown, or an image has two
+        different keywords.
     """
     keywords: dict[str, dict[str, str]] = {origin: {} for origin in ORIGINS}
     for number, row in enumerate(_full_rows(path, ("origin", "image", "keyword"))):
@@ -33,22 +44,58 @@ def read_keywords(path: str | Path) -> dict[str, dict[str, str]]:
 
 
 def read_blacklist(path: str | Path) -> list[str]:
-    """Read the images that may not be sampled: CSV with a column `image`, perhaps others."""
+    """Read the names of candidates that must not be sampled.
+
+    Parameters
+    ----------
+    path : path-like
+        CSV file with a column `image`; other columns are ignored.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or a name is empty.
+    """
     return [row["image"] for row in _full_rows(path, ("image",))]
 
 
 def read_near_duplicates(path: str | Path) -> list[tuple[Image, Image]]:
-    """Read pairs of near duplicates: CSV with columns `image`, `set`, `other`.
+    """Read pairs of near duplicates.
 
-    `image` is of the pool; `other` is of the dataset that `set` names, or of the pool if it says
-    `pool`. An image of the pool that is no candidate links others all the same.
+    Parameters
+    ----------
+    path : path-like
+        CSV file with columns `image` (name of an image of the pool), `set` (name of a dataset, or
+        `pool`) and `other` (name of an image of that set). Names that are not in the pool are
+        allowed: through them, others may be near duplicates of each other.
+
+    Returns
+    -------
+    list of (Image, Image)
+        The pairs in the order of the file.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or a cell is empty.
     """
     rows = _full_rows(path, ("image", "set", "other"))
     return [((POOL, row["image"]), (row["set"], row["other"])) for row in rows]
 
 
 def read_previous(path: str | Path) -> list[str]:
-    """Read the images of an earlier version from its table of provenance."""
+    """Read the image names of an earlier version of a set from its provenance table.
+
+    Parameters
+    ----------
+    path : path-like
+        Parquet file with the columns of `schemas.PROVENANCE`.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or its columns differ.
+    """
     images: list[str] = PROVENANCE.read(path)["image"].to_pylist()
     return images
 
@@ -58,5 +105,5 @@ def _full_rows(path: str | Path, needed: Sequence[str]) -> list[dict[str, str]]:
     for number, row in enumerate(rows):
         empty = [name for name in needed if not row[name]]
         if empty:
-            raise InputError(f"row {number}: empty", file=path, field=empty[0])
+            raise InputError(f"row {number}: empty cell", file=path, field=empty[0])
     return rows

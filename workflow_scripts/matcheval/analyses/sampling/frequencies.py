@@ -1,4 +1,4 @@
-"""Selection frequencies: what part of the workers said that an image shows a class."""
+"""Selection frequencies: the fraction of the workers who said that an image shows a class."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,42 +7,57 @@ import numpy.typing as npt
 import pandas as pd
 
 from matcheval.analyses.sampling.schemas import FREQUENCIES
-from matcheval.errors import InputError, Problems
+from matcheval.errors import ErrorCollector, InputError
 
 Counts = npt.NDArray[np.int64]
 
 
-def selection_frequencies(answers: pd.DataFrame) -> pd.DataFrame:
-    """Count answers and selections of every image and class.
+def selection_frequencies(annotations: pd.DataFrame) -> pd.DataFrame:
+    """Count annotations and selections by image and class.
 
-    Answers of all tasks in which an image was shown with a class are pooled: every answer weighs
-    the same. An image shown with another class than its own (a negative control) counts under
-    that class.
+    The annotations of an image for a class are pooled over tasks, with equal weights. An image
+    shown for another class than its own (a negative control) is counted under that other class.
 
     Parameters
     ----------
-    answers : pandas.DataFrame
-        Columns of `schemas.ANSWERS`.
+    annotations : pandas.DataFrame
+        Columns of `schemas.ANNOTATIONS`.
 
     Returns
     -------
     pandas.DataFrame
-        Columns of `schemas.FREQUENCIES`, by origin, class and image.
+        Columns of `schemas.FREQUENCIES`, sorted by origin, class and image.
     """
-    groups = answers.groupby(["origin", "class", "image"], sort=True)["selected"]
-    table = groups.agg(n_answers="size", n_selected="sum").reset_index()
-    table["frequency"] = table["n_selected"] / table["n_answers"]
-    return table.astype({"n_answers": np.int32, "n_selected": np.int32})[FREQUENCIES.names]
+    groups = annotations.groupby(["origin", "class", "image"], sort=True)["selected"]
+    table = groups.agg(n_annotations="size", n_selected="sum").reset_index()
+    table["frequency"] = table["n_selected"] / table["n_annotations"]
+    return table.astype({"n_annotations": np.int32, "n_selected": np.int32})[FREQUENCIES.names]
 
 
-def frequency_bins(n_selected: npt.ArrayLike, n_answers: npt.ArrayLike, bins: int = 5) -> Counts:
-    """Bin of each frequency: equal widths, closed below, the last one closed above too.
+def frequency_bins(
+    n_selected: npt.ArrayLike, n_annotations: npt.ArrayLike, bins: int = 5
+) -> Counts:
+    """Assign selection frequencies to bins of equal width.
 
-    Counts are compared as whole numbers, so that 3 of 5 is in [0.6, 0.8) although 0.6 is no
-    binary fraction. Without answers the frequency is 0.
+    Bins are closed below and open above, except for the last one, which is closed. Counts are
+    compared as integers, so that 3 of 5 falls into [0.6, 0.8) although 0.6 is not representable
+    in floating point.
+
+    Parameters
+    ----------
+    n_selected, n_annotations : array-like of int
+        Counts, 0 <= `n_selected` <= `n_annotations`, of shapes that broadcast. Without annotations
+        the frequency is 0.
+    bins : int
+        Number of bins, at least 1.
+
+    Returns
+    -------
+    int64 array
+        Bin of each frequency, from 0.
     """
-    selected, answers = np.asarray(n_selected, np.int64), np.asarray(n_answers, np.int64)
-    inside = bins * selected // np.maximum(answers, 1)
+    selected, annotations = np.asarray(n_selected, np.int64), np.asarray(n_annotations, np.int64)
+    inside = bins * selected // np.maximum(annotations, 1)
     return np.minimum(inside, bins - 1)
 
 
@@ -52,45 +67,53 @@ def class_histograms(
     classes: Sequence[str],
     *,
     bins: int = 5,
-    min_answers: int = 10,
+    min_annotations: int = 10,
     min_images: int = 20,
 ) -> Counts:
-    """Histogram, per class, of the selection frequencies of the original set's images.
+    """Compute the histogram of the original set's selection frequencies for each class.
 
     Parameters
     ----------
     frequencies : pandas.DataFrame
-        Columns of `schemas.FREQUENCIES`; rows of the original set count under their own class.
-    class_of : mapping
-        The class of every image of the original set.
+        Columns of `schemas.FREQUENCIES`. Only images of the original set, shown for their own
+        class, are counted.
+    class_of : mapping of str to str
+        Class of every image of the original set, by image name.
     classes : sequence of str
-        In the order of the result.
-    bins, min_answers, min_images : int
-        Number of bins; answers that an image must have to count; images that a class must have.
+        Names of the classes, in the order of the result.
+    bins : int
+        Number of bins, of equal width.
+    min_annotations : int
+        Annotations that an image needs to be counted.
+    min_images : int
+        Counted images that each class needs.
 
     Returns
     -------
     int64 array, shape (n_classes, bins)
+        Number of images.
 
     Raises
     ------
     InputError
-        Naming every class with too few images, and how many are missing.
+        If classes have too few counted images; the message lists all of them.
     """
     own = frequencies[frequencies["origin"] == "original"]
-    own = own[(own["image"].map(class_of) == own["class"]) & (own["n_answers"] >= min_answers)]
+    own = own[
+        (own["image"].map(class_of) == own["class"]) & (own["n_annotations"] >= min_annotations)
+    ]
     own = own[own["class"].isin(classes)]
     position = {name: i for i, name in enumerate(classes)}
     counts = np.zeros((len(classes), bins), np.int64)
     rows = own["class"].map(position).to_numpy(np.int64)
-    np.add.at(counts, (rows, frequency_bins(own["n_selected"], own["n_answers"], bins)), 1)
-    problems = Problems()
+    np.add.at(counts, (rows, frequency_bins(own["n_selected"], own["n_annotations"], bins)), 1)
+    problems = ErrorCollector()
     for name, n in zip(classes, counts.sum(axis=1), strict=True):
-        with problems.gathered():
+        with problems.collected():
             if n < min_images:
                 raise InputError(
-                    f"{n} images of the original set have {min_answers} answers or more, "
-                    f"{min_images - n} too few for its histogram",
+                    f"{n} images of the original set have {min_annotations} or more annotations, "
+                    f"{min_images - n} too few for a histogram",
                     file=f"class '{name}'",
                 )
     problems.raise_any()
@@ -100,16 +123,30 @@ def class_histograms(
 def control_accuracy(
     frequencies: pd.DataFrame, class_of: Mapping[str, str]
 ) -> tuple[float, float]:  # fmt: skip
-    """Share of the answers to controls that were right: to positive, and to negative ones.
+    """Compute how often workers annotated control images correctly.
 
-    Controls are images of the original set, shown with their own class (to be selected) or with
-    another one (not to be). Reported only: no worker is left out for it. NaN without controls.
+    Controls are images of the original set, shown for their own class (positive: to be selected)
+    or for another one (negative: not to be selected). The accuracies are only reported: no worker
+    is excluded because of them.
+
+    Parameters
+    ----------
+    frequencies : pandas.DataFrame
+        Columns of `schemas.FREQUENCIES`.
+    class_of : mapping of str to str
+        Class of every image of the original set, by image name.
+
+    Returns
+    -------
+    positive, negative : float
+        Fraction of correct annotations of positive and of negative controls, in [0, 1]; NaN
+        without such controls.
     """
     controls = frequencies[frequencies["origin"] == "original"]
     is_positive = controls["image"].map(class_of) == controls["class"]
     shares = []
     for chosen in (controls[is_positive], controls[~is_positive]):
-        n = chosen["n_answers"].sum()
+        n = chosen["n_annotations"].sum()
         shares.append(float(chosen["n_selected"].sum() / n) if n else float("nan"))
     positive, selected_negative = shares
     return positive, 1 - selected_negative

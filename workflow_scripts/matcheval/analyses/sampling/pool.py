@@ -1,4 +1,4 @@
-"""The pool: all candidates, what is known of each, and why some may not be sampled."""
+"""The pool: all candidates, the targets of each stratum, and which candidates are ineligible."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,24 +13,25 @@ from matcheval.analyses.sampling.settings import SamplingSettings, Strategy
 from matcheval.analyses.sampling.strategies import Candidate
 from matcheval.errors import InputError
 
-BLACKLISTED, FEW_ANSWERS, BELOW_THRESHOLD = "blacklisted", "few_answers", "below_threshold"
+BLACKLISTED, FEW_ANNOTATIONS, BELOW_THRESHOLD = "blacklisted", "few_annotations", "below_threshold"
 NEAR_DUPLICATE = "near_duplicate"
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Candidates by class, and how many images of each stratum a class is to have.
+    """The candidates of each class, and how many images of each stratum to sample.
 
     Attributes
     ----------
-    candidates : mapping
-        By class, all of them.
-    barred : mapping
-        Why a candidate may not be sampled, by name: the first reason that holds.
-    targets : mapping
-        By class, images by stratum in rising order.
-    of_original : mapping
-        By class, images of the original by stratum, where the targets are made of these.
+    candidates : mapping of str to sequence of Candidate
+        All candidates, by class.
+    barred : mapping of str to str
+        Why a candidate must not be sampled (the first reason that applies), by candidate name.
+    targets : mapping of str to mapping of str to int
+        Number of images to sample by stratum, in ascending order of the strata, by class.
+    of_original : mapping of str to mapping of str to int
+        Number of images of the original set by stratum, by class; empty if the strategy does not
+        use them.
     """
 
     candidates: Mapping[str, Sequence[Candidate]]
@@ -40,7 +41,7 @@ class Pool:
 
     @property
     def members(self) -> dict[str, Member]:
-        """All candidates by name, for the choice among near duplicates."""
+        """All candidates by name, as the choice among near duplicates needs them."""
         return {
             c.name: Member(group, c.frequency, self.barred.get(c.name) == BLACKLISTED)
             for group, candidates in self.candidates.items()
@@ -48,7 +49,7 @@ class Pool:
         }
 
 
-def make_pool(
+def build_pool(
     images: Mapping[str, str],
     classes: Sequence[str],
     settings: SamplingSettings,
@@ -59,30 +60,38 @@ def make_pool(
     original_keywords: Mapping[str, Mapping[str, int]] | None = None,
     blacklist: Collection[str] = (),
 ) -> Pool:
-    """Gather what the samplers need.
+    """Build the pool that a strategy samples from.
 
     Parameters
     ----------
-    images : mapping
-        Class of every candidate, by name.
+    images : mapping of str to str
+        Class of every candidate, by candidate name.
     classes : sequence of str
-        Of the new test set.
+        Classes of the new test set.
     settings : SamplingSettings
+        The strategy and its settings.
     frequencies : pandas.DataFrame, optional
-        Columns of `schemas.FREQUENCIES`; needed by all strategies but `keywords`.
-    original : mapping, optional
-        Class of every image of the original set, for `matched_frequency`.
-    keywords, original_keywords : mapping, optional
-        Keyword of every candidate; images of the original set by class and keyword; for
-        `keywords`.
+        Columns of `schemas.FREQUENCIES`; required by all strategies except `keywords`.
+    original : mapping of str to str, optional
+        Class of every image of the original set, by image name; required by `matched_frequency`.
+    keywords : mapping of str to str, optional
+        Keyword by candidate name; required by `keywords`.
+    original_keywords : mapping of str to mapping of str to int, optional
+        Number of images of the original set by keyword, by class; required by `keywords`.
     blacklist : collection of str
-        Candidates that may not be sampled.
+        Names of candidates that must not be sampled.
+
+    Returns
+    -------
+    Pool
+        All candidates, the eligible and the ineligible ones.
 
     Raises
     ------
     InputError
-        If what a strategy needs is missing, the blacklist or the thresholds name what there is
-        not, or the original set has too few annotated images.
+        If an input that the strategy requires is missing, the blacklist contains an unknown
+        candidate or the thresholds an unknown class, there are no images to derive the targets
+        from, or the original set has too few annotated images.
     """
     _refuse_unknown(blacklist, images, "blacklist", "candidate")
     _refuse_unknown(settings.thresholds, classes, "thresholds", "class")
@@ -90,18 +99,18 @@ def make_pool(
     if frequencies is None and not by_keyword:
         raise InputError("needs selection frequencies", field=settings.strategy.value)
     if by_keyword and (keywords is None or original_keywords is None):
-        raise InputError("needs keywords of pool and original set", field="keywords")
+        raise InputError("needs keywords of the pool and the original set", field="keywords")
     counts = _counts(frequencies, images)
     candidates: dict[str, list[Candidate]] = {name: [] for name in classes}
     for image, group in images.items():
-        n_answers, n_selected = counts.get(image, (0, 0))
+        n_annotations, n_selected = counts.get(image, (0, 0))
         if by_keyword:
             stratum = (keywords or {}).get(image, "")
         elif settings.strategy is Strategy.MATCHED_FREQUENCY:
-            stratum = f"{int(frequency_bins(n_selected, n_answers, settings.bins))}"
+            stratum = f"{int(frequency_bins(n_selected, n_annotations, settings.bins))}"
         else:
             stratum = ""
-        candidates[group].append(Candidate(image, stratum, n_answers, n_selected))
+        candidates[group].append(Candidate(image, stratum, n_annotations, n_selected))
     barred = {
         c.name: reason
         for group, of_class in candidates.items()
@@ -119,14 +128,14 @@ def make_pool(
 def _reason(
     candidate: Candidate, group: str, settings: SamplingSettings, blacklist: Collection[str]
 ) -> str:
-    """Why a candidate may not be sampled, before near duplicates are looked for."""
+    """Give the reason why a candidate is ineligible, near duplicates aside; empty if it is not."""
     if candidate.name in blacklist:
         return BLACKLISTED
-    if candidate.n_answers < settings.min_answers:
-        return FEW_ANSWERS
+    if candidate.n_annotations < settings.min_annotations:
+        return FEW_ANNOTATIONS
     if settings.strategy is Strategy.THRESHOLD:
         least = settings.thresholds.get(group, settings.threshold)
-        if candidate.frequency < Fraction(str(least)):  # as it is written, not as it is stored
+        if candidate.frequency < Fraction(str(least)):  # the decimal number, not its binary value
             return BELOW_THRESHOLD
     return ""
 
@@ -137,7 +146,7 @@ def _histograms(
     frequencies: pd.DataFrame | None,
     original: Mapping[str, str] | None,
 ) -> dict[str, dict[str, int]]:
-    """Images of the original by class and frequency bin."""
+    """Count the images of the original set by class and frequency bin."""
     if original is None or frequencies is None:
         raise InputError("needs an annotated original set", field=settings.strategy.value)
     histograms = class_histograms(
@@ -145,7 +154,7 @@ def _histograms(
         original,
         classes,
         bins=settings.bins,
-        min_answers=settings.min_answers,
+        min_annotations=settings.min_annotations,
         min_images=settings.min_original,
     )
     return {
@@ -159,7 +168,7 @@ def _targets(
     settings: SamplingSettings,
     of_original: Mapping[str, Mapping[str, int]],
 ) -> dict[str, dict[str, int]]:
-    """Images wanted by class and stratum."""
+    """Give the number of images to sample by class and stratum."""
     targets: dict[str, dict[str, int]] = {}
     for name in classes:
         if settings.strategy is Strategy.KEYWORDS:
@@ -177,12 +186,12 @@ def _targets(
 def _counts(
     frequencies: pd.DataFrame | None, images: Mapping[str, str]
 ) -> dict[str, tuple[int, int]]:  # fmt: skip
-    """Answers and selections of each candidate under its class."""
+    """Give the number of annotations and of selections of each candidate for its class."""
     if frequencies is None:
         return {}
     own = frequencies[frequencies["origin"] == "pool"]
     own = own[own["image"].map(images) == own["class"]]
-    pairs = zip(own["n_answers"].tolist(), own["n_selected"].tolist(), strict=True)
+    pairs = zip(own["n_annotations"].tolist(), own["n_selected"].tolist(), strict=True)
     return dict(zip(own["image"].tolist(), pairs, strict=True))
 
 
@@ -192,6 +201,7 @@ def _refuse_unknown(
     unknown = sorted(set(names) - set(known))
     if unknown:
         raise InputError(
-            f"'{unknown[0]}' is no {what}" + f" (nor {len(unknown) - 1} more)" * (len(unknown) > 1),
+            f"unknown {what} '{unknown[0]}'"
+            + f" (and {len(unknown) - 1} more)" * (len(unknown) > 1),
             field=field,
         )

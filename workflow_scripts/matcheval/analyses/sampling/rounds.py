@@ -1,4 +1,4 @@
-"""Sampling in rounds: sample, look for near duplicates of what is new, sample again."""
+"""Sampling in rounds: sample, search new images for near duplicates, replace these, repeat."""
 
 import random
 from collections import Counter
@@ -9,15 +9,24 @@ from matcheval.analyses.sampling.duplicates import Image, duplicates_among
 from matcheval.analyses.sampling.pool import NEAR_DUPLICATE, Pool
 from matcheval.analyses.sampling.settings import SamplingSettings, Strategy
 from matcheval.analyses.sampling.strategies import Draw, draw_best, draw_strata
-from matcheval.errors import InputError, Problems
+from matcheval.errors import ErrorCollector, InputError
 
-# Given new candidates and all that are sampled: the pairs of near duplicates that they are in.
+# Given the names of new candidates and of all sampled ones: the pairs of near duplicates that
+# contain a new candidate.
 Finder = Callable[[Collection[str], Collection[str]], Iterable[tuple[Image, Image]]]
 
 
 @dataclass(frozen=True)
 class Round:
-    """What happened in a round: images that came in, near duplicates found among them."""
+    """The counts of one round of sampling.
+
+    Attributes
+    ----------
+    n_new : int
+        Images that were not sampled in an earlier round.
+    n_duplicates : int
+        Candidates that were newly excluded as near duplicates after the round.
+    """
 
     n_new: int
     n_duplicates: int
@@ -29,13 +38,15 @@ class Sampled:
 
     Attributes
     ----------
-    drawn_for : dict
-        The stratum whose place each image takes, by name; by class, then name.
-    came_in : dict
-        The round in which it came in; 0 if it was there before the first.
-    duplicates : dict
-        What a candidate is a near duplicate of, and after which round it was found.
+    drawn_for : dict of str to str
+        The stratum that each image fills, by image name, sorted by class and name.
+    came_in : dict of str to int
+        The round in which each image was sampled, from 1; 0 for images of an earlier version.
+    duplicates : dict of str to (str, int)
+        Excluded near duplicates by name: the image that each duplicates, as `set/name`, and the
+        round after which it was found; 0 for those known in advance.
     rounds : list of Round
+        All rounds in order.
     """
 
     drawn_for: dict[str, str]
@@ -54,40 +65,45 @@ def sample_in_rounds(
 ) -> Sampled:
     """Sample until no sampled image is a near duplicate.
 
+    Every round keeps the remaining images of the round before. The rounds end, because each further
+    one needs a new pair of near duplicates, of which there are finitely many.
+
     Parameters
     ----------
     pool : Pool
+        The candidates and the targets.
     settings : SamplingSettings
+        Strategy, size and seed.
     find : callable, optional
-        Looks for near duplicates of images that are new in a round.
-    known : iterable
-        Pairs of near duplicates that are known beforehand.
+        Search for near duplicates of images that are new in a round; without it, only the known
+        pairs are used.
+    known : iterable of (Image, Image)
+        Pairs of near duplicates that are known in advance.
     previous : collection of str
-        Images to keep where they are eligible, of an earlier version of the set.
+        Names of the images of an earlier version of the set; those still eligible are kept.
 
     Returns
     -------
     Sampled
-        Every round keeps what is left of the one before. It ends: each further round needs a new
-        pair of near duplicates, and there are finitely many.
+        The sample and its rounds.
 
     Raises
     ------
     InputError
-        Naming every class that has too few eligible candidates, how many are missing, and why
-        others were not eligible.
+        If classes have too few eligible candidates; the message lists all of them, with the
+        number of missing images and the reasons why candidates are not eligible.
     """
     edges = list(known)
     members = pool.members
     duplicates = {n: (of, 0) for n, of in duplicates_among(edges, members).items()}
     came_in = dict.fromkeys(previous, 0)
-    looked_at: set[str] = set()
+    searched: set[str] = set()
     rounds: list[Round] = []
     while True:
         drawn_for = _sample(pool, settings, set(duplicates), came_in, len(rounds) + 1)
         came_in = {name: came_in.get(name, len(rounds) + 1) for name in drawn_for}
-        new = sorted(set(drawn_for) - looked_at)
-        looked_at.update(new)
+        new = sorted(set(drawn_for) - searched)
+        searched.update(new)
         if find is not None and new:
             edges.extend(find(new, sorted(drawn_for)))
         found = duplicates_among(edges, members)
@@ -106,13 +122,13 @@ def _sample(
     previous: Collection[str],
     number: int,
 ) -> dict[str, str]:
-    """Sample all classes once; each has random numbers of its own."""
+    """Sample all classes once, each with its own random generator."""
     drawn_for: dict[str, str] = {}
-    problems = Problems()
+    problems = ErrorCollector()
     for group in pool.candidates:
         draw = _draw_class(pool, settings, duplicates, previous, group, number)
         drawn_for |= dict(sorted(draw.taken.items()))
-        with problems.gathered():
+        with problems.collected():
             if draw.missing:
                 raise InputError(
                     f"{sum(draw.missing.values())} of {settings.per_class} images are missing"
@@ -148,7 +164,7 @@ def _draw_class(
 
 
 def _where(draw: Draw) -> str:
-    """Which strata are short, if there are several."""
+    """Name the strata that lack images, unless the class is a single stratum."""
     if set(draw.missing) == {""}:
         return ""
     return f" ({', '.join(f'{n} of stratum {stratum}' for stratum, n in draw.missing.items())})"

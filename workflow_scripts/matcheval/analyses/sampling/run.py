@@ -1,4 +1,4 @@
-"""Sampling from files to files: what the rules and `matched-eval replicate` call."""
+"""Sampling from files to files, as the rules and `matched-eval replicate` call it."""
 
 import json
 import logging
@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from matcheval.analyses.near_duplicates.images import labelled_pixels
-from matcheval.analyses.sampling.annotations import check_answers, read_answers
-from matcheval.analyses.sampling.build import Annotations, make_test_set
+from matcheval.analyses.sampling.annotations import check_annotations, read_annotations
+from matcheval.analyses.sampling.build import PoolMetadata, build_test_set
 from matcheval.analyses.sampling.files import (
     read_blacklist,
     read_keywords,
@@ -19,14 +19,20 @@ from matcheval.analyses.sampling.files import (
     read_previous,
 )
 from matcheval.analyses.sampling.frequencies import control_accuracy, selection_frequencies
-from matcheval.analyses.sampling.schemas import ANSWERS, EXCLUDED, FREQUENCIES, PROVENANCE, STRATA
+from matcheval.analyses.sampling.schemas import (
+    ANNOTATIONS,
+    EXCLUDED,
+    FREQUENCIES,
+    PROVENANCE,
+    STRATA,
+)
 from matcheval.analyses.sampling.settings import SamplingSettings
 from matcheval.analyses.sampling.simulation import (
     ASSIGNMENTS,
     class_centres,
     lay_out_tasks,
     likeness_probabilities,
-    simulate_answers,
+    simulate_annotations,
 )
 from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.folders import read_dataset, write_dataset
@@ -37,16 +43,18 @@ LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SamplingFiles:
-    """Files that a test set is sampled from; folders of datasets are as `read_dataset` takes them.
+    """The files that a test set is sampled from; `read_dataset` reads the folders of datasets.
 
     Attributes
     ----------
     candidates, original : str
         Folders of the pool and of the set that is replicated.
     against : sequence of str
-        Folders of further sets that nothing sampled may be in.
-    frequencies, keywords, blacklist, near_duplicates, previous : str, optional
-        Tables; see `sampling.files`.
+        Folders of further sets that sampled images must not be near duplicates of.
+    frequencies : str, optional
+        Selection frequencies, as `count_to_file` writes them.
+    keywords, blacklist, near_duplicates, previous : str, optional
+        Tables that the functions of `sampling.files` read.
     """
 
     candidates: str
@@ -69,9 +77,28 @@ def simulate_to_file(
     positive_rounds: int = 1,
     compare_size: int | None = None,
 ) -> None:
-    """Simulate workers' answers for a pool, by what its images look like.
+    """Simulate workers' annotations for a pool, with probabilities that depend on the pixels.
 
-    The arguments are as those of `simulation.lay_out_tasks` and `simulation.simulate_answers`.
+    Parameters
+    ----------
+    candidates, original : str
+        Folders of the pool and of the set that is replicated.
+    output : str
+        Table to write, with the columns of `schemas.ANNOTATIONS` (.parquet, .csv).
+    seed : int
+        Random seed.
+    assignments : int
+        How many different workers annotate each task.
+    positive_rounds : int
+        At least how often every original image is shown for its own class.
+    compare_size : int, optional
+        Resize images to squares of this side, in pixels, first: needed for image files.
+
+    Raises
+    ------
+    InputError
+        If a set cannot be read, or as in `simulation.lay_out_tasks` and
+        `simulation.simulate_annotations`.
     """
     pool, base = read_dataset(candidates), read_dataset(original)
     rng = np.random.default_rng(seed)
@@ -80,38 +107,58 @@ def simulate_to_file(
     images["original"] = labelled_pixels(base, compare_size)
     known = images["original"]
     centres = class_centres(known.pixels, known.labels, len(base.classes))
-    asked = np.array([base.classes.index(name) for name in shown["class"]], np.int64)
+    in_question = np.array([base.classes.index(name) for name in shown["class"]], np.int64)
     probability = np.empty(len(shown))
     for origin, of in images.items():
         rows = np.flatnonzero(shown["origin"] == origin)
         at = shown["image"].iloc[rows].map({name: i for i, name in enumerate(of.names)})
         pixels = of.pixels[at.to_numpy(np.int64)]
-        probability[rows] = likeness_probabilities(pixels, asked[rows], centres)
-    answers = simulate_answers(shown, probability, rng, assignments=assignments)
+        probability[rows] = likeness_probabilities(pixels, in_question[rows], centres)
+    annotations = simulate_annotations(shown, probability, rng, assignments=assignments)
     metadata = {"simulated": "true", "seed": str(seed)}
-    write_table(ANSWERS.table({n: answers[n].to_numpy() for n in ANSWERS.names}, metadata), output)
-    LOGGER.info("%d answers to %d tasks, simulated", len(answers), shown["task"].nunique())
+    write_table(
+        ANNOTATIONS.table({n: annotations[n].to_numpy() for n in ANNOTATIONS.names}, metadata),
+        output,
+    )
+    LOGGER.info("simulated %d annotations of %d tasks", len(annotations), shown["task"].nunique())
 
 
 def count_to_file(
-    answers: str, candidates: str, original: str, output: str, *, repeated: str = "refuse"
+    annotations: str, candidates: str, original: str, output: str, *, repeated: str = "refuse"
 ) -> None:  # fmt: skip
-    """Count workers' answers: a table of selection frequencies (`schemas.FREQUENCIES`)."""
+    """Count workers' annotations and write the selection frequencies.
+
+    Parameters
+    ----------
+    annotations : str
+        Table that `read_annotations` reads.
+    candidates, original : str
+        Folders of the pool and of the set that is replicated.
+    output : str
+        Table to write, with the columns of `schemas.FREQUENCIES` (.parquet, .csv).
+    repeated : {'refuse', 'first'}
+        What to do with repeated annotations, as in `check_annotations`.
+
+    Raises
+    ------
+    InputError
+        If a set cannot be read, or as in `read_annotations` and `check_annotations`.
+    """
     pool, base = read_dataset(candidates), read_dataset(original)
-    checked, left_out = check_answers(
-        read_answers(answers),
+    checked, left_out = check_annotations(
+        read_annotations(annotations),
         {"pool": pool.names, "original": base.names},
         pool.classes,
         repeated=repeated,
-        file=answers,
+        file=annotations,
     )
     frequencies = selection_frequencies(checked)
     write_table(FREQUENCIES.from_frame(frequencies), output)
     class_of = {name: base.classes[i] for name, i in zip(base.names, base.labels, strict=True)}
     positive, negative = control_accuracy(frequencies, class_of)
     LOGGER.info(
-        "%d answers, %d repeated ones left out; of controls, %.1f %% of the positive and %.1f %% "
-        "of the negative were answered right",
+        "%d annotations without %d repeated ones; %.1f %% of the positive controls and %.1f %% "
+        "of the negative ones were annotated correctly",
         len(checked), left_out, 100 * positive, 100 * negative,
     )  # fmt: skip
 
@@ -126,16 +173,36 @@ def sample_to_files(
     excluded: str,
     strata: str,
 ) -> None:
-    """Sample a test set: its folder, and tables of its provenance, strata and what is not in it."""
+    """Sample a test set and write it, with tables of its provenance.
+
+    Parameters
+    ----------
+    name : str
+        Name of the new set.
+    files : SamplingFiles
+        The files to sample from.
+    settings : SamplingSettings
+        How to sample.
+    output : str
+        Folder of the new dataset.
+    provenance, excluded, strata : str
+        Tables to write, with the columns of `schemas.PROVENANCE`, `schemas.EXCLUDED` and
+        `schemas.STRATA`.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, or as in `build_test_set`.
+    """
     frequencies: pd.DataFrame | None = None
     if files.frequencies is not None:
         frequencies = FREQUENCIES.read(files.frequencies).to_pandas()
-    made = make_test_set(
+    built = build_test_set(
         name,
         read_dataset(files.candidates),
         read_dataset(files.original),
         settings,
-        Annotations(
+        PoolMetadata(
             frequencies,
             read_keywords(files.keywords) if files.keywords else None,
             read_blacklist(files.blacklist) if files.blacklist else (),
@@ -144,20 +211,20 @@ def sample_to_files(
         against=[read_dataset(folder) for folder in files.against],
         previous=read_previous(files.previous) if files.previous else (),
     )
-    metadata = {"made_from": json.dumps(made.dataset.provenance)}
+    metadata = {"made_from": json.dumps(built.dataset.provenance)}
     for table, schema, path in (
-        (made.provenance, PROVENANCE, provenance),
-        (made.excluded, EXCLUDED, excluded),
-        (made.strata, STRATA, strata),
+        (built.provenance, PROVENANCE, provenance),
+        (built.excluded, EXCLUDED, excluded),
+        (built.strata, STRATA, strata),
     ):
         write_table(schema.from_frame(table).replace_schema_metadata(metadata), path)
-    write_dataset(made.dataset, Path(output))
-    for number, of_round in enumerate(made.sampled.rounds, start=1):
+    write_dataset(built.dataset, Path(output))
+    for number, of_round in enumerate(built.sampled.rounds, start=1):
         LOGGER.info(
             "round %d: %d new images, %d near duplicates found",
             number, of_round.n_new, of_round.n_duplicates,
         )  # fmt: skip
-    LOGGER.info("%s: %d images, sha256 %s", name, len(made.dataset), made.dataset.sha256[:16])
+    LOGGER.info("%s: %d images, sha256 %s", name, len(built.dataset), built.dataset.sha256[:16])
 
 
 def _by_class(dataset: Dataset) -> dict[str, list[str]]:

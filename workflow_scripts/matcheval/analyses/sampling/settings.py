@@ -1,13 +1,28 @@
-"""How a test set is sampled from a pool: what people choose. Light to import."""
+"""How a test set is sampled from a pool of annotated candidates: the block `sampling`."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from matcheval.datasets.kinds import DatasetKind
+from matcheval.settings import (
+    Boolean,
+    Count,
+    Fraction,
+    Integer,
+    Name,
+    Named,
+    Names,
+    Number,
+    PathText,
+    Seed,
+    Settings,
+)
 
 
 class Strategy(StrEnum):
-    """Which of the eligible candidates make up a class."""
+    """Which of the eligible candidates of a class are taken."""
 
     MATCHED_FREQUENCY = "matched_frequency"
     THRESHOLD = "threshold"
@@ -15,108 +30,112 @@ class Strategy(StrEnum):
     KEYWORDS = "keywords"
 
 
-@dataclass(frozen=True)
-class SamplingSettings:
-    """How a test set is sampled.
-
-    Attributes
-    ----------
-    strategy : Strategy
-    per_class : int
-        Images of each class: the new set is exactly balanced.
-    seed : int
-    min_answers : int
-        Answers that a candidate must have; 0 where nobody was asked (keywords).
-    threshold : float
-        Least selection frequency, for `threshold`.
-    thresholds : mapping
-        The same for single classes, by name.
-    bins, min_original : int
-        Of the original set's histograms: bins; images that a class must have.
-    fill_upward : bool
-        Whether a short frequency bin may be filled from the next higher one that has images.
-    top_keywords : int
-        How many keywords of a class take part, for `keywords`.
-    max_distance : float, optional
-        Candidates within this ℓ2 distance (pixel values) of an image of the reference sets, or of
-        another sampled image, are near duplicates. None: pixels are not compared.
-    min_ssim : float, optional
-        So are, among the nearest by ℓ2, those with at least this structural similarity.
-    neighbours : int
-        How many of the nearest `min_ssim` looks at.
-    compare_size : int, optional
-        Side of the squares that images are brought to before they are compared: needed for image
-        files, which have sizes of their own.
-    """
+class SamplingSettings(Settings):
+    """How a test set is sampled."""
 
     strategy: Strategy
-    per_class: int
-    seed: int = 0
-    min_answers: int = 10
-    threshold: float = 0.7
-    thresholds: Mapping[str, float] = field(default_factory=dict)
-    bins: int = 5
-    min_original: int = 20
-    fill_upward: bool = False
-    top_keywords: int = 50
-    max_distance: float | None = None
-    min_ssim: float | None = None
-    neighbours: int = 10
-    compare_size: int | None = None
+    per_class: Count = Field(description="Images per class: the new set is exactly balanced")
+    seed: Integer = 0
+    min_annotations: Seed = Field(
+        10, description="Annotations that a candidate must have; 0 where nobody was asked"
+    )
+    threshold: Fraction = Field(
+        0.7, description="Lowest selection frequency, for strategy threshold"
+    )
+    thresholds: dict[str, Fraction] = Field({}, description="The same for single classes")
+    bins: Count = Field(5, description="Bins of the original set's histograms")
+    min_original: Count = Field(20, description="Annotated original images that a class must have")
+    fill_upward: Boolean = Field(
+        False, description="Fill a short frequency bin from the next higher one that has images"
+    )
+    top_keywords: Count = Field(50, description="Keywords of a class, for strategy keywords")
+    max_distance: Annotated[Number, Field(ge=0)] | None = Field(
+        None,
+        description="Candidates within this ℓ2 distance (pixel values) of an image of the "
+        "reference sets, or of another sampled image, are near duplicates; by default pixels are "
+        "not compared",
+    )
+    min_ssim: Annotated[Number, Field(ge=-1, le=1)] | None = Field(
+        None,
+        description="So are, of the nearest by ℓ2, those with at least this structural similarity",
+    )
+    neighbours: Count = Field(10, description="How many of the nearest `min_ssim` looks at")
+    compare_size: Count | None = Field(
+        None,
+        description="Side of the squares that images are resized to before they are compared: "
+        "needed for image files, whose sizes differ",
+    )
 
-    @classmethod
-    def from_mapping(cls, given: Mapping[str, Any]) -> "SamplingSettings":
-        """Read what the configuration's schema, or the command line, has passed."""
-        return cls(**{**given, "strategy": Strategy(given["strategy"])})
 
+class SampledDataset(SamplingSettings, DatasetKind):
+    """A dataset that is sampled from a pool of the configuration."""
 
-@dataclass(frozen=True)
-class PoolSettings:
-    """A pool as a study has it: candidates, and files that say what is known of them.
-
-    Attributes
-    ----------
-    name : str
-    candidates, original : str
-        Names of datasets: the pool, and the set that is replicated.
-    against : tuple of str
-        Further datasets that nothing sampled may be in.
-    answers, keywords, blacklist, near_duplicates : str, optional
-        The user's own files.
-    simulate : mapping, optional
-        Instead of answers: options of `running.simulate_to_file`.
-    repeated : str
-        What becomes of second answers: `refuse` or `first`.
-    """
-
-    name: str
-    candidates: str
-    original: str
-    against: tuple[str, ...] = ()
-    answers: str | None = None
-    keywords: str | None = None
-    blacklist: str | None = None
-    near_duplicates: str | None = None
-    simulate: Mapping[str, int] | None = None
-    repeated: str = "refuse"
-
-    @classmethod
-    def from_mapping(cls, name: str, given: Mapping[str, Any]) -> "PoolSettings":
-        """Read what the configuration's schema has passed."""
-        return cls(name=name, **{**given, "against": tuple(given.get("against", ()))})
+    kind: Literal["sampled"]
+    pool: Name
+    start_from: Name | None = Field(None, description="A sampled set whose images are kept")
 
     @property
-    def has_answers(self) -> bool:
-        """Whether there are answers, given or simulated."""
-        return self.answers is not None or self.simulate is not None
+    def sampling(self) -> SamplingSettings:
+        """How it is sampled, without where from."""
+        given = self.model_dump(exclude_unset=True, exclude={"kind", "pool", "start_from"})
+        return SamplingSettings.model_validate(given)
+
+
+class SimulationSettings(Settings):
+    """How annotations are simulated."""
+
+    seed: Seed = 0
+    assignments: Count = Field(10, description="Workers per task")
+    positive_rounds: Count = Field(
+        1, description="How often each original image is shown with its own class, at least"
+    )
+    compare_size: Count | None = None
+
+
+class PoolSettings(Settings):
+    """A pool: candidates, the set that is replicated, and files that say what is known of them."""
+
+    candidates: Name
+    original: Name
+    against: Names = Field((), description="Further datasets whose images are not sampled")
+    annotations: Annotated[str, Field(pattern=r"\.(csv|parquet)$")] | None = None
+    simulate: SimulationSettings | None = Field(None, description="Instead of annotations")
+    repeated: Literal["refuse", "first"] = Field(
+        "refuse", description="Repeated annotations of an image by one worker"
+    )
+    keywords: PathText | None = None
+    blacklist: PathText | None = None
+    near_duplicates: PathText | None = None
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> "PoolSettings":
+        if self.candidates == self.original:
+            raise ValueError(f"'{self.original}' is pool and original at once")
+        if self.annotations is not None and self.simulate is not None:
+            raise ValueError(
+                "annotations are given and simulated at once. Leave out one of 'annotations' and "
+                "'simulate'"
+            )
+        return self
+
+    @property
+    def has_annotations(self) -> bool:
+        """Whether there are annotations, given or simulated."""
+        return self.annotations is not None or self.simulate is not None
 
     @property
     def sets(self) -> list[str]:
-        """Names of all datasets, each once."""
+        """Names of all datasets, each once, the candidates first."""
         return list(dict.fromkeys((self.candidates, self.original, *self.against)))
 
     @property
-    def own_files(self) -> dict[str, str]:
-        """The user's own files that sampling reads, by option; answers are counted before."""
+    def custom_files(self) -> dict[str, str]:
+        """The user's files that sampling reads, by option; annotations are counted before."""
         files = {key: getattr(self, key) for key in ("keywords", "blacklist", "near_duplicates")}
         return {key: path for key, path in files.items() if path is not None}
+
+
+class SampledSettings(Settings):
+    """The pools of a study, from which datasets of kind `sampled` are taken."""
+
+    pools: Named[PoolSettings] = {}

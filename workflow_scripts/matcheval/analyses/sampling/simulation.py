@@ -1,7 +1,7 @@
-"""Simulated workers: answers with a known truth, to exercise what is made of answers.
+"""Simulated workers: annotations with known selection probabilities, to exercise the sampling.
 
-The answers of the paper's workers were never published. Where there are none, an image is given a
-probability that a worker selects it, and workers are coins that fall by it.
+The annotations of the paper's workers were never published. A simulated worker selects an image
+with a given probability, independently of all other workers and images.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from matcheval.analyses.sampling.schemas import ANSWERS
+from matcheval.analyses.sampling.schemas import ANNOTATIONS
 from matcheval.errors import InputError
 
 ASSIGNMENTS = 10  # workers per task
-CANDIDATES, CONTROLS = 42, 3  # images of a task; positive, and as many negative, controls
+CANDIDATES, CONTROLS = 42, 3  # per task: candidates; positive controls, and as many negative ones
 
 Floats = npt.NDArray[np.float64]
-_STEEPNESS = 3.0  # of the simulated workers: certain of most images, in two minds about some
+_STEEPNESS = 3.0  # slope of the logistic: workers agree on most images, and disagree on some
 
 
 def lay_out_tasks(
@@ -27,36 +27,38 @@ def lay_out_tasks(
     *,
     positive_rounds: int = 1,
 ) -> pd.DataFrame:
-    """Divide candidates among tasks, with controls of the original set.
+    """Divide candidates among tasks, with images of the original set as controls.
 
     Parameters
     ----------
-    pool, original : mapping
-        Names of the images by class; both of the same classes.
+    pool, original : mapping of str to sequence of str
+        Image names by class; both have the same classes.
     rng : numpy.random.Generator
+        Source of the random order of candidates and controls.
     positive_rounds : int
-        How many times, at least, every original image is shown with its own class: the paper made
-        extra rounds until each class had enough annotated images of the original set.
+        At least how often every original image is shown for its own class. The paper added rounds
+        until each class had enough annotated images of the original set.
 
     Returns
     -------
     pandas.DataFrame
-        A row per task and image: `task`, `origin`, `image`, `class`. A task is of one class:
-        `CANDIDATES` candidates, `CONTROLS` images of the class and as many of another.
+        A row per task and image, with columns `task`, `origin`, `image`, `class`. The images of a
+        task are shown for one class: up to `CANDIDATES` candidates, up to `CONTROLS` original
+        images of this class (positive controls) and as many of another class (negative controls).
 
     Raises
     ------
     InputError
-        If the label spaces differ, or a class of the original set is empty.
+        If the classes of the two sets differ, or a class of the original set has no images.
     """
     if set(pool) != set(original):
         raise InputError(
-            f"classes {sorted(set(pool) ^ set(original))} are in one of pool and original set only",
-            remedy="Both must be of one label space",
+            f"classes {sorted(set(pool) ^ set(original))} are in only one of pool and original set",
+            remedy="Both sets must have the same classes",
         )
     empty = [name for name, images in original.items() if not images]
     if empty:
-        raise InputError(f"no images of class '{empty[0]}' in the original set for controls")
+        raise InputError(f"the original set has no images of class '{empty[0]}' to use as controls")
     names = list(pool)
     rows: list[tuple[str, str, str, str]] = []
     for position, name in enumerate(names):
@@ -74,7 +76,7 @@ def lay_out_tasks(
     return pd.DataFrame(rows, columns=["task", "origin", "image", "class"])
 
 
-def simulate_answers(
+def simulate_annotations(
     shown: pd.DataFrame,
     probability: npt.ArrayLike,
     rng: np.random.Generator,
@@ -82,39 +84,40 @@ def simulate_answers(
     assignments: int = ASSIGNMENTS,
     workers: int = 200,
 ) -> pd.DataFrame:
-    """Answer tasks by known probabilities.
+    """Simulate the annotation of tasks by workers.
 
     Parameters
     ----------
     shown : pandas.DataFrame
-        A row per task and image: `task`, `origin`, `image`, `class`.
-    probability : array-like, shape (n_rows,)
-        That a worker selects the image.
+        The tasks: a row per task and image, with columns `task`, `origin`, `image`, `class`.
+    probability : array-like of float, shape (n_rows,)
+        Probability, in [0, 1], that a worker selects the image of the row.
     rng : numpy.random.Generator
-    assignments, workers : int
-        Different workers that answer each task, and workers there are.
+        Source of the random choices.
+    assignments : int
+        How many different workers annotate each task, from 1 to `workers`.
+    workers : int
+        Total number of workers.
 
     Returns
     -------
     pandas.DataFrame
-        Columns of `schemas.ANSWERS`, `assignments` rows for each of `shown`.
+        Columns of `schemas.ANNOTATIONS`, with `assignments` rows for each row of `shown`.
 
     Raises
     ------
     InputError
-        If a probability is none, or there are fewer workers than assignments.
+        If there is not one probability in [0, 1] per row, or `assignments` is out of range.
     """
     chance = np.asarray(probability, np.float64)
     if chance.shape != (len(shown),) or not ((chance >= 0) & (chance <= 1)).all():
-        raise InputError(
-            "give a number in [0, 1] for every image that is shown", field="probability"
-        )
+        raise InputError("give one number in [0, 1] for every image shown", field="probability")
     if not 1 <= assignments <= workers:
         raise InputError(
-            f"{assignments} assignments of a task, {workers} workers", field="assignments"
+            f"cannot assign each task to {assignments} of {workers} workers", field="assignments"
         )
     tasks, inverse = np.unique(shown["task"].to_numpy(str), return_inverse=True)
-    # A random first worker and then the next ones: different ones, evenly burdened.
+    # A random first worker and those that follow: all different, and with an even workload.
     first = rng.integers(0, workers, len(tasks))[inverse]
     worker = (first[:, None] + np.arange(assignments)) % workers
     selected = rng.random((len(shown), assignments)) < chance[:, None]
@@ -123,32 +126,35 @@ def simulate_answers(
         for name in ("task", "origin", "image", "class")
     }
     names = np.array([f"worker-{i:04d}" for i in range(workers)], dtype=object)
-    answers = pd.DataFrame(
+    annotations = pd.DataFrame(
         repeated | {"worker": names[worker.ravel()], "selected": selected.ravel()}
     )
-    return answers[ANSWERS.names]
+    return annotations[ANNOTATIONS.names]
 
 
 def likeness_probabilities(
     images: npt.NDArray[np.uint8], classes: npt.NDArray[np.int64], centres: Floats
 ) -> Floats:  # fmt: skip
-    """Probability that an image is selected for a class, from its pixels.
+    """Compute the probability that a simulated worker selects an image, from its pixels.
 
-    A simulated worker knows the mean image of every class. What is much nearer to the mean of the
-    class asked about than to any other is selected almost always, what is as near to another half
-    of the time. So images of low selection frequency are odd ones, as they are among people.
+    Simulated workers know the mean image of every class. They almost always select an image that
+    is much nearer to the mean of the class in question than to any other mean, and half of the
+    time one that is equally near to another mean. So images with a low selection frequency are
+    atypical ones, as with human workers.
 
     Parameters
     ----------
     images : uint8 array, shape (n, ...)
+        The images.
     classes : int64 array, shape (n,)
-        The class asked about, of each image.
+        Class that each image is shown for, as an index of `centres`.
     centres : float64 array, shape (n_classes, n_values)
-        Mean images, of at least two classes.
+        Mean images of at least two classes.
 
     Returns
     -------
     float64 array, shape (n,)
+        Probabilities in [0, 1]: a logistic function of the relative difference in distance.
     """
     flat = images.reshape(len(images), -1).astype(np.float64)
     distance = np.sqrt(((flat[:, None, :] - centres[None]) ** 2).sum(axis=2))
@@ -164,7 +170,22 @@ def likeness_probabilities(
 def class_centres(
     images: npt.NDArray[np.uint8], labels: npt.NDArray[np.int16], n_classes: int
 ) -> Floats:  # fmt: skip
-    """Mean image of every class, shape (n_classes, n_values); an empty class has none (NaN)."""
+    """Compute the mean image of every class.
+
+    Parameters
+    ----------
+    images : uint8 array, shape (n, ...)
+        The images.
+    labels : int16 array, shape (n,)
+        Their classes, from 0.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    float64 array, shape (n_classes, n_values)
+        Mean pixel values; NaN for a class without images.
+    """
     flat = images.reshape(len(images), -1).astype(np.float64)
     sums = np.zeros((n_classes, flat.shape[1]))
     np.add.at(sums, labels.astype(np.int64), flat)
@@ -177,6 +198,6 @@ def class_centres(
 def _control_groups(
     images: Sequence[str], rng: np.random.Generator, rounds: int
 ) -> list[list[str]]:  # fmt: skip
-    """The images of a class, in groups for the tasks; each round has every image once."""
+    """Split the images of a class into groups, one per task; each round has every image once."""
     shuffled = ([images[i] for i in rng.permutation(len(images))] for _ in range(rounds))
     return [of[i : i + CONTROLS] for of in shuffled for i in range(0, len(of), CONTROLS)]

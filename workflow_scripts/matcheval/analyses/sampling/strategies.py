@@ -1,4 +1,4 @@
-"""The samplers: which eligible candidates of one class are taken."""
+"""The samplers: which eligible candidates of a class are taken."""
 
 import random
 from collections.abc import Collection, Mapping, Sequence
@@ -8,37 +8,41 @@ from fractions import Fraction
 
 @dataclass(frozen=True)
 class Candidate:
-    """An image that could be sampled.
+    """An image of the pool.
 
     Attributes
     ----------
     name : str
+        Name of the image.
     stratum : str
-        Its frequency bin, its keyword, or whatever the targets are by.
-    n_answers, n_selected : int
+        Its frequency bin or keyword; empty if the strategy does not divide classes into strata.
+    n_annotations : int
+        Number of annotations of the image for its class.
+    n_selected : int
+        How many of them selected it.
     """
 
     name: str
     stratum: str = ""
-    n_answers: int = 0
+    n_annotations: int = 0
     n_selected: int = 0
 
     @property
     def frequency(self) -> Fraction:
-        """Its selection frequency, exact; 0 without answers."""
-        return Fraction(self.n_selected, self.n_answers) if self.n_answers else Fraction(0)
+        """The exact selection frequency; 0 without annotations."""
+        return Fraction(self.n_selected, self.n_annotations) if self.n_annotations else Fraction(0)
 
 
 @dataclass(frozen=True)
 class Draw:
-    """What was taken of a class.
+    """The images sampled for a class.
 
     Attributes
     ----------
-    taken : mapping
-        By name of the image, the stratum whose place it takes.
-    missing : mapping
-        By stratum, how many images are missing; only where any are.
+    taken : mapping of str to str
+        The stratum that each image fills, by image name.
+    missing : mapping of str to int
+        How many images are missing, by stratum; only strata that lack images.
     """
 
     taken: Mapping[str, str]
@@ -53,24 +57,28 @@ def draw_strata(
     *,
     fill_upward: bool = False,
 ) -> Draw:
-    """Take so many candidates of every stratum, at random.
+    """Sample a given number of candidates of every stratum at random.
 
     Parameters
     ----------
     candidates : sequence of Candidate
-        The eligible ones of one class.
-    targets : mapping
-        Images wanted by stratum, the strata in rising order.
+        The eligible candidates of one class.
+    targets : mapping of str to int
+        Number of images to sample by stratum, the strata in ascending order.
     previous : collection of str
-        Images of the round before: they are kept, unless a stratum has more than it needs.
+        Names of the images of the round before: they are kept, unless a stratum has more of them
+        than its target.
     rng : random.Random
+        Source of the random choices.
     fill_upward : bool
-        Whether what a stratum lacks is taken from the next higher one that has images left (those
-        of the round before first); never from a lower one, so that no frequency is lowered.
+        Whether images missing from a stratum are taken from the next higher stratum with
+        candidates left (first those of the round before). They are never taken from a lower one,
+        so that no selection frequency is lower than that of its stratum.
 
     Returns
     -------
     Draw
+        The images taken, and how many each stratum lacks.
     """
     free: dict[str, list[str]] = {stratum: [] for stratum in targets}
     for candidate in sorted(candidates, key=lambda c: c.name):
@@ -93,13 +101,28 @@ def draw_strata(
 def draw_best(
     candidates: Sequence[Candidate], n: int, previous: Collection[str] = ()
 ) -> Draw:  # fmt: skip
-    """Take the candidates of highest selection frequency.
+    """Take the candidates with the highest selection frequencies.
 
-    Ties go to more answers, then to images of the round before, then to the later name.
+    Of candidates with equal frequencies those with more annotations come first, then those of the
+    round before, then those with the later name.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+        The eligible candidates of one class.
+    n : int
+        Number of images to take.
+    previous : collection of str
+        Names of the images of the round before.
+
+    Returns
+    -------
+    Draw
+        The images taken, and how many are missing (under stratum '').
     """
     ranked = sorted(
         candidates,
-        key=lambda c: (c.frequency, c.n_answers, c.name in previous, c.name),
+        key=lambda c: (c.frequency, c.n_annotations, c.name in previous, c.name),
         reverse=True,
     )
     taken = {candidate.name: candidate.stratum for candidate in ranked[:n]}
@@ -113,7 +136,7 @@ def _fill_upward(
     previous: Collection[str],
     rng: random.Random,
 ) -> None:
-    """Fill short strata, the highest first; each has served itself before."""
+    """Fill strata that lack images from higher ones; the highest of these strata goes first."""
     strata = list(free)
     for stratum in reversed(list(missing)):
         for higher in strata[strata.index(stratum) + 1 :]:
@@ -128,7 +151,7 @@ def _fill_upward(
 def _pick(
     names: Sequence[str], n: int, previous: Collection[str], rng: random.Random
 ) -> list[str]:  # fmt: skip
-    """Pick up to n names, those of the round before first, without replacement."""
+    """Pick up to n names without replacement, those of the round before first."""
     kept = [name for name in names if name in previous]
     if len(kept) >= n:
         return kept if len(kept) == n else rng.sample(kept, n)

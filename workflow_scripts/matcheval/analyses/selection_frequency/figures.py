@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FEW = 30  # datapoints: a bin with less is hollow
 
 
-def plot_by_frequency(table: pd.DataFrame) -> "Figure":
+def plot(table: pd.DataFrame) -> "Figure":
     """Draw accuracies by bin.
 
     Parameters

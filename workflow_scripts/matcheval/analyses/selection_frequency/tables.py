@@ -19,7 +19,7 @@ from matcheval.io.text_tables import TextColumn, columns_by_part
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.accuracies import accuracy_columns
 
-BY_FREQUENCY = TableSchema(
+SCHEMA = TableSchema(
     "accuracies by selection frequency",
     (
         MODEL,
@@ -42,8 +42,8 @@ def read_counts(path: str | os.PathLike[str]) -> pd.DataFrame:
     Parameters
     ----------
     path : path-like
-        Parquet or CSV with columns `index`, `n_answers`, `n_selected`, perhaps others: a sampled
-        dataset's provenance, for instance.
+        Parquet or CSV with columns `index`, `n_annotations`, `n_selected`, perhaps others: the
+        provenance of a sampled dataset, for instance.
 
     Raises
     ------
@@ -59,18 +59,18 @@ def read_counts(path: str | os.PathLike[str]) -> pd.DataFrame:
             raise InputError("no such file", file=path) from error
         except (ValueError, OSError) as error:
             raise InputError(f"not readable as CSV ({error})", file=path) from error
-    names = ["index", "n_answers", "n_selected"]
+    names = ["index", "n_annotations", "n_selected"]
     missing = [name for name in names if name not in table]
     if missing:
         raise InputError(f"no column {' and '.join(missing)}", file=path)
     counts: pd.DataFrame = table[names]
     if not all(counts[name].dtype.kind in "iu" for name in names):
         raise InputError("give whole numbers without gaps", file=path, field=", ".join(names))
-    bad = (counts["n_selected"] < 0) | (counts["n_selected"] > counts["n_answers"])
+    bad = (counts["n_selected"] < 0) | (counts["n_selected"] > counts["n_annotations"])
     if bad.any():
         row = counts[bad].iloc[0]
         raise InputError(
-            f"datapoint {row['index']}: {row['n_selected']} of {row['n_answers']} selected it",
+            f"datapoint {row['index']}: {row['n_selected']} of {row['n_annotations']} selected it",
             file=path,
         )
     if counts["index"].duplicated().any():
@@ -95,7 +95,7 @@ def accuracies_by_frequency(
     dataset : str
         Its name.
     counts : pandas.DataFrame
-        Columns `index`, `n_answers`, `n_selected`; datapoints that nobody saw are left out.
+        Columns `index`, `n_annotations`, `n_selected`; datapoints that nobody saw are left out.
     bins : int
         Of equal width.
     confidence : float
@@ -106,16 +106,16 @@ def accuracies_by_frequency(
     Returns
     -------
     pandas.DataFrame
-        Columns of `schemas.BY_FREQUENCY`, by model and bin; all bins are there.
+        Columns of `SCHEMA`, by model and bin; all bins are there.
 
     Raises
     ------
     InputError
         If a datapoint is not in the dataset.
     """
-    seen = counts[counts["n_answers"] > 0]
+    seen = counts[counts["n_annotations"] > 0]
     rows = known.rows_of(seen["index"].tolist(), file=file)
-    inside: npt.NDArray[np.int64] = frequency_bins(seen["n_selected"], seen["n_answers"], bins)
+    inside: npt.NDArray[np.int64] = frequency_bins(seen["n_selected"], seen["n_annotations"], bins)
     table = [
         {
             "model": model,
@@ -129,11 +129,43 @@ def accuracies_by_frequency(
         for model, right in zip(known.models, known.right, strict=True)
         for i in range(bins)
     ]
-    return pd.DataFrame(table, columns=BY_FREQUENCY.names)
+    return pd.DataFrame(table, columns=SCHEMA.names)
 
 
-def frequency_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Columns of `schemas.BY_FREQUENCY`: a column per bin, with the number of datapoints."""
+def tabulate(
+    known: Correctness, dataset: str, file: str = "", *, confidence: float = 0.95
+) -> pd.DataFrame:
+    """Make the table of one dataset.
+
+    Parameters
+    ----------
+    known : Correctness
+        Which datapoints each model classifies correctly.
+    dataset : str
+        Name of the dataset.
+    file : str
+        The selection frequencies; see `read_counts`.
+    confidence : float
+        Level of the Clopper-Pearson intervals, in (0, 1).
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `SCHEMA`.
+
+    Raises
+    ------
+    InputError
+        If the file does not have the form that `read_counts` expects, or a datapoint is not in
+        the dataset.
+    """
+    return accuracies_by_frequency(
+        known, dataset, read_counts(file), confidence=confidence, file=file
+    )
+
+
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Columns of `SCHEMA`: a column per bin, with the number of datapoints."""
     heads = {
         number: f"{low:g}–{high:g}"
         for number, low, high in zip(

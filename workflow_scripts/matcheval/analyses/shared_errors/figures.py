@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MOST_NAMED = 40  # models whose names find room at the axes
 
 
-def plot_shared_errors(table: pd.DataFrame) -> "Figure":
+def plot(table: pd.DataFrame) -> "Figure":
     """Draw the Jaccard index of every two models' errors.
 
     Parameters

@@ -15,7 +15,7 @@ from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn
 from matcheval.predictions.correctness import Correctness
 
-SHARED_ERRORS = TableSchema(
+SCHEMA = TableSchema(
     "errors that models share",
     (
         MODEL,
@@ -44,7 +44,7 @@ def shared_errors(known: Correctness, dataset: str) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns of `schemas.SHARED_ERRORS`, a row per unordered pair, in the order of the models.
+        Columns of `SCHEMA`, a row per unordered pair, in the order of the models.
         The Jaccard index is the number of images that both get wrong over the number that either
         does; NaN if neither errs. By chance it would be that of errors of the same numbers that
         fall on images independently.
@@ -73,7 +73,7 @@ def shared_errors(known: Correctness, dataset: str) -> pd.DataFrame:
             "jaccard": _jaccard(a, b, shared),
             "jaccard_by_chance": _jaccard(a, b, a * b / n),
         }
-    )[SHARED_ERRORS.names]
+    )[SCHEMA.names]
 
 
 def by_model(table: pd.DataFrame) -> pd.DataFrame:
@@ -117,8 +117,33 @@ def _jaccard(
     return np.divide(both, union, out=np.full_like(union, np.nan), where=union > 0)
 
 
-def shared_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Columns of `schemas.SHARED_ERRORS`, averaged for each model."""
+def tabulate(known: Correctness, dataset: str, file: str = "") -> pd.DataFrame:
+    """Make the table of one dataset.
+
+    Parameters
+    ----------
+    known : Correctness
+        Which datapoints each model classifies correctly.
+    dataset : str
+        Name of the dataset.
+    file : str
+        Not used.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `SCHEMA`.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two models.
+    """
+    return shared_errors(known, dataset)
+
+
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Columns of `SCHEMA`, averaged for each model."""
     models = by_model(table)
     return [
         TextColumn("Model", models["model"].tolist(), is_number=False),

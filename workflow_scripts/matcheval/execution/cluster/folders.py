@@ -10,7 +10,7 @@ from pathlib import Path
 
 from matcheval.errors import InputError
 from matcheval.execution.cluster import queries as asking
-from matcheval.io.files import whole_file
+from matcheval.io.files import atomic_file
 
 LOGGER = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ def check_shared(
                 "or scratch folders), with its 'results' and .venv in such folders, too",
             )
         known.append(key)
-    with whole_file(memory) as partial:
+    with atomic_file(memory) as partial:
         partial.write_text(json.dumps(known))
 
 

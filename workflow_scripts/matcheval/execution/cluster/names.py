@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable
 
-from matcheval.errors import InputError, Problems, unknown
+from matcheval.errors import ErrorCollector, InputError, unknown_name_error
 
 # Resources that Snakemake or its SLURM executor act on.
 RESOURCES = (
@@ -35,11 +35,11 @@ def check_names(given: Iterable[str], known: Iterable[str], what: str, where: st
     InputError
         Naming all of them, each with the known name it is like.
     """
-    known, problems = sorted(known), Problems()
+    known, problems = sorted(known), ErrorCollector()
     for name in given:
         if name not in known:
-            with problems.gathered():
-                raise unknown(what, name, known, field=where)
+            with problems.collected():
+                raise unknown_name_error(what, name, known, field=where)
     problems.raise_any()
 
 
@@ -82,12 +82,12 @@ def check_resources(given: Iterable[str], where: str) -> None:
     InputError
         Naming all of them, each with the name that was probably meant.
     """
-    problems = Problems()
+    problems = ErrorCollector()
     for name in given:
         close = difflib.get_close_matches(name, RESOURCES, n=1, cutoff=0.8)
         meant = _OFTEN_MEANT.get(name) or (close[0] if close and name not in RESOURCES else None)
         if meant:
-            with problems.gathered():
+            with problems.collected():
                 raise InputError(
                     f"resource '{name}' has no effect",
                     field=where,

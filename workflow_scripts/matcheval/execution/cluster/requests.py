@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from matcheval.errors import InputError, Problems
+from matcheval.errors import ErrorCollector, InputError
 from matcheval.execution.cluster import queries as asking
 from matcheval.execution.cluster.queries import PROFILE, Node
 
@@ -71,13 +71,13 @@ def check_requests(requests: Iterable[Request], nodes: Sequence[Node]) -> None:
     InputError
         Naming every job that would never start, what it asks for, and what there is.
     """
-    problems, wanted = Problems(), largest(requests)
+    problems, wanted = ErrorCollector(), largest(requests)
     for place in dict.fromkeys(request.partition for request in wanted):
-        with problems.gathered():
+        with problems.collected():
             there = _nodes_of(place, nodes)
             for request in wanted:
                 if request.partition == place:
-                    with problems.gathered():
+                    with problems.collected():
                         _check_one(request, there)
     problems.raise_any()
 
@@ -210,7 +210,7 @@ def check_with_scheduler(requests: Iterable[Request]) -> None:
     InputError
         With SLURM's own words: limits of a QOS, features no node has, and what else a site checks.
     """
-    problems = Problems()
+    problems = ErrorCollector()
     for request in largest(requests):
         options = {
             "--partition": request.partition, "--account": request.account, "--qos": request.qos,
@@ -218,7 +218,7 @@ def check_with_scheduler(requests: Iterable[Request]) -> None:
             "--mem": request.mem_mb, "--time": request.minutes, "--gpus": request.gpus or None,
         }  # fmt: skip
         given = [f"{key}={value}" for key, value in options.items() if value is not None]
-        with problems.gathered():
+        with problems.collected():
             try:
                 asking.ask("sbatch", "--test-only", *given, "--wrap=true")
             except InputError as error:

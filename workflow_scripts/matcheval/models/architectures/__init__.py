@@ -1,5 +1,6 @@
-"""The architectures, a module per family: functions from a `Blueprint` to a module.
+"""The architectures, one module per family.
 
-torchvision and timm are imported where they are used: that takes seconds, and the small
-architectures need neither.
+Each is a function from a `NetworkConfig` to a module that maps normalised float32 images
+(n, channels, height, width) to logits (n, n_classes). torchvision and timm are imported inside the
+functions that use them: the import takes seconds, and the small architectures need neither.
 """

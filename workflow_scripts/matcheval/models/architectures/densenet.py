@@ -7,28 +7,42 @@ Huang et al. (2017), Densely Connected Convolutional Networks, section 3 and tab
 
 from torch import nn
 
-from matcheval.models.architectures.parts import Blueprint, GlobalAverage, convolution, he_normal_
+from matcheval.models.architectures.parts import (
+    GlobalAverage,
+    NetworkConfig,
+    convolution,
+    he_normal_,
+)
 
 
-def densenet(plan: Blueprint) -> nn.Module:
-    """DenseNet-BC of a depth and growth rate (`width`), from torchvision's blocks.
+def densenet(config: NetworkConfig) -> nn.Module:
+    """Build a DenseNet-BC from torchvision's blocks.
 
-    Bottlenecks of 4 k channels, and transitions that halve the channels; 2 k channels leave the
-    first convolution.
+    The bottlenecks have 4 k channels, the transitions halve the channels, and the first convolution
+    has 2 k output channels.
+
+    Parameters
+    ----------
+    config : NetworkConfig
+        `depth` is 6 n + 4 for n layers per block; `width` is the growth rate k.
+
+    Returns
+    -------
+    torch.nn.Module
     """
     from torchvision.models.densenet import DenseNet
 
-    layers = (plan.depth - 4) // 6
+    layers = (config.depth - 4) // 6
     whole = DenseNet(
-        growth_rate=plan.width,
+        growth_rate=config.width,
         block_config=(layers,) * 3,
-        num_init_features=2 * plan.width,
-        num_classes=plan.n_classes,
+        num_init_features=2 * config.width,
+        num_classes=config.n_classes,
     )
-    # All of it but ImageNet's stem, which reduces the map to a quarter.
+    # Leave out the stem for ImageNet, which reduces height and width to a quarter.
     parts = [(name, part) for name, part in whole.features.named_children() if name[-1] != "0"]
     model = nn.Sequential()
-    model.add_module("stem", convolution(plan.channels, 2 * plan.width))
+    model.add_module("stem", convolution(config.channels, 2 * config.width))
     for name, part in parts:
         model.add_module(name, part)
     model.add_module("relu", nn.ReLU(inplace=True))

@@ -1,4 +1,4 @@
-"""What the architectures share."""
+"""Building blocks shared by the architectures."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,8 +11,18 @@ Shape = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Blueprint:
-    """What a model is built by; see `building.build_model`, which checks it."""
+class NetworkConfig:
+    """Size, input and output of a network; `building.build_model` checks the values.
+
+    Attributes
+    ----------
+    width, depth, groups : int
+        As for `building.build_model`.
+    input_shape : (int, int, int)
+        Height, width and channels of the images.
+    n_classes : int
+        Number of classes.
+    """
 
     width: int
     depth: int
@@ -30,26 +40,56 @@ class GlobalAverage(nn.Module):
     """Mean over height and width; unlike adaptive pooling, deterministic on a GPU as well."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Average (n, channels, height, width) to (n, channels)."""
+        """Average a feature map.
+
+        Parameters
+        ----------
+        x : float tensor, shape (n, channels, height, width)
+
+        Returns
+        -------
+        float tensor, shape (n, channels)
+        """
         return torch.mean(x, dim=(2, 3))
 
 
 def convolution(inputs: int, outputs: int, size: int = 3, stride: int = 1) -> nn.Conv2d:
-    """Convolution without bias that keeps height and width, up to its stride."""
+    """Build a convolution without bias, padded so that only the stride changes height and width.
+
+    Parameters
+    ----------
+    inputs, outputs : int
+        Numbers of channels.
+    size : int
+        Side of the kernel, an odd number.
+    stride : int
+        Stride in both directions.
+
+    Returns
+    -------
+    torch.nn.Conv2d
+    """
     return nn.Conv2d(inputs, outputs, size, stride, padding=size // 2, bias=False)
 
 
 def stage_shapes(
     first: int, outputs: Sequence[int], blocks: Sequence[int]
 ) -> Iterator[tuple[int, int, int]]:
-    """Inputs, outputs and stride of each block of stages that halve the map from the second on.
+    """Yield the shape of each block, where every stage but the first halves the feature map.
 
     Parameters
     ----------
     first : int
-        Channels that enter the first stage.
-    outputs, blocks : sequence of int
-        Channels that leave each stage, and its blocks.
+        Input channels of the first stage.
+    outputs : sequence of int
+        Output channels of each stage.
+    blocks : sequence of int
+        Number of blocks of each stage.
+
+    Yields
+    ------
+    inputs, outputs, stride : int
+        Input channels, output channels and stride of a block.
     """
     inputs = first
     for stage, channels in enumerate(outputs):
@@ -59,7 +99,14 @@ def stage_shapes(
 
 
 def he_normal_(model: nn.Module, mode: Literal["fan_in", "fan_out"]) -> None:
-    """Draw the convolutions' weights from N(0, 2 / fan), in the order of the modules.
+    """Draw the convolutions' weights in place from N(0, 2 / fan), in the order of the modules.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The model, whose convolutions are initialised.
+    mode : str
+        Whether the fan counts a convolution's inputs or outputs.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Pre-activation ResNets.
+"""Pre-activation ResNets of three stages for CIFAR, and of four stages as for ImageNet.
 
 References
 ----------
@@ -11,21 +11,21 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from matcheval.models.architectures.parts import (
-    Blueprint,
     GlobalAverage,
+    NetworkConfig,
     convolution,
     he_normal_,
     stage_shapes,
 )
 
-_EXPANSION = 4  # of a bottleneck
+_EXPANSION = 4  # output channels of a bottleneck per inner channel
 _STAGES = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3)}
 
 
 class _Block(nn.Module):
-    """x + f(x), f of convolutions with batch norm and ReLU in front of each.
+    """Residual block x + f(x), where f applies batch norm and ReLU before each convolution.
 
-    Where shapes change, the shortcut is a 1 × 1 convolution of the activated input.
+    Where the shape changes, the shortcut is a 1 × 1 convolution of the activated input.
     """
 
     def __init__(self, inputs: int, outputs: int, stride: int, bottleneck: bool) -> None:
@@ -55,32 +55,64 @@ class _Block(nn.Module):
         return inner + (x if self.shortcut is None else self.shortcut(active))
 
 
-def preact(plan: Blueprint) -> nn.Module:
-    """Three stages of basic blocks: depth 20, 56, 110 at width 16."""
-    return _network(plan, [(plan.depth - 2) // 6] * 3, bottleneck=False)
+def preact(config: NetworkConfig) -> nn.Module:
+    """Build a network of three stages of basic blocks.
+
+    Parameters
+    ----------
+    config : NetworkConfig
+        `depth` is 6 n + 2 for n blocks per stage; `width` is the channels of the first stage. The
+        published networks have depths 20, 56 and 110 at width 16.
+
+    Returns
+    -------
+    torch.nn.Module
+    """
+    return _network(config, [(config.depth - 2) // 6] * 3, bottleneck=False)
 
 
-def preact_bottleneck(plan: Blueprint) -> nn.Module:
-    """Three stages of bottlenecks: depth 164 or 1001 at width 16."""
-    return _network(plan, [(plan.depth - 2) // 9] * 3, bottleneck=True)
+def preact_bottleneck(config: NetworkConfig) -> nn.Module:
+    """Build a network of three stages of bottlenecks.
+
+    Parameters
+    ----------
+    config : NetworkConfig
+        `depth` is 9 n + 2 for n blocks per stage; `width` is the channels of the first stage. The
+        published networks have depths 164 and 1001 at width 16.
+
+    Returns
+    -------
+    torch.nn.Module
+    """
+    return _network(config, [(config.depth - 2) // 9] * 3, bottleneck=True)
 
 
-def preact_imagenet(plan: Blueprint) -> nn.Module:
-    """Four stages of basic blocks with a 3 × 3 stem: depth 18 or 34 at width 64."""
-    return _network(plan, _STAGES[plan.depth], bottleneck=False)
+def preact_imagenet(config: NetworkConfig) -> nn.Module:
+    """Build a network of four stages of basic blocks with a 3 × 3 stem.
+
+    Parameters
+    ----------
+    config : NetworkConfig
+        `depth` is 18 or 34; `width` is the channels of the first stage, usually 64.
+
+    Returns
+    -------
+    torch.nn.Module
+    """
+    return _network(config, _STAGES[config.depth], bottleneck=False)
 
 
-def _network(plan: Blueprint, blocks: Sequence[int], *, bottleneck: bool) -> nn.Module:
+def _network(config: NetworkConfig, blocks: Sequence[int], *, bottleneck: bool) -> nn.Module:
     factor = _EXPANSION if bottleneck else 1
-    outputs = [factor * (plan.width << stage) for stage in range(len(blocks))]
-    shapes = stage_shapes(plan.width, outputs, blocks)
+    outputs = [factor * (config.width << stage) for stage in range(len(blocks))]
+    shapes = stage_shapes(config.width, outputs, blocks)
     model = nn.Sequential(
-        convolution(plan.channels, plan.width),
+        convolution(config.channels, config.width),
         *[_Block(*shape, bottleneck) for shape in shapes],
         nn.BatchNorm2d(outputs[-1]),
         nn.ReLU(inplace=True),
         GlobalAverage(),
-        nn.Linear(outputs[-1], plan.n_classes),
+        nn.Linear(outputs[-1], config.n_classes),
     )
     he_normal_(model, "fan_out")
     return model

@@ -1,4 +1,4 @@
-"""PyramidNet: channels that grow by a little with every block.
+"""PyramidNet: residual networks whose channels grow gradually with every block.
 
 References
 ----------
@@ -8,13 +8,18 @@ Han, Kim & Kim (2017), Deep Pyramidal Residual Networks (additive, basic blocks)
 from torch import Tensor, nn
 from torch.nn import functional
 
-from matcheval.models.architectures.parts import Blueprint, GlobalAverage, convolution, he_normal_
+from matcheval.models.architectures.parts import (
+    GlobalAverage,
+    NetworkConfig,
+    convolution,
+    he_normal_,
+)
 
 _STEM = 16
 
 
 class _PyramidBlock(nn.Module):
-    """Norm, convolution, norm, ReLU, convolution, norm; the shortcut's new channels are 0."""
+    """Norm, convolution, norm, ReLU, convolution, norm; the shortcut is zero-padded."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
@@ -35,25 +40,36 @@ class _PyramidBlock(nn.Module):
         return inner + functional.pad(x, (0, 0, 0, 0, 0, self.padding))
 
 
-def pyramidnet(plan: Blueprint) -> nn.Module:
-    """PyramidNet-110 with α (`width`) 48, 84 or 270, and its like."""
-    per_stage = (plan.depth - 2) // 6
+def pyramidnet(config: NetworkConfig) -> nn.Module:
+    """Build a PyramidNet of three stages of basic blocks.
+
+    Parameters
+    ----------
+    config : NetworkConfig
+        `depth` is 6 n + 2 for n blocks per stage; `width` is α, the number of channels added by
+        all blocks together. The published networks have depth 110 and α 48, 84 or 270.
+
+    Returns
+    -------
+    torch.nn.Module
+    """
+    per_stage = (config.depth - 2) // 6
     blocks: list[nn.Module] = []
     inputs = _STEM
     for block in range(3 * per_stage):
-        # α channels in equal steps, each rounded.
-        outputs = round(_STEM + plan.width * (block + 1) / (3 * per_stage))
+        # α channels are added in equal steps; each total is rounded.
+        outputs = round(_STEM + config.width * (block + 1) / (3 * per_stage))
         stride = 2 if block in (per_stage, 2 * per_stage) else 1
         blocks.append(_PyramidBlock(inputs, outputs, stride))
         inputs = outputs
     model = nn.Sequential(
-        convolution(plan.channels, _STEM),
+        convolution(config.channels, _STEM),
         nn.BatchNorm2d(_STEM),
         *blocks,
         nn.BatchNorm2d(inputs),
         nn.ReLU(inplace=True),
         GlobalAverage(),
-        nn.Linear(inputs, plan.n_classes),
+        nn.Linear(inputs, config.n_classes),
     )
     he_normal_(model, "fan_out")
     return model

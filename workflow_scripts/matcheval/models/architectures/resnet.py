@@ -1,6 +1,6 @@
-"""ResNets: the three-stage ones for CIFAR, and the four-stage ones for ImageNet with a 3 × 3 stem.
+"""ResNets of three stages for CIFAR, and of four stages as for ImageNet but with a 3 × 3 stem.
 
-Their squeeze-and-excitation versions (SENet) differ by one module per block.
+The squeeze-and-excitation networks (SENet) differ from them by one module per block.
 
 References
 ----------
@@ -16,18 +16,26 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from matcheval.models.architectures.parts import (
-    Blueprint,
+    NetworkConfig,
     convolution,
     he_normal_,
     stage_shapes,
 )
 
-_STEM = 64  # channels of the four-stage networks' stem, at any width
-_REDUCTION = 16  # of the channels by squeeze-and-excitation
+_STEM = 64  # output channels of the four-stage networks' stem, at any width
+_REDUCTION = 16  # factor by which squeeze-and-excitation reduces the channels
 
 
 class SqueezeExcitation(nn.Module):
-    """Channels weighted by what the mean over all positions says of them."""
+    """Squeeze-and-excitation: weights the channels by a function of their global averages.
+
+    Parameters
+    ----------
+    channels : int
+        Channels of the feature map.
+    reduction : int
+        Factor by which the inner layer has fewer channels.
+    """
 
     def __init__(self, channels: int, reduction: int = _REDUCTION) -> None:
         super().__init__()
@@ -36,13 +44,22 @@ class SqueezeExcitation(nn.Module):
         self.expand = nn.Linear(inner, channels)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Weigh a map (n, channels, height, width)."""
+        """Weight the channels of a feature map.
+
+        Parameters
+        ----------
+        x : float tensor, shape (n, channels, height, width)
+
+        Returns
+        -------
+        float tensor of the same shape
+        """
         inner = functional.relu(self.reduce(x.mean(dim=(2, 3))))
         return x * torch.sigmoid(self.expand(inner))[:, :, None, None]
 
 
 class _BlockA(nn.Module):
-    """Basic block with a shortcut without parameters (option A)."""
+    """Basic block whose shortcut has no parameters (option A)."""
 
     def __init__(self, inputs: int, outputs: int, stride: int, squeezed: bool) -> None:
         super().__init__()
@@ -67,73 +84,132 @@ class _BlockA(nn.Module):
 
 
 class ResNetA(nn.Module):
-    """ResNet of three stages for small images; the keys are those of the published weights."""
+    """ResNet of three stages for small images; its state dict has the keys of published weights.
 
-    def __init__(self, plan: Blueprint, *, squeezed: bool) -> None:
+    Parameters
+    ----------
+    config : NetworkConfig
+        `depth` is 6 n + 2 for n blocks per stage; `width` is the channels of the first stage.
+    squeezed : bool
+        Whether each block has squeeze-and-excitation.
+    """
+
+    def __init__(self, config: NetworkConfig, *, squeezed: bool) -> None:
         super().__init__()
-        width, blocks = plan.width, (plan.depth - 2) // 6
-        self.conv1 = convolution(plan.channels, width)
+        width, blocks = config.width, (config.depth - 2) // 6
+        self.conv1 = convolution(config.channels, width)
         self.bn1 = nn.BatchNorm2d(width)
         shapes = list(stage_shapes(width, [width, 2 * width, 4 * width], [blocks] * 3))
         layers = [_BlockA(*shape, squeezed) for shape in shapes]
         self.layer1 = nn.Sequential(*layers[:blocks])
         self.layer2 = nn.Sequential(*layers[blocks : 2 * blocks])
         self.layer3 = nn.Sequential(*layers[2 * blocks :])
-        self.linear = nn.Linear(4 * width, plan.n_classes)
+        self.linear = nn.Linear(4 * width, config.n_classes)
         he_normal_(self, "fan_in")
         nn.init.kaiming_normal_(self.linear.weight)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Give logits (n, n_classes) of images (n, channels, height, width)."""
+        """Compute logits.
+
+        Parameters
+        ----------
+        x : float32 tensor, shape (n, channels, height, width)
+            Normalised images.
+
+        Returns
+        -------
+        float32 tensor, shape (n, n_classes)
+        """
         x = functional.relu(self.bn1(self.conv1(x)))
         x = self.layer3(self.layer2(self.layer1(x)))
         logits: Tensor = self.linear(x.mean(dim=(2, 3)))
         return logits
 
 
-def resnet_a(plan: Blueprint) -> nn.Module:
-    """He et al.'s CIFAR ResNet, option A: depth 20, 32, 44, 56 or 110 at width 16."""
-    return ResNetA(plan, squeezed=False)
+def resnet_a(config: NetworkConfig) -> nn.Module:
+    """Build He et al.'s ResNet for CIFAR with shortcuts of option A.
+
+    Parameters
+    ----------
+    config : NetworkConfig
+        `depth` is 6 n + 2 for n blocks per stage; `width` is the channels of the first stage. The
+        published networks have depths 20, 32, 44, 56 and 110 at width 16.
+
+    Returns
+    -------
+    torch.nn.Module
+    """
+    return ResNetA(config, squeezed=False)
 
 
-def seresnet_a(plan: Blueprint) -> nn.Module:
-    """The same with squeeze-and-excitation in each block (Hu et al., section 6.2)."""
-    return ResNetA(plan, squeezed=True)
+def seresnet_a(config: NetworkConfig) -> nn.Module:
+    """Build `resnet_a` with squeeze-and-excitation in each block (Hu et al., section 6.2).
+
+    Parameters
+    ----------
+    config : NetworkConfig
+        As for `resnet_a`.
+
+    Returns
+    -------
+    torch.nn.Module
+    """
+    return ResNetA(config, squeezed=True)
 
 
-def resnet_imagenet(plan: Blueprint) -> nn.Module:
-    """ResNet-18, 34, 50 or 101 with a 3 × 3 stem of stride 1 and no pooling after it."""
-    return _four_stages(plan, squeezed=False)
+def resnet_imagenet(config: NetworkConfig) -> nn.Module:
+    """Build a ResNet with a 3 × 3 stem of stride 1 and without the pooling after it.
+
+    Parameters
+    ----------
+    config : NetworkConfig
+        `depth` is 18, 34, 50 or 101; `width` is the channels of the first stage, usually 64.
+
+    Returns
+    -------
+    torch.nn.Module
+    """
+    return _four_stages(config, squeezed=False)
 
 
-def seresnet_imagenet(plan: Blueprint) -> nn.Module:
-    """SE-ResNet-18, 34, 50 or 101 with the same stem."""
-    return _four_stages(plan, squeezed=True)
+def seresnet_imagenet(config: NetworkConfig) -> nn.Module:
+    """Build `resnet_imagenet` with squeeze-and-excitation in each block.
+
+    Parameters
+    ----------
+    config : NetworkConfig
+        As for `resnet_imagenet`.
+
+    Returns
+    -------
+    torch.nn.Module
+    """
+    return _four_stages(config, squeezed=True)
 
 
 _LAYERS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23, 3)}
 
 
-def _four_stages(plan: Blueprint, *, squeezed: bool) -> nn.Module:
+def _four_stages(config: NetworkConfig, *, squeezed: bool) -> nn.Module:
     from timm.layers.squeeze_excite import SEModule
     from timm.models import resnet as timm
 
-    width = plan.width
+    width = config.width
     arguments: dict[str, Any] = {}
     if squeezed:
-        # The divisor keeps the paper's reduction; timm's default rounds to multiples of 8.
+        # Divisor 1 keeps the paper's reduction; timm's default rounds to multiples of 8.
         arguments["attn_layer"] = partial(SEModule, rd_ratio=1 / _REDUCTION, rd_divisor=1)
-    block: Any = timm.Bottleneck if plan.depth >= 50 else timm.BasicBlock
+    block: Any = timm.Bottleneck if config.depth >= 50 else timm.BasicBlock
     model: nn.Module = timm.ResNet(
         block,
-        _LAYERS[plan.depth],
-        num_classes=plan.n_classes,
-        in_chans=plan.channels,
+        _LAYERS[config.depth],
+        num_classes=config.n_classes,
+        in_chans=config.channels,
         channels=(width, 2 * width, 4 * width, 8 * width),
         zero_init_last=False,
         block_args=arguments,
     )
-    model.conv1 = convolution(plan.channels, _STEM)
+    model.conv1 = convolution(config.channels, _STEM)
     model.maxpool = nn.Identity()
     nn.init.kaiming_normal_(model.conv1.weight, mode="fan_out", nonlinearity="relu")
     return model

@@ -8,8 +8,8 @@ Xie et al. (2017), Aggregated Residual Transformations, section 5.3.
 from torch import nn
 
 from matcheval.models.architectures.parts import (
-    Blueprint,
     GlobalAverage,
+    NetworkConfig,
     convolution,
     he_normal_,
     stage_shapes,
@@ -19,13 +19,28 @@ _STEM = 64
 _PLANES = (64, 128, 256)
 
 
-def resnext(plan: Blueprint) -> nn.Module:
-    """ResNeXt-29 (8×64d: 8 groups, width 64) and its like, from torchvision's block."""
+def resnext(config: NetworkConfig) -> nn.Module:
+    """Build a ResNeXt from torchvision's bottleneck block.
+
+    Parameters
+    ----------
+    config : NetworkConfig
+        `depth` is 9 n + 2 for n blocks per stage; `groups` is the cardinality, and `width` the
+        channels of a group in the first stage. ResNeXt-29, 8×64d, has 8 groups and width 64.
+
+    Returns
+    -------
+    torch.nn.Module
+    """
     from torchvision.models.resnet import Bottleneck
 
-    layers: list[nn.Module] = [convolution(plan.channels, _STEM), nn.BatchNorm2d(_STEM), nn.ReLU()]
+    layers: list[nn.Module] = [
+        convolution(config.channels, _STEM),
+        nn.BatchNorm2d(_STEM),
+        nn.ReLU(),
+    ]
     outputs = [Bottleneck.expansion * planes for planes in _PLANES]
-    for inputs, channels, stride in stage_shapes(_STEM, outputs, [(plan.depth - 2) // 9] * 3):
+    for inputs, channels, stride in stage_shapes(_STEM, outputs, [(config.depth - 2) // 9] * 3):
         projection = None
         if inputs != channels:
             projection = nn.Sequential(
@@ -33,8 +48,8 @@ def resnext(plan: Blueprint) -> nn.Module:
             )
         planes = channels // Bottleneck.expansion
         layers.append(
-            Bottleneck(inputs, planes, stride, projection, plan.groups, base_width=plan.width)
+            Bottleneck(inputs, planes, stride, projection, config.groups, base_width=config.width)
         )
-    model = nn.Sequential(*layers, GlobalAverage(), nn.Linear(outputs[-1], plan.n_classes))
+    model = nn.Sequential(*layers, GlobalAverage(), nn.Linear(outputs[-1], config.n_classes))
     he_normal_(model, "fan_out")
     return model

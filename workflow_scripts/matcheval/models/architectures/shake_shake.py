@@ -1,4 +1,4 @@
-"""Shake-Shake networks: two residual branches, mixed at random.
+"""Shake-Shake networks: residual blocks of two branches that are mixed at random.
 
 References
 ----------
@@ -10,8 +10,8 @@ from torch import Generator, Tensor, nn
 from torch.nn import functional
 
 from matcheval.models.architectures.parts import (
-    Blueprint,
     GlobalAverage,
+    NetworkConfig,
     convolution,
     he_normal_,
     stage_shapes,
@@ -21,11 +21,19 @@ _STEM = 16
 
 
 class ShakeBlock(nn.Module):
-    """shortcut(x) + a f(x) + (1 - a) g(x).
+    """Residual block shortcut(x) + a f(x) + (1 - a) g(x).
 
-    In training, each image's `a` is uniform on [0, 1], and another one in the backward pass; in
-    evaluation it is 1 / 2 ("even"). They are drawn, both in the forward pass, from `noise` on
-    the CPU, or from torch's global generator where that is None.
+    In training, a is drawn from the uniform distribution on [0, 1] for each image, independently
+    for the forward and the backward pass; in evaluation it is 1 / 2 ("even"). Both are drawn during
+    the forward pass from the generator `noise` on the CPU, or from torch's global generator if
+    `noise` is None.
+
+    Parameters
+    ----------
+    inputs, outputs : int
+        Numbers of channels.
+    stride : int
+        Stride in both directions.
     """
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
@@ -36,7 +44,16 @@ class ShakeBlock(nn.Module):
         self.noise: Generator | None = None
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (n, inputs, height, width) to (n, outputs, height / stride, width / stride)."""
+        """Apply the block.
+
+        Parameters
+        ----------
+        x : float tensor, shape (n, inputs, height, width)
+
+        Returns
+        -------
+        float tensor, shape (n, outputs, height / stride, width / stride)
+        """
         first, second = self.first(x), self.second(x)
         if not self.training:
             mixed: Tensor = (first + second) / 2
@@ -44,7 +61,8 @@ class ShakeBlock(nn.Module):
             draws = torch.rand(2, len(x), 1, 1, 1, generator=self.noise)
             forward, backward = draws.to(x.device, x.dtype)
             difference = first - second
-            # The detached term makes the value that of `forward`, the gradient `backward`'s.
+            # The detached term gives the sum the value for `forward`; its gradient is that for
+            # `backward`.
             mixed = second + backward * difference
             mixed = mixed + ((forward - backward) * difference).detach()
         result: Tensor = self.shortcut(x) + mixed
@@ -52,7 +70,7 @@ class ShakeBlock(nn.Module):
 
 
 class _Halving(nn.Module):
-    """Shortcut between stages: two subsamplings a pixel apart, each through a convolution."""
+    """Shortcut between stages: two subsampled maps, one pixel apart, with a convolution each."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
@@ -81,17 +99,28 @@ def _branch(inputs: int, outputs: int, stride: int) -> nn.Module:
     )
 
 
-def shake_shake(plan: Blueprint) -> nn.Module:
-    """Shake-Shake 26 2×32d (depth 26, width 32) and its like."""
-    widths = [plan.width, 2 * plan.width, 4 * plan.width]
-    shapes = stage_shapes(_STEM, widths, [(plan.depth - 2) // 6] * 3)
+def shake_shake(config: NetworkConfig) -> nn.Module:
+    """Build a Shake-Shake network of three stages.
+
+    Parameters
+    ----------
+    config : NetworkConfig
+        `depth` is 6 n + 2 for n blocks per stage; `width` is the channels of a branch in the first
+        stage. Shake-Shake 26 2×32d has depth 26 and width 32.
+
+    Returns
+    -------
+    torch.nn.Module
+    """
+    widths = [config.width, 2 * config.width, 4 * config.width]
+    shapes = stage_shapes(_STEM, widths, [(config.depth - 2) // 6] * 3)
     model = nn.Sequential(
-        convolution(plan.channels, _STEM),
+        convolution(config.channels, _STEM),
         nn.BatchNorm2d(_STEM),
         *[ShakeBlock(*shape) for shape in shapes],
         nn.ReLU(inplace=True),
         GlobalAverage(),
-        nn.Linear(widths[-1], plan.n_classes),
+        nn.Linear(widths[-1], config.n_classes),
     )
     he_normal_(model, "fan_out")
     return model

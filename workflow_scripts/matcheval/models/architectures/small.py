@@ -1,56 +1,96 @@
-"""Small classifiers for images of any shape, such as the 8 × 8 digits."""
+"""Small classifiers for images of any size, such as the 8 × 8 digits."""
 
 from torch import Tensor, nn
 from torch.nn import functional
 
-from matcheval.models.architectures.parts import Blueprint, GlobalAverage
+from matcheval.models.architectures.parts import GlobalAverage, NetworkConfig
 
 
-def linear(plan: Blueprint) -> nn.Module:
-    """Multinomial logistic regression."""
-    return nn.Sequential(nn.Flatten(), nn.Linear(_product(plan), plan.n_classes))
+def linear(config: NetworkConfig) -> nn.Module:
+    """Build a multinomial logistic regression.
+
+    Parameters
+    ----------
+    config : NetworkConfig
+        Width and depth are not used.
+
+    Returns
+    -------
+    torch.nn.Module
+    """
+    return nn.Sequential(nn.Flatten(), nn.Linear(_n_values(config), config.n_classes))
 
 
-def mlp(plan: Blueprint) -> nn.Module:
-    """Fully connected layers with ReLU."""
+def mlp(config: NetworkConfig) -> nn.Module:
+    """Build a multilayer perceptron with ReLU.
+
+    Parameters
+    ----------
+    config : NetworkConfig
+        `depth` hidden layers of `width` units.
+
+    Returns
+    -------
+    torch.nn.Module
+    """
     layers: list[nn.Module] = [nn.Flatten()]
-    inputs = _product(plan)
-    for _ in range(plan.depth):
-        layers += [nn.Linear(inputs, plan.width), nn.ReLU()]
-        inputs = plan.width
-    return nn.Sequential(*layers, nn.Linear(inputs, plan.n_classes))
+    inputs = _n_values(config)
+    for _ in range(config.depth):
+        layers += [nn.Linear(inputs, config.width), nn.ReLU()]
+        inputs = config.width
+    return nn.Sequential(*layers, nn.Linear(inputs, config.n_classes))
 
 
-def cnn(plan: Blueprint) -> nn.Module:
-    """Convolutions with ReLU and max pooling."""
-    height, breadth, channels = plan.input_shape
+def cnn(config: NetworkConfig) -> nn.Module:
+    """Build convolutions with ReLU and max pooling, and a linear layer.
+
+    Parameters
+    ----------
+    config : NetworkConfig
+        `depth` convolutions of `width` channels.
+
+    Returns
+    -------
+    torch.nn.Module
+    """
+    height, breadth, channels = config.input_shape
     layers: list[nn.Module] = []
-    for _ in range(plan.depth):
-        layers += [nn.Conv2d(channels, plan.width, 3, padding=1), nn.ReLU()]
-        channels = plan.width
+    for _ in range(config.depth):
+        layers += [nn.Conv2d(channels, config.width, 3, padding=1), nn.ReLU()]
+        channels = config.width
         if min(height, breadth) >= 2:
             layers.append(nn.MaxPool2d(2))
             height, breadth = height // 2, breadth // 2
     features = height * breadth * channels
-    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(features, plan.n_classes))
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(features, config.n_classes))
 
 
-def resnet(plan: Blueprint) -> nn.Module:
-    """Residual blocks, each further one of half the map and twice the channels."""
-    width, depth = plan.width, plan.depth
+def resnet(config: NetworkConfig) -> nn.Module:
+    """Build a residual network whose further blocks halve the map and double the channels.
+
+    Parameters
+    ----------
+    config : NetworkConfig
+        `depth` blocks, the first of `width` channels.
+
+    Returns
+    -------
+    torch.nn.Module
+    """
+    width, depth = config.width, config.depth
     blocks = [_ResidualBlock(width << max(0, i - 1), width << i, 1 + (i > 0)) for i in range(depth)]
     return nn.Sequential(
-        nn.Conv2d(plan.channels, width, 3, padding=1, bias=False),
+        nn.Conv2d(config.channels, width, 3, padding=1, bias=False),
         nn.BatchNorm2d(width),
         nn.ReLU(),
         *blocks,
         GlobalAverage(),
-        nn.Linear(width << (depth - 1), plan.n_classes),
+        nn.Linear(width << (depth - 1), config.n_classes),
     )
 
 
 class _ResidualBlock(nn.Module):
-    """relu(f(x) + shortcut(x)), f of two 3 × 3 convolutions with batch norm."""
+    """Block relu(f(x) + shortcut(x)), where f is two 3 × 3 convolutions with batch norm."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
@@ -69,6 +109,6 @@ class _ResidualBlock(nn.Module):
         return functional.relu(residual)
 
 
-def _product(plan: Blueprint) -> int:
-    height, breadth, channels = plan.input_shape
+def _n_values(config: NetworkConfig) -> int:
+    height, breadth, channels = config.input_shape
     return height * breadth * channels

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Figures of the matched evaluation protocol: one module each, and the data they derive."""

@@ -1,4 +1,4 @@
-"""Binned confidences: accuracy by confidence, and the density of the confidences."""
+"""Reliability curves: accuracy by confidence, and the density of the confidences, in bins."""
 
 from dataclasses import dataclass
 
@@ -12,17 +12,17 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ReliabilityCurve:
-    """Accuracy and mean confidence of datapoints in equal-width bins of their confidence.
+    """Accuracy and mean confidence in equal-width bins of the confidence.
 
     Attributes
     ----------
     edges : float64 array, shape (bins + 1,)
-        From 0 to 1. Bins are closed on the right: bin k holds edges[k] < p <= edges[k + 1], so
-        1.0 is in the last bin; the first holds 0.0 too.
+        Bin edges from 0 to 1. Bins are closed on the right: bin k holds
+        edges[k] < p <= edges[k + 1]; the first also holds 0.0.
     confidence, accuracy : float64 arrays, shape (bins,)
-        Means over the bin's datapoints as fractions; NaN in an empty bin.
+        Mean confidence and accuracy of the bin's datapoints, as fractions; NaN in an empty bin.
     count : int64 array, shape (bins,)
-        Datapoints in the bin.
+        Number of datapoints in the bin.
     """
 
     edges: Floats
@@ -32,9 +32,9 @@ class ReliabilityCurve:
 
     @property
     def density(self) -> Floats:
-        """Probability density of the confidences per bin; integrates to 1, NaN if there are none.
+        """Probability density of the confidences, shape (bins,): integrates to 1.
 
-        Shape (bins,).
+        All NaN if there are no datapoints.
         """
         n = int(self.count.sum())
         if n == 0:
@@ -50,9 +50,9 @@ def reliability_curve(
     Parameters
     ----------
     probability : array-like of float, shape (n,)
-        Confidences in [0, 1]; compared with the edges in float64. n may be 0.
+        Confidences in [0, 1], compared with the edges in float64; n may be 0.
     correct : array-like of bool, shape (n,)
-        Whether each prediction is right.
+        Whether each prediction is correct.
     bins : int
         Number of bins, at least 1.
 
@@ -63,25 +63,28 @@ def reliability_curve(
     Raises
     ------
     InputError
-        If there are no bins, the lengths differ or a probability is not in [0, 1].
+        If `bins` is below 1, the shapes differ, or a probability lies outside [0, 1].
 
     References
     ----------
-    Guo et al. (2017), arXiv 1706.04599, section 2, whose bins these are.
+    Guo et al. (2017), arXiv 1706.04599, section 2, for the definition of the bins.
     """
     p = np.asarray(probability, dtype=np.float64)
-    right = np.asarray(correct, dtype=np.float64)
+    is_correct = np.asarray(correct, dtype=np.float64)
     if bins < 1:
-        raise InputError(f"{bins} bins", remedy="Give at least 1; 10 to 15 are usual")
-    if p.ndim != 1 or p.shape != right.shape:
-        raise InputError(f"probabilities of shape {p.shape}, correctness of {right.shape}")
+        raise InputError(f"{bins} bins", remedy="Give at least 1, usually 10 to 15")
+    if p.ndim != 1 or p.shape != is_correct.shape:
+        raise InputError(
+            f"probability has shape {p.shape}, correct {is_correct.shape}",
+            remedy="Give one value of each per datapoint",
+        )
     if not np.all((p >= 0) & (p <= 1)):
-        raise InputError("probabilities that are not in [0, 1]")
+        raise InputError("some probabilities lie outside [0, 1]")
 
-    edges = np.arange(bins + 1) / bins  # each the double nearest to k / bins
+    edges = np.arange(bins + 1) / bins  # each is the double nearest to k / bins
     which = np.maximum(np.searchsorted(edges, p, side="left") - 1, 0)
     count = np.bincount(which, minlength=bins)
-    with np.errstate(invalid="ignore"):  # 0 / 0 in an empty bin is the NaN we want
+    with np.errstate(invalid="ignore"):  # 0 / 0 in an empty bin gives the intended NaN
         confidence = np.bincount(which, weights=p, minlength=bins) / count
-        accuracy = np.bincount(which, weights=right, minlength=bins) / count
+        accuracy = np.bincount(which, weights=is_correct, minlength=bins) / count
     return ReliabilityCurve(edges, confidence, accuracy, count.astype(np.int64))

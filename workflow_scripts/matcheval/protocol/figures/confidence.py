@@ -1,4 +1,7 @@
-"""Figure 1: accuracy against mean confidence, a point per model and set."""
+"""Accuracy against mean confidence, one point per model and set.
+
+Figure 1 of Anzaku et al. (2022), arXiv 2209.01848.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _ORIGINS = {"original": ORIGINAL, "replication": REPLICATION}
-MOST_JOINED_MODELS = 60
+MAX_JOINED_MODELS = 60  # with more, points are smaller and those of a model are not joined
 _MARGIN = 2.0  # percentage points around the points
 _MARGIN_BELOW = 0.05  # inches
 
@@ -39,8 +42,8 @@ def plot_confidence(table: pd.DataFrame) -> "Figure":
     Returns
     -------
     matplotlib.figure.Figure
-        One panel in percent; on the identity line a model is calibrated on average. Thin lines
-        join the two points of a model if there are at most 60 models.
+        One panel, both axes in percent, with the identity line, on which mean confidence equals
+        accuracy. Thin lines join the two points of each model if there are at most 60 models.
 
     Raises
     ------
@@ -48,13 +51,13 @@ def plot_confidence(table: pd.DataFrame) -> "Figure":
         If the table is empty.
     """
     if table.empty:
-        raise InputError("no models to draw", field="model")
+        raise InputError("no models to plot", field="model")
     with style():
         figure = new_figure(COLUMN_WIDTH, 1.4 * COLUMN_WIDTH)
         axes = figure.add_subplot(anchor="N")
         for origin, series in _ORIGINS.items():
             _scatter(axes, table, origin, series)
-        if len(table) <= MOST_JOINED_MODELS:
+        if len(table) <= MAX_JOINED_MODELS:
             _join(axes, table)
         low, high = _limits(table)
         identity = "confidence = accuracy (below it: overconfident)"
@@ -74,7 +77,7 @@ def plot_confidence(table: pd.DataFrame) -> "Figure":
 
 
 def _trim_below(figure: "Figure", axes: "Axes") -> None:
-    """Make the figure as high as a square panel of its width needs."""
+    """Reduce the height of the figure to what a square panel of its width needs."""
     figure.draw_without_rendering()
     width, height = figure.get_size_inches()
     drawn = axes.get_tightbbox()
@@ -83,7 +86,7 @@ def _trim_below(figure: "Figure", axes: "Axes") -> None:
 
 
 def _join(axes: "Axes", table: pd.DataFrame) -> None:
-    """Draw one broken line through the two points of every model."""
+    """Join the two points of each model by a segment; all segments are one line with gaps."""
     x, y = (
         100 * table[[f"{kind}_{origin}" for origin in _ORIGINS]].assign(end=np.nan).to_numpy()
         for kind in ("confidence", "accuracy")
@@ -97,19 +100,19 @@ def _scatter(axes: "Axes", table: pd.DataFrame, origin: str, series: SeriesStyle
     axes.scatter(
         100 * table[f"confidence_{origin}"],
         100 * table[f"accuracy_{origin}"],
-        s=16 if len(table) <= MOST_JOINED_MODELS else 7,
+        s=16 if len(table) <= MAX_JOINED_MODELS else 7,
         marker=series.marker,
         facecolor=series.color,
         edgecolor="white",
         linewidth=0.3,
-        alpha=1.0 if len(table) <= MOST_JOINED_MODELS else 0.85,
+        alpha=1.0 if len(table) <= MAX_JOINED_MODELS else 0.85,
         label=f"{table[origin].iloc[0]} (n = {count(table[f'n_{origin}'].iloc[0])})",
         zorder=3,
     )
 
 
 def _limits(table: pd.DataFrame) -> tuple[float, float]:
-    """Give limits that both axes share, in percent: what is shown, with a margin."""
+    """Compute limits for both axes, in percent: the range of the points, with a margin."""
     columns = [f"{kind}_{origin}" for kind in ("confidence", "accuracy") for origin in _ORIGINS]
     shown = 100 * table[columns].to_numpy(dtype=np.float64)
     return max(float(shown.min()) - _MARGIN, -1.0), min(float(shown.max()) + _MARGIN, 101.0)

@@ -1,19 +1,19 @@
-"""What the figures derive from the columns of a table: sampling ranges and running medians."""
+"""Quantities that figures derive from a results table: sampling ranges and running medians."""
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-SAMPLING_RANGE = 1.96  # standard errors to either side; 95 % of a normal distribution
+SAMPLING_RANGE = 1.96  # standard errors on either side: 95 % of a normal distribution
 
 
 def sampling_range(table: pd.DataFrame) -> npt.NDArray[np.float64]:
-    """Half the range in which 95 % of plain gaps would lie if the sets were equally hard.
+    """Compute half the width of the 95 % sampling range of a gap between equally hard sets.
 
     With accuracies a and b on sets of n and m independent datapoints, it is
-    1.96 · sqrt(a(1 − a)/n + b(1 − b)/m): right predictions are binomial, the two sets are drawn
-    independently, and the difference is close to normal. The gap of matched subsets, whose
-    datapoints are chosen, has another sampling error, which this does not give.
+    1.96 · sqrt(a(1 − a)/n + b(1 − b)/m): the numbers of correct predictions are binomial, the two
+    sets are drawn independently, and the difference is approximately normal. It applies to the
+    whole sets only: matched subsets are selected, so that their gap has another sampling error.
 
     Parameters
     ----------
@@ -33,18 +33,19 @@ def sampling_range(table: pd.DataFrame) -> npt.NDArray[np.float64]:
 
 
 def running_median(value: npt.NDArray[np.float64], window: int) -> npt.NDArray[np.float64]:
-    """Give the median of each value and its neighbours, as many before as after it.
+    """Compute a centred running median.
 
     Parameters
     ----------
     value : float64 array, shape (n,)
-        Values; NaN are left out of medians, and stay NaN.
+        Values in order; NaN is left out of the medians.
     window : int
-        Most values in a median, odd; fewer near both ends.
+        Largest number of values in a median, odd. Near the ends the window shrinks symmetrically.
 
     Returns
     -------
     float64 array, shape (n,)
+        Medians; NaN where the value itself is NaN.
     """
     half = [min(window // 2, i, len(value) - 1 - i) for i in range(len(value))]
     return np.array(

@@ -1,4 +1,7 @@
-"""Figures 3, 4, 6 and 7: accuracy and matched accuracy over models, and the gaps between sets."""
+"""Accuracy and matched accuracy over models, and the gaps between the sets.
+
+Figures 3, 4, 6 and 7 of Anzaku et al. (2022), arXiv 2209.01848.
+"""
 
 import textwrap
 from dataclasses import replace
@@ -32,13 +35,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_NAMED_MODELS = 30
-RUNNING_MEDIAN = 15  # models
-_LONGEST_NAME = 34  # of a model
-_LONGEST_SET = 20
-_NOTE_CHARACTERS = 125  # in a line
-_RIGHT_HEIGHTS = (1.7, 0.75)  # inches: differences, unmatched; on the left one panel as high
-_AROUND_PANELS = 1.75  # inches of titles, legends and labels, without the models' names
+MAX_NAMED_MODELS = 30
+RUNNING_MEDIAN = 15  # models in the window
+_MAX_MODEL_CHARACTERS = 34
+_MAX_SET_CHARACTERS = 20
+_NOTE_CHARACTERS = 125  # per line
+# Inches: differences and unmatched targets, on the right; the panel on the left spans both.
+_RIGHT_HEIGHTS = (1.7, 0.75)
+_AROUND_PANELS = 1.75  # inches: titles, legends and labels, without the names of the models
 _INCHES_PER_CHARACTER = 0.052
 _INCHES_PER_LINE = 0.13
 _NAME_SIZE = 6.0  # points
@@ -60,7 +64,7 @@ _SAME_IN_EVERY_ROW = (
 
 
 def plot_matched_accuracy(table: pd.DataFrame) -> "Figure":
-    """Draw accuracy and matched accuracy of both sets over models, and their differences.
+    """Plot accuracy and matched accuracy of both sets over models, and the gaps.
 
     Parameters
     ----------
@@ -70,24 +74,25 @@ def plot_matched_accuracy(table: pd.DataFrame) -> "Figure":
     Returns
     -------
     matplotlib.figure.Figure
-        On the left accuracies in percent; on the right accuracy differences, original minus
-        replication, in percentage points, and below them the fraction of targets left unmatched
-        in percent; all over the same models. Models are ordered from most to least accurate on
-        the original set. Up to 30 have their name and a marker; more are small points by rank,
-        and lines are running medians of 15 neighbours. About what depends on seeds, ±1 standard
-        deviation over them; about a difference of zero, the `sampling_range`. Where nothing
-        matched, series have gaps and a note names the models.
+        Left panel: accuracies in percent. Right panels: accuracy differences, original minus
+        replication, in percentage points, and below them the share of unmatched targets in
+        percent. Models are ordered from most to least accurate on the original set. Up to 30
+        models are named and drawn with markers; more are drawn as small points by rank, with
+        running medians of 15 models as lines. Error bars are ±1 standard deviation over seeds;
+        a band around a difference of zero shows the `sampling_range`. Models without matched
+        pairs leave gaps in the series, and a note names them.
 
     Raises
     ------
     InputError
-        If the table is empty, or mixes pairs, criteria, epsilons, sources or sizes of a set.
+        If the table is empty, or holds several pairs, criteria, epsilons, sources or set sizes.
     """
     if table.empty:
-        raise InputError("no models to draw", field="model")
+        raise InputError("no models to plot", field="model")
     for column in _SAME_IN_EVERY_ROW:
         if len(set(table[column])) != 1:
-            raise InputError(f"several in one figure: {sorted(set(table[column]))}", field=column)
+            values = sorted(set(table[column]))
+            raise InputError(f"one figure cannot show several values: {values}", field=column)
     table = table.sort_values(
         ["accuracy_original", "model"], ascending=[False, True], ignore_index=True
     )
@@ -146,10 +151,10 @@ def _draw_gaps(axes: "Axes", table: pd.DataFrame) -> None:
         fill=True,
         color="#dcdcdc",
         linewidth=0,
-        zorder=0.6,  # over the grid
+        zorder=0.6,  # above the grid
         label="95 % sampling range of no difference (all points)",
     )
-    band.sticky_edges.y.clear()  # else the view would end at the band's upper edge
+    band.sticky_edges.y.clear()  # otherwise the axis would end at the upper edge of the band
     axes.update_datalim([(1, -half.max()), (1, half.max())])
     axes.autoscale_view()
     axes.set_ylabel("Difference\n(percentage points)")
@@ -163,16 +168,16 @@ def _draw_gaps(axes: "Axes", table: pd.DataFrame) -> None:
 
 
 def _draw_unmatched(axes: "Axes", table: pd.DataFrame) -> None:
-    alone = replace(UNMATCHED, line="-")  # in a panel of its own
+    series = replace(UNMATCHED, line="-")  # the only series of the panel needs no line style
     target = _target(table)
     n = count(table[f"n_{target}"].iloc[0])
     label = f"unmatched of {_set(table, target)} (n = {n})"
-    _draw(axes, table, "fraction_unmatched", alone, label, has_seeds=True)
+    _draw(axes, table, "fraction_unmatched", series, label, has_seeds=True)
     axes.set_ylabel("Unmatched\ntargets (%)")
     highest = table["fraction_unmatched_mean"] + table["fraction_unmatched_std"].fillna(0)
     axes.set_ylim(0, 1.1 * max(100 * highest.max(), 1.0))
     legend_above(axes)
-    set_round_ticks(axes, 5)  # fewer could leave no more than two in view
+    set_round_ticks(axes, 5)  # with fewer intervals, only two ticks could be visible
 
 
 def _draw(
@@ -184,14 +189,14 @@ def _draw(
     *,
     has_seeds: bool = False,
 ) -> None:
-    """Draw a quantity over models in percent, with a faint ±1 SD if it depends on seeds."""
+    """Plot a quantity over models in percent, with faint bars of ±1 SD if it depends on seeds."""
     rank = np.arange(1, len(table) + 1)
     value = 100 * table[f"{quantity}_mean" if has_seeds else quantity].to_numpy(dtype=np.float64)
     is_named = _is_named(table)
     look: dict[str, Any] = series.line_options() | {"label": label, "markeredgewidth": 0}
     if is_named:
         axes.plot(rank, value, marker=series.marker, linewidth=1.1, **look)
-    else:  # lines from model to model would be a scribble
+    else:  # lines between many adjacent models would be unreadable
         points: dict[str, Any] = {"markersize": 1.6, "markeredgewidth": 0, "alpha": 0.55}
         axes.plot(rank, value, "o", color=series.color, zorder=1.8, **points)
         axes.plot(rank, running_median(value, RUNNING_MEDIAN), linewidth=1.3, **look)
@@ -203,7 +208,7 @@ def _draw(
 
 
 def _label_models(axes: "Axes", table: pd.DataFrame, names: list[str] | None) -> None:
-    """Label the x axis with the models' names, or if those are not given with their ranks."""
+    """Label the x axis with the names of the models, or with ranks if there are no names."""
     original, n = _set(table, "original"), len(table)
     if names is not None:
         axes.set_xticks(range(1, n + 1), names, rotation=90, fontsize=_NAME_SIZE)
@@ -216,11 +221,11 @@ def _label_models(axes: "Axes", table: pd.DataFrame, names: list[str] | None) ->
 
 
 def _is_named(table: pd.DataFrame) -> bool:
-    return len(table) <= MOST_NAMED_MODELS
+    return len(table) <= MAX_NAMED_MODELS
 
 
 def _target(table: pd.DataFrame) -> str:
-    """Tell which of the two origins is the target of the matching."""
+    """Return the origin of the target: `original` or `replication`."""
     first = table.iloc[0]
     return "replication" if first["source"] == first["original"] else "original"
 
@@ -230,19 +235,19 @@ def _role(table: pd.DataFrame, origin: str) -> str:
 
 
 def _set(table: pd.DataFrame, origin: str) -> str:
-    return _shortened(str(table[origin].iloc[0]), _LONGEST_SET)
+    return _shortened(str(table[origin].iloc[0]), _MAX_SET_CHARACTERS)
 
 
-def _shortened(name: str, longest: int = _LONGEST_NAME) -> str:
-    """Cut the middle out of a very long name; both ends tell names apart."""
-    if len(name) <= longest:
+def _shortened(name: str, max_characters: int = _MAX_MODEL_CHARACTERS) -> str:
+    """Shorten a long name in the middle; names tend to differ at their ends."""
+    if len(name) <= max_characters:
         return name
-    half = longest // 2
+    half = max_characters // 2
     return f"{name[: half - 1]}…{name[-half:]}"
 
 
 def _matched_counts(table: pd.DataFrame) -> str:
-    """Write the size of a matched subset: mean over seeds, range over models."""
+    """Format the size of a matched subset: mean over seeds, range over models."""
     matched = table[f"n_{_target(table)}"] * (1 - table["fraction_unmatched_mean"])
     low, high = count(matched.min()), count(matched.max())
     return f"n = {low}" if low == high else f"n = {low} to {high}"
@@ -264,7 +269,7 @@ def _seeds(table: pd.DataFrame) -> str:
 
 
 def _note(table: pd.DataFrame) -> str:
-    """Say what points, lines and faint bars are, and for which models there is no match."""
+    """Explain points, lines and faint bars, and name models without matched pairs."""
     notes = []
     if not _is_named(table):
         notes.append(

@@ -1,4 +1,7 @@
-"""Figures 5 and 8: one model's reliability and confidences on the subsets of a matching."""
+"""Reliability diagram and confidences of one model on the subsets of a matching.
+
+Figures 5 and 8 of Anzaku et al. (2022), arXiv 2209.01848.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FEW = 10  # datapoints (per seed) under which a bin's accuracy is not to be trusted
+FEW = 10  # datapoints per seed; the accuracy of a bin with fewer is considered unreliable
 DENSITY_BINS = 25
 _CONFIDENCE = "Confidence (predicted probability)"
 _LIMITS = (-0.02, 1.02)
@@ -34,15 +37,15 @@ _LIMITS = (-0.02, 1.02)
 
 @dataclass(frozen=True)
 class _Weight:
-    """Sizes in points and place in the pile, so that what coincides can be seen under the other."""
+    """Sizes in points and drawing order, chosen so that coinciding curves remain visible."""
 
     line: float
     marker: float
     zorder: float
 
 
-# The source is wide and below, the target narrow and above; unmatched targets, whose curve is
-# often near the target's, have large markers below the target's small ones.
+# Source curves are wide and drawn first, target curves narrow and drawn above them. The curve of
+# the unmatched targets is often close to the target's, so its markers are large and lie below.
 _WEIGHTS = {
     Role.SOURCE: _Weight(1.7, 4.8, 2.0),
     Role.TARGET: _Weight(1.0, 2.6, 2.4),
@@ -53,22 +56,28 @@ _WEIGHTS = {
 
 
 def plot_reliability(data: ReliabilityData, bins: int = 10) -> "Figure":
-    """Draw accuracy against confidence, and the confidences' density, of the five subsets.
+    """Plot accuracy against confidence, and the density of the confidences, for five subsets.
 
     Parameters
     ----------
     data : ReliabilityData
         The subsets of one model, pair and criterion.
     bins : int
-        Equal-width bins of the reliability curves, see `binning.reliability_curve`. A bin with
-        fewer than 10 datapoints (per seed) is a small hollow marker that no line joins.
+        Number of equal-width bins of the reliability curves (see `binning.reliability_curve`). A
+        bin with fewer than 10 datapoints per seed is drawn as a small hollow marker without a
+        line.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Two panels, of accuracies and of densities (on a logarithmic scale, with gaps at empty
-        bins), and a legend with the size of every subset, for matched and unmatched ones
-        the mean over seeds.
+        Two panels, accuracies and densities (on a logarithmic scale, with gaps at empty bins).
+        The legend gives the size of every subset, as a mean over seeds for matched and unmatched
+        subsets.
+
+    Raises
+    ------
+    InputError
+        If `bins` is below 1 or a confidence lies outside [0, 1].
     """
     with style():
         figure = new_figure(2 * COLUMN_WIDTH, COLUMN_WIDTH + 0.65)
@@ -96,7 +105,7 @@ def _title(data: ReliabilityData) -> str:
 
 
 def _series(subset: Subset, data: ReliabilityData) -> SeriesStyle:
-    """Give a subset the look that its set has in all figures."""
+    """Return the style of a subset, which its set has in all figures."""
     if subset.role is Role.UNMATCHED_TARGET:
         return UNMATCHED
     if subset.dataset == data.original:
@@ -113,7 +122,7 @@ def _label(subset: Subset) -> str:
 
 
 def _draw_curve(axes: "Axes", curve: ReliabilityCurve, subset: Subset, series: SeriesStyle) -> bool:
-    """Draw a reliability curve; tell whether it has bins of few datapoints."""
+    """Plot a reliability curve; return whether any of its bins has few datapoints."""
     is_few = curve.count < FEW * subset.n_seeds
     x, y = curve.confidence, curve.accuracy
     weight = _WEIGHTS[subset.role]
@@ -158,7 +167,7 @@ def _draw_density(
         return
     weight = _WEIGHTS[subset.role]
     axes.stairs(
-        np.where(curve.count > 0, curve.density, np.nan),  # log 0 would be a wall to the floor
+        np.where(curve.count > 0, curve.density, np.nan),  # log 0 would drop to the axis
         curve.edges,
         baseline=None,
         label=_label(subset),
@@ -177,7 +186,7 @@ def _finish_reliability(axes: "Axes", bins: int, has_few: bool) -> None:
 
 
 def _draw_legend(figure: "Figure", axes: "Axes") -> None:
-    """Put one legend for both panels under them: whole sets left, matched and unmatched right."""
+    """Add one legend below both panels: whole sets left, matched and unmatched subsets right."""
     lines, labels = axes.get_legend_handles_labels()
     n = len(Role)
     order = [0, 1, *range(n, len(lines)), *range(2, n)]

@@ -1,4 +1,4 @@
-"""The five subsets of a comparison whose confidences the reliability figure shows."""
+"""The five subsets of a comparison that the reliability figure shows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Role(StrEnum):
-    """What a subset is in the matching; the values are its names in print."""
+    """Role of a subset in the matching; the values are labels in the figure."""
 
     SOURCE = "source"
     TARGET = "target"
@@ -27,26 +27,26 @@ class Role(StrEnum):
 
     @property
     def is_pooled(self) -> bool:
-        """Whether it depends on the seed, so that several seeds' subsets are pooled."""
+        """Whether the subset depends on the seed, so that those of several seeds are pooled."""
         return self not in (Role.SOURCE, Role.TARGET)
 
 
 @dataclass(frozen=True)
 class Subset:
-    """Datapoints of a set; those of several seeds one after the other.
+    """A subset of a dataset; the subsets of several seeds are concatenated.
 
     Attributes
     ----------
     role : Role
-        What it is in the matching.
+        Role in the matching.
     dataset : str
-        The set it is of.
+        Name of the dataset.
     probability : float64 array, shape (n,)
         Confidences.
     correct : bool array, shape (n,)
-        Whether each prediction is right.
+        Whether each prediction is correct.
     n_seeds : int
-        How many seeds' subsets are pooled, those that are empty included; 1 for a whole set.
+        Number of seeds whose subsets are pooled, including empty ones; 1 for a whole set.
     """
 
     role: Role
@@ -57,22 +57,22 @@ class Subset:
 
     @property
     def n_per_seed(self) -> float:
-        """Datapoints in a seed's subset, mean over the seeds."""
+        """Mean number of datapoints per seed."""
         return len(self.probability) / self.n_seeds
 
 
 @dataclass(frozen=True)
 class ReliabilityData:
-    """What the reliability figure shows: the subsets of one model, pair and criterion.
+    """Data of the reliability figure: the subsets of one model, pair and criterion.
 
     Attributes
     ----------
     model, pair, criterion, original, replication : str
         As in `schemas.MODEL_TABLE`.
     epsilon : float
-        Largest difference of matched probabilities.
+        Largest difference between matched probabilities.
     subsets : tuple of Subset
-        As `split_subsets` gives them.
+        One per `Role`, in that order.
     """
 
     model: str
@@ -87,7 +87,30 @@ class ReliabilityData:
 def reliability_data(
     comparison: "Comparison", pairs: pa.Table, criterion: str, epsilon: float, seeds: Sequence[int]
 ) -> ReliabilityData:
-    """Gather what the reliability figure shows of a comparison; see `split_subsets`."""
+    """Collect the data of the reliability figure for a comparison.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The model, the pair and its predictions.
+    pairs : pyarrow.Table
+        Matched pairs, of schema `schemas.PAIRS`.
+    criterion : str
+        Value of the `Criterion` by which they were matched.
+    epsilon : float
+        Largest difference between matched probabilities.
+    seeds : sequence of int
+        Seeds of the runs, including those in which nothing matched.
+
+    Returns
+    -------
+    ReliabilityData
+
+    Raises
+    ------
+    InputError
+        For the reasons given in `split_subsets`.
+    """
     pair = comparison.pair
     subsets = split_subsets(
         comparison.source,
@@ -117,19 +140,19 @@ def split_subsets(
     source_name: str,
     target_name: str,
 ) -> tuple[Subset, ...]:
-    """Split one model's predictions into the five subsets, pooling the seeds.
+    """Split one model's predictions into the five subsets, pooled over seeds.
 
     Parameters
     ----------
     source, target : Predictions
-        The model's output on the two sets.
+        The model's predictions on the two sets.
     pairs : pyarrow.Table
         Matched pairs, of schema `schemas.PAIRS`.
     seeds : sequence of int
-        Seeds that were run. One in which nothing matched has no row in `pairs`; its targets are
-        all unmatched.
+        Seeds of the runs. A seed without a row in `pairs` is one for which nothing matched: all
+        its targets are unmatched.
     source_name, target_name : str
-        Names of the sets.
+        Names of the datasets.
 
     Returns
     -------
@@ -139,18 +162,18 @@ def split_subsets(
     Raises
     ------
     InputError
-        If no seed is given or one repeats, or `pairs` holds another seed or an index that is not
-        in the predictions.
+        If no seed is given, a seed occurs twice, or `pairs` holds another seed or an index that
+        is not in the predictions.
     """
     seeds = list(seeds)
     if not seeds or len(set(seeds)) < len(seeds):
-        raise InputError(f"seeds {seeds}", remedy="Give at least one seed, each once")
+        raise InputError(f"the seeds are {seeds}", remedy="Give at least one seed, each only once")
     seed, source_index, target_index = (
         pairs[name].to_numpy() for name in ("seed", "source_index", "target_index")
     )
     foreign = sorted(set(np.unique(seed).tolist()) - set(seeds))
     if foreign:
-        raise InputError(f"matched pairs of seeds {foreign}, which are not among {seeds}")
+        raise InputError(f"the matched pairs have seeds {foreign}, which are not among {seeds}")
     source_rows = _rows(source, source_index, source_name)
     target_rows = _rows(target, target_index, target_name)
 
@@ -179,13 +202,13 @@ def _subset(
 def _rows(
     predictions: Predictions, index: npt.NDArray[np.int32], name: str
 ) -> npt.NDArray[np.intp]:
-    """Rows of a set's datapoints, by their indices."""
+    """Look up the rows of datapoints by their indices."""
     rows = np.searchsorted(predictions.index, index)
     found = predictions.index[np.minimum(rows, len(predictions) - 1)] == index
     if not found.all():
         raise InputError(
-            f"the matched pairs name datapoint {index[~found][0]} of '{name}', of which there is "
-            "no prediction",
+            f"the matched pairs contain datapoint {index[~found][0]} of '{name}', which has no "
+            "prediction",
             remedy="They were matched on other predictions: delete them and match again",
         )
     return rows

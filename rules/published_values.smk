@@ -1,0 +1,24 @@
+# Published values beside the results of the study.
+PUBLISHED_VALUES = STUDY.analyses["published_values"]
+
+
+rule compare_published:
+    input:
+        tables=PUBLISHED_VALUES.tables,
+        published=PUBLISHED_VALUES.settings.file or [],
+    output:
+        outputs=in_report(PUBLISHED_VALUES.result),
+    log:
+        f"{OWN}/logs/compare_published.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("compare_published"),
+    params:
+        study=STUDY.name,
+        folder=OWN,
+        code=digest("compare_published"),
+    message:
+        "Setting the results of study {params.study} beside published ones"
+    script:
+        "../workflow_scripts/compare_published.py"

@@ -1,0 +1,167 @@
+"""The structure of the library: no import cycles between folders, few modules in its root."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2] / "workflow_scripts"
+PACKAGE = "matcheval"
+MAX_ROOT_MODULES = 12
+
+
+def modules():
+    """The files of the library by dotted name; a package's `__init__.py` has the folder's name."""
+    found = {}
+    for path in sorted((ROOT / PACKAGE).rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imported_names(module, path):
+    """Dotted names that a file imports anywhere: also in functions and for type checking only.
+
+    In a file that uses `importlib`, dotted texts are taken for names, too, with or without the
+    library's name in front.
+    """
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")
+            start = parents[: len(parents) + 1 - node.level] if node.level else []
+            base = ".".join([*start, *([node.module] if node.module else [])])
+            names.update(f"{base}.{alias.name}" for alias in node.names)
+    if any(name.split(".")[0] == "importlib" for name in names):
+        texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+        for text in texts:
+            parts = text.split(".") if isinstance(text, str) else []
+            if len(parts) > 1 and all(part.isidentifier() for part in parts):
+                names |= {text, f"{PACKAGE}.{text}"}
+    return names
+
+
+MODULES = modules()
+IMPORTED_NAMES = {module: imported_names(module, path) for module, path in MODULES.items()}
+
+
+def module_of(name):
+    """The file of the library in which an imported name is defined, or None."""
+    while name and name not in MODULES:
+        name = name.rpartition(".")[0]
+    return name or None
+
+
+def folder_of(module):
+    """The folder that a file lies in, as a dotted name."""
+    return module if MODULES[module].name == "__init__.py" else module.rpartition(".")[0]
+
+
+# Pairs of files: the importing and the imported one.
+IMPORTS = sorted(
+    {
+        (module, module_of(name))
+        for module, names in IMPORTED_NAMES.items()
+        for name in names
+        if name.startswith(f"{PACKAGE}.") and module_of(name) != module
+    }
+)
+
+
+def part_of(module, folder):
+    """The part of a folder that a file belongs to, or None if it lies outside.
+
+    The parts of a folder are its subfolders, each with everything below it, and its own files
+    taken together. In the root of the library, every file is a part by itself, because the root
+    holds both modules that all folders import and modules that import the folders.
+    """
+    own = folder_of(module)
+    if own == folder:
+        return module if folder == PACKAGE else folder
+    if not own.startswith(f"{folder}."):
+        return None
+    return ".".join(own.split(".")[: folder.count(".") + 2])
+
+
+def imports_between_parts(folder):
+    """By importing and imported part of a folder, the imports that connect them."""
+    edges = {}
+    for module, target in IMPORTS:
+        one, other = part_of(module, folder), part_of(target, folder)
+        if None not in (one, other) and one != other:
+            edges.setdefault(one, {}).setdefault(other, []).append(f"{module} -> {target}")
+    return edges
+
+
+def find_cycle(edges):
+    """A list of parts of which each imports the next, and the last one the first; else None."""
+    finished = set()
+
+    def visit(part, trail):
+        if part in trail:
+            return trail[trail.index(part) :]
+        if part not in finished:
+            for target in sorted(edges.get(part, ())):
+                cycle = visit(target, [*trail, part])
+                if cycle:
+                    return cycle
+            finished.add(part)
+        return None
+
+    return next(filter(None, (visit(part, []) for part in sorted(edges))), None)
+
+
+@pytest.mark.parametrize("folder", sorted({folder_of(module) for module in MODULES}))
+def test_no_import_cycle_between_folders(folder):
+    """No two parts of a folder import each other, directly or through others."""
+    edges = imports_between_parts(folder)
+    cycle = find_cycle(edges)
+    if cycle:
+        following = [*cycle[1:], cycle[0]]
+        steps = [", ".join(edges[a][b]) for a, b in zip(cycle, following, strict=True)]
+        pytest.fail(f"import cycle in {folder}:\n" + "\n".join(steps))
+
+
+def test_the_root_has_few_modules():
+    names = [path.name for path in (ROOT / PACKAGE).glob("*.py") if path.name != "__init__.py"]
+    assert len(names) <= MAX_ROOT_MODULES, names
+
+
+def test_no_module_imports_snakemake():
+    for module, names in IMPORTED_NAMES.items():
+        assert not [name for name in names if name.split(".")[0] == "snakemake"], module
+
+
+class TestHelpers:
+    """The functions of this file, on small examples."""
+
+    def test_imports_are_found_everywhere(self, tmp_path):
+        path = tmp_path / "m.py"
+        path.write_text(
+            "import a.b\n"
+            "from typing import TYPE_CHECKING\n"
+            "if TYPE_CHECKING:\n    from c.d import e\n"
+            "def f():\n    from .g import h\n    from .. import i\n"
+        )
+        expected = {"a.b", "typing.TYPE_CHECKING", "c.d.e", "p.q.g.h", "p.i"}
+        assert imported_names("p.q.m", path) == expected
+
+    def test_names_of_dynamic_imports_are_found(self, tmp_path):
+        path = tmp_path / "m.py"
+        path.write_text("from importlib import import_module\nNAMES = ('x.y.Z', 'not a name')\n")
+        names = imported_names("p.m", path)
+        assert names == {"importlib.import_module", "x.y.Z", f"{PACKAGE}.x.y.Z"}
+
+    def test_cycles_are_found(self):
+        chain = {"a": {"b": []}, "b": {"c": []}}
+        assert find_cycle(chain) is None
+        assert find_cycle(chain | {"c": {"b": []}}) == ["b", "c"]
+        assert find_cycle(chain | {"c": {"a": []}}) == ["a", "b", "c"]
+
+    def test_the_whole_library_is_read(self):
+        assert len(MODULES) > 100
+        assert len(IMPORTS) > 300

@@ -1,0 +1,340 @@
+"""The user's image folders, arrays and Parquet files; unreadable images; label spaces."""
+
+import hashlib
+import json
+import multiprocessing
+import tracemalloc
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from image_sets import SHARED, cifar_images, encode, npy, npz, prepare, tar
+from matcheval.datasets import prepare as preparing
+from matcheval.datasets.folders import read_dataset
+from matcheval.datasets.label_spaces import (
+    CIFAR10,
+    check_same_classes,
+    compare_classes,
+    imagenet_classes,
+    resolve_classes,
+)
+from matcheval.datasets.specs import DatasetSpec
+from matcheval.downloads.sources import published_files
+from matcheval.errors import InputError
+
+IMAGES, LABELS = cifar_images(30)
+
+
+@pytest.fixture
+def make(monkeypatch, tmp_path):
+    def make(kind, options, files=None, **further):
+        return prepare(monkeypatch, tmp_path, kind, options, files, **further)
+
+    return make
+
+
+def write(folder, files):
+    for path, data in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+    return str(folder)
+
+
+def class_folders(kind="PNG"):
+    return {
+        f"{CIFAR10[label]}/{i % 2}/{i:02d}.{kind.lower()}": encode(IMAGES[i], kind)
+        for i, label in enumerate(LABELS)
+    }
+
+
+class TestImageFolder:
+    @pytest.mark.parametrize("form", ["folder", "tar", "tar of one folder"])
+    def test_images_are_the_same_as_from_torchvision(self, make, tmp_path, form):
+        from torchvision.datasets import ImageFolder
+
+        files = class_folders("JPEG")
+        path = write(tmp_path / "set", files)
+        if form != "folder":
+            path = str(tmp_path / "set.tgz")
+            top = "top/" if form == "tar of one folder" else ""
+            (tmp_path / "set.tgz").write_bytes(
+                tar({f"{top}{k}": v for k, v in files.items()}, "w:gz")
+            )
+        dataset = make("image_folder", {"path": path})
+        reference = ImageFolder(str(tmp_path / "set"))
+        assert list(dataset.classes) == reference.classes
+        assert dataset.labels.tolist() == reference.targets
+        for i, (image, _) in enumerate(reference):
+            assert np.array_equal(dataset.image(i), image)
+
+    def test_given_classes_and_their_order(self, make, tmp_path):
+        path = write(tmp_path / "set", class_folders())
+        order = list(reversed(CIFAR10))
+        dataset = make("image_folder", {"path": path, "classes": [*order, "unicorn"]})
+        assert dataset.classes == (*order, "unicorn")
+        assert sorted(dataset.labels) == sorted(9 - LABELS)
+        with pytest.raises(InputError, match="'truck' is not a class"):
+            make("image_folder", {"path": path, "classes": list(CIFAR10[:9])})
+
+    def test_numbers_as_names_need_an_order(self, make, tmp_path):
+        files = {f"{i}/x.png": encode(IMAGES[i]) for i in range(12)}
+        path = write(tmp_path / "set", files)
+        with pytest.raises(InputError, match="sort differently as text and as numbers"):
+            make("image_folder", {"path": path})
+        dataset = make("image_folder", {"path": path, "classes": list(range(12))})
+        assert np.array_equal(dataset.pixels, IMAGES[:12])
+
+    def test_hidden_files_are_ignored(self, make, tmp_path):
+        files = {"a/x.png": encode(IMAGES[0]), "b/y.png": encode(IMAGES[1])}
+        more = {"a/.DS_Store": b"", ".git/config": b"", "README.txt": b"", "b/._y.png": b""}
+        assert len(make("image_folder", {"path": write(tmp_path / "set", files | more)})) == 2
+
+
+class TestUnreadable:
+    def files(self):
+        files = class_folders()
+        names = sorted(files)
+        files[names[3]] = files[names[3]][:-50]
+        files["bird/notes.txt"] = b"no image"
+        files["bird/empty.png"] = b""
+        return files
+
+    def test_all_unreadable_images_are_named(self, make, tmp_path):
+        path = write(tmp_path / "set", self.files())
+        with pytest.raises(InputError) as caught:
+            make("image_folder", {"path": path})
+        assert "3 of 32 images cannot be decoded" in str(caught.value)
+        for name in ("bird/notes.txt (cannot identify", "bird/empty.png", "'unreadable: skip'"):
+            assert name in str(caught.value)
+        assert not (tmp_path / "datasets" / "d" / "dataset.json").exists()
+        assert not list((tmp_path / "datasets").glob("d/*.npy"))
+
+    def test_unreadable_images_are_skipped_and_counted(self, make, tmp_path):
+        path = write(tmp_path / "set", self.files())
+        dataset = make("image_folder", {"path": path, "unreadable": "skip"}, n_threads=2)
+        assert len(dataset) == 29
+        assert "bird/notes.txt" not in dataset.names
+        description = json.loads((tmp_path / "datasets" / "d" / "dataset.json").read_text())
+        assert description["provenance"]["unreadable"] == 3
+        assert len(description["provenance"]["skipped"]) == 3
+
+    def test_a_long_list_is_abbreviated(self, make, tmp_path):
+        files = {f"{c}/{i}.png": b"no" for c in "ab" for i in range(40)}
+        with pytest.raises(InputError, match=r"80 of 80 images .* and 60 more\."):
+            make("image_folder", {"path": write(tmp_path / "set", files)})
+        options = {"path": str(tmp_path / "set"), "unreadable": "skip"}
+        with pytest.raises(InputError, match="no images"):
+            make("image_folder", options)
+
+
+class TestArrays:
+    @pytest.mark.parametrize("form", ["npz", "npy"])
+    @pytest.mark.parametrize("grey", [True, False])
+    def test_arrays_are_not_changed(self, make, tmp_path, form, grey):
+        images = IMAGES[..., 0] if grey else IMAGES
+        files = {"a.npz": npz(images=images, labels=LABELS), "i.npy": npy(images)}
+        folder = write(tmp_path / "set", files | {"l.npy": npy(LABELS)})
+        paths = {"images": f"{folder}/i.npy", "labels": f"{folder}/l.npy"}
+        given = {"file": f"{folder}/a.npz"} if form == "npz" else paths
+        dataset = make("arrays", {**given, "classes": "cifar10"})
+        assert np.array_equal(dataset.pixels.squeeze(), images)
+        assert np.array_equal(dataset.labels, LABELS)
+        assert list(dataset.provenance["files"]) == [p.split("/")[-1] for p in given.values()]
+
+    def test_errors_name_the_problem(self, make, tmp_path):
+        folder = write(tmp_path / "s", {"a.npz": npz(images=IMAGES / 255, labels=LABELS),
+                                        "b.npz": npz(x=IMAGES), "c.npz": b"no"})  # fmt: skip
+        for file, problem in [("a", "dtype float64"), ("b", "has no array 'images'"),
+                              ("c", "not a readable .npz")]:  # fmt: skip
+            with pytest.raises(InputError, match=problem):
+                make("arrays", {"file": f"{folder}/{file}.npz", "classes": "cifar10"})
+
+
+class TestParquet:
+    def table(self, path, *, nested=False, names=None, kind="PNG"):
+        data = [encode(image, kind) for image in IMAGES]
+        images = [{"bytes": d, "path": f"{i}.png"} for i, d in enumerate(data)] if nested else data
+        table = pa.table({"image": images, "label": pa.array(LABELS, pa.int64())})
+        if names:
+            features = {"image": {"_type": "Image"}, "label": {"names": names, "_type": "C"}}
+            text = json.dumps({"info": {"features": features}})
+            table = table.replace_schema_metadata({"huggingface": text})
+        pq.write_table(table, path, row_group_size=7)
+        return str(path)
+
+    @pytest.mark.parametrize("nested", [True, False])
+    def test_rows_in_order(self, make, tmp_path, nested):
+        path = self.table(tmp_path / "a.parquet", nested=nested)
+        dataset = make("parquet", {"files": path, "classes": "cifar10"})
+        assert np.array_equal(dataset.pixels, IMAGES)
+        assert np.array_equal(dataset.labels, LABELS)
+
+    def test_several_files_with_classes_in_their_metadata(self, make, tmp_path):
+        paths = [
+            self.table(tmp_path / f"{i}.parquet", nested=True, names=list(CIFAR10))
+            for i in range(2)
+        ]
+        dataset = make("parquet", {"files": paths})
+        assert dataset.classes == CIFAR10
+        assert len(dataset) == 60
+
+    def test_classes_must_be_known_and_equal(self, make, tmp_path):
+        path = self.table(tmp_path / "a.parquet")
+        with pytest.raises(InputError, match="do not contain the names of the classes"):
+            make("parquet", {"files": path})
+        with pytest.raises(InputError, match=r"row \d+: \d is not one of 3 classes"):
+            make("parquet", {"files": path, "classes": ["a", "b", "c"]})
+        path = self.table(tmp_path / "a.parquet", names=["x", *CIFAR10[1:]])
+        with pytest.raises(InputError, match="'airplane' is missing; 'x' is unknown"):
+            make("parquet", {"files": path, "classes": "cifar10"})
+
+    def test_lossy_files_stay_files(self, make, tmp_path):
+        path = self.table(tmp_path / "a.parquet", kind="JPEG")
+        dataset = make("parquet", {"files": path, "classes": "cifar10"})
+        assert dataset.stored == "files"
+        assert bytes(dataset.images.encoded(3)) == encode(IMAGES[3], "JPEG")
+
+    def test_first_images_of_each_class(self, make, tmp_path):
+        path = self.table(tmp_path / "a.parquet")
+        dataset = make("parquet", {"files": path, "classes": "cifar10", "per_class": 1})
+        assert len(dataset) == len(set(LABELS))
+        assert sorted(dataset.labels) == sorted(set(LABELS))
+
+    def test_other_columns_are_named(self, make, tmp_path):
+        path = self.table(tmp_path / "a.parquet")
+        with pytest.raises(InputError, match=r"no column 'img'\. It has image, label"):
+            make("parquet", {"files": path, "image_column": "img"})
+        with pytest.raises(InputError, match="'label': is int64, not bytes"):
+            make("parquet", {"files": path, "image_column": "label"})
+
+    @pytest.mark.skipif(not SHARED.is_dir(), reason=f"no real images at {SHARED}")
+    def test_the_real_test_set(self, make):
+        """10,000 images, decoded twice (to check, to store): about 5 s."""
+        options = {"files": str(SHARED / "test.parquet"), "classes": "cifar10"}
+        dataset = make("parquet", options, n_threads=2)
+        assert dataset.pixels.shape == (10_000, 32, 32, 3)
+        assert hashlib.sha256(dataset.pixels.tobytes()).hexdigest() == (
+            "f9b1e2130bab680db56eb06d886f7f1ad0f1183907ceff4659d1735c890f5b04"
+        )
+        assert np.bincount(dataset.labels).tolist() == [1000] * 10
+
+
+def test_memory_does_not_grow_with_the_number_of_images(make, tmp_path):
+    big = encode(np.random.default_rng(0).integers(0, 256, (200, 200, 3), np.uint8), "JPEG")
+    peaks = []
+    for n in (10, 200, 800):  # the first measurement includes imports
+        path = write(tmp_path / f"{n}", {f"{c}/{i}.jpg": big for c in "ab" for i in range(n // 2)})
+        tracemalloc.start()
+        assert len(make("image_folder", {"path": path})) == n
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] - peaks[1] < 0.3 * 600 * len(big)
+
+
+def _prepare(folder, options, results):
+    made = preparing.prepare_dataset("d", "image_folder", options, folder, folder)
+    results.put(made.sha256)
+
+
+def test_concurrent_processes_build_one_valid_dataset(tmp_path):
+    path = write(tmp_path / "set", class_folders())
+    context = multiprocessing.get_context("spawn")
+    results = context.Queue()
+    arguments = (tmp_path / "d", {"path": path}, results)
+    processes = [context.Process(target=_prepare, args=arguments) for _ in range(3)]
+    for process in processes:
+        process.start()
+    found = {results.get(timeout=60) for _ in processes}
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+    assert found == {read_dataset(tmp_path / "d").sha256}
+    assert sorted(p.name for p in (tmp_path / "d").iterdir()) == [
+        "datapoints.parquet", "dataset.json", "images.npy",
+    ]  # fmt: skip
+
+
+class TestLabelSpaces:
+    def test_imagenet_classes_are_those_of_timm(self):
+        from timm.data import ImageNetInfo
+
+        assert list(imagenet_classes()) == ImageNetInfo().label_names()
+
+    def test_classes_are_resolved(self):
+        assert CIFAR10[3] == "cat"
+        assert resolve_classes("cifar10") == CIFAR10
+        with pytest.raises(InputError, match="unknown label space 'cifar'"):
+            resolve_classes("cifar")
+        with pytest.raises(InputError, match="'a' occurs twice"):
+            resolve_classes(["a", "b", "a"])
+
+    def test_sets_that_differ_are_named_with_their_classes(self):
+        check_same_classes({"x": CIFAR10, "y": CIFAR10})
+        with pytest.raises(
+            InputError, match=r"y: 'classes': compared with 'x': .*'bird' is missing"
+        ):
+            check_same_classes({"x": CIFAR10, "y": ("owl", *CIFAR10[:2], *CIFAR10[3:])})
+
+    @given(st.permutations(CIFAR10), st.permutations(CIFAR10))
+    def test_only_equal_orders_are_equal(self, a, b):
+        assert (compare_classes(a, b) == "") == (a == b)
+
+
+class TestSpecs:
+    OPTIONS = [
+        ("cifar10", {"part": "test"}), ("cifar10_1", {"version": "v4"}),
+        ("cifar10_1", {"version": "v6"}), ("cifar10_2", {"part": "train"}),
+        ("cifar10_2", {"part": "test"}), ("cifar10_c", {"corruption": "fog", "severity": 1}),
+        ("cinic10", {"part": "test"}), ("imagenetv2", {"variant": "matched-frequency"}),
+        ("imagenetv2", {"variant": "threshold-0.7"}), ("imagenetv2", {"variant": "top-images"}),
+    ]  # fmt: skip
+
+    def test_every_published_file_belongs_to_a_kind(self):
+        specs = [DatasetSpec("d", kind, options) for kind, options in self.OPTIONS]
+        names = {name for spec in specs for name in spec.settings.published_files}
+        assert names == set(published_files())
+
+    def test_changed_files_are_detected(self, tmp_path):
+        write(tmp_path / "set", {"a/x.png": b"1", "b/y.png": b"2"})
+        spec = DatasetSpec("d", "image_folder", {"path": str(tmp_path / "set")})
+        states = {spec.custom_files_state}
+        for change in ({"a/x.png": b"12"}, {"b/z.png": b"3"}):
+            write(tmp_path / "set", change)
+            states.add(spec.custom_files_state)
+        assert len(states) == 3
+
+    def test_classes_that_are_known_in_advance(self):
+        def known(kind, options):
+            return DatasetSpec("d", kind, options).settings.known_classes
+
+        assert known("cinic10", {"part": "test"}) == CIFAR10
+        assert known("imagenetv2", {"variant": "top-images"}) == imagenet_classes()
+        assert known("parquet", {"files": "x", "classes": "cifar10"}) == CIFAR10
+        assert known("parquet", {"files": "x"}) is None
+
+
+def test_a_full_disk_is_reported(make, tmp_path, monkeypatch):
+    path = write(tmp_path / "set", class_folders("JPEG"))
+
+    def full(file, shape):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("matcheval.datasets.streams.write_array_header", full)
+    with pytest.raises(InputError, match=r"images\.npy: the disk is full: No space left on device"):
+        make("image_folder", {"path": path})
+    assert list((tmp_path / "datasets" / "d").iterdir()) == []
+
+
+def test_changes_in_linked_folders_are_detected(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "a.png").write_bytes(b"1")
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "cat").symlink_to(tmp_path / "elsewhere")
+    spec = DatasetSpec("d", "image_folder", {"path": str(tmp_path / "set")})
+    before = spec.custom_files_state
+    (tmp_path / "elsewhere" / "b.png").write_bytes(b"2")
+    assert spec.custom_files_state != before

@@ -1,0 +1,174 @@
+"""Nearest neighbours over pixels, SSIM, and the effect of near duplicates on accuracies."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from matcheval.analyses.near_duplicates import distances
+from matcheval.analyses.near_duplicates.distances import nearest_neighbours, pairs_within
+from matcheval.analyses.near_duplicates.ssim import structural_similarity
+from matcheval.analyses.near_duplicates.tables import (
+    accuracy_without_duplicates,
+    duplicate_accuracies,
+)
+from matcheval.errors import InputError
+
+
+def naive(queries, references):
+    """Squared distances in integer arithmetic."""
+    a, b = (x.reshape(len(x), -1).astype(np.int64) for x in (queries, references))
+    return ((a[:, None] - b[None]) ** 2).sum(axis=2)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 12),
+    st.integers(2, 25),
+    st.sampled_from([(3, 3, 1), (8, 8, 3), (33, 32, 3)]),
+    st.sampled_from([2, 256]),
+    st.booleans(),
+)
+def test_neighbours_are_those_of_integer_arithmetic(seed, n, m, shape, values, same):
+    rng = np.random.default_rng(seed)
+    references = rng.integers(0, values, (m, *shape)).astype(np.uint8)
+    queries = references if same else rng.integers(0, values, (n, *shape)).astype(np.uint8)
+    k = int(rng.integers(1, m - same + 1))
+    squared = naive(queries, references).astype(float)
+    if same:
+        np.fill_diagonal(squared, np.inf)
+    found = nearest_neighbours(queries, references, k, same=same)
+    # A stable order: of equal distances the lowest position first. All values are exact.
+    np.testing.assert_array_equal(found.index, np.argsort(squared, axis=1, kind="stable")[:, :k])
+    np.testing.assert_array_equal(found.squared, np.sort(squared, axis=1)[:, :k])
+
+
+def test_blocks_do_not_matter(monkeypatch):
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 3, (40, 4, 4, 1)).astype(np.uint8)  # many ties
+    whole = nearest_neighbours(images, images, 7, same=True)
+    radius = pairs_within(images, images, 3.0)
+    monkeypatch.setattr(distances, "_ROWS", 7)
+    monkeypatch.setattr(distances, "_COLUMNS", 5)
+    np.testing.assert_array_equal(
+        nearest_neighbours(images, images, 7, same=True).index, whole.index
+    )
+    assert pairs_within(images, images, 3.0) == radius
+    wanted = np.argwhere(naive(images, images) <= 9)
+    assert [pair[:2] for pair in radius] == [tuple(pair) for pair in wanted]
+
+
+def test_distances_beyond_single_precision_are_exact():
+    """Black against white: the largest possible sums, and one with a pixel value less."""
+    shape = (1, 40, 40, 3)  # 4,800 values in five pieces
+    black, white = np.zeros(shape, np.uint8), np.full(shape, 255, np.uint8)
+    nearly = white.copy()
+    nearly[0, 0, 0, 0] = 254
+    found = nearest_neighbours(black, np.concatenate([white, nearly]), 2)
+    assert found.index.tolist() == [[1, 0]]
+    assert found.squared.tolist() == [[4800 * 255**2 - 509, 4800 * 255**2]]
+    assert found.distance[0, 1] == np.sqrt(4800) * 255
+
+
+@pytest.mark.parametrize(
+    ("queries", "references", "k", "message"),
+    [
+        (np.zeros((2, 4, 4, 1), np.uint8), np.zeros((3, 5, 4, 1), np.uint8), 1, "cannot compare"),
+        (
+            np.zeros((2, 4, 4, 1), np.uint8),
+            np.zeros((3, 4, 4, 1), np.uint8),
+            4,
+            "4 neighbours among 3",
+        ),
+        (np.zeros((2, 4, 4, 1), np.uint8), np.zeros((3, 4, 4, 1), np.uint8), 0, "0 neighbours"),
+        (np.zeros((2, 4, 4, 1)), np.zeros((3, 4, 4, 1), np.uint8), 1, "dtype float64"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(queries, references, k, message):
+    with pytest.raises(InputError, match=message):
+        nearest_neighbours(queries, references, k)
+
+
+# scikit-image 0.26: structural_similarity(x, y, channel_axis=-1, data_range=..., win_size=...) of
+# the images that `ssim_images` draws, in that order.
+SCIKIT_IMAGE = (
+    (0.9530261953561627, 0.9516021263715051, 0.9548630787865324, 0.9531362245799869),
+    (-0.3032988428880554, -0.2904542623677525, -0.1334287570983309),
+    (0.8690773054261344, 0.8945256440291874),
+)
+
+
+def ssim_images():
+    rng = np.random.default_rng(5)
+    a = rng.integers(0, 256, (4, 32, 32, 3), dtype=np.uint8)
+    b = np.clip(a.astype(int) + rng.integers(-40, 41, a.shape), 0, 255).astype(np.uint8)
+    yield a, b, 255, 7
+    a = rng.integers(0, 17, (3, 8, 8, 1), dtype=np.uint8)
+    yield a, np.roll(a, 1, axis=1), 16, 7
+    a = rng.integers(0, 256, (2, 12, 9, 1), dtype=np.uint8)
+    yield a, np.maximum(a, 100).astype(np.uint8), 255, 5
+
+
+def naive_ssim(x, y, max_value, window):
+    """The formula, window by window."""
+    values = []
+    for channel in range(x.shape[2]):
+        for i in range(x.shape[0] - window + 1):
+            for j in range(x.shape[1] - window + 1):
+                p, q = (z[i : i + window, j : j + window, channel].astype(float) for z in (x, y))
+                c1, c2 = (0.01 * max_value) ** 2, (0.03 * max_value) ** 2
+                cov = np.cov(p.ravel(), q.ravel())
+                values.append(
+                    (2 * p.mean() * q.mean() + c1) * (2 * cov[0, 1] + c2)
+                    / ((p.mean() ** 2 + q.mean() ** 2 + c1) * (cov[0, 0] + cov[1, 1] + c2))
+                )  # fmt: skip
+    return np.mean(values)
+
+
+def test_ssim_is_that_of_scikit_image_and_of_the_formula():
+    for (a, b, max_value, window), published in zip(ssim_images(), SCIKIT_IMAGE, strict=True):
+        found = structural_similarity(a, b, max_value, window)
+        np.testing.assert_allclose(found, published, rtol=0, atol=1e-12)
+        assert found[0] == pytest.approx(naive_ssim(a[0], b[0], max_value, window), abs=1e-12)
+        np.testing.assert_allclose(structural_similarity(a, a, max_value, window), 1)
+
+
+def test_ssim_refuses_windows_that_do_not_fit():
+    images = np.zeros((1, 6, 9, 1), np.uint8)
+    for window in (7, 4, 1):
+        with pytest.raises(InputError, match="window"):
+            structural_similarity(images, images, window=window)
+    assert structural_similarity(images[:0], images[:0], window=3).shape == (0,)
+
+
+def test_the_papers_arithmetic():
+    """Appendix B.2.2: 93 % with 8 % near duplicates, all correct, is 92.39 % without them."""
+    rest = accuracy_without_duplicates(0.93, 0.08)
+    assert round(float(rest), 4) == 0.9239
+    assert round(100 * (0.93 - float(rest)), 2) == 0.61
+    assert accuracy_without_duplicates([0.5, 0.6], 0.2, [0.5, 0.6]) == pytest.approx([0.5, 0.6])
+    with pytest.raises(InputError, match="more"):
+        accuracy_without_duplicates(0.05, 0.08)
+    with pytest.raises(InputError, match="share"):
+        accuracy_without_duplicates(0.5, 1.0)
+
+
+def test_accuracies_on_flagged_and_other_images():
+    correct = np.array([1, 1, 0, 1, 0, 0, 1, 1, 1, 0], bool)
+    table = duplicate_accuracies({"m": correct, "n": ~correct}, [0, 2, 3], "set")
+    row = table.iloc[0]
+    assert (row.n_all, row.n_duplicates, row.n_rest) == (10, 3, 7)
+    assert (row.n_correct_all, row.n_correct_duplicates, row.n_correct_rest) == (6, 2, 4)
+    # By hand; the arithmetic on shares gives the same.
+    assert row.change == pytest.approx(4 / 7 - 0.6)
+    assert accuracy_without_duplicates(0.6, 0.3, 2 / 3) == pytest.approx(row.accuracy_rest)
+    assert row.accuracy_rest_low < row.accuracy_rest < row.accuracy_rest_high
+    none = duplicate_accuracies({"m": correct}, [], "set").iloc[0]
+    assert np.isnan(none.accuracy_duplicates)
+    assert none.change == 0
+    for bad in ([10], [-1], [1, 1]):
+        with pytest.raises(InputError, match="near duplicates"):
+            duplicate_accuracies({"m": correct}, bad, "set")
+    assert isinstance(table, pd.DataFrame)

@@ -1,0 +1,24 @@
+"""Accuracy on class-balanced subsets, as an analysis."""
+
+from typing import Any, ClassVar
+
+from matcheval.settings import Seed
+from matcheval.study.analysis import DatasetTableAnalysis, DatasetTableSettings
+
+
+class ClassBalancedSettings(DatasetTableSettings):
+    """Which datasets, and the seed of the subsets."""
+
+    seed: Seed = 0
+
+
+class ClassBalanced(DatasetTableAnalysis):
+    """Compares accuracy on a dataset with that on a random class-balanced subset."""
+
+    name: ClassVar[str] = "class_balanced"
+    Settings: ClassVar[type[ClassBalancedSettings]] = ClassBalancedSettings
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Seed and level of the intervals."""
+        return {"seed": self.settings.seed, "confidence": self.study.confidence}

@@ -1,0 +1,65 @@
+"""Published values beside the study's results, as an analysis."""
+
+from functools import cached_property
+from typing import ClassVar
+
+from pydantic import Field
+
+from matcheval.analyses.published_values.values import PublishedValue, read_published, tables_of
+from matcheval.errors import InputError, suggest
+from matcheval.settings import Settings
+from matcheval.study.analysis import Analysis
+from matcheval.study.study import Study
+
+
+class PublishedValuesSettings(Settings):
+    """The published values."""
+
+    file: str = Field("", description="CSV file; empty for none")
+
+
+class PublishedValues(Analysis):
+    """Looks up every published value in a table of the study, and compares the two."""
+
+    name: ClassVar[str] = "published_values"
+    Settings: ClassVar[type[PublishedValuesSettings]] = PublishedValuesSettings
+    settings: PublishedValuesSettings
+
+    def __init__(self, settings: PublishedValuesSettings, study: Study) -> None:
+        super().__init__(settings, study)
+        self.result = self.table("comparison", "published_values", {"table": self.name})
+
+    @cached_property
+    def values(self) -> list[PublishedValue]:
+        """The values published for this study; none without a file."""
+        return read_published(self.settings.file, self.study.name) if self.settings.file else []
+
+    def check(self) -> None:
+        """Check that the study makes the tables that values are looked up in."""
+        made = self._tables_of_the_study
+        for value in self.values:
+            if value.table and value.table not in made:
+                raise InputError(
+                    f"the study makes no table '{value.table}'",
+                    file=value.place,
+                    field="table",
+                    remedy=suggest(value.table, made),
+                )
+
+    @property
+    def targets(self) -> list[str]:
+        """The comparison, if there are published values."""
+        return self.result.files if self.settings.file else []
+
+    @property
+    def tables(self) -> list[str]:
+        """Files of the tables that values are looked up in."""
+        return [f"{self.study.folder}/{table}.parquet" for table in tables_of(self.values)]
+
+    @property
+    def _tables_of_the_study(self) -> list[str]:
+        """Parquet tables of all other analyses, as paths below the study's folder."""
+        others = (one for one in self.study.analyses.values() if one is not self)
+        files = [file for one in others for file in one.targets if file.endswith(".parquet")]
+        below = f"{self.study.folder}/"
+        return [file.removeprefix(below).removesuffix(".parquet") for file in files]

@@ -1,0 +1,86 @@
+"""Analyses that train further models on sets derived from the study's, as one analysis."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cached_property
+from typing import Any, ClassVar
+
+from matcheval.analyses.retraining.designs import Experiment, design_experiment
+from matcheval.analyses.retraining.settings import RetrainingSettings
+from matcheval.datasets.derivations import Derivation
+from matcheval.study.analysis import Analysis, TrainedModel, Wildcards
+from matcheval.study.artifacts import Artifact, ReportEntry
+from matcheval.study.study import Study
+
+
+class Retraining(Analysis):
+    """Runs the experiments of the configuration."""
+
+    name: ClassVar[str] = "retraining"
+    Settings: ClassVar[type[RetrainingSettings]] = RetrainingSettings
+    settings: RetrainingSettings
+
+    def __init__(self, settings: RetrainingSettings, study: Study) -> None:
+        super().__init__(settings, study)
+        self.result = Artifact(
+            f"{study.folder}/retraining/{{experiment}}",
+            (".parquet", ".csv", ".md"),
+            ReportEntry(self.title, "retraining", {"experiment": "{experiment}"}),
+            (".md",),
+        )
+
+    @cached_property
+    def experiments(self) -> dict[str, Experiment]:
+        """The designed experiments, by name."""
+        return {
+            name: design_experiment(name, settings, self.study)
+            for name, settings in self.settings.experiments.items()
+        }
+
+    def check(self) -> None:
+        """Check the experiments by designing them."""
+        _ = self.experiments
+
+    @property
+    def targets(self) -> list[str]:
+        """Tables and pages of all experiments."""
+        return self.result.expand(experiment=self.experiments)
+
+    @property
+    def derivations(self) -> Mapping[str, Derivation]:
+        """Datasets that models are retrained or tested on."""
+        each = (one.derivations for one in self.experiments.values())
+        return {name: derivation for found in each for name, derivation in found.items()}
+
+    @property
+    def trained(self) -> Mapping[str, TrainedModel]:
+        """The retrained models."""
+        each = (one.trained for one in self.experiments.values())
+        return {name: model for found in each for name, model in found.items()}
+
+    def prediction_files(self, wildcards: Wildcards) -> list[str]:
+        """Return the prediction files of an experiment, one per row of its table.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `experiment`.
+        """
+        trials = self.experiments[wildcards.experiment].trials
+        return [self.study.predictions_file(trial.dataset, trial.model) for trial in trials]
+
+    def parameters(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the parameters of an experiment's table.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `experiment`.
+        """
+        experiment = self.experiments[wildcards.experiment]
+        return {
+            "kind": experiment.kind,
+            "trials": [asdict(trial) for trial in experiment.trials],
+            "pair": vars(experiment.pair),
+            "confidence": self.study.confidence,
+        }

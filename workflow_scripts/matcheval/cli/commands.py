@@ -1,0 +1,126 @@
+"""The commands `compare` and `match`: from the user's prediction files to tables and figures."""
+
+import argparse
+import logging
+import re
+import sys
+
+from matcheval.datasets.pairs import Pair
+from matcheval.errors import InputError
+from matcheval.io.tables import check_suffix, write_table
+from matcheval.predictions.files import read_predictions
+from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.criteria import Criterion, check_epsilon
+from matcheval.protocol.runs import comparison_pairs, comparison_runs
+from matcheval.protocol.schemas import RUNS
+from matcheval.settings import NAME_PATTERN
+
+LOGGER = logging.getLogger(__name__)
+
+
+def run_compare(arguments: argparse.Namespace) -> None:
+    """Print a comparison of two sets, and optionally write tables, figures and a summary.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        Arguments of `matched-eval compare`.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid, the files cannot be read or compared, or the output cannot be
+        written.
+    """
+    from matcheval.cli.console import describe
+    from matcheval.protocol.tables import tabulate_runs
+
+    comparison = _comparison(arguments, original=arguments.original)
+    criteria = [Criterion(name) for name in dict.fromkeys(arguments.criterion or Criterion)]
+    seeds = range(arguments.seeds)
+    runs = {c: comparison_runs(comparison, c, arguments.epsilon, seeds) for c in criteria}
+    tables = {criterion: tabulate_runs([table]) for criterion, table in runs.items()}
+    sys.stdout.write(describe(comparison, tables))
+    if arguments.output is not None:
+        from matcheval.cli.comparison_files import write_comparison
+
+        for path in write_comparison(comparison, runs, tables, list(seeds), arguments.output):
+            LOGGER.info("wrote %s", path)
+
+
+def run_match(arguments: argparse.Namespace) -> None:
+    """Match two sets, and write the table of runs and optionally the matched pairs.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        Arguments of `matched-eval match`.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid, the files cannot be read or compared, or the output cannot be
+        written.
+    """
+    _check_outputs(arguments)
+    comparison = _comparison(arguments, original="source")
+    criterion, seeds = Criterion(arguments.criterion), range(arguments.seeds)
+    runs = comparison_runs(comparison, criterion, arguments.epsilon, seeds)
+    identity = {
+        "model": comparison.model,
+        "pair": comparison.pair.name,
+        "epsilon": str(arguments.epsilon),
+    }
+    columns = {name: runs[name].to_numpy() for name in RUNS.names}
+    write_table(RUNS.table(columns, identity | {"criterion": criterion.value}), arguments.output)
+    if not any(columns["n_matched"]):
+        LOGGER.warning("no target was matched in any run: matched accuracies are NaN (undefined)")
+    if arguments.pairs is not None:
+        write_table(
+            comparison_pairs(comparison, criterion, arguments.epsilon, seeds), arguments.pairs
+        )
+
+
+def _check_outputs(arguments: argparse.Namespace) -> None:
+    """Check the formats of the outputs, and that no output overwrites another file given."""
+    taken = {arguments.source.resolve(), arguments.target.resolve()}
+    for path in filter(None, (arguments.output, arguments.pairs)):
+        check_suffix(path)
+        if path.resolve() in taken:
+            raise InputError(
+                "occurs twice on the command line, and would be overwritten",
+                file=path,
+                remedy="Give every output a file of its own",
+            )
+        taken.add(path.resolve())
+
+
+def _comparison(arguments: argparse.Namespace, *, original: str) -> Comparison:
+    """Check the arguments and read both files; the roles are those on the command line."""
+    check_epsilon(arguments.epsilon)
+    if arguments.seeds < 1:
+        raise InputError(f"--seeds {arguments.seeds} gives no run", remedy="Give at least 1")
+    if not re.fullmatch(NAME_PATTERN, arguments.pair):
+        raise InputError(
+            f"--pair '{arguments.pair}' is not a valid name",
+            remedy="Use letters, digits, '.', '_' and '-'",
+        )
+    source = read_predictions(arguments.source, arguments.classes)
+    target = read_predictions(arguments.target, arguments.classes)
+    if len(target) > len(source):
+        LOGGER.warning(
+            "note: TARGET (%d datapoints) is larger than SOURCE (%d), so that many targets cannot "
+            "be matched. The protocol takes the larger set as source: swap the files (with "
+            "'compare', add --original target)", len(target), len(source),
+        )  # fmt: skip
+    names = {
+        "source": source.metadata.get("dataset", arguments.source.stem),
+        "target": target.metadata.get("dataset", arguments.target.stem),
+    }
+    if names["source"] == names["target"]:
+        names = {role: f"{name} ({role})" for role, name in names.items()}
+    other = "target" if original == "source" else "source"
+    pair = Pair(arguments.pair, names[original], names[other], source=names["source"])
+    sets = {"source": source, "target": target}
+    model = arguments.model or source.metadata.get("model") or "model"
+    return Comparison(model, pair, sets[original], sets[other])

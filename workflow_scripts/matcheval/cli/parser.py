@@ -1,0 +1,132 @@
+"""The command line of `matched-eval`: its commands, arguments and help texts."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from matcheval import __version__
+from matcheval.analyses.near_duplicates.commands import add_search
+from matcheval.analyses.sampling.commands import add_allocate, add_count, add_sample, add_simulate
+from matcheval.cli.commands import run_compare, run_match
+from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
+
+_FILES = """\
+SOURCE and TARGET hold one model's predictions on two test sets, one row per datapoint. They are
+Parquet or CSV files with columns label, prediction, probability (and optionally index, the
+position in the dataset), or .npz files with labels and either logits or probabilities. The
+probability is the largest softmax value. The protocol takes the larger set as source.
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Build the parser of `matched-eval`.
+
+    Returns
+    -------
+    argparse.ArgumentParser
+        Parsed arguments have an attribute `run`, the function of the chosen command, which takes
+        the arguments.
+    """
+    parser = argparse.ArgumentParser(
+        prog="matched-eval",
+        description="Evaluate a classifier on similar-but-non-identical test sets.",
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True)
+    _add_compare(commands)
+    _add_match(commands)
+    _add_replicate(commands)
+    add_search(
+        commands.add_parser(
+            "duplicates", help="search for near duplicates: the nearest images of another set",
+            description="Find the images of TRAIN that are most similar to each image of TEST "
+            "(docs/followups.md).",
+        )
+    )  # fmt: skip
+    return parser
+
+
+def _add_compare(commands: Any) -> None:
+    compare = commands.add_parser(
+        "compare", help="compare two sets: print a table; with --output, write tables and figures",
+        description="Compare a model's accuracy on two sets before and after matching.",
+        epilog=_FILES, formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    _add_common(compare)
+    compare.add_argument(
+        "--criterion", action="append", choices=[c.value for c in Criterion], default=None,
+        help="matching criterion; repeat for several (default: both)",
+    )  # fmt: skip
+    compare.add_argument(
+        "--original", choices=["source", "target"], default="source",
+        help="which set is the original; gaps are original minus replication (default: source)",
+    )  # fmt: skip
+    compare.add_argument(
+        "--output", type=Path, metavar="DIR", help="write tables, figures and a summary to DIR"
+    )
+    compare.set_defaults(run=run_compare)
+
+
+def _add_match(commands: Any) -> None:
+    match = commands.add_parser(
+        "match", help="write the measured quantities of every seed, and optionally matched pairs",
+        description="Match a model's predictions on two sets.",
+        epilog=_FILES, formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    _add_common(match)
+    match.add_argument(
+        "--criterion", choices=[c.value for c in Criterion],
+        default=Criterion.LABEL_PROBABILITY.value, help="default: %(default)s",
+    )  # fmt: skip
+    match.add_argument(
+        "--output", type=Path, required=True, metavar="FILE",
+        help="table of runs, as .parquet or .csv",
+    )  # fmt: skip
+    match.add_argument(
+        "--pairs", type=Path, metavar="FILE",
+        help="also write the matched pairs of indices, as .parquet or .csv",
+    )  # fmt: skip
+    match.set_defaults(run=run_match)
+
+
+def _add_replicate(commands: Any) -> None:
+    """Add the steps of building a new test set."""
+    replicate = commands.add_parser(
+        "replicate", help="build a new test set from annotated candidates",
+        description="Build a replication test set (docs/sampling.md). Datasets are given as "
+        "folders written by the workflow.",
+    )  # fmt: skip
+    steps = replicate.add_subparsers(title="steps", required=True)
+    for step, add, summary in (
+        ("simulate", add_simulate, "simulate workers' annotations, for trial runs"),
+        ("count", add_count, "count workers' annotations: selection frequencies"),
+        ("sample", add_sample, "sample the new test set"),
+        ("allocate", add_allocate, "divide images among keywords, as for CIFAR-10.1"),
+    ):
+        description = f"{summary[0].upper()}{summary[1:]}."
+        add(steps.add_parser(step, help=summary, description=description))
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that `compare` and `match` share."""
+    parser.add_argument("source", type=Path, metavar="SOURCE")
+    parser.add_argument("target", type=Path, metavar="TARGET")
+    parser.add_argument(
+        "--epsilon", type=float, default=EPSILON,
+        help="largest difference between matched probabilities, in (0, 1] (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seeds", type=int, default=N_SEEDS, metavar="N",
+        help="number of runs, with seeds 0 to N - 1 (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--classes", type=int, metavar="N", help="number of classes, to check the files against"
+    )
+    parser.add_argument(
+        "--model", help="name of the model (default: the name in the files, or 'model')"
+    )
+    parser.add_argument(
+        "--pair", default="pair",
+        help="name of the pair; random matches depend on it and on the model's name "
+        "(default: %(default)s)",
+    )  # fmt: skip

@@ -1,0 +1,115 @@
+"""The content of a dataset, images and labels: its digest and its validity."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.datasets.images import EncodedImages, Images, chunks
+from matcheval.errors import InputError
+
+
+def content_digest(images: Images, labels: npt.NDArray[np.int16]) -> str:
+    """Compute the SHA-256 of images and labels, which also depends on how the images are divided.
+
+    Parameters
+    ----------
+    images : uint8 array, shape (n, height, width, channels), or EncodedImages
+        Read in chunks, so that a mapped file need not fit in memory.
+    labels : int16 array, shape (n,)
+        Their classes.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits. For an array of pixels, of the shapes as text, the pixels in C order
+        and the labels; for encoded images, of the word "files", their bytes, their offsets and the
+        labels.
+    """
+    if isinstance(images, EncodedImages):
+        digest = hashlib.sha256(b"files")
+        parts = chunks(images.data)
+    else:
+        digest = hashlib.sha256(f"images {images.shape} labels {labels.shape}".encode())
+        parts = chunks(images)
+    for part in parts:
+        digest.update(part)
+    if isinstance(images, EncodedImages):
+        digest.update(np.ascontiguousarray(images.offsets, dtype="<i8").data)
+    digest.update(np.ascontiguousarray(labels, dtype="<i2").data)
+    return digest.hexdigest()
+
+
+def check_content(
+    images: Images,
+    labels: npt.NDArray[Any],
+    names: Sequence[str],
+    n_classes: int,
+    max_value: int,
+    file: object,
+) -> None:
+    """Check that images, labels and names form a valid set of labelled images.
+
+    Parameters
+    ----------
+    images : uint8 array, shape (n, height, width, channels), or EncodedImages
+        At least one image.
+    labels : integer array, shape (n,)
+        Classes in 0..n_classes - 1.
+    names : sequence of str
+        Distinct names of the images.
+    n_classes : int
+        Number of classes.
+    max_value : int
+        The pixel value that represents 1.0, in 1..255.
+    file : object
+        The dataset's file or name, for messages.
+
+    Raises
+    ------
+    InputError
+        If one of them is not as described above.
+    """
+    _check_images(images, file)
+    if labels.shape != (len(images),) or labels.dtype.kind not in "iu":
+        raise InputError(
+            f"has shape {labels.shape} and dtype {labels.dtype} for {len(images)} images",
+            file=file,
+            field="labels",
+            remedy="Labels are integers, one per image",
+        )
+    if len(names) != len(labels) or len(set(names)) != len(names):
+        raise InputError(
+            f"{len(names)} names, {len(set(names))} of them distinct, for {len(images)} images",
+            file=file,
+            field="names",
+        )
+    if not 1 <= max_value <= 255:
+        raise InputError(f"is {max_value}, not in 1..255", file=file, field="max_value")
+    bad = (labels < 0) | (labels >= n_classes)
+    if bad.any():
+        row = int(bad.argmax())
+        raise InputError(
+            f"row {row}: {labels[row]} is not one of {n_classes} classes", file=file, field="labels"
+        )
+
+
+def _check_images(images: Images, file: object) -> None:
+    if not isinstance(images, EncodedImages):
+        if images.ndim != 4 or images.dtype != np.uint8 or 0 in images.shape:
+            raise InputError(
+                f"has shape {images.shape} and dtype {images.dtype}",
+                file=file,
+                field="images",
+                remedy="Images are uint8, n × height × width × channels, none of which is 0",
+            )
+        return
+    bounds = np.append(images.offsets, len(images.data))
+    if len(images) == 0 or images.data.ndim != 1 or bounds[0] != 0 or (np.diff(bounds) <= 0).any():
+        raise InputError(
+            f"{len(images)} offsets do not divide {images.data.size} bytes into image files",
+            file=file,
+            field="images",
+        )

@@ -1,0 +1,36 @@
+"""The registry of analyses: one line each. docs/architecture.md tells how to add one."""
+
+from importlib import import_module
+
+from matcheval.study.analysis import Analysis
+
+# In the order they are loaded and run: an analysis can build upon those above it.
+_CLASSES = (
+    "analyses.sampling.analysis.Sampling",
+    "protocol.analysis.Matching",
+    "replication.analysis.Replication",
+    "analyses.near_duplicates.analysis.NearDuplicates",
+    "analyses.hard_images.analysis.HardImages",
+    "analyses.human_accuracy.analysis.HumanAccuracy",
+    "analyses.class_balanced.analysis.ClassBalanced",
+    "analyses.selection_frequency.analysis.SelectionFrequency",
+    "analyses.groups.analysis.Groups",
+    "analyses.shared_errors.analysis.SharedErrors",
+    "analyses.revisions.analysis.Revisions",
+    "analyses.difficulty.analysis.Difficulty",
+    "analyses.retraining.analysis.Retraining",
+    "analyses.published_values.analysis.PublishedValues",
+)
+
+
+def _load(path: str) -> type[Analysis]:
+    module, _, name = path.rpartition(".")
+    found: type[Analysis] = getattr(import_module(f"matcheval.{module}"), name)
+    return found
+
+
+ANALYSES: tuple[type[Analysis], ...] = tuple(map(_load, _CLASSES))
+
+RULE_FILES: tuple[str, ...] = tuple(
+    dict.fromkeys(file for analysis in ANALYSES for file in analysis.rules())
+)

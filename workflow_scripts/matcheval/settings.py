@@ -1,0 +1,279 @@
+"""The base of all typed settings, the types that they share, and their error messages.
+
+Each part of the library that a person configures declares its settings as a class of its own, next
+to the code that uses them: names, types, defaults, ranges and the checks across fields. The
+configuration of a study (`study.configuration`) is put together from these classes.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+)
+from pydantic_core import ErrorDetails
+
+from matcheval.errors import InputError, suggest
+
+T = TypeVar("T")
+
+# Names of models, datasets, pairs and studies become parts of file names.
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+MAX_NAME_LENGTH = 100
+_NAME = re.compile(NAME_PATTERN.removeprefix("^").removesuffix("$"))
+
+
+class Settings(BaseModel):
+    """Settings of one part: frozen; unknown keys, NaN and infinities are refused.
+
+    Attributes
+    ----------
+    renamed : mapping of str to str
+        Keys of earlier versions, with what has taken their place, for the error message.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    renamed: ClassVar[Mapping[str, str]] = {}
+
+
+def _not_boolean(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("is not a number")
+    return value
+
+
+def _as_boolean(value: Any) -> Any:
+    """Read the text that Snakemake hands on from the command line; other text is refused."""
+    given = (
+        {"true": True, "false": False}.get(value.lower(), value)
+        if isinstance(value, str)
+        else value
+    )
+    if not isinstance(given, bool):
+        raise ValueError("is neither true nor false")
+    return given
+
+
+def _unique(values: Sequence[T]) -> Sequence[T]:
+    repeated = sorted({str(value) for value in values if list(values).count(value) > 1})
+    if repeated:
+        raise ValueError(f"'{repeated[0]}' occurs twice")
+    return values
+
+
+def _distinct_names(names: Iterable[str]) -> None:
+    """Refuse names that differ only in case: some file systems take them for one."""
+    seen: dict[str, str] = {}
+    for name in names:
+        twin = seen.setdefault(name.casefold(), name)
+        if twin != name:
+            raise ValueError(f"'{twin}' and '{name}' differ only in upper and lower case")
+
+
+def _with_distinct_names(named: dict[str, T]) -> dict[str, T]:
+    _distinct_names(named)
+    return named
+
+
+Boolean = Annotated[bool, BeforeValidator(_as_boolean)]
+Number = Annotated[float, BeforeValidator(_not_boolean)]
+Integer = Annotated[int, BeforeValidator(_not_boolean)]
+Count = Annotated[Integer, Field(ge=1)]
+Seed = Annotated[Integer, Field(ge=0)]
+Fraction = Annotated[Number, Field(ge=0, le=1)]
+OpenFraction = Annotated[Number, Field(gt=0, lt=1)]
+PathText = Annotated[str, Field(min_length=1)]
+Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=MAX_NAME_LENGTH)]
+Unique = AfterValidator(_unique)
+UniqueItems = Field(json_schema_extra={"uniqueItems": True})
+Names = Annotated[tuple[Name, ...], Unique, UniqueItems]
+SomeNames = Annotated[tuple[Name, ...], Unique, UniqueItems, Field(min_length=1)]
+Named = Annotated[dict[Name, T], AfterValidator(_with_distinct_names)]
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can be a name, and part of a file name.
+
+    Parameters
+    ----------
+    text : str
+        A trailing newline, for instance, is refused.
+    """
+    return len(text) <= MAX_NAME_LENGTH and _NAME.fullmatch(text) is not None
+
+
+def one_or_many(value: Any) -> Any:
+    """Take a single text for a list of one."""
+    return [value] if isinstance(value, str) else value
+
+
+def read_settings(kind: type[BaseModel], given: Any, *, file: object = "configuration") -> Any:
+    """Read settings of a class.
+
+    Parameters
+    ----------
+    kind : type of pydantic model
+    given : mapping
+        What a person wrote.
+    file : object
+        Where, for messages.
+
+    Returns
+    -------
+    An instance of `kind`.
+
+    Raises
+    ------
+    InputError
+        Listing every violation: the key, the value, and what it should be.
+    """
+    try:
+        return kind.model_validate(given)
+    except ValidationError as error:
+        raise InputError("; ".join(explain(error, kind, given)), file=file) from error
+
+
+def explain(error: ValidationError, kind: type[BaseModel], given: Any) -> list[str]:
+    """Put violations in a person's words, one text per place.
+
+    Parameters
+    ----------
+    error : pydantic.ValidationError
+    kind : type of pydantic model
+        Of which `given` is no valid instance.
+    given : mapping
+        What was validated.
+
+    Returns
+    -------
+    list of str
+        Such as ``'matching.epsilon': 0 must be above 0``.
+    """
+    places: dict[str, dict[str, None]] = {}
+    missing: dict[str, list[str]] = {}
+    for violation in error.errors(include_url=False):
+        path, last = _place(violation["loc"], given)
+        if violation["type"] == "missing":
+            missing.setdefault(_quoted(path), []).append(str(last))
+        elif violation["type"] == "extra_forbidden":
+            parent = _quoted(path[:-1])
+            places.setdefault(
+                f"{parent}: {_unknown_key(str(path[-1]), kind, path[:-1], given)}", {}
+            )
+        else:
+            places.setdefault(_quoted(path), {})[_reason(violation)] = None
+    told = [f"{place}: {' and '.join(keys)} missing" for place, keys in missing.items()]
+    return told + [
+        f"{place}: {', or '.join(reasons)}" if reasons else place
+        for place, reasons in places.items()
+    ]
+
+
+def _place(location: tuple[int | str, ...], given: Any) -> tuple[list[int | str], int | str | None]:
+    """Keys and positions that lead to a place, without pydantic's names of alternatives."""
+    path: list[int | str] = []
+    last = location[-1] if location else None
+    here = given
+    for part in location:
+        inside = (isinstance(here, Mapping) and part in here) or (
+            isinstance(here, Sequence) and not isinstance(here, str) and isinstance(part, int)
+        )
+        if inside:
+            path.append(part)
+            here = here[part]
+    return path, last
+
+
+def _quoted(path: Sequence[int | str]) -> str:
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return f"'{text.removeprefix('.')}'" if text else "top level"
+
+
+def _unknown_key(key: str, kind: type[BaseModel], path: Sequence[int | str], given: Any) -> str:
+    model = _model_at(kind, path, given)
+    renamed = getattr(model, "renamed", {})
+    if key in renamed:
+        return f"'{key}' is now {renamed[key]}"
+    known = list(model.model_fields) if model is not None else []
+    return f"unknown key '{key}'. {suggest(key, known)}"
+
+
+def _model_at(
+    kind: type[BaseModel], path: Sequence[int | str], given: Any
+) -> type[BaseModel] | None:
+    """The settings class at a place: of alternatives, the one whose kind is given there."""
+    candidates: list[Any] = [kind]
+    here = given
+    for part in path:
+        here = here[part]
+        inner: list[Any] = []
+        for candidate in candidates:
+            fields = getattr(candidate, "model_fields", None)
+            annotation = fields[part].annotation if fields and part in fields else candidate
+            inner += _models_in(annotation)
+        candidates = inner
+    tag = here.get("kind") if isinstance(here, Mapping) else None
+    for candidate in candidates:
+        field = candidate.model_fields.get("kind")
+        if field is None or tag in getattr(field.annotation, "__args__", ()):
+            return candidate  # type: ignore[no-any-return]
+    return candidates[0] if candidates else None
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for inner in getattr(annotation, "__args__", ()) for model in _models_in(inner)]
+
+
+def _reason(violation: ErrorDetails) -> str:
+    """What is wrong with one value."""
+    value, context = violation["input"], violation.get("ctx", {})
+    bounds = {
+        "greater_than": ("above", "gt"),
+        "greater_than_equal": ("at least", "ge"),
+        "less_than": ("below", "lt"),
+        "less_than_equal": ("at most", "le"),
+    }
+    kind = violation["type"]
+    if kind in bounds:
+        word, key = bounds[kind]
+        return f"{value} must be {word} {context[key]:g}"
+    if kind in ("literal_error", "enum", "union_tag_invalid"):
+        expected = str(context.get("expected", context.get("expected_tags", "")))
+        names = expected.replace(" or ", ", ").replace("'", "")
+        shown = context.get("tag", value)
+        return f"'{shown}' is none of {names}"
+    if kind == "union_tag_not_found":
+        return "kind missing"
+    if kind == "string_pattern_mismatch":
+        if context["pattern"] == NAME_PATTERN:
+            return f"'{value}' must be letters, digits, '.', '_' and '-', and not begin with a sign"
+        return f"'{value}' does not have the form {context['pattern']}"
+    if kind == "string_too_long":
+        return f"'{value[:20]}...' has more than {context['max_length']} characters"
+    if kind == "finite_number":
+        return f"{value} is not a finite number"
+    if value is None:
+        return "is empty"
+    words = {
+        "float_parsing": "a number", "float_type": "a number", "int_parsing": "a whole number",
+        "int_type": "a whole number", "int_from_float": "a whole number", "string_type": "a text",
+        "tuple_type": "a list", "list_type": "a list", "dict_type": "a mapping of keys to values",
+        "model_type": "a mapping of keys to values",
+        "model_attributes_type": "a mapping of keys to values",
+    }  # fmt: skip
+    if kind in words:
+        return f"'{value}' is not {words[kind]}"
+    if kind == "value_error":
+        message = str(context["error"])
+        return f"'{value}' {message}" if message.startswith("is ") else message
+    return f"{violation['msg'][:1].lower()}{violation['msg'][1:]}"

@@ -1,0 +1,405 @@
+"""What an analysis is to a study: settings, checks, files, and what it adds to the study.
+
+Every analysis lies in a folder of its own (its room), declares itself by a class derived from
+`Analysis` in the room's `analysis.py`, and has one line in `matcheval.registry`.
+docs/architecture.md tells how to add one.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from matcheval.datasets.derivations import Derivation
+from matcheval.datasets.kinds import DatasetKind
+from matcheval.errors import InputError
+from matcheval.settings import Named, Names, PathText, Settings
+from matcheval.study.artifacts import TABLE_SUFFIXES, Artifact, ReportEntry
+
+if TYPE_CHECKING:
+    from matcheval.execution.resources import ResourceRequest
+    from matcheval.study.catalogue import Model
+    from matcheval.study.study import Study
+
+
+class Wildcards(Protocol):
+    """Values of a job's wildcards, as attributes."""
+
+    def __getattr__(self, name: str) -> str:
+        """Return the value of a wildcard."""
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A model that is trained.
+
+    Attributes
+    ----------
+    model : Model
+        Its name and recipe.
+    train, validation : str
+        Names of the sets, perhaps derived.
+    """
+
+    model: "Model"
+    train: str
+    validation: str
+
+
+@dataclass(frozen=True)
+class BuiltDataset:
+    """A dataset of the configuration that an analysis builds from other datasets.
+
+    Attributes
+    ----------
+    sources : tuple of str
+        Names of the datasets it is built from; the first tells how large it can be.
+    version : int
+        Raised by hand when an edit changes what is built.
+    selection_frequencies : str
+        File with columns `index`, `n_annotations`, `n_selected` and `frequency` of its images;
+        empty if there is none.
+    """
+
+    sources: tuple[str, ...]
+    version: int
+    selection_frequencies: str = ""
+
+
+class Analysis:
+    """One analysis of a study.
+
+    Parameters
+    ----------
+    settings : Settings
+        Its block of the configuration.
+    study : Study
+        The study, of which analyses earlier in the registry are loaded already.
+
+    Attributes
+    ----------
+    name : str
+        Its key in the configuration, and the name of its rule file, folder of results and page.
+    Settings : type of Settings
+        Class of its settings, with defaults for all that can be left out.
+    dataset_kinds : mapping
+        Kinds of dataset that it builds, by name.
+    rule_files : tuple of str
+        Files in `rules/` with its rules, without suffix; its name by default.
+    """
+
+    name: ClassVar[str]
+    Settings: ClassVar[type[Settings]]
+    dataset_kinds: ClassVar[Mapping[str, type[DatasetKind]]] = {}
+    rule_files: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, settings: Any, study: "Study") -> None:
+        self.settings, self.study = settings, study
+
+    @classmethod
+    def rules(cls) -> tuple[str, ...]:
+        """Files in `rules/` with its rules, without suffix."""
+        return cls.rule_files or (cls.name,)
+
+    @property
+    def room(self) -> str:
+        """The package that the analysis lies in."""
+        return type(self).__module__.rpartition(".")[0]
+
+    def check(self) -> None:
+        """Check names, choices and files of the settings, before any job.
+
+        Raises
+        ------
+        InputError
+            Naming the key and the value.
+        """
+
+    @property
+    def targets(self) -> list[str]:
+        """All files that the study asks of it."""
+        return []
+
+    @property
+    def derivations(self) -> Mapping[str, Derivation]:
+        """Datasets that it derives from the study's, by name."""
+        return {}
+
+    @property
+    def trained(self) -> Mapping[str, TrainedModel]:
+        """Models that it trains, by name."""
+        return {}
+
+    @property
+    def built_datasets(self) -> Mapping[str, BuiltDataset]:
+        """Datasets of the configuration that it builds, by name."""
+        return {}
+
+    @property
+    def shared_meanings(self) -> Mapping[str, Mapping[str, Any]]:
+        """What names stand for whose files studies share, by sort of thing and name."""
+        return {}
+
+    @property
+    def resource_requests(self) -> "Mapping[str, Callable[[Any], ResourceRequest]]":
+        """Resources that jobs of its rules ask for, by rule; the other rules are small."""
+        return {}
+
+    def table(
+        self, stem: str, caption: str, labels: Mapping[str, str], *, category: str = ""
+    ) -> Artifact:
+        """Declare a table in all formats, of which the readable one appears in the report.
+
+        Parameters
+        ----------
+        stem : str
+            Path below the analysis's folder, with wildcards.
+        caption : str
+            See `ReportEntry`.
+        labels : mapping
+            See `ReportEntry`.
+        category : str
+            See `ReportEntry`; the analysis's name by default.
+        """
+        return Artifact(
+            f"{self.study.folder}/{self.name}/{stem}",
+            TABLE_SUFFIXES,
+            ReportEntry(category or self.title, caption, labels),
+            (".md",),
+        )
+
+    def figure(
+        self, stem: str, caption: str, labels: Mapping[str, str], *, category: str = ""
+    ) -> Artifact:
+        """Declare a figure in the formats of the study.
+
+        Parameters
+        ----------
+        stem : str
+            Path below the study's folder of figures, with wildcards.
+        caption, labels, category
+            As for `table`.
+        """
+        return Artifact(
+            f"{self.study.folder}/figures/{stem}",
+            self.study.figure_suffixes,
+            ReportEntry(category or self.title, caption, labels),
+            self.study.figure_suffixes,
+        )
+
+    @property
+    def title(self) -> str:
+        """Its name for a reader."""
+        return self.name.replace("_", " ").capitalize()
+
+    def field(self, *keys: str) -> str:
+        """Return the place of a setting in the configuration.
+
+        Parameters
+        ----------
+        *keys : str
+            Keys below the analysis's block.
+        """
+        return ".".join((self.name, *keys))
+
+    def check_has_accuracies(self, dataset: str, field: str) -> None:
+        """Check that models are run on a dataset.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of a dataset.
+        field : str
+            The key that names it.
+
+        Raises
+        ------
+        InputError
+            If it is unknown, or in no pair.
+        """
+        self.study.check_dataset(dataset, field)
+        if dataset not in self.study.compared:
+            raise InputError(
+                f"'{dataset}' is in no pair, so that no model is run on it",
+                file="configuration",
+                field=field,
+            )
+
+    def check_has_correctness(self, dataset: str, field: str) -> None:
+        """Check that it will be known which datapoints of a dataset models classify correctly.
+
+        Parameters
+        ----------
+        dataset, field : str
+            As for `check_has_accuracies`.
+
+        Raises
+        ------
+        InputError
+            As `check_has_accuracies`, and if only accuracies are published.
+        """
+        self.check_has_accuracies(dataset, field)
+        if self.study.datasets[dataset].kind == "accuracies":
+            raise InputError(
+                f"'{dataset}' has accuracies only, not the correctness of each datapoint",
+                file="configuration",
+                field=field,
+            )
+
+    def check_file(self, path: str, field: str) -> None:
+        """Check that a file of the user's exists.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+        field : str
+            The key that names it.
+
+        Raises
+        ------
+        InputError
+            If it does not.
+        """
+        if not Path(path).is_file():
+            raise InputError(f"no such file: {path}", file="configuration", field=field)
+
+
+class DatasetTableSettings(Settings):
+    """For which datasets a table is made, and of which models."""
+
+    datasets: Names = ()
+    without: Names = ()
+
+
+class DatasetFileSettings(Settings):
+    """For which datasets a table is made, with a file of the user's for each."""
+
+    datasets: Named[PathText] = {}
+    without: Names = ()
+
+
+class DatasetTableAnalysis(Analysis):
+    """An analysis that makes one table per dataset, from which model classifies what correctly.
+
+    The rules of all such analyses are in `rules/dataset_tables.smk`, so that most of them need no
+    rule file of their own. The module `tables` of the room has `SCHEMA` (a `TableSchema`),
+    `tabulate(known, dataset, file, **options)`, which makes the table from a `Correctness`, the
+    dataset's name and the user's file (empty if there is none), and `text_columns(table)`, which
+    lays it out for reading.
+
+    Attributes
+    ----------
+    has_figure : bool
+        Whether the room's module `figures` has `plot(table)`.
+    """
+
+    rule_files: ClassVar[tuple[str, ...]] = ("dataset_tables",)
+    has_figure: ClassVar[bool] = False
+
+    def __init__(self, settings: Any, study: "Study") -> None:
+        super().__init__(settings, study)
+        labels = {"table": self.name, "of": "{dataset}"}
+        self.result = self.table("{dataset}", self.name, labels)
+        self.plot = self.figure(
+            f"{self.name}/{{dataset}}", self.name, {**labels, "of": "{dataset} (figure)"}
+        )
+
+    @property
+    def dataset_files(self) -> Mapping[str, str]:
+        """Datasets, each with the user's file; empty where there is none."""
+        datasets = self.settings.datasets
+        return datasets if isinstance(datasets, Mapping) else dict.fromkeys(datasets, "")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What else the table depends on, as arguments of `tabulate`."""
+        return {"confidence": self.study.confidence}
+
+    @property
+    def models(self) -> list[str]:
+        """Names of the models that are counted."""
+        return [name for name in self.study.models if name not in self.settings.without]
+
+    def check(self) -> None:
+        """Check datasets, files and models."""
+        self.study.check_models(self.settings.without, self.field("without"))
+        for dataset, file in self.dataset_files.items():
+            self.check_has_correctness(dataset, self.field("datasets"))
+            if file:
+                self.check_file(file, self.field("datasets"))
+
+    def file_of(self, dataset: str) -> str:
+        """Return the file that is read besides predictions, empty if there is none.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of the dataset.
+        """
+        return self.dataset_files[dataset]
+
+    @property
+    def targets(self) -> list[str]:
+        """Tables, and figures if there are such."""
+        artifacts = [self.result, self.plot] if self.has_figure else [self.result]
+        names = list(self.dataset_files)
+        return [file for artifact in artifacts for file in artifact.expand(dataset=names)]
+
+    def inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return the files that a dataset's table is made from.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `dataset`.
+        """
+        file = self.file_of(wildcards.dataset)
+        results = self.study.results_files(wildcards.dataset, self.models)
+        return [*results, *([file] if file else [])]
+
+    def parameters(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the parameters of a dataset's table.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `dataset`.
+        """
+        return {
+            "room": self.room,
+            "spec": vars(self.study.datasets[wildcards.dataset]),
+            "models": self.models,
+            "predictions": self.study.prediction_files(wildcards.dataset, self.models),
+            "file": self.file_of(wildcards.dataset),
+            "options": self.options,
+        }
+
+    def custom_files_state(self, wildcards: Wildcards) -> list[list[tuple[int, int]]]:
+        """Return size and time of the user's files that a dataset's table is made from.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `dataset`.
+        """
+        file = self.dataset_files[wildcards.dataset]
+        return [
+            file_states([file] if file else []),
+            self.study.custom_results_state(wildcards.dataset),
+        ]
+
+
+def file_states(files: Sequence[str]) -> list[tuple[int, int]]:
+    """Return size and modification time in nanoseconds of some of the user's files.
+
+    A parameter of the rules that read them: a file that is replaced by an older one is another
+    file, which Snakemake does not see by its time alone.
+
+    Parameters
+    ----------
+    files : sequence of str
+        Paths of files that exist.
+    """
+    stats = [Path(file).stat() for file in files]
+    return [(stat.st_size, stat.st_mtime_ns) for stat in stats]

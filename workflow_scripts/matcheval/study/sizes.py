@@ -1,0 +1,56 @@
+"""How large the datasets and models of a study are, as far as that is known before any job."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from matcheval.execution import workloads
+from matcheval.execution.workloads import ImageSet, ModelSize
+from matcheval.models.rows import TIMM, TORCHVISION
+from matcheval.study.study import Study
+
+
+def dataset_size(study: Study, name: str) -> ImageSet:
+    """Return the size of a dataset: from its description once it is prepared, else by its kind.
+
+    Parameters
+    ----------
+    study : Study
+    name : str
+        Name of a dataset, perhaps one that is derived or built from others: these are taken to be
+        as large as the first of their sources.
+    """
+    folder = study.dataset_folder(name)
+    while name in study.derivations or name in study.built_datasets:
+        derivation = study.derivations.get(name)
+        name = derivation.of[0] if derivation else study.built_datasets[name].sources[0]
+    return workloads.size_of_dataset(study.datasets[name].kind, folder)
+
+
+def model_size(study: Study, name: str, data: ImageSet) -> ModelSize:
+    """Return the size of a model: by its recipe, or else by its name.
+
+    Parameters
+    ----------
+    study : Study
+    name : str
+        Name of a model that can be run.
+    data : ImageSet
+        The images that it is run on.
+    """
+    model = study.runnable[name]
+    assert model.source is not None, name  # no job runs known predictions
+    described: Mapping[str, Any] = model.source.options
+    if model.recipe is not None:
+        described = vars(model.recipe)
+    if described:
+        return workloads.size_of_architecture(
+            described["architecture"],
+            int(described["width"]),
+            int(described["depth"]),
+            data,
+            groups=int(described.get("groups", 1)),
+        )
+    if model.source.kind in (TIMM, TORCHVISION):
+        side = max(study.inference_plan.geometry(name).crop)
+        return workloads.size_of_published(model.source.source, side=side)
+    return workloads.UNKNOWN_PUBLISHED

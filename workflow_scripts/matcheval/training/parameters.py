@@ -1,0 +1,69 @@
+"""Parameters of losses and augmentations: symbols, defaults and ranges. Does not import torch."""
+
+import math
+from dataclasses import dataclass
+
+from matcheval.errors import InputError
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """The parameter of a loss or an augmentation.
+
+    Attributes
+    ----------
+    symbol : str
+        Its symbol in the paper and in messages.
+    default : float
+        The value used where a recipe gives none.
+    low, high : float
+        Bounds of the range: `low` is included unless `open_low`, `high` is excluded.
+    open_low : bool
+        Whether `low` itself is excluded.
+    """
+
+    symbol: str
+    default: float
+    low: float
+    high: float
+    open_low: bool = False
+
+    def check(self, value: float, field: str) -> None:
+        """Check that a value is in the range.
+
+        Parameters
+        ----------
+        value : float
+            The value.
+        field : str
+            The recipe's field, for the message.
+
+        Raises
+        ------
+        InputError
+            If the value is out of range or not a number.
+        """
+        in_low = self.low < value if self.open_low else self.low <= value
+        if not (in_low and value < self.high):
+            least = "more than" if self.open_low else "at least"
+            raise InputError(
+                f"{self.symbol} is {value:g}",
+                field=field,
+                remedy=f"Give {least} {self.low:g} and less than {self.high:g}",
+            )
+
+
+# A loss that is not listed has no parameter.
+LOSS_PARAMETERS = {
+    "focal": Parameter("γ", 2.0, 0.0, math.inf),
+    "label_smoothing": Parameter("α", 0.1, 0.0, 1.0),
+    "mmce": Parameter("λ", 4.0, 0.0, math.inf),
+    "mmce_weighted": Parameter("λ", 2.0, 0.0, math.inf),
+}
+
+# An augmentation that is not listed has no parameter.
+AUGMENTATION_PARAMETERS = {
+    "basic_mixup": Parameter("α", 1.0, 0.0, math.inf, open_low=True),
+    "basic_cutmix": Parameter("α", 1.0, 0.0, math.inf, open_low=True),
+    "basic_ricap": Parameter("β", 0.3, 0.0, math.inf, open_low=True),
+}

@@ -1,0 +1,34 @@
+"""On which sets models are trained, and how: the configuration's block `training`."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from matcheval.settings import Boolean, Count, Name, Number, Settings
+
+SETS = ("train", "validation")
+
+
+class TrainingSettings(Settings):
+    """The sets that models are trained and validated on, and how the machine is used."""
+
+    train: Name
+    validation: Name = Field(description="Its accuracy is recorded; no choice depends on it")
+    device: Literal["cpu", "cuda", "mps", "auto"] = "cpu"
+    threads: Count = Field(1, description="CPU threads of one training")
+    channels_last: Boolean = Field(False, description="Memory layout: faster on most hardware")
+    compile: Boolean = Field(False, description="torch.compile: a slower start, faster steps")
+    deterministic: Boolean = Field(True, description="On a GPU too, as far as torch can")
+    validate_every: Count = Field(1, description="Epochs between two validations")
+    save_minutes: Annotated[Number, Field(ge=0)] = Field(
+        10, description="Minutes between two saved states of an unfinished training"
+    )
+
+    @property
+    def machine_options(self) -> str:
+        """How the machine is used, as options of the command `train_model`."""
+        words = ["--device", self.device]
+        words += ["--channels-last"] * self.channels_last + ["--compile"] * self.compile
+        words += [] if self.deterministic else ["--fast"]
+        words += ["--validate-every", str(self.validate_every)]
+        return " ".join([*words, "--save-minutes", f"{self.save_minutes:g}"])

@@ -1,0 +1,129 @@
+"""What Snakemake checks before the first job.
+
+Always: names in the profile, and names that studies share. Before jobs start: the user's images,
+which a dry run can do without. Before jobs are submitted to a cluster: whether it can run them.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
+from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
+from snakemake_interface_executor_plugins.settings import ExecMode
+
+from matcheval.errors import InputError
+from matcheval.execution.cluster.names import check_groups, check_names, check_resources
+from matcheval.study.checks import check_custom_images
+from matcheval.study.shared_names import check_shared_names, record_shared_names
+from matcheval.study.study import Study
+
+
+class Preflight:
+    """The checks of one run.
+
+    Parameters
+    ----------
+    workflow : snakemake.workflow.Workflow
+        Snakemake's description of the run.
+    study : Study
+    """
+
+    def __init__(self, workflow: Any, study: Study) -> None:
+        self._workflow, self._study = workflow, study
+
+    def on_load(self) -> None:
+        """Check what is known once the rules are read.
+
+        Raises
+        ------
+        WorkflowError
+            Saying what is wrong, for people.
+        """
+        if self._workflow.exec_mode != ExecMode.DEFAULT:
+            return  # a job, which reads the workflow once more
+        _checked(self._check_profile)
+        _checked(lambda: check_shared_names(self._study))
+        try:
+            check_custom_images(self._study)
+        except InputError as error:
+            logger.warning(f"Needed before this can run: {error}")
+        if ExecutorPluginRegistry().is_installed("slurm"):
+            from slurm_executor import SlurmExecutor
+
+            ExecutorPluginRegistry().get_plugin("slurm").executor = SlurmExecutor
+
+    def on_start(self) -> None:
+        """Check what is known once jobs are about to start.
+
+        Raises
+        ------
+        WorkflowError
+            Saying what is wrong, for people.
+        """
+        _checked(self._check_profile_groups)
+        _checked(lambda: check_custom_images(self._study))
+        if self._workflow.executor_plugin.name == "slurm":
+            _checked(self._check_cluster)
+        record_shared_names(self._study)
+
+    @property
+    def _rule_names(self) -> list[str]:
+        return [rule.name for rule in self._workflow.rules]
+
+    def _check_profile(self) -> None:
+        """Names of rules and resources in the profile and on the command line."""
+        settings = self._workflow.resource_settings
+        check_names(settings.overwrite_resources, self._rule_names, "rule", "set-resources")
+        check_names(settings.overwrite_threads, self._rule_names, "rule", "set-threads")
+        check_resources(settings.default_resources or {}, "default-resources")
+        for given in settings.overwrite_resources.values():
+            check_resources(given, "set-resources")
+
+    def _check_profile_groups(self) -> None:
+        """Names of rules and groups in the profile and on the command line."""
+        groups = self._workflow.group_settings
+        check_names(groups.overwrite_groups, self._rule_names, "rule", "groups")
+        used = groups.overwrite_groups.values()
+        check_groups(groups.group_components, used, "group-components")
+
+    def _check_cluster(self) -> None:
+        """Whether this SLURM can run the study as it is about to be asked to."""
+        from slurm_executor import comment_of, request_of
+
+        from matcheval.execution.cluster import folders, queries, requests
+
+        workflow, settings = self._workflow, self._workflow.executor_settings
+        jobs = [
+            job
+            for job in workflow.dag.get_jobs_or_groups()
+            if workflow.dag.needrun(job) and not job.is_local
+        ]
+        wanted = [
+            replace(request, qos=request.qos or settings.qos) for request in map(request_of, jobs)
+        ]
+        requests.check_requests(wanted, queries.nodes())
+        requests.check_accounts(wanted)
+        requests.check_with_scheduler(wanted)
+        requests.check_status_command(
+            settings.status_command,
+            workflow.remote_execution_settings.seconds_between_status_checks,
+        )
+        folders.check_no_earlier_jobs(map(comment_of, jobs), Path.cwd())
+        folders.check_shared(
+            Path(self._study.results),
+            [Path(workflow.main_snakefile).resolve(), Path(sys.executable)],
+            {request.partition for request in wanted},
+            Path(".snakemake") / "seen-by-nodes.json",
+        )
+
+
+def _checked(check: Callable[[], None]) -> None:
+    """Run a check; bad input ends the run with its message alone."""
+    try:
+        check()
+    except InputError as error:
+        raise WorkflowError(str(error)) from None
