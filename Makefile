@@ -37,8 +37,8 @@ recht: $(VENV)/.workflow
 	for study in $(RECHT); do \
 		$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) --configfile studies/$$study.yaml || exit 1; \
 	done
-	@echo "Done: results/recht-*/replication/ and followups/ hold the tables, figures/ the figures;"
-	@echo "what the paper prints is beside them in results/recht-*/replication/published.md."
+	@echo "Done: tables are in results/recht-*/, in a folder per analysis, figures in figures/;"
+	@echo "what the paper prints is beside them in results/recht-*/published_values/comparison.md."
 
 ## make recht-docs  take these results over into docs/replication.md
 recht-docs: recht
@@ -48,8 +48,8 @@ recht-docs: recht
 	cp results/recht-cifar10/figures/v4/replication/top1-probit.png docs/replication/cifar10-probit.png
 	cp results/recht-imagenet/figures/matched-frequency/replication/top1-linear.png docs/replication/imagenet-linear.png
 	cp results/recht-imagenet/figures/matched-frequency/replication/top1-probit.png docs/replication/imagenet-probit.png
-	cp results/recht-imagenet/figures/followups/difficulty/matched-frequency-top1.png docs/replication/difficulty.png
-	cp results/recht-imagenet/figures/followups/shared_errors/MatchedFrequency.png docs/replication/shared-errors.png
+	cp results/recht-imagenet/figures/difficulty/matched-frequency-top1.png docs/replication/difficulty.png
+	cp results/recht-imagenet/figures/shared_errors/MatchedFrequency.png docs/replication/shared-errors.png
 
 ## make test      run the tests (results of the tests go to temporary folders)
 test: $(VENV)/.test
@@ -91,14 +91,14 @@ docs: demo
 		cp results/digits/figures/new-writers/$$c/matched_accuracy.png docs/digits/matched_accuracy_$$c.png; \
 	done
 
-## make sampling-docs  run the sampling study on digits, and take its results over into docs/sampling.md
+## make sampling-docs  run the sampling study on digits, and take its results over into docs/analyses/sampling.md
 sampling-docs: $(VENV)/.workflow
 	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) --configfile studies/digits-sampling.yaml
-	$(BIN)/python docs/take_over.py docs/sampling.md results
-	mkdir -p docs/sampling
-	cp results/digits-sampling/figures/followups/by_frequency/matched-frequency.png docs/sampling/by-frequency.png
-	cp results/digits-sampling/figures/matched-frequency/replication/top1-linear.png docs/sampling/matched-frequency.png
-	cp results/digits-sampling/figures/top-images/replication/top1-linear.png docs/sampling/top-images.png
+	$(BIN)/python docs/take_over.py docs/analyses/sampling.md results
+	mkdir -p docs/analyses/sampling
+	cp results/digits-sampling/figures/selection_frequency/matched-frequency.png docs/analyses/sampling/by-frequency.png
+	cp results/digits-sampling/figures/matched-frequency/replication/top1-linear.png docs/analyses/sampling/matched-frequency.png
+	cp results/digits-sampling/figures/top-images/replication/top1-linear.png docs/analyses/sampling/top-images.png
 
 ## make clean     remove the environment and caches, not the results
 clean:

@@ -21,8 +21,10 @@ rule check:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("check"),
+    params:
+        study=OWN,
     message:
         "Checking the results of the study"
     shell:
         "python -m pytest -p no:cacheprovider {input.checks[0]:q}"
-        " --results {input.results:q} {input.datasets:q} > {log:q} 2>&1"
+        " --study {params.study:q} --results {input.results:q} {input.datasets:q} > {log:q} 2>&1"

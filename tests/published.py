@@ -4,14 +4,12 @@ import os
 from pathlib import Path
 
 import pytest
-import yaml
 
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.predictions.accuracies import dataset_accuracies
 from matcheval.replication.results import tabulate_replication
-from matcheval.study.loading import load_study
+from studies import ROOT, configuration, load
 
-ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("MATCHEVAL_SHARED", ROOT.parent / "shared")) / "data" / "recht"
 
 needs_data = pytest.mark.skipif(
@@ -22,15 +20,11 @@ needs_data = pytest.mark.skipif(
 
 def study(name):
     """A study of the published predictions, as its file has it, with the files where they are."""
-    config = yaml.safe_load((ROOT / "studies" / f"{name}.yaml").read_text())
+    config = configuration(name)
     for spec in config["datasets"].values():
         spec["file"] = str(DATA / Path(spec["file"]).name)
     config["models"] = str(ROOT / config["models"])
-    return load_study(
-        config,
-        defaults_file=ROOT / "config.yaml",
-        schema_file=ROOT / "rules" / "schemas" / "config.schema.json",
-    )
+    return load(config)
 
 
 def results(study, pair, top=1, models=None):

@@ -92,9 +92,8 @@ class Preflight:
 
     def _check_cluster(self) -> None:
         """Whether this SLURM can run the study as it is about to be asked to."""
-        from slurm_executor import comment_of, request_of
-
         from matcheval.execution.cluster import folders, queries, requests
+        from slurm_executor import comment_of, request_of
 
         workflow, settings = self._workflow, self._workflow.executor_settings
         jobs = [

@@ -1,15 +1,39 @@
-"""Checks of built results, which `snakemake check` names: `--results FILE ...`."""
+"""Checks of built results, which `snakemake check` names: `--study FOLDER --results FILE ...`."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--results", type=Path, nargs="+", required=True, help="files of a study")
+    parser.addoption("--study", type=Path, required=True, help="folder of a study's results")
+    parser.addoption("--results", type=Path, nargs="+", required=True, help="files of the study")
+
+
+@dataclass(frozen=True)
+class Results:
+    """The files of a study: of all its analyses, and datasets, which studies share."""
+
+    study: Path
+    files: list[Path]
+
+    def of_stage(self, stage: str, suffix: str = "") -> list[Path]:
+        """The files in a folder of the study, such as `matched` or `replication`."""
+        return list(self._below(self.study / stage, suffix))
+
+    def shared(self, folder: str, suffix: str = "") -> list[Path]:
+        """The files in a folder that studies share, such as `datasets` or `sampling`."""
+        return list(self._below(self.study.parent / folder, suffix))
+
+    def _below(self, folder: Path, suffix: str) -> Iterator[Path]:
+        for path in self.files:
+            if path.is_relative_to(folder) and path.name.endswith(suffix):
+                yield path
 
 
 @pytest.fixture(scope="session")
-def results(pytestconfig: pytest.Config) -> list[Path]:
-    """The files of the study: matched runs and pairs, tables, figures, summary, sampled sets."""
-    return pytestconfig.getoption("--results")
+def results(pytestconfig: pytest.Config) -> Results:
+    """The files of the study that the configuration asks for."""
+    return Results(pytestconfig.getoption("--study"), pytestconfig.getoption("--results"))

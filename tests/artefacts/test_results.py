@@ -12,14 +12,9 @@ from matcheval.protocol.schemas import COMPARISON_RUNS, MODEL_TABLE, PAIRS
 from matcheval.replication.schemas import CHANGES, FITS, REGION, RESULTS
 
 
-def of_stage(results, stage, suffix=""):
-    """The files of a stage: those below a folder of its name."""
-    return [path for path in results if stage in path.parts and path.name.endswith(suffix)]
-
-
 @pytest.fixture(scope="module")
 def runs(results):
-    tables = [COMPARISON_RUNS.read(path) for path in of_stage(results, "matched")]
+    tables = [COMPARISON_RUNS.read(path) for path in results.of_stage("matched")]
     if not tables:
         pytest.skip("nothing was matched: no pair has probabilities on both sides")
     return pd.concat(table.to_pandas() for table in tables)
@@ -27,7 +22,7 @@ def runs(results):
 
 @pytest.fixture(scope="module")
 def tables(results):
-    paths = of_stage(results, "tables", ".parquet")
+    paths = results.of_stage("tables", ".parquet")
     if not paths:
         pytest.skip("nothing was matched: no pair has probabilities on both sides")
     return {path: MODEL_TABLE.read(path).to_pandas() for path in paths}
@@ -82,14 +77,14 @@ def test_csv_and_parquet_tables_agree(tables):
 
 
 def test_pairs_use_no_point_twice(results):
-    for path in of_stage(results, "pairs"):
+    for path in results.of_stage("pairs"):
         pairs = PAIRS.read(path).to_pandas()
         assert not pairs.duplicated(["seed", "source_index"]).any()
         assert not pairs.duplicated(["seed", "target_index"]).any()
 
 
 def test_figures_are_whole(results):
-    paths = of_stage(results, "figures")
+    paths = results.of_stage("figures")
     assert paths
     for path in paths:
         content = path.read_bytes()
@@ -102,7 +97,8 @@ def test_figures_are_whole(results):
 
 
 def test_the_summary_names_every_pair(results, tables):
-    (summary,) = [path for path in results if path.name == "summary.md"]
+    summary = results.study / "summary.md"
+    assert summary in results.files
     page = summary.read_text(encoding="utf-8")
     for table in tables.values():
         assert f"**{table.pair[0]}**" in page
@@ -110,7 +106,7 @@ def test_the_summary_names_every_pair(results, tables):
 
 @pytest.fixture(scope="module")
 def replications(results):
-    paths = [path for path in of_stage(results, "replication", ".parquet") if "." not in path.stem]
+    paths = [path for path in results.of_stage("replication", ".parquet") if "." not in path.stem]
     tables = [RESULTS.read(path).to_pandas() for path in paths if path.stem != "changes"]
     assert tables
     return tables
@@ -142,7 +138,7 @@ def test_replications_and_matching_agree_on_accuracies(replications, tables):
 
 
 def test_fits_lie_within_their_intervals_and_regions(results):
-    for path in of_stage(results, "replication", ".fits.parquet"):
+    for path in results.of_stage("replication", ".fits.parquet"):
         fits = FITS.read(path).to_pandas()
         for name in ("slope", "offset"):
             assert (fits[f"{name}_low"] <= fits[f"{name}_high"]).all()
@@ -153,7 +149,7 @@ def test_fits_lie_within_their_intervals_and_regions(results):
 
 
 def test_changes_are_the_tables_means(results, replications):
-    (path,) = [path for path in results if path.name == "changes.parquet"]
+    (path,) = results.of_stage("replication", "changes.parquet")
     changes = CHANGES.read(path).to_pandas().set_index(["pair", "top"])
     assert len(changes) == len(replications)
     for table in replications:
@@ -165,7 +161,8 @@ class Sampled:
     """A sampled set: its provenance, what was excluded, its strata, and the dataset itself."""
 
     def __init__(self, results, name):
-        files = {path.name: path for path in results if path.parent.name == name}
+        paths = [*results.shared("sampling"), *results.shared("datasets")]
+        files = {path.name: path for path in paths if path.parent.name == name}
         self.name = name
         self.rows = PROVENANCE.read(files["provenance.parquet"]).to_pandas()
         self.excluded = EXCLUDED.read(files["excluded.parquet"]).to_pandas()
@@ -178,7 +175,7 @@ class Sampled:
 
 @pytest.fixture(scope="module")
 def sampled(results):
-    names = {path.parent.name for path in of_stage(results, "sampling", "provenance.parquet")}
+    names = {path.parent.name for path in results.shared("sampling", "provenance.parquet")}
     return [Sampled(results, name) for name in sorted(names)]
 
 

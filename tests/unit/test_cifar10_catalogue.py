@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from matcheval.training.options import engine_options
 from torch import nn
 
 from matcheval.execution.workloads import CIFAR, size_of_architecture
@@ -14,15 +13,12 @@ from matcheval.models.building import build_model
 from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.study.catalogue import read_catalogue
 from matcheval.training import LOSSES, SCHEDULES
+from matcheval.training.settings import TrainingSettings
 
 STUDIES = Path(__file__).parents[2] / "studies"
 MODELS = read_catalogue(STUDIES / "cifar10-models.csv")
 RECIPES = {name: model.recipe for name, model in MODELS.items()}
 SIZES = sorted({(r.architecture, r.width, r.depth, r.groups) for r in RECIPES.values()})
-SETTINGS = {
-    "device": "cuda", "threads": 2, "channels_last": True, "compile": False,
-    "deterministic": False, "validate_every": 5, "save_minutes": 10,
-}  # fmt: skip
 
 
 def test_is_what_the_script_writes(tmp_path, monkeypatch):
@@ -85,7 +81,10 @@ def test_every_network_instantiates_and_its_costs_are_about_those_estimated(size
 
 
 def test_engine_options_are_those_of_the_command_line():
-    assert engine_options({}) == ""
-    assert engine_options(SETTINGS) == (
+    settings = TrainingSettings(
+        train="a", validation="b", device="cuda", threads=2, channels_last=True,
+        deterministic=False, validate_every=5,
+    )  # fmt: skip
+    assert settings.machine_options == (
         "--device cuda --channels-last --fast --validate-every 5 --save-minutes 10"
     )

@@ -1,30 +1,34 @@
 """docs/cluster.md tells of every rule, every fault test, and the profile's keys."""
 
 import re
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import yaml
-from matcheval.execution.requests import Needs
 
 from matcheval.execution.resources import SMALL
-from matcheval.study.loading import load_study
+from matcheval.registry import ANALYSES
+from matcheval.study.analysis import DatasetTableAnalysis
+from matcheval.study.requests import Machine, Requests
+from studies import ROOT, configuration, load
 
-ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
 SOURCES = {file: file.read_text(encoding="utf-8") for file in (ROOT / "rules").glob("*.smk")}
 # Rules that only collect the files of others run where Snakemake runs.
-TARGETS = {
-    "predictions", "matched", "tables", "figures", "replication", "followups", "experiments",
-    "prefetch",
-}  # fmt: skip
+TARGETS = {"predictions", "matched", "tables", "figures", "prefetch"}
+TABLES = [analysis for analysis in ANALYSES if issubclass(analysis, DatasetTableAnalysis)]
+# The rules that a loop in rules/dataset_tables.smk creates for these analyses.
+CREATED = {
+    *(f"tabulate_{analysis.name}" for analysis in TABLES),
+    *(f"plot_{analysis.name}" for analysis in TABLES if analysis.has_figure),
+}
 
 
 def rules() -> set[str]:
     """Names of the rules that run as jobs; downloads run on the login node."""
     found = {name for text in SOURCES.values() for name in re.findall(r"^rule (\w+):", text, re.M)}
-    return {name for name in found - TARGETS if not name.startswith("download_")}
+    written = {name for name in found - TARGETS if not name.startswith("download_")}
+    return written | CREATED
 
 
 def test_every_rule_has_its_row():
@@ -35,20 +39,15 @@ def test_every_rule_has_its_row():
 @pytest.fixture
 def asked(tmp_path):
     """What a rule asks for in the digits' study with sampled sets and searches: `asked(rule)`."""
-    config = yaml.safe_load((ROOT / "studies" / "digits-sampling.yaml").read_text())
-    study = load_study(
-        {**config, "results": str(tmp_path)},
-        defaults_file=ROOT / "config.yaml",
-        schema_file=ROOT / "rules" / "schemas" / "config.schema.json",
-    )
-    needs = Needs(study, lambda device: 0)
+    study = load(configuration("digits-sampling") | {"results": str(tmp_path)})
+    requests = Requests(study, Machine())
     job = SimpleNamespace(
         dataset="digits-train", model="resnet-16-mixup", pair="top-images",
-        batch=next(iter(study.batches)),
+        batch=next(iter(study.analyses["matching"].batches)),
         pool="new-writers", reference="digits-train",
     )  # fmt: skip
     sampled = SimpleNamespace(dataset="top-images")
-    return lambda rule: needs.of(rule, sampled if rule == "sample_dataset" else job)
+    return lambda rule: requests.of(rule, sampled if rule == "sample_dataset" else job)
 
 
 def test_what_the_digits_ask_for(asked):
@@ -56,15 +55,18 @@ def test_what_the_digits_ask_for(asked):
     rows = re.findall(r"^\| `(\w+)` \|.*?\| ([^|]*, \d+ min)", PAGE, re.M)
     assert len(rows) == len(rules()) - 1  # no pixels of the digits are kept
     for name, cells in rows:
-        need = asked(name)
-        assert f"{need.mem_mb:,} MB, {need.runtime} min" in cells, name
+        request = asked(name)
+        assert f"{request.mem_mb:,} MB, {request.runtime} min" in cells, name
 
 
 def test_every_rule_asks_in_the_one_place():
     for file, text in SOURCES.items():
         for name, body in re.findall(r"^rule (\w+):\n((?:    .*\n|\n)+)", text, re.M):
             if name in rules():
-                assert f'**resources_of("{name}")' in body, f"{file}: {name}"
+                assert f'**REQUESTS.resources("{name}")' in body, f"{file}: {name}"
+    for verb in ("tabulate", "plot"):
+        created = SOURCES[ROOT / "rules" / "dataset_tables.smk"].split(f'f"{verb}_{{one.name}}"\n')
+        assert f'**REQUESTS.resources(f"{verb}_{{one.name}}")' in created[1]
 
 
 def test_every_group_is_of_rules():

@@ -1,21 +1,29 @@
 """Configuration: completed from the defaults, and refused with one clear error before any job."""
 
+import importlib.util
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
+from jsonschema import Draft202012Validator
 
-from matcheval.datasets import KIND_VERSIONS, KINDS
-from matcheval.datasets.specs import SAMPLED_KIND, SUFFIXES
+from matcheval.datasets.kinds import KINDS
 from matcheval.errors import InputError, unknown_name_error
-from matcheval.inference import OUTPUTS
+from matcheval.inference.settings import InferenceSettings
 from matcheval.io.yaml_files import read_yaml
-from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
-from matcheval.study.checks import check_own_images
-from matcheval.study.configuration import check_config, complete_config
+from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.settings import MatchingSettings
+from matcheval.registry import ANALYSES
+from matcheval.replication.settings import ReplicationSettings
+from matcheval.settings import is_name, read_settings
+from matcheval.study.checks import check_custom_images
+from matcheval.study.configuration import CoreConfiguration, complete_configuration
 from matcheval.study.loading import load_study
+from matcheval.study.schema import models_in, values_text
+from matcheval.training.settings import TrainingSettings
 
 ROOT = Path(__file__).parents[2]
 DEFAULTS = ROOT / "config.yaml"
@@ -23,7 +31,7 @@ SCHEMA = ROOT / "rules" / "schemas" / "config.schema.json"
 
 
 def load(**given):
-    return load_study(given, defaults_file=DEFAULTS, schema_file=SCHEMA)
+    return load_study(given, default_study=DEFAULTS, analyses=ANALYSES)
 
 
 def own_study(tmp_path, models="name,kind\nm.v1,predictions\nn,predictions\n", **further):
@@ -49,38 +57,44 @@ class TestDefaultStudy:
         study = load()
         assert study.name == "digits"
         assert len(study.models) >= 16
-        assert study.criteria == (Criterion.LABEL_PROBABILITY, Criterion.PROBABILITY)
-        assert study.epsilon == 0.005
-        assert study.seeds == tuple(range(10))
+        matching = study.analyses["matching"]
+        assert matching.settings.criteria == (Criterion.LABEL_PROBABILITY, Criterion.PROBABILITY)
+        assert (matching.settings.epsilon, matching.settings.seeds) == (0.005, 10)
 
     def test_values_from_the_command_line_change_it(self):
         study = load(matching={"epsilon": 0.02}, figures={"formats": ["png"]})
-        assert (study.name, study.epsilon, study.formats) == ("digits", 0.02, ("png",))
-        assert study.seeds == tuple(range(10))
+        settings = study.analyses["matching"].settings
+        assert (study.name, settings.epsilon, study.formats) == ("digits", 0.02, ("png",))
+        assert settings.seeds == 10
 
     def test_numbers_that_come_as_text(self):
         """From the command line, or from YAML, which takes 1e-3 for text."""
-        study = load(matching={"epsilon": "1e-3", "seeds": "3"})
-        assert (study.epsilon, study.seeds) == (0.001, (0, 1, 2))
+        settings = load(matching={"epsilon": "1e-3", "seeds": "3"}).analyses["matching"].settings
+        assert (settings.epsilon, settings.seeds) == (0.001, 3)
         study = load(replication={"top": ["1", "5"]}, inference={"outputs": ["top"]})
-        assert study.replication.top == (1, 5)
+        assert study.analyses["replication"].settings.top == (1, 5)
 
     def test_truth_values_that_come_as_text(self):
-        assert load(training={"channels_last": "true"}).training["channels_last"] is True
-        with pytest.raises(InputError, match=r"'training\.compile': 'perhaps' is not"):
+        assert load(training={"channels_last": "true"}).training.channels_last is True
+        with pytest.raises(InputError, match=r"'training\.compile': 'perhaps' is neither"):
             load(training={"compile": "perhaps"})
 
-    def test_the_library_and_the_command_line_have_the_same_defaults(self):
-        matching = yaml.safe_load(DEFAULTS.read_text())["matching"]
-        assert (matching["epsilon"], matching["seeds"]) == (EPSILON, N_SEEDS)
-
-    def test_every_key_is_documented_in_the_file(self):
-        """The defaults are whole: what the schema knows, the default study shows."""
-        schema = json.loads(SCHEMA.read_text())
+    def test_the_file_shows_the_default_values(self):
+        """What config.yaml has of a block is all of it and the default, but for the digits' own."""
         config = yaml.safe_load(DEFAULTS.read_text())
-        assert set(config) == set(schema["properties"])
-        for section in ("matching", "inference", "figures", "training", "replication", "followups"):
-            assert set(config[section]) == set(schema["properties"][section]["properties"])
+        own = {"train", "validation", "reliability_models"}
+        for block, model in {
+            "training": TrainingSettings,
+            "inference": InferenceSettings,
+            "matching": MatchingSettings,
+            "replication": ReplicationSettings,
+        }.items():
+            assert set(config[block]) == set(model.model_fields)
+            shown = model.model_validate(config[block])
+            for key, field in model.model_fields.items():
+                if key not in own:
+                    assert getattr(shown, key) == field.get_default(), f"{block}.{key}"
+        assert config["confidence"] == CoreConfiguration.model_fields["confidence"].default
 
 
 class TestOwnStudy:
@@ -88,26 +102,29 @@ class TestOwnStudy:
         study = load(**own_study(tmp_path))
         assert list(study.datasets) == ["old", "new"]
         assert list(study.pairs) == ["both"]
-        assert study.epsilon == 0.005
-        assert study.reliability_models == ()
+        settings = study.analyses["matching"].settings
+        assert (settings.epsilon, settings.reliability_models) == (0.005, ())
 
     def test_files_of_predictions(self, tmp_path):
         study = load(**own_study(tmp_path))
-        assert study.predictions_of_pair("both", ["m.v1"]) == {
+        one = SimpleNamespace(pair="both", model="m.v1")
+        assert study.analyses["matching"].predictions(one) == {
             "original": [f"{tmp_path}/old/m.v1.csv"],
             "replication": [f"{tmp_path}/new/m.v1.csv"],
         }
 
     def test_batches_in_catalogue_order(self, tmp_path):
         config = own_study(tmp_path, matching={"models_per_job": 1})
-        assert load(**config).batches == {"000": ["m.v1"], "001": ["n"]}
+        assert load(**config).analyses["matching"].batches == {"000": ["m.v1"], "001": ["n"]}
 
     def test_own_files_are_told_apart_by_size_and_time(self, tmp_path):
         study = load(**own_study(tmp_path))
-        before = study.own_files_state("both", ["n"])
+        matching, one = study.analyses["matching"], SimpleNamespace(pair="both", model="n")
+        before = matching.custom_files_state(one)
         os.utime(tmp_path / "new" / "n.csv", (1, 1))
-        assert study.own_files_state("both", ["n"]) != before
-        assert load().own_files_state("new-writers", ["linear-ce"]) == []
+        assert matching.custom_files_state(one) != before
+        images = SimpleNamespace(pair="new-writers", model="linear-ce")
+        assert load().analyses["matching"].custom_files_state(images) == []
 
     def test_training_is_needed_for_images_only(self, tmp_path):
         catalogue = (ROOT / "studies" / "digits-models.csv").read_text()
@@ -115,20 +132,20 @@ class TestOwnStudy:
         for dataset in ("old", "new"):
             for row in catalogue.splitlines()[1:]:
                 (tmp_path / dataset / f"{row.split(',')[0]}.csv").touch()
-        assert load(**config).training == {}
+        assert load(**config).training is None
 
     def test_how_to_train_is_inherited_and_what_on_is_not(self, tmp_path):
         config = own_study(tmp_path)
         config["datasets"] |= {"d": {"kind": "digits", "part": "train"}}
         config["training"] = {"train": "d", "validation": "d", "threads": 2}
         training = load(**config).training
-        assert (training["train"], training["threads"], training["device"]) == ("d", 2, "cpu")
+        assert (training.train, training.threads, training.device) == ("d", 2, "cpu")
         del config["training"]["validation"]
         with pytest.raises(InputError, match="'training': validation missing"):
             load(**config)
 
     def test_needs_what_a_study_is_of(self):
-        with pytest.raises(InputError, match="models and datasets and pairs missing"):
+        with pytest.raises(InputError, match="models and pairs and datasets missing"):
             load(study="other")
 
     def test_needs_a_name(self, tmp_path):
@@ -144,25 +161,36 @@ BAD = [
     ({"matching": {"epsilon": 0}}, "'matching.epsilon': 0 must be above 0"),
     ({"matching": {"epsilon": -0.005}}, "'matching.epsilon': -0.005 must be above 0"),
     ({"matching": {"epsilon": 1.5}}, "matching.epsilon"),
-    ({"matching": {"epsilon": float("nan")}}, "epsilon is nan"),
-    ({"matching": {"epsilon": "small"}}, "'small' is not of type 'number'"),
+    ({"matching": {"epsilon": float("nan")}}, "'matching.epsilon': nan is not a finite number"),
+    ({"matching": {"epsilon": "small"}}, "'matching.epsilon': 'small' is not a number"),
     ({"matching": {"epsilon": True}}, "matching.epsilon"),
     ({"matching": {"seeds": 0}}, "'matching.seeds': 0 must be at least 1"),
     ({"matching": {"criteria": ["label"]}}, "'label' is none of label_probability, probability"),
-    ({"figures": {"reliability_models": ["nope"]}}, "unknown model 'nope'. Known: "),
-    ({"save_pairs": ["nope"]}, "'save_pairs': unknown model 'nope'"),
+    ({"matching": {"reliability_models": ["nope"]}}, "unknown model 'nope'. Known: "),
+    ({"matching": {"save_pairs": ["nope"]}}, "'matching.save_pairs': unknown model 'nope'"),
     ({"models": "missing.csv"}, "missing.csv: no such model catalogue"),
     ({"inference": {"device": "gpu"}}, "'gpu' is none of cpu, cuda, mps, auto"),
     ({"training": {"train": "nope"}}, "'training.train': unknown dataset 'nope'"),
-    ({"replication": {"confidence": 1}}, "replication.confidence"),
+    ({"confidence": 1}, "'confidence': 1 must be below 1"),
     ({"replication": {"scales": ["logit"]}}, "'logit' is none of linear, probit"),
     ({"replication": {"extremes": "drop"}}, "'drop' is none of leave_out, clip"),
     ({"replication": {"fit_without": ["nope"]}}, "'replication.fit_without': unknown model 'nope'"),
     ({"replication": {"range_without": ["nope"]}}, "'replication.range_without': unknown model"),
     ({"replication": {"top": [1, 5]}}, "which 1 class is kept. Put 'top' among inference.outputs"),
-    ({"replication": {"published": "gone.csv"}}, "gone.csv: no such file"),
-    ({"followups": {"without": ["nope"]}}, "'followups.without': unknown model 'nope'"),
-    ({"followups": {"revisions": {"r": ["nope"]}}}, "'followups.revisions': unknown dataset"),
+    ({"published_values": {"file": "gone.csv"}}, "gone.csv: no such file"),
+    ({"groups": {"without": ["nope"]}}, "'groups.without': unknown model 'nope'"),
+    ({"revisions": {"series": {"r": ["nope"]}}}, "'revisions.series.r': unknown dataset"),
+    ({"hard_images": {"share": float("inf")}}, "'hard_images.share': inf is not a finite number"),
+    ({"training": {"save_minutes": float("nan")}}, "'training.save_minutes': nan is not a finite"),
+    ({"inference": {"precision": "tf32"}}, "device cpu has no tf32. Use fp32"),
+    ({"replication": {"fit_range": [0.9, 0.1]}}, "'replication.fit_range': 0.9 is not below 0.1"),
+    ({"replication": {"top": [1, 1]}}, "'replication.top': '1' occurs twice"),
+    ({"matching": {"seeds": 2.5}}, "'matching.seeds': '2.5' is not a whole number"),
+    ({"matching": {"seeds": None}}, "'matching.seeds': is empty"),
+    ({"followups": {}}, "'followups' is now split up: near_duplicates, hard_images"),
+    ({"experiments": {}}, "'experiments' is now 'retraining.experiments'"),
+    ({"replication": {"published": ""}}, "'published' is now 'published_values.file'"),
+    ({"figures": {"reliability_bins": 5}}, "'reliability_bins' is now 'matching.reliability_bins'"),
     ({"study": "predictions"}, "'study': 'predictions' is a name of the results folder itself"),
 ]
 
@@ -227,7 +255,7 @@ class TestBadOwnStudy:
     def test_unknown_suffix_of_prediction_files(self, tmp_path):
         config = own_study(tmp_path)
         config["datasets"]["old"]["files"] = "old/{model}.tsv"
-        self.refuse(config, "'datasets.old.files': '.tsv' is no kind of prediction file")
+        self.refuse(config, "'datasets.old.files': '.tsv' is not a format of prediction files")
 
     def test_predictions_need_a_place_for_the_model(self, tmp_path):
         config = own_study(tmp_path)
@@ -248,7 +276,7 @@ class TestBadOwnStudy:
         config["datasets"]["new"] = labels | {"labels": f"{tmp_path}/labels.npy"}
         self.refuse(config, f"no predictions of model 'm.v1' at {tmp_path}/new/m.v1.json")
         config["datasets"]["new"] = labels | {"files": "{model}.txt", "labels": "l.npy"}
-        self.refuse(config, "'.txt' is no kind of prediction file. Use .json, .npy")
+        self.refuse(config, "'.txt' is not a format of prediction files. Use .json, .npy")
 
     def test_published_results_of_other_label_spaces(self, tmp_path):
         config = own_study(tmp_path)
@@ -268,20 +296,21 @@ class TestBadOwnStudy:
         self.refuse(config, "'datasets.new': n missing")
 
     def test_labels_alone_cannot_be_asked_for_pairs(self, tmp_path):
-        config = own_study(tmp_path, save_pairs=["n"])
+        config = own_study(tmp_path, matching={"save_pairs": ["n"]})
         (tmp_path / "all.npz").touch()
         for name in ("old", "new"):
             config["datasets"][name] = {
                 "kind": "label_archive", "file": f"{tmp_path}/all.npz", "predictions": "p",
                 "labels": "y",
             }  # fmt: skip
-        self.refuse(config, "'save_pairs': no pair can be matched")
-        study = load(**(config | {"save_pairs": []}))
-        assert study.matched_pairs == []
-        assert study.fitted_scales == []  # two models determine no line
-        assert study.accuracy_files("old") == [f"{tmp_path}/all.npz"]
+        self.refuse(config, "'matching.save_pairs': no pair can be matched")
+        study = load(**(config | {"matching": {}}))
+        matching = study.analyses["matching"]
+        assert matching.pairs == []
+        assert study.analyses["replication"].fitted_scales == []  # two models determine no line
+        assert study.results_files("old") == [f"{tmp_path}/all.npz"]
         with pytest.raises(InputError, match="pair 'both' cannot be matched"):
-            study.predictions_of_pair("both", ["n"])
+            matching.predictions(SimpleNamespace(pair="both", model="n"))
 
     @pytest.mark.parametrize(
         ("old", "message"),
@@ -311,7 +340,7 @@ class TestBadOwnStudy:
         }
         study = load(**config)
         with pytest.raises(InputError) as refused:
-            check_own_images(study)
+            check_custom_images(study)
         for name, path in (("old.files", "a"), ("old.files", "b"), ("new.path", "c")):
             assert f"'datasets.{name}': no such file or folder: {path}" in str(refused.value)
 
@@ -387,20 +416,81 @@ class TestYaml:
 
     def test_missing(self, tmp_path):
         with pytest.raises(InputError, match="no such file"):
-            complete_config({}, tmp_path / "c.yaml")
+            complete_configuration({}, tmp_path / "c.yaml")
 
 
-def test_the_default_study_fits_the_schema():
-    check_config(yaml.safe_load(DEFAULTS.read_text()), SCHEMA)
+class TestGenerated:
+    def test_schema_and_page_are_those_of_the_settings(self):
+        """Where this fails: `make settings`, and look at what changed."""
+        path = ROOT / "docs" / "make_settings.py"
+        spec = importlib.util.spec_from_file_location("make_settings", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        for file, text in module.generated().items():
+            assert file.read_text(encoding="utf-8") == text, file
+
+    @pytest.mark.parametrize("study", [DEFAULTS, *(ROOT / "studies").glob("*.yaml")], ids=str)
+    def test_studies_fit_the_schema(self, study):
+        schema = json.loads(SCHEMA.read_text())
+        Draft202012Validator(schema).validate(yaml.safe_load(study.read_text()))
+
+    def test_the_schema_refuses_what_the_settings_refuse(self):
+        validator = Draft202012Validator(json.loads(SCHEMA.read_text()))
+        config = yaml.safe_load(DEFAULTS.read_text())
+        for wrong in ({"matching": {"epsilon": 0}}, {"pairs": {}}, {"followups": {}}):
+            assert not validator.is_valid(config | wrong)
+
+    def test_every_setting_is_explained(self):
+        lines = (ROOT / "docs" / "settings.md").read_text().splitlines()
+        unexplained = [line for line in lines if line.startswith("| `") and line.endswith("| |")]
+        assert not unexplained
 
 
-def test_the_schema_knows_the_librarys_kinds_and_outputs():
-    properties = json.loads(SCHEMA.read_text())["properties"]
-    kinds = properties["datasets"]["additionalProperties"]["properties"]["kind"]["enum"]
-    assert set(kinds) == {*KINDS, *SUFFIXES, SAMPLED_KIND}
-    assert set(KIND_VERSIONS) == set(KINDS)
-    outputs = properties["inference"]["properties"]["outputs"]["items"]["enum"]
-    assert {"predictions", *outputs} == set(OUTPUTS)
+class TestNames:
+    @pytest.mark.parametrize("name", ["a b", "-a", "a/b", "a\n", "ä", "n" * 101, ""])
+    def test_refused(self, tmp_path, name):
+        config = own_study(tmp_path)
+        config["pairs"] = {name: config["pairs"]["both"]}
+        with pytest.raises(InputError, match="pairs"):
+            load(**config)
+        assert not is_name(name)
+
+    def test_that_differ_only_in_case_are_refused(self, tmp_path):
+        config = own_study(tmp_path)
+        config["datasets"]["OLD"] = config["datasets"]["old"]
+        with pytest.raises(InputError, match="'old' and 'OLD' differ only in upper and lower case"):
+            load(**config)
+
+    def test_of_folders_that_studies_share_are_refused(self, tmp_path):
+        with pytest.raises(InputError, match="'Logs' is a name of the results folder itself"):
+            load(**own_study(tmp_path, study="Logs"))
+
+
+def number_fields(model):
+    """Numbers of a settings class and of the classes of its blocks: class, and key."""
+    for name, field in model.model_fields.items():
+        for inner in models_in(field.annotation):
+            yield from number_fields(inner)
+        if not models_in(field.annotation) and "number" in values_text(field):
+            yield model, name
+
+
+NUMBERS = {
+    (model, key)
+    for settings in (CoreConfiguration, *KINDS.values(), *(each.Settings for each in ANALYSES))
+    for model, key in number_fields(settings)
+}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_no_number_may_be_infinite_or_nan(value):
+    assert len(NUMBERS) > 40
+    for model, key in NUMBERS:
+        for given in (value, [value], {"x": value}):
+            with pytest.raises(InputError) as refused:
+                read_settings(model, {key: given})
+            if f"'{key}" in str(refused.value) and "not a" not in str(refused.value):
+                raise AssertionError(f"{model.__name__}.{key}: {refused.value}")
 
 
 def test_what_was_probably_meant_is_told():

@@ -32,8 +32,8 @@ cnn.v1,trained,cnn,4,1,brier,,shift,step,2,64,0.1,0,0.5,1,
 """
 SMALL_CONFIG = """\
 models: studies/small.csv
-matching: {seeds: 4, models_per_job: 2}
-figures: {formats: [png], reliability_models: [mlp]}
+matching: {seeds: 4, models_per_job: 2, reliability_models: [mlp]}
+figures: {formats: [png]}
 """
 
 

@@ -8,7 +8,7 @@ CASES = [
     (["matching={epsilom: 0.1}"], "unknown key 'epsilom'. Did you mean 'epsilon'?"),
     (["matching={epsilon: 0}"], "'matching.epsilon': 0 must be above 0"),
     (["matching={epsilon: -1}"], "'matching.epsilon': -1 must be above 0"),
-    (["figures={reliability_models: [nope]}"], "unknown model 'nope'"),
+    (["matching={reliability_models: [nope]}"], "unknown model 'nope'"),
     (["models=studies/nope.csv"], "studies/nope.csv: no such model catalogue"),
     (["fomats=[pdf]"], "unknown key 'fomats'"),
 ]

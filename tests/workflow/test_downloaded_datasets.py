@@ -122,4 +122,6 @@ def test_classes_that_only_the_files_tell_are_compared(made, tmp_path):
     assert plan.jobs["compare_classes"] == 1
     result = workflow.run(target, "--configfile", "images.yaml", check=False)
     output = result.stdout + result.stderr
-    assert "own: 'classes': compared with 'old': different classes: 'airplane', 'automobile'" in output
+    assert (
+        "own: 'classes': compared with 'old': different classes: 'airplane', 'automobile'" in output
+    )

@@ -128,9 +128,9 @@ figures: {formats: [png]}
     assert made == {"accuracies", "benchmarks", "figures", "logs", "replication"}
     assert (own / "figures/both/replication/top3-linear.png").exists()
     result = workflow.run(
-        "--configfile", "alone.yaml", "--config", "save_pairs=[vgg]", check=False
+        "--configfile", "alone.yaml", "--config", "matching={save_pairs: [vgg]}", check=False
     )  # fmt: skip
-    assert "'save_pairs': no pair can be matched" in result.stdout + result.stderr
+    assert "'matching.save_pairs': no pair can be matched" in result.stdout + result.stderr
     result = workflow.run(
         "--configfile", "alone.yaml", "--config", "replication={top: [4]}", check=False
     )  # fmt: skip

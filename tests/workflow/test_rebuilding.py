@@ -75,17 +75,21 @@ def test_a_model_more(small):
 
 
 def test_code_of_the_matching(small):
-    small.edit("workflow_scripts/matcheval/matching.py", "UNMATCHED = -1", "UNMATCHED = -2 + 1")
+    small.edit(
+        "workflow_scripts/matcheval/protocol/matching.py", "UNMATCHED = -1", "UNMATCHED = -2 + 1"
+    )
     assert jobs(small.plan()) == MATCHING
 
 
 def test_a_comment_in_the_matching_is_no_change(small):
-    small.edit("workflow_scripts/matcheval/matching.py", "UNMATCHED = -1", "UNMATCHED = -1  # !")
+    small.edit(
+        "workflow_scripts/matcheval/protocol/matching.py", "UNMATCHED = -1", "UNMATCHED = -1  # !"
+    )
     assert jobs(small.plan()) == {}
 
 
 def test_code_of_a_figure(small):
-    path = small.folder / "workflow_scripts" / "matcheval" / "figures" / "confidence.py"
+    path = small.folder / "workflow_scripts/matcheval/protocol/figures/confidence.py"
     path.write_text(path.read_text() + "\nCHANGED = True\n")
     assert jobs(small.plan()) == {"plot_confidence": 1}
 
@@ -101,7 +105,7 @@ def test_code_of_the_bootstrap(small):
 
 
 def test_code_of_the_summary(small):
-    small.edit("workflow_scripts/matcheval/summaries.py", "gaps before", "gaps, before")
+    small.edit("workflow_scripts/matcheval/protocol/summary.py", "gaps before", "gaps, before")
     assert jobs(small.plan()) == {"write_summary": 1}
 
 

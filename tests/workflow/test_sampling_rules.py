@@ -11,6 +11,7 @@ from matcheval.datasets.build import build_dataset
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
 from matcheval.predictions.top_k import read_top_k
+from matcheval.registry import ANALYSES
 from matcheval.study.loading import load_study
 
 CONFIG = """
@@ -26,15 +27,16 @@ datasets:
     {kind: sampled, pool: own, strategy: threshold, threshold: 0.5, per_class: 20, start_from: best}
   matched:
     {kind: sampled, pool: made-up, strategy: matched_frequency, per_class: 10, fill_upward: true}
-pools:
-  own: {candidates: writers, original: known, against: [train], annotations: annotations.csv}
-  made-up: {candidates: writers, original: known, simulate: {seed: 3}}
+sampling:
+  pools:
+    own: {candidates: writers, original: known, against: [train], annotations: annotations.csv}
+    made-up: {candidates: writers, original: known, simulate: {seed: 3}}
 training: {train: train, validation: validation}
 pairs:
   best: {original: known, replication: best}
-matching: {criteria: [probability], seeds: 1}
+matching: {criteria: [probability], seeds: 1, reliability_models: []}
 inference: {outputs: [top]}
-figures: {formats: [png], reliability_models: []}
+figures: {formats: [png]}
 replication: {top: [1, 3], scales: []}
 """
 LATER, MATCHED = (f"results/sampling/{name}/provenance.parquet" for name in ("later", "matched"))
@@ -146,6 +148,6 @@ def test_what_cannot_be_sampled_is_said_before_any_job(
     with pytest.raises(InputError, match=message):
         load_study(
             yaml.safe_load(text.replace(old, new)),
-            defaults_file=made.folder / "config.yaml",
-            schema_file=made.folder / "rules" / "schemas" / "config.schema.json",
+            default_study=made.folder / "config.yaml",
+            analyses=ANALYSES,
         )

@@ -108,9 +108,16 @@ def is_name(text: str) -> bool:
     return len(text) <= MAX_NAME_LENGTH and _NAME.fullmatch(text) is not None
 
 
-def one_or_many(value: Any) -> Any:
-    """Take a single text for a list of one."""
+def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
+
+
+# A list of texts, or one text for a list of one.
+Texts = Annotated[
+    tuple[PathText, ...],
+    BeforeValidator(_as_list, json_schema_input_type=PathText | tuple[PathText, ...]),
+    Field(min_length=1),
+]
 
 
 def read_settings(kind: type[BaseModel], given: Any, *, file: object = "configuration") -> Any:
@@ -182,7 +189,10 @@ def _place(location: tuple[int | str, ...], given: Any) -> tuple[list[int | str]
     here = given
     for part in location:
         inside = (isinstance(here, Mapping) and part in here) or (
-            isinstance(here, Sequence) and not isinstance(here, str) and isinstance(part, int)
+            isinstance(here, Sequence)
+            and not isinstance(here, str)
+            and isinstance(part, int)
+            and part < len(here)
         )
         if inside:
             path.append(part)

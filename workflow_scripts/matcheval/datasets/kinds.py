@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from matcheval.datasets.label_spaces import CIFAR10, DIGITS, imagenet_classes, resolve_classes
 from matcheval.settings import (
@@ -17,17 +17,17 @@ from matcheval.settings import (
     Names,
     PathText,
     Settings,
+    Texts,
     Unique,
     UniqueItems,
-    one_or_many,
 )
 
 PathOfModel = Annotated[str, Field(pattern=r"\{model\}")]
-ClassNames = Annotated[
+ClassNames = (
     Literal["cifar10", "imagenet"]
-    | Annotated[tuple[str | Integer, ...], Unique, UniqueItems, Field(min_length=2)],
-    Field(description="A label space by name, or the class names in label order"),
-]
+    | Annotated[tuple[str | Integer, ...], Unique, UniqueItems, Field(min_length=2)]
+)
+_CLASSES = "A label space by name, or the class names in label order"
 
 
 class DatasetKind(Settings):
@@ -99,13 +99,15 @@ class DatasetKind(Settings):
 class _Subset(DatasetKind):
     """A dataset that can be cut to the first images of each class."""
 
-    per_class: Count | None = None
+    per_class: Count | None = Field(None, description="Only the first images of each class")
 
 
 class _Decoded(_Subset):
     """A dataset whose images are files."""
 
-    unreadable: Literal["fail", "skip"] = "fail"
+    unreadable: Literal["fail", "skip"] = Field(
+        "fail", description="What happens at an image that cannot be decoded"
+    )
     is_decoded: ClassVar[bool] = True
 
 
@@ -113,7 +115,9 @@ class Digits(DatasetKind):
     """Scikit-learn's handwritten digits."""
 
     kind: Literal["digits"]
-    part: Literal["train", "validation", "known", "new-writers"]
+    part: Literal["train", "validation", "known", "new-writers"] = Field(
+        description="Three parts are of the same writers, new-writers are of others"
+    )
     builder: ClassVar[str] = "digits.build_digits"
     builder_version: ClassVar[int] = 2
     label_space: ClassVar[tuple[str, ...] | None] = DIGITS
@@ -127,7 +131,7 @@ class Cifar10(_Cifar):
     """CIFAR-10 (Krizhevsky 2009)."""
 
     kind: Literal["cifar10"]
-    part: Literal["train", "test"]
+    part: Literal["train", "test"] = Field(description="Training or test set")
     builder: ClassVar[str] = "cifar.build_cifar10"
 
     @property
@@ -140,7 +144,7 @@ class Cifar101(_Cifar):
     """CIFAR-10.1 (Recht et al. 2018)."""
 
     kind: Literal["cifar10_1"]
-    version: Literal["v4", "v6"]
+    version: Literal["v4", "v6"] = Field(description="v6 is exactly class-balanced")
     builder: ClassVar[str] = "cifar.build_cifar10_1"
 
     @property
@@ -153,7 +157,7 @@ class Cifar102(_Cifar):
     """CIFAR-10.2 (Lu et al. 2020)."""
 
     kind: Literal["cifar10_2"]
-    part: Literal["train", "test"]
+    part: Literal["train", "test"] = Field(description="Training or test set")
     builder: ClassVar[str] = "cifar.build_cifar10_2"
 
     @property
@@ -171,8 +175,8 @@ class Cifar10C(_Cifar):
         "gaussian_blur", "gaussian_noise", "glass_blur", "impulse_noise", "jpeg_compression",
         "motion_blur", "pixelate", "saturate", "shot_noise", "snow", "spatter", "speckle_noise",
         "zoom_blur",
-    ]  # fmt: skip
-    severity: Literal[1, 2, 3, 4, 5]
+    ] = Field(description="Kind of corruption")  # fmt: skip
+    severity: Literal[1, 2, 3, 4, 5] = Field(description="5 is the strongest")
     builder: ClassVar[str] = "cifar.build_cifar10_c"
 
     @property
@@ -185,7 +189,7 @@ class Cinic10(_Decoded):
     """CINIC-10 (Darlow et al. 2018)."""
 
     kind: Literal["cinic10"]
-    part: Literal["test", "valid", "train"]
+    part: Literal["test", "valid", "train"] = Field(description="90,000 images each")
     builder: ClassVar[str] = "cifar.build_cinic10"
     label_space: ClassVar[tuple[str, ...] | None] = CIFAR10
 
@@ -206,8 +210,8 @@ class ImageNet(_ImageNetClasses):
     """ImageNet's validation set (Russakovsky et al. 2015), which the user has to provide."""
 
     kind: Literal["imagenet"]
-    source: PathText
-    devkit: PathText | None = None
+    source: PathText = Field(description="Archive of the images, or a folder of class folders")
+    devkit: PathText | None = Field(None, description="Development kit, which has the labels")
     builder: ClassVar[str] = "imagenet.build_imagenet"
 
     @property
@@ -220,7 +224,9 @@ class ImageNetV2(_ImageNetClasses):
     """ImageNetV2 (Recht et al. 2019)."""
 
     kind: Literal["imagenetv2"]
-    variant: Literal["matched-frequency", "threshold-0.7", "top-images"]
+    variant: Literal["matched-frequency", "threshold-0.7", "top-images"] = Field(
+        description="How its images were sampled"
+    )
     builder: ClassVar[str] = "imagenet.build_imagenetv2"
 
     @property
@@ -233,7 +239,7 @@ class ImageNetV2(_ImageNetClasses):
 class _WithClasses(_Subset):
     """The user's images, with class names that may be given."""
 
-    classes: ClassNames | None = None
+    classes: ClassNames | None = Field(None, description=_CLASSES)
 
     @property
     def known_classes(self) -> tuple[str, ...] | None:
@@ -245,7 +251,7 @@ class ImageFolder(_WithClasses, _Decoded):
     """A folder with a folder of image files per class."""
 
     kind: Literal["image_folder"]
-    path: PathText
+    path: PathText = Field(description="The folder, or an archive of it")
     builder: ClassVar[str] = "custom.build_image_folder"
 
     @property
@@ -258,11 +264,13 @@ class Arrays(_WithClasses):
     """NumPy arrays of images and labels."""
 
     kind: Literal["arrays"]
-    classes: ClassNames
-    file: PathText | None = None
-    images: PathText | None = None
-    labels: PathText | None = None
-    max_value: Annotated[Integer, Field(ge=1, le=255)] | None = None
+    classes: ClassNames = Field(description=_CLASSES)
+    file: PathText | None = Field(None, description="Archive (.npz) of images and labels")
+    images: PathText | None = Field(None, description="Array of the images (.npy)")
+    labels: PathText | None = Field(None, description="Array of the labels (.npy)")
+    max_value: Annotated[Integer, Field(ge=1, le=255)] | None = Field(
+        None, description="The pixel value that means 1.0; 255 by default"
+    )
     builder: ClassVar[str] = "custom.build_arrays"
 
     @model_validator(mode="after")
@@ -283,9 +291,9 @@ class Parquet(_WithClasses, _Decoded):
     """Parquet files with a column of encoded images."""
 
     kind: Literal["parquet"]
-    files: Annotated[tuple[PathText, ...], BeforeValidator(one_or_many), Field(min_length=1)]
-    image_column: str | None = None
-    label_column: str | None = None
+    files: Texts = Field(description="One file, or several that are read one after the other")
+    image_column: str | None = Field(None, description="Found by its content by default")
+    label_column: str | None = Field(None, description="Found by its name by default")
     builder: ClassVar[str] = "custom.build_parquet"
 
     @property
@@ -304,15 +312,15 @@ class Predictions(_WithoutImages):
     """A prediction file per model."""
 
     kind: Literal["predictions"]
-    files: PathOfModel
+    files: PathOfModel = Field(description="With {model} for the model's name")
     suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".csv", ".npz")
 
 
 class _Published(_WithoutImages):
     """Published classes without probabilities."""
 
-    reversed: Names = ()
-    classes: Annotated[Integer, Field(ge=2)] | None = None
+    reversed: Names = Field((), description="Models whose top classes come least probable first")
+    classes: Annotated[Integer, Field(ge=2)] | None = Field(None, description="Number of classes")
     has_probabilities: ClassVar[bool] = False
 
     @property
@@ -325,9 +333,9 @@ class Labels(_Published):
     """A file of predicted classes per model, and one of true labels."""
 
     kind: Literal["labels"]
-    files: PathOfModel
-    labels: PathText
-    aliases: dict[str, PathText] = {}
+    files: PathOfModel = Field(description="With {model} for the model's name")
+    labels: PathText = Field(description="File of the true labels")
+    aliases: dict[str, PathText] = Field({}, description="Names in the files, by name of model")
     suffixes: ClassVar[tuple[str, ...]] = (".json", ".npy")
 
 
@@ -335,29 +343,31 @@ class LabelArchive(_Published):
     """One archive of the predicted classes of all models, and of the true labels."""
 
     kind: Literal["label_archive"]
-    file: PathText
-    models: PathText | None = None
-    predictions: PathText
-    labels: PathText
+    file: PathText = Field(description="The archive")
+    models: PathText | None = Field(None, description="Its array of model names")
+    predictions: PathText = Field(description="Its array of predicted classes")
+    labels: PathText = Field(description="Its array of true labels")
     suffixes: ClassVar[tuple[str, ...]] = (".npz",)
 
 
 class AccuracyColumns(Settings):
     """Columns of a table of accuracies."""
 
-    model: Annotated[tuple[str, ...], BeforeValidator(one_or_many), Field(min_length=1)]
-    top1: str
-    top5: str | None = None
+    model: Texts = Field(description="Column of the model's name; several are tried in turn")
+    top1: str = Field(description="Column of top-1 accuracies")
+    top5: str | None = Field(None, description="Column of top-5 accuracies")
 
 
 class Accuracies(_WithoutImages):
     """A table of published accuracies."""
 
     kind: Literal["accuracies"]
-    file: PathText
-    columns: AccuracyColumns
-    unit: Literal["percent", "fraction", "correct"] | None = None
-    n: Count | None = None
+    file: PathText = Field(description="The table (.csv)")
+    columns: AccuracyColumns = Field(description="Which columns hold what")
+    unit: Literal["percent", "fraction", "correct"] | None = Field(
+        None, description="Of the accuracies; percent by default"
+    )
+    n: Count | None = Field(None, description="Size of the set; needed if the unit is correct")
     has_probabilities: ClassVar[bool] = False
     suffixes: ClassVar[tuple[str, ...]] = (".csv",)
 

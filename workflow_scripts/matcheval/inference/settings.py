@@ -14,7 +14,7 @@ DECIDING = ("device", "precision", "compile")
 class InferenceSettings(Settings):
     """How models are run, and what is kept of their outputs."""
 
-    device: Literal["cpu", "cuda", "mps", "auto"] = "cpu"
+    device: Literal["cpu", "cuda", "mps", "auto"] = Field("cpu", description="auto: the best one")
     batch_size: Literal["auto"] | Count = Field(
         "auto", description="Images at a time; auto chooses by image size and device"
     )

@@ -11,9 +11,9 @@ from matcheval.settings import Count, Integer, Names, Number, Settings, Unique, 
 class MatchingSettings(Settings):
     """How models' predictions are matched, and what is drawn of single models."""
 
-    criteria: Annotated[tuple[Criterion, ...], Unique, UniqueItems, Field(min_length=1)] = (
-        Criterion.LABEL_PROBABILITY,
-        Criterion.PROBABILITY,
+    criteria: Annotated[tuple[Criterion, ...], Unique, UniqueItems, Field(min_length=1)] = Field(
+        (Criterion.LABEL_PROBABILITY, Criterion.PROBABILITY),
+        description="Algorithms 1 and 2: predicted label and probability agree, or the latter",
     )
     epsilon: Annotated[Number, Field(gt=0, le=1)] = Field(
         EPSILON, description="Largest difference of matched probabilities"
@@ -23,5 +23,7 @@ class MatchingSettings(Settings):
         64, description="Models in one job: matching takes milliseconds, starting a job a second"
     )
     reliability_models: Names = Field((), description="Models with a reliability diagram each")
-    reliability_bins: Annotated[Integer, Field(ge=2)] = 10
+    reliability_bins: Annotated[Integer, Field(ge=2)] = Field(
+        10, description="Bins of a reliability diagram"
+    )
     save_pairs: Names = Field((), description="Models whose matched index pairs are written")

@@ -20,8 +20,8 @@ class Extremes(StrEnum):
 class ModelsByScale(Settings):
     """Names of models, for each scale of a fit."""
 
-    linear: Names = ()
-    probit: Names = ()
+    linear: Names = Field((), description="Models left out of the linear fit")
+    probit: Names = Field((), description="Models left out of the probit fit")
 
 
 def _for_both_scales(given: Any) -> Any:
@@ -47,9 +47,10 @@ class ReplicationSettings(Settings):
         description="Accuracies of 0 or 1 are infinite on the probit scale: they are left out of "
         "that fit, or clipped to (k + 1/2) / (n + 1)",
     )
-    fit_without: Annotated[ModelsByScale, BeforeValidator(_for_both_scales)] = Field(
-        ModelsByScale(), description="Models that are tabulated and ranked, but not fitted"
-    )
+    fit_without: Annotated[
+        ModelsByScale,
+        BeforeValidator(_for_both_scales, json_schema_input_type=Names | ModelsByScale),
+    ] = Field(ModelsByScale(), description="Models that are tabulated and ranked, but not fitted")
     fit_range: tuple[Fraction, Fraction] = Field(
         (0.0, 1.0), description="Original accuracies of the models that are fitted"
     )

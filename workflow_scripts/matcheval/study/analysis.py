@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from pydantic import Field
+
 from matcheval.datasets.derivations import Derivation
 from matcheval.datasets.kinds import DatasetKind
 from matcheval.errors import InputError
@@ -268,15 +270,15 @@ class Analysis:
 class DatasetTableSettings(Settings):
     """For which datasets a table is made, and of which models."""
 
-    datasets: Names = ()
-    without: Names = ()
+    datasets: Names = Field((), description="Datasets that a table is made for")
+    without: Names = Field((), description="Models that are not counted")
 
 
 class DatasetFileSettings(Settings):
     """For which datasets a table is made, with a file of the user's for each."""
 
-    datasets: Named[PathText] = {}
-    without: Names = ()
+    datasets: Named[PathText] = Field({}, description="The user's file, by dataset")
+    without: Names = Field((), description="Models that are not counted")
 
 
 class DatasetTableAnalysis(Analysis):

@@ -43,13 +43,14 @@ def check_custom_images(study: Study) -> None:
     """
     problems = ErrorCollector()
     for field, paths in study.missing_images().items():
-        with problems.collected():
-            raise InputError(
-                f"no such file or folder: {', '.join(map(str, paths))}",
-                file=_FILE,
-                field=field,
-                remedy="Put it there, or say where it is (docs/datasets.md)",
-            )
+        for path in paths:
+            with problems.collected():
+                raise InputError(
+                    f"no such file or folder: {path}",
+                    file=_FILE,
+                    field=field,
+                    remedy="Put it there, or say where it is (docs/datasets.md)",
+                )
     problems.raise_any()
 
 

@@ -32,8 +32,8 @@ from matcheval.training.settings import TrainingSettings
 class PairSettings(Settings):
     """Two datasets to compare."""
 
-    original: Name
-    replication: Name
+    original: Name = Field(description="The set that models were developed on")
+    replication: Name = Field(description="The similar, but not identical set")
     source: Name | None = Field(
         None, description="The source of the matching; the larger set by default"
     )
@@ -44,7 +44,12 @@ class FigureSettings(Settings):
 
     formats: Annotated[
         tuple[Literal["pdf", "png"], ...], Unique, UniqueItems, Field(min_length=1)
-    ] = ("pdf", "png")
+    ] = Field(("pdf", "png"), description="A file of every figure for each")
+
+    renamed: ClassVar[Mapping[str, str]] = {
+        "reliability_models": "'matching.reliability_models'",
+        "reliability_bins": "'matching.reliability_bins'",
+    }
 
 
 class CoreConfiguration(Settings):

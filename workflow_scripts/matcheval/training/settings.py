@@ -12,9 +12,9 @@ SETS = ("train", "validation")
 class TrainingSettings(Settings):
     """The sets that models are trained and validated on, and how the machine is used."""
 
-    train: Name
+    train: Name = Field(description="The training set")
     validation: Name = Field(description="Its accuracy is recorded; no choice depends on it")
-    device: Literal["cpu", "cuda", "mps", "auto"] = "cpu"
+    device: Literal["cpu", "cuda", "mps", "auto"] = Field("cpu", description="auto: the best one")
     threads: Count = Field(1, description="CPU threads of one training")
     channels_last: Boolean = Field(False, description="Memory layout: faster on most hardware")
     compile: Boolean = Field(False, description="torch.compile: a slower start, faster steps")

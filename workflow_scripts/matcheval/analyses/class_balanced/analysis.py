@@ -2,6 +2,8 @@
 
 from typing import Any, ClassVar
 
+from pydantic import Field
+
 from matcheval.settings import Seed
 from matcheval.study.analysis import DatasetTableAnalysis, DatasetTableSettings
 
@@ -9,7 +11,7 @@ from matcheval.study.analysis import DatasetTableAnalysis, DatasetTableSettings
 class ClassBalancedSettings(DatasetTableSettings):
     """Which datasets, and the seed of the subsets."""
 
-    seed: Seed = 0
+    seed: Seed = Field(0, description="Of the random subsets")
 
 
 class ClassBalanced(DatasetTableAnalysis):

@@ -15,13 +15,13 @@ from matcheval.study.study import Study
 class DifficultySettings(Settings):
     """Pairs that the model is fitted to, and what accuracies do not determine."""
 
-    pairs: Names = ()
+    pairs: Names = Field((), description="Pairs that the model is fitted to")
     sigma: Annotated[Number, Field(ge=0)] = Field(
         1.0,
         description="Standard deviation of the original's difficulties, not known from accuracies",
     )
     seed: Seed = Field(0, description="Of the simulated sets")
-    without: Names = ()
+    without: Names = Field((), description="Models that are not counted")
 
 
 class Difficulty(Analysis):

@@ -2,6 +2,8 @@
 
 from typing import Any, ClassVar
 
+from pydantic import Field
+
 from matcheval.settings import Named, Names, PathText, Settings
 from matcheval.study.analysis import Analysis, Wildcards, file_states
 from matcheval.study.study import Study
@@ -10,8 +12,8 @@ from matcheval.study.study import Study
 class HumanAccuracySettings(Settings):
     """Which pairs of datasets people were shown, each with the file of what they said."""
 
-    pairs: Named[PathText] = {}
-    without: Names = ()
+    pairs: Named[PathText] = Field({}, description="The participants' annotations (.csv), by pair")
+    without: Names = Field((), description="Models that are not counted")
 
 
 class HumanAccuracy(Analysis):

@@ -16,14 +16,14 @@ from matcheval.study.study import Study
 class Search(Settings):
     """A search for near duplicates of one dataset's images in another."""
 
-    of: Name
-    among: Name
+    of: Name = Field(description="The dataset whose images are looked for")
+    among: Name = Field(description="The dataset that they are looked for in")
 
 
 class NearDuplicatesSettings(Settings):
     """Which datasets are searched, and what review found."""
 
-    searches: tuple[Search, ...] = ()
+    searches: tuple[Search, ...] = Field((), description="Searches to run")
     neighbours: Count = Field(10, description="Nearest images that a search keeps of each image")
     compare_size: Count | None = Field(
         None, description="Side to bring image files to; pixels as they are by default"
@@ -32,7 +32,7 @@ class NearDuplicatesSettings(Settings):
     reviewed: Named[PathText] = Field(
         {}, description="What review found: a CSV file with a column `index` per dataset"
     )
-    without: Names = ()
+    without: Names = Field((), description="Models that are not counted")
 
 
 class NearDuplicates(DatasetTableAnalysis):

@@ -60,6 +60,11 @@ class PublishedValues(Analysis):
     def _tables_of_the_study(self) -> list[str]:
         """Parquet tables of all other analyses, as paths below the study's folder."""
         others = (one for one in self.study.analyses.values() if one is not self)
-        files = [file for one in others for file in one.targets if file.endswith(".parquet")]
+        files = [file for one in others for file in one.targets]
+        files += map(self.study.accuracies_file, self.study.compared)
         below = f"{self.study.folder}/"
-        return [file.removeprefix(below).removesuffix(".parquet") for file in files]
+        return [
+            file.removeprefix(below).removesuffix(".parquet")
+            for file in files
+            if file.startswith(below) and file.endswith(".parquet")
+        ]

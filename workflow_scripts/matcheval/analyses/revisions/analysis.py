@@ -2,6 +2,8 @@
 
 from typing import Any, ClassVar
 
+from pydantic import Field
+
 from matcheval.settings import Named, Names, Settings, SomeNames
 from matcheval.study.analysis import Analysis, Wildcards
 from matcheval.study.study import Study
@@ -10,8 +12,8 @@ from matcheval.study.study import Study
 class RevisionsSettings(Settings):
     """Series of datasets, each the revisions of one, first to last."""
 
-    series: Named[SomeNames] = {}
-    without: Names = ()
+    series: Named[SomeNames] = Field({}, description="Datasets of each series, first to last")
+    without: Names = Field((), description="Models that are not counted")
 
 
 class Revisions(Analysis):

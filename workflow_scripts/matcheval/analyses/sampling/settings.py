@@ -33,9 +33,9 @@ class Strategy(StrEnum):
 class SamplingSettings(Settings):
     """How a test set is sampled."""
 
-    strategy: Strategy
+    strategy: Strategy = Field(description="Which eligible candidates are taken")
     per_class: Count = Field(description="Images per class: the new set is exactly balanced")
-    seed: Integer = 0
+    seed: Integer = Field(0, description="Of all random choices")
     min_annotations: Seed = Field(
         10, description="Annotations that a candidate must have; 0 where nobody was asked"
     )
@@ -71,7 +71,7 @@ class SampledDataset(SamplingSettings, DatasetKind):
     """A dataset that is sampled from a pool of the configuration."""
 
     kind: Literal["sampled"]
-    pool: Name
+    pool: Name = Field(description="A pool of `sampling.pools`")
     start_from: Name | None = Field(None, description="A sampled set whose images are kept")
 
     @property
@@ -84,28 +84,32 @@ class SampledDataset(SamplingSettings, DatasetKind):
 class SimulationSettings(Settings):
     """How annotations are simulated."""
 
-    seed: Seed = 0
+    seed: Seed = Field(0, description="Of the simulated workers")
     assignments: Count = Field(10, description="Workers per task")
     positive_rounds: Count = Field(
         1, description="How often each original image is shown with its own class, at least"
     )
-    compare_size: Count | None = None
+    compare_size: Count | None = Field(
+        None, description="Side of the squares that image files are resized to"
+    )
 
 
 class PoolSettings(Settings):
     """A pool: candidates, the set that is replicated, and files that say what is known of them."""
 
-    candidates: Name
-    original: Name
+    candidates: Name = Field(description="The dataset that images are sampled from")
+    original: Name = Field(description="The dataset that is replicated")
     against: Names = Field((), description="Further datasets whose images are not sampled")
-    annotations: Annotated[str, Field(pattern=r"\.(csv|parquet)$")] | None = None
+    annotations: Annotated[str, Field(pattern=r"\.(csv|parquet)$")] | None = Field(
+        None, description="File of the workers' annotations"
+    )
     simulate: SimulationSettings | None = Field(None, description="Instead of annotations")
     repeated: Literal["refuse", "first"] = Field(
         "refuse", description="Repeated annotations of an image by one worker"
     )
-    keywords: PathText | None = None
-    blacklist: PathText | None = None
-    near_duplicates: PathText | None = None
+    keywords: PathText | None = Field(None, description="File of the candidates' keywords")
+    blacklist: PathText | None = Field(None, description="File of candidates to leave out")
+    near_duplicates: PathText | None = Field(None, description="File of reviewed near duplicates")
 
     @model_validator(mode="after")
     def _is_consistent(self) -> "PoolSettings":
@@ -138,4 +142,4 @@ class PoolSettings(Settings):
 class SampledSettings(Settings):
     """The pools of a study, from which datasets of kind `sampled` are taken."""
 
-    pools: Named[PoolSettings] = {}
+    pools: Named[PoolSettings] = Field({}, description="By name")

@@ -2,6 +2,8 @@
 
 from typing import ClassVar
 
+from pydantic import Field
+
 from matcheval.errors import InputError
 from matcheval.settings import Named, Names, Settings
 from matcheval.study.analysis import DatasetTableAnalysis
@@ -13,8 +15,8 @@ class SelectionFrequencySettings(Settings):
     The file is empty for a dataset that was sampled from a pool with annotations.
     """
 
-    datasets: Named[str] = {}
-    without: Names = ()
+    datasets: Named[str] = Field({}, description="File of selection frequencies, by dataset")
+    without: Names = Field((), description="Models that are not counted")
 
 
 class SelectionFrequency(DatasetTableAnalysis):

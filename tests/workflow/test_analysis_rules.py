@@ -1,4 +1,4 @@
-"""Follow-ups in the real workflow: on published labels, and a search on digits."""
+"""Further analyses in the real workflow: on published labels, and a search on digits."""
 
 import json
 
@@ -9,6 +9,7 @@ import yaml
 from engine import Workflow
 
 from matcheval.errors import InputError
+from matcheval.registry import ANALYSES
 from matcheval.study.loading import load_study
 
 MODELS = ("alex", "dense", "res")
@@ -24,26 +25,30 @@ datasets:
 pairs: {both: {original: old, replication: new}}
 replication: {resamples: 100, scales: [probit]}
 figures: {formats: [png]}
-followups:
+near_duplicates:
   searches: [{of: validation, among: train}]
   sheet: 3
-  near_duplicates: {old: reviewed.csv}
-  hard_images: [old]
-  people: {both: people.csv}
-  balanced: [new]
-  by_frequency: {old: counts.csv}
-  groups: {new: groups.csv}
-  shared_errors: [old]
-  revisions: {sets: [old, new]}
+  reviewed: {old: reviewed.csv}
   without: [dense]
-  difficulty: [both]
-  difficulty_sigma: 3
+hard_images: {datasets: [old], sheet: 3, without: [dense]}
+human_accuracy: {pairs: {both: people.csv}, without: [dense]}
+class_balanced: {datasets: [new], without: [dense]}
+selection_frequency: {datasets: {old: counts.csv}, without: [dense]}
+groups: {datasets: {new: groups.csv}, without: [dense]}
+shared_errors: {datasets: [old], without: [dense]}
+revisions: {series: {sets: [old, new]}, without: [dense]}
+difficulty: {pairs: [both], sigma: 3, without: [dense]}
 """
+# Those of them that are not of every study.
+ANALYSIS_TARGETS = (
+    "near_duplicates", "hard_images", "human_accuracy", "class_balanced", "selection_frequency",
+    "groups", "shared_errors", "revisions", "difficulty",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def after(tmp_path_factory):
-    """All follow-ups, made once. Not to be changed."""
+    """All analyses but retraining and sampling, run once. Not to be changed."""
     workflow = Workflow.fresh(tmp_path_factory.mktemp("after") / "tree", small=False)
     folder, rng = workflow.folder, np.random.default_rng(0)
     labels = np.arange(N) % 3
@@ -64,60 +69,68 @@ def after(tmp_path_factory):
     )
     (folder / "after.yaml").write_text(CONFIG)
     (folder / "groups.csv").write_text("index,group\n0,a\n1,b\n2,a\n")
-    workflow.run("followups", "--configfile", "after.yaml")
+    workflow.run(*ANALYSIS_TARGETS, "--configfile", "after.yaml")
     return workflow
 
 
-def test_every_follow_up_has_its_files(after):
+def files_below(folder, *names):
+    """Paths, relative to a folder, of all files in folders of these names in it."""
+    return {
+        str(path.relative_to(folder))
+        for name in names
+        for path in (folder / name).rglob("*")
+        if path.is_file()
+    }
+
+
+def test_every_analysis_has_its_files(after):
     own = after.folder / "results" / "after"
     tables = {
         f"{stem}.{suffix}"
         for stem in (
-            "near_duplicates/old", "hard_images/old", "people/both", "balanced/new",
-            "by_frequency/old", "groups/new", "shared_errors/old", "revisions/sets",
+            "near_duplicates/old", "hard_images/old", "human_accuracy/both", "class_balanced/new",
+            "selection_frequency/old", "groups/new", "shared_errors/old", "revisions/sets",
             "difficulty/both-top1",
         )
         for suffix in ("parquet", "csv", "md", "tex")
     }  # fmt: skip
     search = "near_duplicates/validation-in-train"
-    made = own / "followups"
-    assert {str(p.relative_to(made)) for p in made.rglob("*") if p.is_file()} == tables | {
+    assert files_below(own, *ANALYSIS_TARGETS) == tables | {
         f"{search}.parquet", "difficulty/both-top1.skills.parquet",
     }  # fmt: skip
-    figures = own / "figures" / "followups"
-    assert {str(p.relative_to(figures)) for p in figures.rglob("*.png")} == {
-        f"{search}.png", "by_frequency/old.png", "shared_errors/old.png",
+    assert files_below(own / "figures", *ANALYSIS_TARGETS) == {
+        f"{search}.png", "selection_frequency/old.png", "shared_errors/old.png",
         "difficulty/both-top1.png",
     }  # fmt: skip
-    duplicates = pd.read_csv(made / "near_duplicates" / "old.csv")
+    duplicates = pd.read_csv(own / "near_duplicates" / "old.csv")
     assert duplicates.n_duplicates.tolist() == [3, 3]  # not of dense
-    assert len(pd.read_parquet(made / f"{search}.parquet")) == 100 * 10
-    skills = pd.read_parquet(made / "difficulty" / "both-top1.skills.parquet")
+    assert len(pd.read_parquet(own / f"{search}.parquet")) == 100 * 10
+    skills = pd.read_parquet(own / "difficulty" / "both-top1.skills.parquet")
     assert skills.model.tolist() == ["alex", "res"]
-    assert pd.read_csv(made / "difficulty" / "both-top1.csv").n_models.tolist() == [2]
-    people = pd.read_csv(made / "people" / "both.csv")
+    assert pd.read_csv(own / "difficulty" / "both-top1.csv").n_models.tolist() == [2]
+    people = pd.read_csv(own / "human_accuracy" / "both.csv")
     assert people.accuracy_original.tolist() == [1.0]
-    assert "n = 12 (%)" in (made / "by_frequency" / "old.md").read_text()
+    assert "n = 12 (%)" in (own / "selection_frequency" / "old.md").read_text()
 
 
 def test_what_was_reviewed_again_is_tabulated_again(after, tmp_path):
     workflow = after.copy_to(tmp_path / "tree")
     (workflow.folder / "reviewed.csv").write_text("index\n3\n")
-    plan = workflow.plan("followups", "--configfile", "after.yaml").jobs
-    assert plan == {"tabulate_followup": 1, "followups": 1}
+    plan = workflow.plan(*ANALYSIS_TARGETS, "--configfile", "after.yaml").jobs
+    assert plan == {"tabulate_near_duplicates": 1, "near_duplicates": 1}
 
 
 @pytest.mark.parametrize(
     ("table", "told"),
     [
-        ("followups/hard_images/new", "Did you mean 'followups/hard_images/old'"),
-        ("followups/people/other", "no table 'followups/people/other'"),
+        ("hard_images/new", "Did you mean 'hard_images/old'"),
+        ("human_accuracy/other", "no table 'human_accuracy/other'"),
         ("replication/both/top5", "no table 'replication/both/top5'"),
         *(
             (table, "")
             for table in (
-                "followups/hard_images/old", "followups/difficulty/both-top1.skills",
-                "followups/near_duplicates/validation-in-train", "followups/revisions/sets",
+                "hard_images/old", "difficulty/both-top1.skills",
+                "near_duplicates/validation-in-train", "revisions/sets",
                 "replication/both/top1.fits", "replication/changes", "accuracies/old",
             )
         ),
@@ -129,31 +142,49 @@ def test_published_values_are_of_tables_that_are_made(after, tmp_path, monkeypat
         f"after,Text,all,Rows,1,{table},,,count,\n"
     )
     given = yaml.safe_load((after.folder / "after.yaml").read_text())
-    given["replication"]["published"] = str(tmp_path / "p.csv")
+    given["published_values"] = {"file": str(tmp_path / "p.csv")}
     monkeypatch.chdir(after.folder)
-    files = {
-        "defaults_file": after.folder / "config.yaml",
-        "schema_file": after.folder / "rules" / "schemas" / "config.schema.json",
-    }
+    loading = {"default_study": after.folder / "config.yaml", "analyses": ANALYSES}
     if not told:
-        assert load_study(given, **files).published_tables == [table]
+        tables = load_study(given, **loading).analyses["published_values"].tables
+        assert tables == [f"results/after/{table}.parquet"]
         return
     with pytest.raises(InputError, match="line 2: 'table': the study makes .*" + told):
-        load_study(given, **files)
+        load_study(given, **loading)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("hard_images: [old]", "hard_images: [older]", "unknown dataset 'older'"),
-        ("hard_images: [old]", "hard_images: [train]", "'train' is in no pair"),
+        (
+            "hard_images: {datasets: [old]",
+            "hard_images: {datasets: [older]",
+            "unknown dataset 'older'",
+        ),
+        (
+            "hard_images: {datasets: [old]",
+            "hard_images: {datasets: [train]",
+            "'train' is in no pair",
+        ),
         ("of: validation", "of: old", "'old' has no images to search"),
         ("reviewed.csv", "nothing.csv", "no such file: nothing.csv"),
         ("old: counts.csv", 'old: ""', "'old' was not sampled"),
         ("both: people.csv", "all: people.csv", "unknown pair 'all'"),
-        ("both: people.csv", 'both: ""', "people.both.*: '' should be non-empty"),
-        ("new: groups.csv", 'new: ""', "groups.new.*: '' should be non-empty"),
-        ("old: reviewed.csv", 'old: ""', "near_duplicates.old.*: '' should be non-empty"),
+        (
+            "both: people.csv",
+            'both: ""',
+            "human_accuracy.pairs.both.*: string should have at least 1 character",
+        ),
+        (
+            "new: groups.csv",
+            'new: ""',
+            "groups.datasets.new.*: string should have at least 1 character",
+        ),
+        (
+            "old: reviewed.csv",
+            'old: ""',
+            "near_duplicates.reviewed.old.*: string should have at least 1 character",
+        ),
         ("resamples: 100", "fit_range: [0.9, 0.5]", r"0\.9 is not below 0\.5"),
         ("resamples: 100", "fit_range: [0.5, 0.5]", r"0\.5 is not below 0\.5"),
     ],
@@ -165,6 +196,6 @@ def test_what_cannot_be_made_is_said_before_any_job(after, monkeypatch, old, new
     with pytest.raises(InputError, match=message):
         load_study(
             yaml.safe_load(text.replace(old, new)),
-            defaults_file=after.folder / "config.yaml",
-            schema_file=after.folder / "rules" / "schemas" / "config.schema.json",
+            default_study=after.folder / "config.yaml",
+            analyses=ANALYSES,
         )

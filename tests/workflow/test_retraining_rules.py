@@ -1,4 +1,4 @@
-"""Experiments in the real workflow: all four kinds, from sets to pages."""
+"""Retraining in the real workflow: all four kinds of experiments, from sets to pages."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ from engine import SMALL_CATALOGUE, Workflow
 from matcheval.datasets.build import build_dataset
 
 CONFIG = """
-study: tried
+study: retrained
 models: models.csv
 datasets:
   train: &arrays
@@ -19,12 +19,13 @@ datasets:
 training: {train: train, validation: validation}
 pairs:
   both: {original: known, replication: writers}
-experiments:
-  half: {kind: half_of_new, models: [linear], pair: both, seeds: 1}
-  folds: {kind: cross_validation, models: [linear], pair: both, folds: 2, seed: 0}
-  origins:
-    {kind: discriminator, models: [linear], pair: both, per_set: 80, test_fraction: 0.5, seed: 0}
-  grid: {kind: grid, models: [linear], pair: both, values: {learning_rate: [0.1, 0.2]}}
+retraining:
+  experiments:
+    half: {kind: half_of_new, models: [linear], pair: both, seeds: 1}
+    folds: {kind: cross_validation, models: [linear], pair: both, folds: 2, seed: 0}
+    origins:
+      {kind: discriminator, models: [linear], pair: both, per_set: 80, test_fraction: 0.5, seed: 0}
+    grid: {kind: grid, models: [linear], pair: both, values: {learning_rate: [0.1, 0.2]}}
 """
 SETS = {"train": 120, "validation": 40, "known": 120, "writers": 120}
 
@@ -40,18 +41,18 @@ def write_sets(folder):
 
 
 @pytest.fixture(scope="module")
-def tried(tmp_path_factory):
+def retrained(tmp_path_factory):
     """All experiments of a linear model, made once. Not to be changed."""
-    workflow = Workflow.fresh(tmp_path_factory.mktemp("tried") / "tree", small=False)
+    workflow = Workflow.fresh(tmp_path_factory.mktemp("retrained") / "tree", small=False)
     (workflow.folder / "models.csv").write_text("".join(SMALL_CATALOGUE.splitlines(True)[:2]))
-    (workflow.folder / "tried.yaml").write_text(CONFIG)
+    (workflow.folder / "retrained.yaml").write_text(CONFIG)
     write_sets(workflow.folder)
-    workflow.run("experiments", "--configfile", "tried.yaml")
+    workflow.run("retraining", "--configfile", "retrained.yaml")
     return workflow
 
 
-def test_every_experiment_has_its_table_and_its_findings(tried):
-    made = tried.folder / "results" / "tried" / "experiments"
+def test_every_experiment_has_its_table_and_its_findings(retrained):
+    made = retrained.folder / "results" / "retrained" / "retraining"
     tables = {path.stem: pd.read_parquet(path) for path in made.glob("*.parquet")}
     sizes = {
         name: list(zip(table.variant, table.n, strict=True)) for name, table in tables.items()
@@ -74,19 +75,19 @@ def test_every_experiment_has_its_table_and_its_findings(tried):
     assert "best on writers: " in pages["grid"]
 
 
-def test_the_study_s_own_model_is_trained_once_for_all(tried):
+def test_the_study_s_own_model_is_trained_once_for_all(retrained):
     checkpoints = {
-        path.stem for path in (tried.folder / "results" / "checkpoints").glob("*.safetensors")
+        path.stem for path in (retrained.folder / "results" / "checkpoints").glob("*.safetensors")
     }
     assert len(checkpoints) == 1 + 1 + 2 + 1 + 1
     assert "linear" in checkpoints
 
 
-def test_another_fold_trains_no_more_than_it_must(tried, tmp_path):
-    workflow = tried.copy_to(tmp_path / "tree")
-    assert workflow.plan("experiments", "--configfile", "tried.yaml").jobs == {}
-    workflow.edit("tried.yaml", "learning_rate: [0.1, 0.2]", "learning_rate: [0.1, 0.2, 0.4]")
-    plan = workflow.plan("experiments", "--configfile", "tried.yaml").jobs
+def test_another_fold_trains_no_more_than_it_must(retrained, tmp_path):
+    workflow = retrained.copy_to(tmp_path / "tree")
+    assert workflow.plan("retraining", "--configfile", "retrained.yaml").jobs == {}
+    workflow.edit("retrained.yaml", "learning_rate: [0.1, 0.2]", "learning_rate: [0.1, 0.2, 0.4]")
+    plan = workflow.plan("retraining", "--configfile", "retrained.yaml").jobs
     assert plan == {
-        "train_model": 1, "predict_dataset": 2, "tabulate_experiment": 1, "experiments": 1,
+        "train_model": 1, "predict_dataset": 2, "tabulate_retraining": 1, "retraining": 1,
     }  # fmt: skip

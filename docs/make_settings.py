@@ -1,0 +1,25 @@
+"""Write what is generated from the typed settings: the JSON schema and the page of all settings.
+
+python docs/make_settings.py
+"""
+
+import json
+from pathlib import Path
+
+from matcheval.registry import ANALYSES
+from matcheval.study.schema import json_schema, settings_page
+
+ROOT = Path(__file__).parents[1]
+SCHEMA = ROOT / "rules" / "schemas" / "config.schema.json"
+PAGE = ROOT / "docs" / "settings.md"
+
+
+def generated() -> dict[Path, str]:
+    """Texts of the generated files."""
+    schema = json.dumps(json_schema(ANALYSES), indent=2, ensure_ascii=False) + "\n"
+    return {SCHEMA: schema, PAGE: settings_page(ANALYSES)}
+
+
+if __name__ == "__main__":
+    for path, text in generated().items():
+        path.write_text(text, encoding="utf-8")

@@ -1,0 +1,22 @@
+"""Loading studies, for tests."""
+
+from pathlib import Path
+
+import yaml
+
+from matcheval.registry import ANALYSES
+from matcheval.study.loading import load_study
+from matcheval.study.study import Study
+
+ROOT = Path(__file__).parents[1]
+
+
+def configuration(name) -> dict:
+    """The configuration of one of this repository's studies; `digits` is the default one."""
+    path = ROOT / "config.yaml" if name == "digits" else ROOT / "studies" / f"{name}.yaml"
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def load(given) -> Study:
+    """Load a study with all analyses, as the workflow does."""
+    return load_study(given, default_study=ROOT / "config.yaml", analyses=ANALYSES)
