@@ -1,4 +1,4 @@
-"""Loading studies, for tests."""
+"""Studies and their settings, for tests."""
 
 from pathlib import Path
 
@@ -20,3 +20,8 @@ def configuration(name) -> dict:
 def load(given) -> Study:
     """Load a study with all analyses, as the workflow does."""
     return load_study(given, default_study=ROOT / "config.yaml", analyses=ANALYSES)
+
+
+def changed(settings, **values):
+    """Settings with some values changed, and checked as those of a file are."""
+    return type(settings).model_validate(vars(settings) | values)

@@ -2,6 +2,7 @@ import importlib.util
 import re
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from matcheval.models import FAMILIES
 from matcheval.models.building import build_model
 from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.study.catalogue import read_catalogue
+from matcheval.study.jobs import StageJobs
 from matcheval.training import LOSSES, SCHEDULES
 from matcheval.training.settings import TrainingSettings
 
@@ -81,6 +83,7 @@ def test_every_network_instantiates_and_its_costs_are_about_those_estimated(size
 
 
 def test_engine_options_are_those_of_the_command_line():
+    assert StageJobs(SimpleNamespace(training=None)).training_options == ""
     settings = TrainingSettings(
         train="a", validation="b", device="cuda", threads=2, channels_last=True,
         deterministic=False, validate_every=5,

@@ -1,4 +1,4 @@
-"""docs/cluster.md tells of every rule, every fault test, and the profile's keys."""
+"""docs/cluster.md covers every rule, every fault test, and the keys of the profile."""
 
 import re
 from types import SimpleNamespace
@@ -32,7 +32,7 @@ def rules() -> set[str]:
 
 
 def test_every_rule_has_its_row():
-    table = PAGE.split("## What jobs ask for")[1].split("Requests hold")[0]
+    table = PAGE.split("## Resource requests")[1].split("Requests include")[0]
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.M)) == rules()
 
 
@@ -95,7 +95,7 @@ def test_every_fault_of_the_table_has_its_test():
 def test_every_refusal_has_its_test():
     files = [ROOT / "tests" / "unit" / "test_cluster_checks.py", *ROOT.glob("tests/cluster/test_*")]
     code = "".join(file.read_text(encoding="utf-8") for file in files)
-    table = PAGE.split("### What is refused at once")[1].split("## Kubernetes")[0]
+    table = PAGE.split("### What is refused before submission")[1].split("## Kubernetes")[0]
     for row in re.findall(r"^\| (?!what|---).*\|$", table, re.M):
         named = re.findall(r"`(test_\w+)?(?:\[(\w+)\])?`", row.split(" | ")[2])
         assert named, row

@@ -1,13 +1,12 @@
 """docs/replication.md shows what the released predictions give: every block of it is made anew."""
 
-import dataclasses
 import importlib.util
 import re
 
 import pandas as pd
 import pytest
 
-from matcheval.analyses.hard_images.tables import HARD_IMAGES, hard_images
+from matcheval.analyses.hard_images import tables as hard_images
 from matcheval.analyses.published_values.tables import compare_published, page
 from matcheval.analyses.published_values.values import read_published, tables_of
 from matcheval.io.tables import write_table
@@ -18,7 +17,8 @@ from matcheval.replication.columns import changes_columns, fits_columns
 from matcheval.replication.fits import fit_replication
 from matcheval.replication.results import summarize_changes, tabulate_replication
 from matcheval.replication.schemas import CHANGES, FITS, RESULTS
-from published import ROOT, needs_data, study
+from published import needs_data, study
+from studies import ROOT, changed
 
 PAGE = ROOT / "docs" / "replication.md"
 STUDIES = ("recht-cifar10", "recht-imagenet", "recht-revisions")
@@ -40,6 +40,7 @@ class Results:
 
     def __init__(self, name, folder):
         self.study, self.folder, self._accuracies = study(name), folder, {}
+        self.replication = self.study.analyses["replication"].settings
 
     def accuracies(self, dataset):
         if dataset not in self._accuracies:
@@ -54,17 +55,18 @@ class Results:
 
     def fits(self, pair, top, **other):
         table = self.results(pair, top)
-        settings = dataclasses.replace(self.study.replication, **other)
+        settings = changed(self.replication, **other)
         return pd.DataFrame([fit_replication(table, s, settings).row for s in settings.scales])
 
     def changes(self):
-        tops, pairs = self.study.replication.top, self.study.pairs
+        tops, pairs = self.replication.top, self.study.pairs
         tables = [self.results(pair, top) for pair in pairs for top in tops]
-        return summarize_changes(tables, range_without=self.study.replication.range_without)
+        return summarize_changes(tables, range_without=self.replication.range_without)
 
     def hard_images(self, dataset):
-        models = [m for m in self.study.models if m not in self.study.followups.without]
-        return hard_images(dataset_correctness(self.study.datasets[dataset], models), dataset)
+        models = self.study.analyses["hard_images"].models
+        known = dataset_correctness(self.study.datasets[dataset], models)
+        return hard_images.tabulate(known, dataset)
 
     def table(self, path):
         """Data frame, schema, columns for reading of a table."""
@@ -74,8 +76,8 @@ class Results:
             return self.fits(found[1], int(found[2])), FITS, fits_columns
         if path == "replication/changes":
             return self.changes(), CHANGES, changes_columns
-        if found := re.fullmatch(r"followups/hard_images/(.+)", path):
-            return self.hard_images(found[1]), HARD_IMAGES, None
+        if found := re.fullmatch(r"hard_images/(.+)", path):
+            return self.hard_images(found[1]), hard_images.SCHEMA, None
         raise AssertionError(f"no such table: {path}")
 
     def compared(self):
@@ -86,7 +88,7 @@ class Results:
         return compare_published(values, self.folder)
 
     def text(self, path):
-        if path == "replication/published.md":
+        if path == "published_values/comparison.md":
             return page(self.compared(), self.study.name)
         table, _, columns = self.table(path.removesuffix(".md"))
         return markdown(columns(table))

@@ -70,9 +70,9 @@ def run_script(function: Callable[..., None], job: Any) -> None:
 def job_arguments(function: Callable[..., None], job: Any) -> dict[str, Any]:
     """Collect the arguments of a rule's function from its job, by name, converted by annotation.
 
-    A name is looked up in the mapping `params.job`, in the other parameters, the inputs, the
-    outputs and the wildcards. Values that were passed on as plain mappings and texts, such as a
-    pair or a criterion, become objects of the annotated types.
+    A name is looked up in the mapping `params.job`, in the other parameters, the inputs and the
+    outputs; if it is in none of these, in the wildcards. Values that were passed on as plain
+    mappings and texts, such as a pair or a criterion, become objects of the annotated types.
 
     Parameters
     ----------
@@ -87,7 +87,8 @@ def job_arguments(function: Callable[..., None], job: Any) -> dict[str, Any]:
         If an argument is found nowhere or in several places, or `params.job` has a key that is no
         argument: the rule and its script do not fit together.
     """
-    named = [dict(part.items()) for part in (job.params, job.input, job.output, job.wildcards)]
+    named = [dict(part.items()) for part in (job.params, job.input, job.output)]
+    wildcards = dict(job.wildcards.items())
     parameters = named[0].pop("job", {})
     expected = inspect.signature(function, eval_str=True).parameters
     unused = sorted(set(parameters) - set(expected))
@@ -96,6 +97,8 @@ def job_arguments(function: Callable[..., None], job: Any) -> dict[str, Any]:
     arguments = {}
     for name, parameter in expected.items():
         found = [place[name] for place in (parameters, *named) if name in place]
+        if not found and name in wildcards:
+            found = [wildcards[name]]
         if len(found) != 1:
             raise TypeError(f"the rule passes '{name}' {len(found)} times")
         arguments[name] = TypeAdapter(parameter.annotation).validate_python(_plain(found[0]))
