@@ -22,7 +22,7 @@ rule check:
     resources:
         **REQUESTS.resources("check"),
     params:
-        study=OWN,
+        study=lambda wildcards, output: str(Path(output[0]).parent),
     message:
         "Checking the results of the study"
     shell:

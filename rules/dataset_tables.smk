@@ -1,5 +1,5 @@
 # Analyses that make one table per dataset: the same two rules for each of them.
-from matcheval.study.analysis import DatasetTableAnalysis
+from matcheval.study.dataset_tables import DatasetTableAnalysis
 
 for one in STUDY.analyses.values():
     if not isinstance(one, DatasetTableAnalysis):

@@ -16,7 +16,7 @@ rule compare_published:
         **REQUESTS.resources("compare_published"),
     params:
         study=STUDY.name,
-        folder=OWN,
+        folder=lambda wildcards, output: str(Path(output[0]).parents[1]),
         code=digest("compare_published"),
     message:
         "Setting the results of study {params.study} beside published ones"

@@ -1,40 +1,31 @@
-"""Follow-ups that train nothing: hard images, people, balanced classes, selection frequency."""
+"""Analyses of which model classifies what correctly; those that train nothing."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from matcheval.analyses.columns import (
-    balanced_columns,
-    duplicates_columns,
-    frequency_columns,
-    group_columns,
-    hard_columns,
-)
 
 from drawings import draw
-from matcheval.analyses.class_balanced.tables import BALANCED, balanced_accuracies, balanced_rows
+from matcheval.analyses.class_balanced import tables as class_balanced
+from matcheval.analyses.class_balanced.tables import balanced_accuracies, balanced_rows
+from matcheval.analyses.groups import tables as groups
 from matcheval.analyses.groups.tables import accuracies_by_group, read_groups
+from matcheval.analyses.hard_images import tables as hard
 from matcheval.analyses.hard_images.figures import plot_hard_images
-from matcheval.analyses.hard_images.tables import HARD_IMAGES, hard_images
-from matcheval.analyses.human_accuracy.tables import (
-    PEOPLE,
-    people_accuracies,
-    people_columns,
-    read_people,
-)
+from matcheval.analyses.hard_images.tables import hard_images
+from matcheval.analyses.human_accuracy import tables as human_accuracy
+from matcheval.analyses.human_accuracy.tables import human_accuracies, read_annotations
+from matcheval.analyses.near_duplicates import tables as near_duplicates
 from matcheval.analyses.near_duplicates.figures import most_alike, plot_near_duplicates
 from matcheval.analyses.near_duplicates.images import LabelledPixels
 from matcheval.analyses.near_duplicates.reviewed import read_reviewed
 from matcheval.analyses.near_duplicates.search import find_near_duplicates
 from matcheval.analyses.near_duplicates.tables import duplicate_accuracies
-from matcheval.analyses.revisions.tables import revisions_columns, tabulate_revisions
-from matcheval.analyses.selection_frequency.figures import plot_by_frequency
-from matcheval.analyses.selection_frequency.tables import (
-    BY_FREQUENCY,
-    accuracies_by_frequency,
-    read_counts,
-)
-from matcheval.analyses.shared_errors.figures import plot_shared_errors
+from matcheval.analyses.revisions import tables as revisions
+from matcheval.analyses.revisions.tables import tabulate_revisions
+from matcheval.analyses.selection_frequency import figures as frequency_figures
+from matcheval.analyses.selection_frequency import tables as selection_frequency
+from matcheval.analyses.selection_frequency.tables import accuracies_by_frequency, read_counts
+from matcheval.analyses.shared_errors import figures as shared_error_figures
 from matcheval.analyses.shared_errors.tables import by_model, shared_errors
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
@@ -79,8 +70,8 @@ def test_hard_images_come_with_their_ties():
     table = hard_images(models, "set", 0.6)
     assert table["index"].tolist() == [1, 4, 6, 8, 9, 5, 7]
     assert table.n_right.tolist() == [0] * 5 + [2] * 2
-    assert [c.cells for c in hard_columns(table)] == [["0", "2"], ["5", "2"], ["5", "7"]]
-    with pytest.raises(InputError, match="hard_share"):
+    assert [c.cells for c in hard.text_columns(table)] == [["0", "2"], ["5", "2"], ["5", "7"]]
+    with pytest.raises(InputError, match="'hard_images.share'"):
         hard_images(models, "set", 0)
 
 
@@ -113,9 +104,11 @@ def test_accuracy_by_frequency_by_hand():
     assert first.n_bin.tolist() == [0, 1, 0, 2, 1]  # 3 of 5 and 7 of 10 are in [0.6, 0.8)
     assert first.n_correct_bin.tolist() == [0, 1, 0, 1, 1]
     assert np.isnan(first.accuracy_bin.iloc[0])
-    draw(plot_by_frequency(table))
-    assert len(frequency_columns(table)) == 6
-    with pytest.raises(InputError, match="1 of the values are not datapoints of the dataset, such as 5"):
+    draw(frequency_figures.plot(table))
+    assert len(selection_frequency.text_columns(table)) == 6
+    with pytest.raises(
+        InputError, match="1 of the values are not datapoints of the dataset, such as 5"
+    ):
         accuracies_by_frequency(known(["10101"]), "set", counts)
 
 
@@ -135,8 +128,8 @@ def test_bad_counts_are_refused(tmp_path, text, message):
         read_counts(path)
 
 
-def test_peoples_accuracies_by_hand(tmp_path):
-    path = tmp_path / "people.csv"
+def test_human_accuracies_by_hand(tmp_path):
+    path = tmp_path / "annotations.csv"
     path.write_text(
         "participant,set,index,answer\n"
         "ann,original,0,1\nann,original,2,0\nann,replication,1,1\n"
@@ -145,25 +138,25 @@ def test_peoples_accuracies_by_hand(tmp_path):
     sets = {
         "original": known(["101", "100"], [1, 0, 2]), "replication": known(["01", "11"], [0, 1]),
     }  # fmt: skip
-    table = people_accuracies(read_people(path), sets, "pair")
+    table = human_accuracies(read_annotations(path), sets, "pair")
     assert table.participant.tolist() == ["bob", "ann"]
     ann = table.iloc[1]
     assert (ann.n_original, ann.n_correct_original, ann.accuracy_original) == (2, 1, 0.5)
     assert (ann.models_original, ann.models_replication) == (0.75, 1.0)
     assert ann.gap == -0.5
     assert np.isnan(table.iloc[0].gap)  # bob saw no images of the new set
-    cells = {column.head: column.cells for column in people_columns(table)}
+    cells = {column.head: column.cells for column in human_accuracy.text_columns(table)}
     assert cells["Gap"] == ["–", "−50.0", "−50.0 (0 better on the original, 1 on the new)"]
     assert cells["Participant"][-1] == "mean"
     path.write_text("participant,set,index,answer\nann,original,0,1\nann,original,0,2\n")
     with pytest.raises(InputError, match="'ann' answered twice to image 0 of the original"):
-        read_people(path)
+        read_annotations(path)
     path.write_text("participant,set,index,answer\nann,new,0,1\n")
     with pytest.raises(InputError, match="'new' is none of"):
-        read_people(path)
+        read_annotations(path)
     path.write_text("participant,set,index,answer\nann,original,7,1\n")
     with pytest.raises(InputError, match="no datapoints, such as 7"):
-        people_accuracies(read_people(path), sets, "pair")
+        human_accuracies(read_annotations(path), sets, "pair")
 
 
 def test_shared_errors_by_hand():
@@ -179,7 +172,7 @@ def test_shared_errors_by_hand():
     assert np.isnan(shared_errors(known(["11", "11"]), "set").jaccard[0])
     for many in (False, True):
         rows = ["0" * (i + 1) + "1" * (60 - i) for i in range(45 if many else 3)]
-        draw(plot_shared_errors(shared_errors(known(rows), "set")))
+        draw(shared_error_figures.plot(shared_errors(known(rows), "set")))
     with pytest.raises(InputError, match="one model"):
         shared_errors(known(["10"]), "set")
 
@@ -191,7 +184,7 @@ def test_accuracies_by_group_by_hand(tmp_path):
     assert table.group.tolist() == ["both", "one"] * 2
     assert table.n_group.tolist() == [2] * 4
     assert table.n_correct_group.tolist() == [2, 1, 0, 1]
-    columns = group_columns(table)
+    columns = groups.text_columns(table)
     assert [column.head for column in columns] == ["Model", "both, n = 2 (%)", "one, n = 2 (%)"]
     assert columns[1].cells[-1] == "50.0"
     for text, message in (
@@ -220,14 +213,14 @@ def test_revisions_by_hand():
     table = tabulate_revisions(sets, "test")
     assert table.number.tolist() == [1, 2, 3] * 2
     np.testing.assert_allclose(table.change, [np.nan, 0.01, 0.09, np.nan, 0.02, 0.08])
-    columns = {column.head: column.cells for column in revisions_columns(table)}
+    columns = {column.head: column.cells for column in revisions.text_columns(table)}
     assert columns["r3, n = 50 (%)"][-1] == "65.0"
     assert columns["Change"] == ["+10.00", "+10.00", "+10.00"]
     with pytest.raises(InputError, match=r"r2: .*no model 'b'"):
         tabulate_revisions({"r1": first, "r2": set_of({"a": 1}, 2)}, "test")
 
 
-def test_neighbours_table_and_sheet(tmp_path):
+def test_near_duplicates_table_and_sheet(tmp_path):
     queries, references = images(6, 1, "test"), images(40, 2, "train")
     references.pixels[7] = queries.pixels[4]
     table = find_near_duplicates(queries, references, 5)
@@ -277,16 +270,18 @@ def test_reviewed_duplicates_and_every_table_is_written(tmp_path):
     models = known(["110010", "110110"])
     right = dict(zip(models.models, models.right, strict=True))
     duplicates = duplicate_accuracies(right, [3, 0], "set")
-    heads = [column.head for column in duplicates_columns(duplicates)]
+    heads = [column.head for column in near_duplicates.text_columns(duplicates)]
     assert heads[1:4] == ["All 6 (%) [95 % CI]", "2 duplicates (%)", "Other 4 (%)"]
     for table, schema, columns in (
-        (hard_images(models, "set"), HARD_IMAGES, hard_columns),
-        (balanced_accuracies(models, "set"), BALANCED, balanced_columns),
+        (hard_images(models, "set"), hard.SCHEMA, hard.text_columns),
+        (balanced_accuracies(models, "set"), class_balanced.SCHEMA, class_balanced.text_columns),
     ):
         paths = [tmp_path / f"{schema.name}.{suffix}" for suffix in ("parquet", "csv", "md", "tex")]
         write_readable(table, schema, columns, paths)
         assert all(path.stat().st_size for path in paths)
-    assert set(PEOPLE.names) & set(BY_FREQUENCY.names) == {"confidence"}
+    assert set(human_accuracy.SCHEMA.names) & set(selection_frequency.SCHEMA.names) == {
+        "confidence"
+    }
 
 
 def test_correctness_is_that_of_the_counts(tmp_path):
@@ -343,7 +338,11 @@ def test_accuracy_rises_with_the_agreement_of_annotators():
     agreement = pd.read_parquet(DATA / "optional" / "imagenet_classify_agreement.parquet")
     imagenet = study("recht-imagenet")
     pair = imagenet.pairs["matched-frequency"]
-    networks = [m for m in imagenet.models if m not in imagenet.replication.left_out(Scale.LINEAR)]
+    networks = [
+        m
+        for m in imagenet.models
+        if m not in imagenet.analyses["replication"].settings.left_out(Scale.LINEAR)
+    ]
     right = dataset_correctness(imagenet.datasets[pair.original], networks)
     with np.load(DATA / "imagenetv2_top1.npz") as archive:
         row = {int(number): i for i, number in enumerate(archive["val_ids"])}
@@ -368,12 +367,16 @@ def test_membership_in_the_other_sets_goes_with_accuracy():
         }
     others = [set(ids["threshold_07"]), set(ids["top_images"])]
     names = {(False, False): "neither", (True, False): "threshold", (False, True): "top"}
-    groups = pd.Series([
+    membership = pd.Series([
         names.get(tuple(name in other for other in others), "both")
         for name in ids["matched_frequency"]
     ])  # fmt: skip
-    networks = [m for m in imagenet.models if m not in imagenet.replication.left_out(Scale.LINEAR)]
+    networks = [
+        m
+        for m in imagenet.models
+        if m not in imagenet.analyses["replication"].settings.left_out(Scale.LINEAR)
+    ]
     right = dataset_correctness(imagenet.datasets["MatchedFrequency"], networks)
-    table = accuracies_by_group(right, "MatchedFrequency", groups)
+    table = accuracies_by_group(right, "MatchedFrequency", membership)
     mean = (100 * table.groupby("group").accuracy_group.mean()).round(1)
     assert mean.to_dict() == {"both": 74.8, "neither": 55.5, "threshold": 68.8, "top": 79.1}

@@ -8,7 +8,7 @@ import yaml
 
 from matcheval.execution.resources import SMALL
 from matcheval.registry import ANALYSES
-from matcheval.study.analysis import DatasetTableAnalysis
+from matcheval.study.dataset_tables import DatasetTableAnalysis
 from matcheval.study.requests import Machine, Requests
 from studies import ROOT, configuration, load
 

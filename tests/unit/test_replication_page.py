@@ -64,9 +64,9 @@ class Results:
         return summarize_changes(tables, range_without=self.replication.range_without)
 
     def hard_images(self, dataset):
-        models = self.study.analyses["hard_images"].models
-        known = dataset_correctness(self.study.datasets[dataset], models)
-        return hard_images.tabulate(known, dataset)
+        analysis = self.study.analyses["hard_images"]
+        known = dataset_correctness(self.study.datasets[dataset], analysis.models)
+        return hard_images.tabulate(known, dataset, **analysis.options)
 
     def table(self, path):
         """Data frame, schema, columns for reading of a table."""

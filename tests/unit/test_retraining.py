@@ -1,4 +1,4 @@
-"""What experiments train and test, and what they conclude."""
+"""What experiments of retraining train and test, and what they conclude."""
 
 import csv
 import json
@@ -9,14 +9,24 @@ import pytest
 from helpers import predictions
 from matcheval.analyses.retraining.conclusions import write_page
 from matcheval.analyses.retraining.designs import Trial, design_experiment
+from matcheval.analyses.retraining.settings import RetrainingSettings
 from matcheval.analyses.retraining.tables import TRIALS, tabulate_trials
 from matcheval.datasets.pairs import Pair
+from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
+from matcheval.inference.settings import InferenceSettings
 from matcheval.predictions.records import write_predictions
+from matcheval.settings import read_settings
 from matcheval.study.catalogue import read_catalogue
+from matcheval.study.study import Study
+from matcheval.training.settings import TrainingSettings
 
 PAIR = Pair("p", original="old", replication="new")
-TRAINING = {"train": "train", "validation": "val"}
+TRAINING = TrainingSettings(train="train", validation="val")
+DATASETS = {
+    **{name: DatasetSpec(name, "digits", {}) for name in ("train", "val", "old", "new")},
+    "published": DatasetSpec("published", "predictions", {}),
+}
 
 
 @pytest.fixture
@@ -36,9 +46,16 @@ def models(tmp_path):
     return read_catalogue(path)
 
 
-def design(catalogue, **spec):
-    spec = {"models": ["cnn"], "pair": "p"} | spec
-    return design_experiment("e", spec, models=catalogue, pairs={"p": PAIR}, training=TRAINING)
+def design(catalogue, *, training=TRAINING, **spec):
+    """The design of an experiment `e`, given as in a configuration."""
+    study = Study(
+        name="s", results="r", mirror="", confidence=0.95, formats=("pdf",), models=catalogue,
+        datasets=DATASETS, pairs={"p": PAIR, "late": Pair("late", "old", "published")},
+        training=training, inference=InferenceSettings(), inference_plan=None,
+    )  # fmt: skip
+    given = {"experiments": {"e": {"models": ["cnn"], "pair": "p"} | spec}}
+    settings = read_settings(RetrainingSettings, given)
+    return design_experiment("e", settings.experiments["e"], study)
 
 
 def test_half_of_the_new_set_is_added_and_the_other_half_tests(models):
@@ -82,7 +99,8 @@ def test_a_grid_has_every_combination_once_and_the_baseline(models):
     [
         ({"models": ["known"]}, "'known' is not trained by a recipe"),
         ({"models": ["cn"]}, "unknown model 'cn'. Did you mean 'cnn'"),
-        ({"pair": "q"}, "unknown pair 'q'"),
+        ({"pair": "q"}, "'retraining.experiments.e.pair': unknown pair 'q'"),
+        ({"pair": "late"}, "'published' has predictions only, no images"),
         ({"values": {"lr": [1]}}, "unknown field 'lr'"),
         ({"values": {"learning_rate": [-1.0]}}, "learning_rate.*-1"),
     ],
@@ -94,10 +112,7 @@ def test_what_cannot_be_is_refused(models, spec, message):
 
 def test_no_training_set(models):
     with pytest.raises(InputError, match="training"):
-        design_experiment(
-            "e", {"kind": "grid", "models": ["cnn"], "pair": "p", "values": {"seed": [1]}},
-            models=models, pairs={"p": PAIR}, training={},
-        )  # fmt: skip
+        design(models, kind="grid", values={"seed": [1]}, training=None)
 
 
 def table(kind, *rows):
@@ -121,7 +136,7 @@ def test_trials_are_counted_with_their_intervals(tmp_path):
         label = [0] * 10
         prediction = [0] * right + [1] * (10 - right)
         write_predictions(predictions([0.9] * 10, prediction, label), tmp_path / f"{name}.parquet")
-    trials = [vars(Trial("m", name, "new", "baseline", "train")) for name in "ab"]
+    trials = [Trial("m", name, "new", "baseline", "train") for name in "ab"]
     files = [str(tmp_path / f"{name}.parquet") for name in "ab"]
     found = tabulate_trials("e", "grid", trials, files, 0.95)
     assert found["n_correct"].tolist() == [8, 10]
@@ -131,7 +146,7 @@ def test_trials_are_counted_with_their_intervals(tmp_path):
 
 
 def test_all_unreadable_prediction_files_are_named(tmp_path):
-    trials = [vars(Trial("m", name, "new", "baseline", "train")) for name in "ab"]
+    trials = [Trial("m", name, "new", "baseline", "train") for name in "ab"]
     with pytest.raises(InputError, match=r"(?s)a\.parquet.*b\.parquet"):
         tabulate_trials("e", "grid", trials, [f"{tmp_path}/{n}.parquet" for n in "ab"], 0.95)
 

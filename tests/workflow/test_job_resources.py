@@ -15,7 +15,7 @@ def requests(workflow, *arguments) -> dict[str, str]:
     """The resources of a job of each rule, as a dry run shows them with the profile for SLURM."""
     # Where a rule has a message, a dry run prints that instead of what it asks for.
     for file in (workflow.folder / "rules").glob("*.smk"):
-        file.write_text(re.sub(r"    message:\n        .*\n", "", file.read_text()))
+        file.write_text(re.sub(r" +message:\n.*\n", "", file.read_text()))
     profile = ["--profile", "profiles/slurm", "--executor", "local"]
     result = workflow.run("predictions", "--dry-run", *profile, *arguments)
     found = re.findall(

@@ -1,4 +1,5 @@
-"""Follow-up analyses of a replication: reasons for a change of accuracy.
+"""Analyses, a folder each: settings, checks, files, tables and figures. See `matcheval.registry`.
 
-Recht et al. (2019), arXiv 1902.10811, appendices B.2, C.3 and C.4.7; those that train no models.
+The two large ones, the matched protocol and the replication study, have folders of their own beside
+this one.
 """

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from matcheval.datasets.kinds import KINDS, DatasetKind
+from matcheval.datasets.kind import DatasetKind
+from matcheval.datasets.kinds import KINDS
 
 PREDICTIONS_KIND = "predictions"
 # Published results: classes without probabilities, or accuracies alone.

@@ -1,1 +1,1 @@
-"""TODO."""
+"""How jobs are run: entry points, environment, resources, GPUs, and checks of a cluster."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 PACKAGE = "matcheval"
 _ROOT = Path(__file__).parents[1]
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def software_versions(*packages: str) -> dict[str, str]:
@@ -52,8 +53,8 @@ def code_digest(script: Path, *modules: str) -> str:
     Returns
     -------
     str
-        16 hexadecimal digits. Comments and layout do not affect it, but docstrings do, and so may
-        the minor version of Python.
+        16 hexadecimal digits. Comments, docstrings and layout do not affect it; the minor version
+        of Python may.
 
     Raises
     ------
@@ -78,6 +79,9 @@ def code_digest(script: Path, *modules: str) -> str:
 def _parse(code: str) -> tuple[str, frozenset[str]]:
     """Dump the syntax tree of code, and find its imports; cached, as scripts share most modules."""
     tree = ast.parse(code)
+    for node in ast.walk(tree):
+        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:]
     return ast.dump(tree), _imports(tree)
 
 

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Studies: configuration, contents, files, jobs, and what an analysis is to a study."""

@@ -10,7 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal, Union
 
 from pydantic import Field, create_model, field_validator
 
-from matcheval.datasets.kinds import KINDS, DatasetKind
+from matcheval.datasets.kind import DatasetKind
+from matcheval.datasets.kinds import KINDS
 from matcheval.errors import InputError
 from matcheval.inference.settings import InferenceSettings
 from matcheval.io.yaml_files import read_yaml

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from matcheval.datasets.kinds import DatasetKind
+from matcheval.datasets.kind import DatasetKind
 from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.inference.planning import InferencePlan

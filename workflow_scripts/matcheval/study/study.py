@@ -1,23 +1,13 @@
-"""A study: its datasets, models and pairs, its analyses, and where the files of its stages lie."""
+"""A study: what it holds, and where the files of its stages lie."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from functools import cached_property
-from pathlib import Path
-from typing import TypeVar
 
-from matcheval.datasets.derivations import Derivation
-from matcheval.datasets.kinds import builder_version
-from matcheval.datasets.pairs import Pair
-from matcheval.datasets.specs import DatasetSpec
-from matcheval.errors import InputError, unknown_name_error
 from matcheval.inference import OUTPUT_SUFFIXES
-from matcheval.inference.planning import InferencePlan, PixelJob
-from matcheval.inference.settings import InferenceSettings
+from matcheval.inference.planning import PixelJob
 from matcheval.models.rows import CALLABLE, PUBLISHED
-from matcheval.study.analysis import Analysis, BuiltDataset, TrainedModel, file_states
-from matcheval.study.catalogue import Model
-from matcheval.training.settings import TrainingSettings
+from matcheval.study.analysis import file_states
+from matcheval.study.contents import StudyContents
 
 STUDIES_FOLDER = "studies"  # what the names of each study stand for: `shared_names`
 # Folders of the results that studies share; no study can have their names.
@@ -35,156 +25,9 @@ SHARED_FOLDERS = (
     "weights",
 )
 
-AnAnalysis = TypeVar("AnAnalysis", bound=Analysis)
 
-
-@dataclass(frozen=True)
-class Study:
-    """What a study compares and computes.
-
-    Attributes
-    ----------
-    name, results : str
-        Its name; the folder of all results.
-    mirror : str
-        Folder or address that replaces every host of downloads; empty for none.
-    confidence : float
-        Level of all intervals, in (0, 1).
-    formats : tuple of str
-        File formats of the figures.
-    models : mapping of str to Model
-        In catalogue order.
-    datasets : mapping of str to DatasetSpec
-    pairs : mapping of str to Pair
-    training : TrainingSettings or None
-        None if nothing is trained.
-    inference : InferenceSettings
-    inference_plan : InferencePlan
-        Weights and pixel caches that the models need.
-    analyses : mapping of str to Analysis
-        In the order of the registry.
-    """
-
-    name: str
-    results: str
-    mirror: str
-    confidence: float
-    formats: tuple[str, ...]
-    models: Mapping[str, Model]
-    datasets: Mapping[str, DatasetSpec]
-    pairs: Mapping[str, Pair]
-    training: TrainingSettings | None
-    inference: InferenceSettings
-    inference_plan: InferencePlan
-    analyses: dict[str, Analysis] = field(default_factory=dict)
-
-    @property
-    def folder(self) -> str:
-        """Folder of this study's own results; the others are shared by studies."""
-        return f"{self.results}/{self.name}"
-
-    @property
-    def figure_suffixes(self) -> tuple[str, ...]:
-        """Suffixes of the files of a figure."""
-        return tuple(f".{name}" for name in self.formats)
-
-    def analysis(self, kind: type[AnAnalysis]) -> AnAnalysis:
-        """Return the analysis of a class, for one that builds upon it.
-
-        Parameters
-        ----------
-        kind : type of Analysis
-            A class in the registry.
-        """
-        found = self.analyses[kind.name]
-        assert isinstance(found, kind)
-        return found
-
-    # --- what analyses add
-
-    @cached_property
-    def derivations(self) -> dict[str, Derivation]:
-        """Datasets that analyses derive from the study's, by name."""
-        return {k: v for each in self.analyses.values() for k, v in each.derivations.items()}
-
-    @cached_property
-    def built_datasets(self) -> dict[str, BuiltDataset]:
-        """Datasets of the configuration that analyses build, by name."""
-        return {k: v for each in self.analyses.values() for k, v in each.built_datasets.items()}
-
-    @cached_property
-    def trained(self) -> dict[str, TrainedModel]:
-        """All models that are trained, those of analyses included, by name."""
-        training = self.training
-        if training is None:
-            return {}
-        trained = {
-            name: TrainedModel(model, training.train, training.validation)
-            for name, model in self.models.items()
-            if model.recipe is not None
-        }
-        for analysis in self.analyses.values():
-            trained |= analysis.trained
-        return trained
-
-    @cached_property
-    def runnable(self) -> dict[str, Model]:
-        """All models that may be run, those of analyses included, by name."""
-        return {**self.models, **{name: each.model for name, each in self.trained.items()}}
-
-    # --- datasets and pairs
-
-    @property
-    def compared(self) -> list[str]:
-        """Names of the datasets that are in a pair."""
-        return sorted({name for pair in self.pairs.values() for name in pair.datasets.values()})
-
-    @property
-    def training_sets(self) -> list[str]:
-        """Names of the datasets that models are trained and validated on."""
-        return [] if self.training is None else [self.training.train, self.training.validation]
-
-    @property
-    def used(self) -> list[str]:
-        """Names of the datasets of the configuration that this study needs."""
-        names = list(dict.fromkeys([*self.compared, *self.training_sets]))
-        for name in names:  # grows while it is read: a source may be built from others
-            sources = self.built_datasets[name].sources if name in self.built_datasets else ()
-            names += [source for source in sources if source not in names]
-        return names
-
-    @property
-    def prepared(self) -> list[str]:
-        """Names of the datasets that are prepared from files, not from other datasets."""
-        return [name for name in self.datasets if name not in self.built_datasets]
-
-    @property
-    def pairs_compared_late(self) -> list[str]:
-        """Names of the pairs whose classes can be compared only once the datasets are built."""
-        both = {
-            name: [self.datasets[dataset] for dataset in pair.datasets.values()]
-            for name, pair in self.pairs.items()
-        }
-        return [
-            name
-            for name, sets in both.items()
-            if all(one.has_images for one in sets)
-            and any(one.settings.known_classes is None for one in sets)
-        ]
-
-    def dataset_identity(self, dataset: str) -> str:
-        """Return what a dataset is built from and how, as text.
-
-        Parameters
-        ----------
-        dataset : str
-            Name of a dataset, perhaps a derived one.
-        """
-        if dataset in self.derivations:
-            return self.derivations[dataset].json
-        spec, built = self.datasets[dataset], self.built_datasets.get(dataset)
-        version = built.version if built else builder_version(spec.kind)
-        return f"{spec.kind} {spec.options_json} {version}"
+class Study(StudyContents):
+    """A study with its files."""
 
     def dataset_folder(self, dataset: str) -> str:
         """Return the folder of a prepared dataset.
@@ -351,78 +194,3 @@ class Study:
                 identity = self.dataset_identity(dataset)
                 jobs |= self.inference_plan.pixel_jobs(dataset, identity, files)
         return jobs
-
-    # --- checks that analyses share
-
-    def check_dataset(self, name: str, field: str, *, images: bool = False) -> None:
-        """Check the name of a dataset.
-
-        Parameters
-        ----------
-        name, field : str
-            The name, and the key of the configuration that gives it.
-        images : bool
-            Whether it has to have images.
-
-        Raises
-        ------
-        InputError
-            If it is unknown, or has predictions only where images are needed.
-        """
-        if name not in self.datasets:
-            raise unknown_name_error(
-                "dataset", name, self.datasets, file="configuration", field=field
-            )
-        if images and not self.datasets[name].has_images:
-            raise InputError(
-                f"'{name}' has predictions only, no images", file="configuration", field=field
-            )
-
-    def check_pair(self, name: str, field: str) -> None:
-        """Check the name of a pair.
-
-        Parameters
-        ----------
-        name, field : str
-            The name, and the key of the configuration that gives it.
-
-        Raises
-        ------
-        InputError
-            If it is unknown.
-        """
-        if name not in self.pairs:
-            raise unknown_name_error("pair", name, self.pairs, file="configuration", field=field)
-
-    def check_models(self, names: Iterable[str], field: str) -> None:
-        """Check names of models.
-
-        Parameters
-        ----------
-        names : iterable of str
-        field : str
-            The key of the configuration that gives them.
-
-        Raises
-        ------
-        InputError
-            If one is unknown.
-        """
-        for name in names:
-            if name not in self.models:
-                raise unknown_name_error(
-                    "model", name, self.models, file="configuration", field=field
-                )
-
-    def missing_images(self) -> dict[str, list[Path]]:
-        """Return the user's images that are not there, by the key that names them.
-
-        Not part of loading a study, so that it can be planned without ImageNet at hand.
-        """
-        missing: dict[str, list[Path]] = {}
-        for name in self.used:
-            for key, paths in self.datasets[name].settings.custom_paths.items():
-                absent = [path for path in paths if not path.exists()]
-                if absent:
-                    missing[f"datasets.{name}.{key}"] = absent
-        return missing

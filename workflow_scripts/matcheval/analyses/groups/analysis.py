@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from matcheval.study.analysis import DatasetFileSettings, DatasetTableAnalysis
+from matcheval.study.dataset_tables import DatasetFileSettings, DatasetTableAnalysis
 
 
 class Groups(DatasetTableAnalysis):

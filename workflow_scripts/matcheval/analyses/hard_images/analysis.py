@@ -5,7 +5,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from matcheval.settings import Count, Number
-from matcheval.study.analysis import DatasetTableAnalysis, DatasetTableSettings, Wildcards
+from matcheval.study.analysis import Wildcards
+from matcheval.study.dataset_tables import DatasetTableAnalysis, DatasetTableSettings
 from matcheval.study.study import Study
 
 

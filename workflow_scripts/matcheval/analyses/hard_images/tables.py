@@ -48,7 +48,7 @@ def hard_images(known: Correctness, dataset: str, share: float = 0.05) -> pd.Dat
         If the share is out of range.
     """
     if not 0 < share <= 1:
-        raise InputError(f"{share} is not in (0, 1]", field="hard_share")
+        raise InputError(f"{share} is not in (0, 1]", field="hard_images.share")
     n_right = known.right.sum(axis=0)
     # 0.07 of 100 is above 7 in binary arithmetic, by far less than an image.
     wanted = max(1, int(np.ceil(share * len(known) - 1e-9)))

@@ -7,8 +7,9 @@ from pydantic import Field
 
 from matcheval.execution import resources
 from matcheval.settings import Count, Name, Named, Names, PathText, Settings
-from matcheval.study.analysis import DatasetTableAnalysis, Wildcards
+from matcheval.study.analysis import Wildcards
 from matcheval.study.artifacts import Artifact
+from matcheval.study.dataset_tables import DatasetTableAnalysis
 from matcheval.study.sizes import dataset_size
 from matcheval.study.study import Study
 

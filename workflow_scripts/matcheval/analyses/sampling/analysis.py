@@ -15,7 +15,7 @@ from matcheval.analyses.sampling.settings import (
     SampledSettings,
     Strategy,
 )
-from matcheval.datasets.kinds import DatasetKind
+from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.execution import resources
 from matcheval.study.analysis import Analysis, BuiltDataset, Wildcards, file_states

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from matcheval.datasets.kinds import DatasetKind
+from matcheval.datasets.kind import DatasetKind
 from matcheval.settings import (
     Boolean,
     Count,

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from matcheval.errors import InputError
 from matcheval.settings import Named, Names, Settings
-from matcheval.study.analysis import DatasetTableAnalysis
+from matcheval.study.dataset_tables import DatasetTableAnalysis
 
 
 class SelectionFrequencySettings(Settings):

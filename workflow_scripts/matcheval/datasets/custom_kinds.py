@@ -1,0 +1,88 @@
+"""Kinds of datasets of the user's images."""
+
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from matcheval.datasets.kind import Decoded, Subset, paths_by_option
+from matcheval.datasets.label_spaces import resolve_classes
+from matcheval.settings import (
+    Integer,
+    PathText,
+    Texts,
+    Unique,
+    UniqueItems,
+)
+
+ClassNames = (
+    Literal["cifar10", "imagenet"]
+    | Annotated[tuple[str | Integer, ...], Unique, UniqueItems, Field(min_length=2)]
+)
+_CLASSES = "A label space by name, or the class names in label order"
+
+
+class _WithClasses(Subset):
+    """The user's images, with class names that may be given."""
+
+    classes: ClassNames | None = Field(None, description=_CLASSES)
+
+    @property
+    def known_classes(self) -> tuple[str, ...] | None:
+        """The given class names."""
+        return None if self.classes is None else resolve_classes(self.classes)
+
+
+class ImageFolder(_WithClasses, Decoded):
+    """A folder with a folder of image files per class."""
+
+    kind: Literal["image_folder"]
+    path: PathText = Field(description="The folder, or an archive of it")
+    builder: ClassVar[str] = "custom.build_image_folder"
+
+    @property
+    def custom_paths(self) -> dict[str, list[Path]]:
+        """The folder."""
+        return paths_by_option(path=self.path)
+
+
+class Arrays(_WithClasses):
+    """NumPy arrays of images and labels."""
+
+    kind: Literal["arrays"]
+    classes: ClassNames = Field(description=_CLASSES)
+    file: PathText | None = Field(None, description="Archive (.npz) of images and labels")
+    images: PathText | None = Field(None, description="Array of the images (.npy)")
+    labels: PathText | None = Field(None, description="Array of the labels (.npy)")
+    max_value: Annotated[Integer, Field(ge=1, le=255)] | None = Field(
+        None, description="The pixel value that means 1.0; 255 by default"
+    )
+    builder: ClassVar[str] = "custom.build_arrays"
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "Arrays":
+        alone = self.file is not None and self.images is None and self.labels is None
+        both = self.file is None and self.images is not None and self.labels is not None
+        if not (alone or both):
+            raise ValueError("give either 'file' (.npz), or both 'images' and 'labels' (.npy)")
+        return self
+
+    @property
+    def custom_paths(self) -> dict[str, list[Path]]:
+        """The files of the arrays; with `file`, `images` and `labels` are names inside it."""
+        return paths_by_option(file=self.file, images=self.images, labels=self.labels)
+
+
+class Parquet(_WithClasses, Decoded):
+    """Parquet files with a column of encoded images."""
+
+    kind: Literal["parquet"]
+    files: Texts = Field(description="One file, or several that are read one after the other")
+    image_column: str | None = Field(None, description="Found by its content by default")
+    label_column: str | None = Field(None, description="Found by its name by default")
+    builder: ClassVar[str] = "custom.build_parquet"
+
+    @property
+    def custom_paths(self) -> dict[str, list[Path]]:
+        """The files."""
+        return {"files": [Path(file).expanduser() for file in self.files]}

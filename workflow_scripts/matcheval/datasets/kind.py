@@ -1,0 +1,103 @@
+"""What all kinds of dataset have in common: options, and what is known before one is built."""
+
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from matcheval.settings import (
+    Count,
+    Settings,
+)
+
+
+class DatasetKind(Settings):
+    """Options of a dataset of one kind.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the kind.
+    builder : str
+        `module.function` within `matcheval.datasets` that builds it; empty for kinds without
+        images of their own.
+    label_space : tuple of str or None
+        Class names by label, for kinds that have the same always.
+    builder_version : int
+        Raised by hand when an edit changes what the builder gives. Datasets are built by a
+        `shell:` rule, which does not notice edits of the library: without this, every edit would
+        build all datasets again, and with them everything that depends on them.
+    suffixes : tuple of str
+        Of the files that the options name, for kinds that have predictions or accuracies.
+    has_images, has_probabilities : bool
+        Whether there are images to run models on; whether predictions come with probabilities.
+    is_decoded : bool
+        Whether the images are files that are decoded while the dataset is built.
+    """
+
+    kind: str
+    builder: ClassVar[str] = ""
+    label_space: ClassVar[tuple[str, ...] | None] = None
+    builder_version: ClassVar[int] = 1
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    has_images: ClassVar[bool] = True
+    has_probabilities: ClassVar[bool] = True
+    is_decoded: ClassVar[bool] = False
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that were given, as JSON values."""
+        return self.model_dump(mode="json", exclude_unset=True, exclude={"kind"})
+
+    @property
+    def published_files(self) -> list[str]:
+        """Names of the published files that it is built from."""
+        return []
+
+    @property
+    def custom_paths(self) -> dict[str, list[Path]]:
+        """The user's files and folders that its images are built from, by option."""
+        return {}
+
+    @property
+    def known_classes(self) -> tuple[str, ...] | None:
+        """Class names by label, if they are known before it is built.
+
+        Raises
+        ------
+        InputError
+            If the option `classes` is not a list of class names.
+        """
+        return self.label_space
+
+    @property
+    def n_classes(self) -> int | None:
+        """Number of classes, if that is known before it is built."""
+        classes = self.known_classes
+        return None if classes is None else len(classes)
+
+
+class Subset(DatasetKind):
+    """A dataset that can be cut to the first images of each class."""
+
+    per_class: Count | None = Field(None, description="Only the first images of each class")
+
+
+class Decoded(Subset):
+    """A dataset whose images are files."""
+
+    unreadable: Literal["fail", "skip"] = Field(
+        "fail", description="What happens at an image that cannot be decoded"
+    )
+    is_decoded: ClassVar[bool] = True
+
+
+def paths_by_option(**options: str | None) -> dict[str, list[Path]]:
+    """Return the files or folders that options name, by option.
+
+    Parameters
+    ----------
+    **options : str or None
+        None for an option that is not given.
+    """
+    return {key: [Path(path).expanduser()] for key, path in options.items() if path is not None}

@@ -1,0 +1,93 @@
+"""Kinds without images: what models predicted, or how accurate they are, is on file."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from matcheval.datasets.kind import DatasetKind
+from matcheval.settings import (
+    Count,
+    Integer,
+    Names,
+    PathText,
+    Settings,
+    Texts,
+)
+
+PathOfModel = Annotated[str, Field(pattern=r"\{model\}")]
+
+
+class _WithoutImages(DatasetKind):
+    """What models predicted is on file; no model is run."""
+
+    has_images: ClassVar[bool] = False
+
+
+class Predictions(_WithoutImages):
+    """A prediction file per model."""
+
+    kind: Literal["predictions"]
+    files: PathOfModel = Field(description="With {model} for the model's name")
+    suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".csv", ".npz")
+
+
+class _Published(_WithoutImages):
+    """Published classes without probabilities."""
+
+    reversed: Names = Field((), description="Models whose top classes come least probable first")
+    classes: Annotated[Integer, Field(ge=2)] | None = Field(None, description="Number of classes")
+    has_probabilities: ClassVar[bool] = False
+
+    @property
+    def n_classes(self) -> int | None:
+        """The given number of classes."""
+        return self.classes
+
+
+class Labels(_Published):
+    """A file of predicted classes per model, and one of true labels."""
+
+    kind: Literal["labels"]
+    files: PathOfModel = Field(description="With {model} for the model's name")
+    labels: PathText = Field(description="File of the true labels")
+    aliases: dict[str, PathText] = Field({}, description="Names in the files, by name of model")
+    suffixes: ClassVar[tuple[str, ...]] = (".json", ".npy")
+
+
+class LabelArchive(_Published):
+    """One archive of the predicted classes of all models, and of the true labels."""
+
+    kind: Literal["label_archive"]
+    file: PathText = Field(description="The archive")
+    models: PathText | None = Field(None, description="Its array of model names")
+    predictions: PathText = Field(description="Its array of predicted classes")
+    labels: PathText = Field(description="Its array of true labels")
+    suffixes: ClassVar[tuple[str, ...]] = (".npz",)
+
+
+class AccuracyColumns(Settings):
+    """Columns of a table of accuracies."""
+
+    model: Texts = Field(description="Column of the model's name; several are tried in turn")
+    top1: str = Field(description="Column of top-1 accuracies")
+    top5: str | None = Field(None, description="Column of top-5 accuracies")
+
+
+class Accuracies(_WithoutImages):
+    """A table of published accuracies."""
+
+    kind: Literal["accuracies"]
+    file: PathText = Field(description="The table (.csv)")
+    columns: AccuracyColumns = Field(description="Which columns hold what")
+    unit: Literal["percent", "fraction", "correct"] | None = Field(
+        None, description="Of the accuracies; percent by default"
+    )
+    n: Count | None = Field(None, description="Size of the set; needed if the unit is correct")
+    has_probabilities: ClassVar[bool] = False
+    suffixes: ClassVar[tuple[str, ...]] = (".csv",)
+
+    @model_validator(mode="after")
+    def _counts_need_a_size(self) -> "Accuracies":
+        if self.unit == "correct" and self.n is None:
+            raise ValueError("n missing: numbers of correct predictions need the size of the set")
+        return self

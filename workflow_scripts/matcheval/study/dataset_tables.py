@@ -1,0 +1,137 @@
+"""Analyses that make one table per dataset, from which model classifies what correctly."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field
+
+from matcheval.settings import Named, Names, PathText, Settings
+from matcheval.study.analysis import Analysis, Wildcards, file_states
+
+if TYPE_CHECKING:
+    from matcheval.study.study import Study
+
+
+class DatasetTableSettings(Settings):
+    """For which datasets a table is made, and of which models."""
+
+    datasets: Names = Field((), description="Datasets that a table is made for")
+    without: Names = Field((), description="Models that are not counted")
+
+
+class DatasetFileSettings(Settings):
+    """For which datasets a table is made, with a file of the user's for each."""
+
+    datasets: Named[PathText] = Field({}, description="The user's file, by dataset")
+    without: Names = Field((), description="Models that are not counted")
+
+
+class DatasetTableAnalysis(Analysis):
+    """An analysis that makes one table per dataset, from which model classifies what correctly.
+
+    The rules of all such analyses are in `rules/dataset_tables.smk`, so that most of them need no
+    rule file of their own. The module `tables` of the room has `SCHEMA` (a `TableSchema`),
+    `tabulate(known, dataset, file, **options)`, which makes the table from a `Correctness`, the
+    dataset's name and the user's file (empty if there is none), and `text_columns(table)`, which
+    lays it out for reading.
+
+    Attributes
+    ----------
+    has_figure : bool
+        Whether the room's module `figures` has `plot(table)`.
+    """
+
+    rule_files: ClassVar[tuple[str, ...]] = ("dataset_tables",)
+    has_figure: ClassVar[bool] = False
+
+    def __init__(self, settings: Any, study: "Study") -> None:
+        super().__init__(settings, study)
+        labels = {"table": self.name, "of": "{dataset}"}
+        self.result = self.table("{dataset}", self.name, labels)
+        self.plot = self.figure(
+            f"{self.name}/{{dataset}}", self.name, {**labels, "of": "{dataset} (figure)"}
+        )
+
+    @property
+    def dataset_files(self) -> Mapping[str, str]:
+        """Datasets, each with the user's file; empty where there is none."""
+        datasets = self.settings.datasets
+        return datasets if isinstance(datasets, Mapping) else dict.fromkeys(datasets, "")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What else the table depends on, as arguments of `tabulate`."""
+        return {"confidence": self.study.confidence}
+
+    @property
+    def models(self) -> list[str]:
+        """Names of the models that are counted."""
+        return [name for name in self.study.models if name not in self.settings.without]
+
+    def check(self) -> None:
+        """Check datasets, files and models."""
+        self.study.check_models(self.settings.without, self.field("without"))
+        for dataset, file in self.dataset_files.items():
+            self.check_has_correctness(dataset, self.field("datasets"))
+            if file:
+                self.check_file(file, self.field("datasets"))
+
+    def file_of(self, dataset: str) -> str:
+        """Return the file that is read besides predictions, empty if there is none.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of the dataset.
+        """
+        return self.dataset_files[dataset]
+
+    @property
+    def targets(self) -> list[str]:
+        """Tables, and figures if there are such."""
+        artifacts = [self.result, self.plot] if self.has_figure else [self.result]
+        names = list(self.dataset_files)
+        return [file for artifact in artifacts for file in artifact.expand(dataset=names)]
+
+    def inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return the files that a dataset's table is made from.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `dataset`.
+        """
+        file = self.file_of(wildcards.dataset)
+        results = self.study.results_files(wildcards.dataset, self.models)
+        return [*results, *([file] if file else [])]
+
+    def parameters(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the parameters of a dataset's table.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `dataset`.
+        """
+        return {
+            "room": self.room,
+            "spec": vars(self.study.datasets[wildcards.dataset]),
+            "models": self.models,
+            "predictions": self.study.prediction_files(wildcards.dataset, self.models),
+            "file": self.file_of(wildcards.dataset),
+            "options": self.options,
+        }
+
+    def custom_files_state(self, wildcards: Wildcards) -> list[list[tuple[int, int]]]:
+        """Return size and time of the user's files that a dataset's table is made from.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `dataset`.
+        """
+        file = self.dataset_files[wildcards.dataset]
+        return [
+            file_states([file] if file else []),
+            self.study.custom_results_state(wildcards.dataset),
+        ]
