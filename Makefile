@@ -1,5 +1,5 @@
-# `make demo` runs the default study, `make test` the tests. Both first install what they need into
-# .venv, once, from the pinned versions of envs/lock.txt.
+# `make demo` runs the default study, `make test` the tests. The first call installs the versions
+# pinned in envs/lock.txt into .venv.
 #
 #   make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu    # on Linux: a CPU-only torch, 6 GB smaller
 #   make demo PYTHON=python3.12 CORES=8
@@ -19,12 +19,12 @@ SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
-## make demo      run the digits study: results/digits/ fills with tables and figures
+## make demo      run the digits study: tables and figures appear in results/digits/
 demo: $(VENV)/.workflow
 	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES)
 	@echo "Done: start with results/digits/summary.md; figures are in results/digits/figures/."
 
-## make recht     tables and figures of Recht et al. (2019) from their predictions; DATA=folder says where these are
+## make recht     recompute the tables and figures of Recht et al. (2019) from their predictions in DATA=folder
 recht: $(VENV)/.workflow
 	@for file in cifar10_1_predictions.npz imagenetv2_predictions.npz imagenetv2_b23_accuracy.csv; do \
 		test -f "$(DATA)/$$file" || { echo "error: no $$file in $(DATA);" \
@@ -37,10 +37,10 @@ recht: $(VENV)/.workflow
 	for study in $(RECHT); do \
 		$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) --configfile studies/$$study.yaml || exit 1; \
 	done
-	@echo "Done: tables are in results/recht-*/, in a folder per analysis, figures in figures/;"
-	@echo "what the paper prints is beside them in results/recht-*/published_values/comparison.md."
+	@echo "Done: tables are in results/recht-*/, in one folder per analysis, figures in figures/;"
+	@echo "results/recht-*/published_values/comparison.md compares them with the values in the paper."
 
-## make recht-docs  take these results over into docs/replication.md
+## make recht-docs  update these results in docs/replication.md
 recht-docs: recht
 	$(BIN)/python docs/take_over.py docs/replication.md results
 	mkdir -p docs/replication
@@ -51,15 +51,15 @@ recht-docs: recht
 	cp results/recht-imagenet/figures/difficulty/matched-frequency-top1.png docs/replication/difficulty.png
 	cp results/recht-imagenet/figures/shared_errors/MatchedFrequency.png docs/replication/shared-errors.png
 
-## make test      run the tests (results of the tests go to temporary folders)
+## make test      run the tests (their results go to temporary folders)
 test: $(VENV)/.test
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
-## make slurm     install what runs studies on a SLURM cluster (docs/cluster.md)
+## make slurm     install what is needed to run studies on a SLURM cluster (docs/cluster.md)
 slurm: $(VENV)/.slurm
-	@echo "Next: name your partitions in profiles/slurm/config.yaml; docs/cluster.md goes on from there."
+	@echo "Next: name your partitions in profiles/slurm/config.yaml; docs/cluster.md describes the next steps."
 
-## make cluster-test  the tests on a real SLURM, which they bring up here and end (root, Debian)
+## make cluster-test  run the tests that start and stop a real SLURM on this machine (root, Debian)
 cluster-test: $(VENV)/.test
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get && ! command -v slurmctld; then \
 		export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \
@@ -75,13 +75,13 @@ lint: $(VENV)/.lint
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/snakefmt --check $(SNAKEFILES)
 	$(BIN)/snakemake --lint
 
-## make format    bring the code into style
+## make format    format the code
 format: $(VENV)/.lint
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/snakefmt $(SNAKEFILES)
 
-## make docs      take the digits results over into docs/digits/, which the README shows
+## make docs      update the digits results in docs/digits/, which the README shows
 docs: demo
 	mkdir -p docs/digits
 	cp results/digits/summary.md docs/digits/summary.md
@@ -91,7 +91,7 @@ docs: demo
 		cp results/digits/figures/new-writers/$$c/matched_accuracy.png docs/digits/matched_accuracy_$$c.png; \
 	done
 
-## make sampling-docs  run the sampling study on digits, and take its results over into docs/analyses/sampling.md
+## make sampling-docs  run the sampling study on digits, and update its results in docs/analyses/sampling.md
 sampling-docs: $(VENV)/.workflow
 	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) --configfile studies/digits-sampling.yaml
 	$(BIN)/python docs/take_over.py docs/analyses/sampling.md results
@@ -108,7 +108,7 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "error: $(PYTHON) is older than Python 3.11; name another: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
-		echo "error: $(PYTHON) makes no environments; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+		echo "error: $(PYTHON) cannot create environments; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 
 $(VENV)/.workflow: pyproject.toml envs/lock.txt | $(VENV)/bin/python
 	@echo "Installing into $(VENV) (once; a few minutes) ..."

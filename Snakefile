@@ -1,11 +1,12 @@
-# How classifiers behave on similar-but-non-identical test sets: from datasets to tables and figures.
+# Evaluate image classifiers on similar-but-non-identical test sets: from datasets to figures.
 #
 #   snakemake --cores all                                   the default study, `digits`
-#   snakemake --cores all --configfile studies/mine.yaml    a study of one's own
+#   snakemake --cores all --configfile studies/mine.yaml    another study
 #   snakemake --cores all predictions | matched | tables | figures    up to a stage
-#   snakemake --cores all replication                       one analysis (docs/architecture.md lists them)
+#   snakemake --cores all replication                       one analysis (docs/analyses/ lists them)
 #
-# Stages and analyses are files in rules/, logic is the library in workflow_scripts/matcheval/.
+# The rules of each stage and analysis are in rules/, the logic is in the library,
+# workflow_scripts/matcheval/.
 from snakemake.utils import min_version
 
 min_version("9.11")
@@ -26,7 +27,7 @@ for rule_file in RULE_FILES:
     include: f"rules/{rule_file}.smk"
 
 
-# One target per analysis. All files are named, so that one that was deleted is built again.
+# One target per analysis. It lists all files, so that a deleted one is built again.
 for analysis in STUDY.analyses.values():
 
     rule:
@@ -39,10 +40,10 @@ for analysis in STUDY.analyses.values():
 
 rule all:
     default_target: True
-    localrule: True
     input:
         rules.predictions.input,
         [analysis.targets for analysis in STUDY.analyses.values()],
+    localrule: True
 
 
 include: "rules/checks.smk"

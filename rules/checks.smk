@@ -1,6 +1,6 @@
 # Checks of the built results themselves, on request: `snakemake --cores 1 check`.
 #
-# They get the study's own files by name: what an earlier configuration left is not looked at.
+# They are given the names of this study's files: files of an earlier configuration are ignored.
 CHECKS = Path(workflow.basedir) / "tests" / "artefacts"
 
 

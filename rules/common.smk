@@ -1,4 +1,4 @@
-# What every stage and analysis shares: the checked study, its jobs, and helpers of the rules.
+# Shared by all rule files: the checked study, its jobs, and helper functions.
 import sys
 from pathlib import Path
 
@@ -30,15 +30,15 @@ try:
 except InputError as error:
     raise WorkflowError(str(error)) from None
 
-# Shared by all studies with this results folder: datasets, checkpoints, predictions, logs.
+# Results that all studies in this results folder share: datasets, checkpoints, predictions, logs.
 SHARED = STUDY.results
-# This study's own: matched runs, tables, figures, summary.
+# Results of this study only: matched runs, tables, figures, summary.
 OWN = STUDY.folder
-# Inputs, parameters and arguments of jobs, by wildcards.
+# Inputs, parameters and command-line arguments of jobs, as functions of wildcards.
 JOBS = StageJobs(STUDY)
 
-# On this machine, never more jobs on GPUs than there are GPUs. A profile or `--resources gpu=N` says
-# otherwise; profiles/slurm does, whose jobs have their GPUs from the cluster.
+# On one machine, the number of GPUs limits the number of simultaneous GPU jobs. A profile or
+# `--resources gpu=N` overrides this, as profiles/slurm does: there, the cluster assigns the GPUs.
 N_GPUS = len(visible_gpus())
 if N_GPUS and "gpu" not in workflow.global_resources:
     workflow.register_resource("gpu", N_GPUS)
@@ -58,7 +58,7 @@ REQUESTS = Requests(
     ),
 )
 
-# Put before the command of a job that may run on a GPU: it gets one of its own.
+# Prefix for the command of a job that may run on a GPU: reserves GPUs for this job alone.
 LEASE_GPU = "python -m lease_gpu {resources.gpu} "
 
 
@@ -71,7 +71,7 @@ wildcard_constraints:
 
 
 def in_report(artifact):
-    """The files of an artifact as outputs, those for a reader in Snakemake's report."""
+    """Return the files of an artifact as outputs; those meant for readers go into the report."""
     entry, files = artifact.report, []
     for file in artifact.files:
         if file.endswith(artifact.reported):
@@ -86,8 +86,9 @@ def in_report(artifact):
 
 
 def digest(script, *modules):
-    """What makes results of a script other ones: its code, and that of the library it imports.
+    """Return a digest of the code of a script and of the library modules that it imports.
 
-    A parameter of the rules with `script:`: Snakemake sees edits of a script, not of the library.
+    It is a parameter of the rules with `script:`, so that an edit of the library repeats their
+    jobs: Snakemake itself notices edits of the script only.
     """
     return code_digest(SCRIPTS / f"{script}.py", *modules)

@@ -1,4 +1,5 @@
-# Analyses that make one table per dataset: the same two rules for each of them.
+# Analyses with one table per dataset: each gets a rule for its table and, if it has a figure, another
+# for the figure.
 from matcheval.study.dataset_tables import DatasetTableAnalysis
 
 for one in STUDY.analyses.values():
@@ -23,7 +24,7 @@ for one in STUDY.analyses.values():
             custom_files=one.custom_files_state,
             code=digest("tabulate_dataset", f"{one.room}.tables"),
         message:
-            f"Tabulating {one.title.lower()} of {{wildcards.dataset}}"
+            f"Tabulating {one.title.lower()}: {{wildcards.dataset}}"
         script:
             "../workflow_scripts/tabulate_dataset.py"
 
@@ -46,6 +47,6 @@ for one in STUDY.analyses.values():
                 room=one.room,
                 code=digest("plot_dataset", f"{one.room}.figures"),
             message:
-                f"Drawing {one.title.lower()} of {{wildcards.dataset}}"
+                f"Plotting {one.title.lower()}: {{wildcards.dataset}}"
             script:
                 "../workflow_scripts/plot_dataset.py"

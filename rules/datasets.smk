@@ -1,4 +1,4 @@
-# Datasets: from published files, the user's files or other datasets to images and labels.
+# Datasets: images and labels, built from published files, the user's files or other datasets.
 
 
 rule prepare_dataset:
@@ -26,7 +26,7 @@ rule prepare_dataset:
         "python -m prepare_dataset {params.arguments:q} --threads {threads} > {log:q} 2>&1"
 
 
-# Analyses ask for these datasets by what they are; no kind in the configuration is derived.
+# Derived datasets are defined by analyses, not in the configuration.
 rule derive_dataset:
     input:
         JOBS.derivation_sources,
@@ -49,7 +49,8 @@ rule derive_dataset:
         "python -m derive_dataset {params.arguments:q} > {log:q} 2>&1"
 
 
-# Of pairs whose classes are known only now; those that the configuration tells are compared before.
+# Only for pairs whose classes are not known before the datasets are built; the classes of all other
+# pairs are compared when the configuration is checked.
 rule compare_classes:
     input:
         unpack(JOBS.descriptions_of_pair),

@@ -1,4 +1,4 @@
-# Difficulty: the Gaussian model of Recht et al. (2019), section 5.3.
+# Difficulty: the Gaussian model of image difficulty (Recht et al. 2019, section 5.3).
 DIFFICULTY = STUDY.analyses["difficulty"]
 
 

@@ -1,10 +1,10 @@
-# Downloads: published files of the datasets and weights of models, once for all studies.
+# Downloads: published files of datasets and weights of models, once for all studies.
 #
-# A file that was put there by hand is kept, and verified when it is read. Where the files are, and
-# their checksums, is in workflow_scripts/matcheval/downloads/sources.yaml.
+# A file that the user put there is kept, and verified when it is read. Addresses and checksums are
+# in workflow_scripts/matcheval/downloads/sources.yaml.
 
 
-# They need the network, which the nodes of a cluster may not have.
+# These rules need the network, which the nodes of a cluster may not have.
 localrules:
     download_file,
     download_weights,
@@ -51,7 +51,7 @@ rule download_weights:
         " {resources.machine} > {log:q} 2>&1"
 
 
-# All that the study downloads; before a run on a cluster, or to be on the safe side.
+# Everything that the study downloads, for example before it runs on a cluster.
 rule prefetch:
     input:
         STUDY.downloads,

@@ -1,4 +1,4 @@
-# Hard images: a contact sheet of those that the fewest models classify correctly.
+# Hard images: contact sheets of the images that the fewest models classify correctly.
 HARD_IMAGES = STUDY.analyses["hard_images"]
 
 
@@ -18,6 +18,6 @@ rule plot_hard_images:
         job=HARD_IMAGES.sheet_parameters,
         code=digest("plot_hard_images"),
     message:
-        "Drawing the hard images of {wildcards.dataset}"
+        "Plotting the hard images of {wildcards.dataset}"
     script:
         "../workflow_scripts/plot_hard_images.py"

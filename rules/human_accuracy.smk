@@ -1,4 +1,4 @@
-# Human accuracy: accuracies of participants beside those of the models.
+# Human accuracy: accuracies of human participants beside those of the models.
 HUMAN_ACCURACY = STUDY.analyses["human_accuracy"]
 
 

@@ -1,11 +1,12 @@
-# Inference: one forward pass of a model over a dataset, to predictions and other outputs.
+# Inference: one forward pass of a model over a dataset, for predictions and other outputs.
 #
-# Weights come from training, from the user, or from where timm and torchvision publish them. Images
-# that models share a transform of are decoded once, into a pixel cache, which is removed when these
-# models have their predictions. Why `temp()` does not do it: matcheval/inference/cache_manifest.py.
+# Weights come from training, from the user, or from where timm and torchvision publish them. If
+# several models share a transform, images are decoded once, into a pixel cache, which is removed
+# when all of these models have their predictions. matcheval/inference/cache_manifest.py explains
+# why `temp()` cannot be used for this.
 
 
-# The manifests of models that have their predictions are taken as they are: no rule builds them.
+# Existing manifests of models that already have their predictions are not rebuilt by any rule.
 rule transform_images:
     input:
         dataset=JOBS.pixel_dataset,
@@ -31,11 +32,11 @@ rule transform_images:
 
 
 def manifest(wildcards):
-    """The manifest of the pixel cache that a model may read.
+    """Return the manifest of the pixel cache that a model may read.
 
-    It is `ancient` for models that have their predictions: these are not repeated because pixels
-    are decoded again. It is not for the others: Snakemake skips jobs whose new inputs are all
-    ancient, even if they have no output yet.
+    For models that have their predictions it is `ancient`, so that these are not repeated when
+    pixels are decoded again. For the others it is not: Snakemake skips a job if all of its updated
+    inputs are ancient, even if the job has no output yet.
     """
     file = JOBS.manifest(wildcards)
     if not file:
@@ -72,6 +73,6 @@ rule predict_dataset:
 
 
 rule predictions:
-    localrule: True
     input:
         STUDY.predictions_files,
+    localrule: True

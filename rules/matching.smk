@@ -1,4 +1,4 @@
-# The matched evaluation protocol: runs of batches of models, tables, figures, and the summary.
+# The matched evaluation protocol: runs for batches of models, tables, figures and the summary.
 MATCHING = STUDY.analyses["matching"]
 
 
@@ -47,7 +47,7 @@ rule save_pairs:
         custom_files=MATCHING.custom_files_state,
         code=digest("save_pairs"),
     message:
-        "Matched pairs of {wildcards.model} on {wildcards.pair} by {wildcards.criterion}"
+        "Saving matched pairs of {wildcards.model} on {wildcards.pair} by {wildcards.criterion}"
     script:
         "../workflow_scripts/save_pairs.py"
 
@@ -66,7 +66,7 @@ rule tabulate_runs:
     params:
         code=digest("tabulate_runs"),
     message:
-        "Tabulating {wildcards.pair} by {wildcards.criterion}"
+        "Tabulating the matching of {wildcards.pair} by {wildcards.criterion}"
     script:
         "../workflow_scripts/tabulate_runs.py"
 
@@ -86,7 +86,7 @@ rule write_summary:
         study=STUDY.name,
         code=digest("write_summary"),
     message:
-        "Summarizing study {params.study}"
+        "Summarising study {params.study}"
     script:
         "../workflow_scripts/write_summary.py"
 
@@ -105,7 +105,7 @@ rule plot_confidence:
     params:
         code=digest("plot_confidence"),
     message:
-        "Drawing accuracy against confidence of {wildcards.pair}"
+        "Plotting accuracy against confidence for {wildcards.pair}"
     script:
         "../workflow_scripts/plot_confidence.py"
 
@@ -124,7 +124,7 @@ rule plot_matched_accuracy:
     params:
         code=digest("plot_matched_accuracy"),
     message:
-        "Drawing matched accuracy of {wildcards.pair} by {wildcards.criterion}"
+        "Plotting matched accuracy for {wildcards.pair} by {wildcards.criterion}"
     script:
         "../workflow_scripts/plot_matched_accuracy.py"
 
@@ -146,24 +146,24 @@ rule plot_reliability:
         bins=MATCHING.settings.reliability_bins,
         code=digest("plot_reliability"),
     message:
-        "Drawing reliability of {wildcards.model} on {wildcards.pair} by {wildcards.criterion}"
+        "Plotting reliability of {wildcards.model} on {wildcards.pair} by {wildcards.criterion}"
     script:
         "../workflow_scripts/plot_reliability.py"
 
 
 rule matched:
-    localrule: True
     input:
         MATCHING.matched_files,
+    localrule: True
 
 
 rule tables:
-    localrule: True
     input:
         MATCHING.table_files,
+    localrule: True
 
 
 rule figures:
-    localrule: True
     input:
         MATCHING.figure_files,
+    localrule: True

@@ -1,4 +1,4 @@
-# Near duplicates: searches, and contact sheets for a person to review.
+# Near duplicates: searches, and contact sheets for review by a person.
 NEAR_DUPLICATES = STUDY.analyses["near_duplicates"]
 
 
@@ -41,6 +41,6 @@ rule plot_near_duplicates:
         job=NEAR_DUPLICATES.sheet_parameters,
         code=digest("plot_near_duplicates"),
     message:
-        "Drawing near duplicates of {wildcards.dataset} in {wildcards.reference}"
+        "Plotting near duplicates of {wildcards.dataset} in {wildcards.reference}"
     script:
         "../workflow_scripts/plot_near_duplicates.py"

@@ -1,4 +1,4 @@
-# What is checked before the first job: see workflow_scripts/preflight.py.
+# Checks before the first job: see workflow_scripts/preflight.py.
 from preflight import Preflight
 
 PREFLIGHT = Preflight(workflow, STUDY)

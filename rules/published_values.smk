@@ -1,4 +1,4 @@
-# Published values beside the results of the study.
+# Published values: those printed in a paper, compared with the results of the study.
 PUBLISHED_VALUES = STUDY.analyses["published_values"]
 
 
@@ -19,6 +19,6 @@ rule compare_published:
         folder=lambda wildcards, output: str(Path(output[0]).parents[1]),
         code=digest("compare_published"),
     message:
-        "Setting the results of study {params.study} beside published ones"
+        "Comparing the results of study {params.study} with published values"
     script:
         "../workflow_scripts/compare_published.py"

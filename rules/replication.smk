@@ -1,6 +1,6 @@
 # Replication: accuracies of all models, with intervals, ranks, fits and figures, for every pair.
 #
-# Needs no probabilities: pairs that cannot be matched take part.
+# No probabilities are needed, so that pairs that cannot be matched are included.
 REPLICATION = STUDY.analyses["replication"]
 
 
@@ -90,7 +90,7 @@ rule plot_replication:
     params:
         code=digest("plot_replication"),
     message:
-        "Drawing the replication of {wildcards.pair}, top {wildcards.top}, {wildcards.scale} axes"
+        "Plotting the replication of {wildcards.pair}, top {wildcards.top}, {wildcards.scale} axes"
     script:
         "../workflow_scripts/plot_replication.py"
 
@@ -112,6 +112,6 @@ rule summarize_replication:
         range_without=REPLICATION.settings.range_without,
         code=digest("summarize_replication"),
     message:
-        f"Summarizing the replications of study {STUDY.name}"
+        f"Summarising the replications of study {STUDY.name}"
     script:
         "../workflow_scripts/summarize_replication.py"

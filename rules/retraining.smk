@@ -1,4 +1,4 @@
-# Retraining: accuracies of models that were trained again, on sets derived from the study's.
+# Retraining: accuracies of models trained again on datasets that are derived from the study's.
 RETRAINING = STUDY.analyses["retraining"]
 
 

@@ -1,4 +1,4 @@
-# Revisions: accuracies over the revisions of a dataset.
+# Revisions: accuracies on successive revisions of a dataset.
 REVISIONS = STUDY.analyses["revisions"]
 
 

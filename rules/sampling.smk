@@ -1,7 +1,7 @@
-# Sampling: from annotated candidates to new test sets, which are datasets like any other.
+# Sampling: new test sets, sampled from annotated candidates. They are datasets like any other.
 #
-# Which images a set has decides all predictions on it, so that these rules do not notice edits of
-# the library: SAMPLING_VERSION is raised by hand.
+# Sampling a set again would repeat all predictions on it. These rules therefore do not notice edits
+# of the library; SAMPLING_VERSION is raised by hand when results change.
 from matcheval.analyses.sampling import SAMPLING_VERSION
 
 SAMPLING = STUDY.analyses["sampling"]

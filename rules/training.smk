@@ -1,4 +1,4 @@
-# Training: from a recipe in the catalogue to a checkpoint.
+# Training: checkpoints, trained by the recipes in the model catalogue.
 from matcheval.training import TRAINING_VERSION
 
 
@@ -17,8 +17,9 @@ rule train_model:
     threads: REQUESTS.threads("train_model")
     resources:
         **REQUESTS.resources("train_model"),
-        # How the machine is used changes no more than the last bits, which is no reason to train
-        # again: a changed resource, unlike a changed parameter, does not repeat a job.
+        # Machine settings change at most the last bits of the weights, which is no reason to train
+        # again. They are a resource because a changed resource, unlike a changed parameter, does
+        # not repeat a job.
         machine=JOBS.training_options,
     params:
         arguments=JOBS.train_arguments,

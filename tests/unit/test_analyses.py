@@ -71,7 +71,7 @@ def test_hard_images_come_with_their_ties():
     assert table["index"].tolist() == [1, 4, 6, 8, 9, 5, 7]
     assert table.n_right.tolist() == [0] * 5 + [2] * 2
     assert [c.cells for c in hard.text_columns(table)] == [["0", "2"], ["5", "2"], ["5", "7"]]
-    with pytest.raises(InputError, match="'hard_images.share'"):
+    with pytest.raises(InputError, match=r"'hard_images\.share'"):
         hard_images(models, "set", 0)
 
 
@@ -155,7 +155,7 @@ def test_human_accuracies_by_hand(tmp_path):
     with pytest.raises(InputError, match="'new' is none of"):
         read_annotations(path)
     path.write_text("participant,set,index,answer\nann,original,7,1\n")
-    with pytest.raises(InputError, match="no datapoints, such as 7"):
+    with pytest.raises(InputError, match="not datapoints of the dataset, such as 7"):
         human_accuracies(read_annotations(path), sets, "pair")
 
 

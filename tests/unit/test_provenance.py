@@ -24,9 +24,9 @@ def tree(tmp_path, monkeypatch):
     return tmp_path / "s"
 
 
-def digest(tree, script):
+def digest(tree, script, *modules):
     provenance.code_digest.cache_clear()
-    return provenance.code_digest(tree / f"{script}.py")
+    return provenance.code_digest(tree / f"{script}.py", *modules)
 
 
 class TestCodeDigest:
@@ -51,11 +51,29 @@ class TestCodeDigest:
         after = {script: digest(tree, script) for script in scripts}
         assert {script for script in scripts if before[script] != after[script]} == changes
 
-    def test_comments_and_layout_do_not_count(self, tree):
+    def test_comments_docstrings_and_layout_do_not_count(self, tree):
         before = digest(tree, "match_predictions")
         path = tree / "matcheval" / "protocol" / "matching.py"
-        path.write_text("# a comment\n\n" + path.read_text())
+        path.write_text("# a comment\n\n" + path.read_text().replace('"""', '"""Edited: ', 1))
         assert digest(tree, "match_predictions") == before
+
+    def test_a_module_that_is_imported_by_name(self, tree):
+        room = "matcheval.analyses.groups"
+        before = digest(tree, "tabulate_dataset", f"{room}.tables")
+        without = digest(tree, "tabulate_dataset")
+        path = tree / "matcheval" / "analyses" / "groups" / "tables.py"
+        path.write_text(path.read_text() + "\nEDITED = True\n")
+        assert digest(tree, "tabulate_dataset", f"{room}.tables") != before
+        assert digest(tree, "tabulate_dataset") == without
+
+    def test_no_script_of_a_rule_depends_on_the_study(self, tree):
+        """Or else an edit of a stage's or an analysis's declarations would repeat its jobs."""
+        scripts = {path.stem for path in tree.glob("*.py")} - {"preflight", "slurm_executor"}
+        before = {script: digest(tree, script) for script in scripts}
+        for module in ("study/study.py", "study/analysis.py", "registry.py"):
+            path = tree / "matcheval" / module
+            path.write_text(path.read_text() + "\nEDITED = True\n")
+        assert {script: digest(tree, script) for script in scripts} == before
 
     def test_a_missing_script(self, tree):
         with pytest.raises(FileNotFoundError):

@@ -3,13 +3,10 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
 from matcheval.errors import InputError
-from matcheval.study.loading import load_study
 from matcheval.study.shared_names import check_shared_names, record_shared_names
-
-ROOT = Path(__file__).parents[2]
+from studies import ROOT, configuration, load
 
 
 @pytest.fixture
@@ -20,18 +17,13 @@ def study(tmp_path, monkeypatch):
 
     def make(name, *, catalogue=lambda text: text, **changes):
         Path(f"{name}.csv").write_text(catalogue(models), encoding="utf-8")
-        given = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
-        given |= {"study": name, "models": f"{name}.csv"} | changes
-        return load_study(
-            given,
-            defaults_file=ROOT / "config.yaml",
-            schema_file=ROOT / "rules" / "schemas" / "config.schema.json",
-        )
+        own = {"study": name, "models": f"{name}.csv"}
+        return load(configuration("digits") | own | changes)
 
     return make
 
 
-DIGITS = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+DIGITS = configuration("digits")
 OTHER_PART = {"kind": "digits", "part": "train"}
 
 
@@ -46,17 +38,18 @@ def test_the_same_meaning_is_fine_and_so_is_ones_own_change(study):
     [
         (
             {"datasets": DIGITS["datasets"] | {"digits-known": OTHER_PART}},
-            "dataset 'digits-known' is another in study 'one', .* part is \"train\" here and "
-            '"known" there',
+            "dataset 'digits-known' differs from that of study 'one', .* part is \"train\" here "
+            'and "known" there',
         ),
         (
             {"catalogue": lambda text: text.replace("none,cosine,30,", "none,cosine,31,", 1)},
-            r"model 'linear-ce' is another in study 'one', .* recipe.epochs is 31 here and 30",
+            r"model 'linear-ce' differs from that of study 'one', .* recipe.epochs is 31 here and "
+            "30 there",
         ),
         (
             {"inference": {**DIGITS["inference"], "precision": "bf16"}},
-            "model '.*' is another in study 'one', .* inference.precision is \"bf16\" here and "
-            '"fp32" there',
+            "model '.*' differs from that of study 'one', .* inference.precision is \"bf16\" here "
+            'and "fp32" there',
         ),
         (
             {"training": {**DIGITS["training"], "validation": "digits-known"}},

@@ -40,7 +40,7 @@ def build_parser() -> argparse.ArgumentParser:
         commands.add_parser(
             "duplicates", help="search for near duplicates: the nearest images of another set",
             description="Find the images of TRAIN that are most similar to each image of TEST "
-            "(docs/followups.md).",
+            "(docs/analyses/near_duplicates.md).",
         )
     )  # fmt: skip
     return parser
@@ -93,8 +93,8 @@ def _add_replicate(commands: Any) -> None:
     """Add the steps of building a new test set."""
     replicate = commands.add_parser(
         "replicate", help="build a new test set from annotated candidates",
-        description="Build a replication test set (docs/sampling.md). Datasets are given as "
-        "folders written by the workflow.",
+        description="Build a replication test set (docs/analyses/sampling.md). Datasets are given "
+        "as folders written by the workflow.",
     )  # fmt: skip
     steps = replicate.add_subparsers(title="steps", required=True)
     for step, add, summary in (

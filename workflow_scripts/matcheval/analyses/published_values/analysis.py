@@ -58,10 +58,10 @@ class PublishedValues(Analysis):
 
     @property
     def _tables_of_the_study(self) -> list[str]:
-        """Parquet tables of all other analyses, as paths below the study's folder."""
+        """Parquet tables of accuracies and of the other analyses, below the study's folder."""
         others = (one for one in self.study.analyses.values() if one is not self)
-        files = [file for one in others for file in one.targets]
-        files += map(self.study.accuracies_file, self.study.compared)
+        accuracies = map(self.study.accuracies_file, self.study.compared)
+        files = [*accuracies, *(file for one in others for file in one.targets)]
         below = f"{self.study.folder}/"
         return [
             file.removeprefix(below).removesuffix(".parquet")

@@ -6,10 +6,11 @@ function in `conclusions`.
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from matcheval.analyses.retraining.settings import ExperimentSettings
+from matcheval.analyses.retraining.trials import Trial
 from matcheval.datasets.derivations import Derivation, part, rest, union
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
@@ -20,32 +21,6 @@ from matcheval.training.recipe import Recipe
 from matcheval.training.settings import TrainingSettings
 
 _CONFIG = "configuration"
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One accuracy of an experiment.
-
-    Attributes
-    ----------
-    base : str
-        The study's model that this is a variant of.
-    model, dataset : str
-        What is run on what; both perhaps the experiment's own.
-    variant : str
-        How the model was trained, for a reader; `baseline` for the study's own model.
-    train : str
-        Name of the set it was trained on.
-    values : mapping
-        The varied values of a grid; empty otherwise.
-    """
-
-    base: str
-    model: str
-    dataset: str
-    variant: str
-    train: str
-    values: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

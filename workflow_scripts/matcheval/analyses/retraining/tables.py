@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.analyses.retraining.designs import Trial
+from matcheval.analyses.retraining.trials import Trial
 from matcheval.errors import ErrorCollector
 from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn
