@@ -14,7 +14,7 @@ DATA ?= data/recht
 RECHT := recht-cifar10 recht-imagenet recht-revisions
 SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 
-.PHONY: help demo slurm recht recht-docs sampling-docs test cluster-test lint format docs clean
+.PHONY: help demo slurm recht recht-docs sampling-docs test cluster-test lint format docs settings clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -99,6 +99,10 @@ sampling-docs: $(VENV)/.workflow
 	cp results/digits-sampling/figures/selection_frequency/matched-frequency.png docs/analyses/sampling/by-frequency.png
 	cp results/digits-sampling/figures/matched-frequency/replication/top1-linear.png docs/analyses/sampling/matched-frequency.png
 	cp results/digits-sampling/figures/top-images/replication/top1-linear.png docs/analyses/sampling/top-images.png
+
+## make settings  write the JSON schema and docs/settings.md from the typed settings
+settings: $(VENV)/.workflow
+	$(BIN)/python docs/make_settings.py
 
 ## make clean     remove the environment and caches, not the results
 clean:

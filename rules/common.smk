@@ -1,4 +1,4 @@
-# Shared by all rule files: the checked study, its jobs, and helper functions.
+# Shared by all files in rules/: the checked study, its jobs, and helper functions.
 import sys
 from pathlib import Path
 
@@ -92,3 +92,16 @@ def digest(script, *modules):
     jobs: Snakemake itself notices edits of the script only.
     """
     return code_digest(SCRIPTS / f"{script}.py", *modules)
+
+
+def manifest(wildcards):
+    """Return the manifest of the pixel cache that a model may read.
+
+    For models that have their predictions it is `ancient`, so that these are not repeated when
+    pixels are decoded again. For the others it is not: Snakemake skips a job if all of its updated
+    inputs are ancient, even if the job has no output yet.
+    """
+    file = JOBS.manifest(wildcards)
+    if not file:
+        return []
+    return [file if JOBS.is_waiting(wildcards) else ancient(file)]

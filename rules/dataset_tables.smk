@@ -1,5 +1,5 @@
-# Analyses with one table per dataset: each gets a rule for its table and, if it has a figure, another
-# for the figure.
+# Analyses with one table per dataset: each gets a rule for its table and, if it has a figure,
+# another for the figure.
 from matcheval.study.dataset_tables import DatasetTableAnalysis
 
 for one in STUDY.analyses.values():

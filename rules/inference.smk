@@ -31,19 +31,6 @@ rule transform_images:
         "python -m transform_images --threads {threads} {params.arguments:q} > {log:q} 2>&1"
 
 
-def manifest(wildcards):
-    """Return the manifest of the pixel cache that a model may read.
-
-    For models that have their predictions it is `ancient`, so that these are not repeated when
-    pixels are decoded again. For the others it is not: Snakemake skips a job if all of its updated
-    inputs are ancient, even if the job has no output yet.
-    """
-    file = JOBS.manifest(wildcards)
-    if not file:
-        return []
-    return [file if JOBS.is_waiting(wildcards) else ancient(file)]
-
-
 rule predict_dataset:
     input:
         unpack(JOBS.model_files),

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.datasets.cifar import build_cifar10
+from matcheval.datasets.published_kinds import Cifar10
 from matcheval.datasets.sources import Sources
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file
@@ -89,7 +90,9 @@ def pack(cifar: Path, imagenet: Path, archives: Path, target: Path) -> None:
         If a folder or file is missing, or not as released.
     """
     with ExitStack() as stack:
-        labels = build_cifar10("CIFAR-10", {"part": "test"}, Sources(archives, stack)).labels
+        labels = build_cifar10(
+            "CIFAR-10", Cifar10(kind="cifar10", part="test"), Sources(archives, stack)
+        ).labels
     target.mkdir(parents=True, exist_ok=True)
     for file, arrays in (
         ("cifar10_1_predictions.npz", pack_cifar10(cifar, labels)),

@@ -1,4 +1,4 @@
-"""The real CIFAR-10 images, for tests that skip where they are not at hand."""
+"""The real CIFAR-10 images; tests that need them are skipped where the files are missing."""
 
 import io
 import os

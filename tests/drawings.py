@@ -1,4 +1,4 @@
-"""Reading figures back, for tests of what they show."""
+"""Read values back from figures, for tests of what they show."""
 
 import itertools
 

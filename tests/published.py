@@ -1,4 +1,4 @@
-"""The published predictions and accuracies, for tests that skip where they are not at hand."""
+"""The published predictions and accuracies; tests that need them are skipped without them."""
 
 import os
 from pathlib import Path
@@ -23,7 +23,6 @@ def study(name):
     config = configuration(name)
     for spec in config["datasets"].values():
         spec["file"] = str(DATA / Path(spec["file"]).name)
-    config["models"] = str(ROOT / config["models"])
     return load(config)
 
 

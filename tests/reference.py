@@ -1,7 +1,7 @@
-"""The protocol transcribed literally from the paper's pseudo-code, as slow as it reads.
+"""The protocol, transcribed literally from the paper's pseudo-code; slow.
 
-The yardstick of the tests and of `benchmarks/matching.py`; it shares nothing with the library
-but the names of the criteria.
+The reference for the tests and for `benchmarks/matching.py`; it shares nothing with the library but
+the names of the criteria.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""A local HTTP server of files, which fails on purpose."""
+"""A local HTTP server of files that fails on purpose."""
 
 import hashlib
 import threading

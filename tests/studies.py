@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[1]
 def configuration(name) -> dict:
     """The configuration of one of this repository's studies; `digits` is the default one."""
     path = ROOT / "config.yaml" if name == "digits" else ROOT / "studies" / f"{name}.yaml"
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+    config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return config | {"models": str(ROOT / config["models"])}
 
 
 def load(given) -> Study:

@@ -1,4 +1,4 @@
-"""Checks of built results, which `snakemake check` names: `--study FOLDER --results FILE ...`."""
+"""Options of the checks of results; `snakemake check` gives `--study FOLDER --results FILE ...`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

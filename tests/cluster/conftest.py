@@ -1,4 +1,4 @@
-"""One cluster for all tests, and a tree with prepared datasets that each test copies."""
+"""One cluster for all tests, and a working tree with prepared datasets that each test copies."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""End all that uses a folder, and remove it, as soon as standard input ends.
+"""Kill all processes that use a folder, and remove it, as soon as standard input is closed.
 
     python keeper.py FOLDER
 
-The process that holds the other end of this one's standard input may end as it likes.
+Standard input is closed when the process at its other end exits, however that happens.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""The workflow run through profiles/slurm on the test cluster, watched and disturbed."""
+"""Runs of the workflow with profiles/slurm on the test cluster, which are watched and disturbed."""
 
 import os
 import signal

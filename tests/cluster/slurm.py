@@ -1,16 +1,17 @@
-"""A real SLURM on this machine's loopback, for tests: brought up, and torn down by process id.
+"""A real SLURM on this machine's loopback interface, for tests: started, and stopped by process id.
 
-Everything it keeps is in one folder: configuration, keys, state, sockets, logs. The machine's own
+All of its files are in one folder: configuration, keys, state, sockets, logs. The machine's
 /etc/slurm and munge are neither read nor written; commands find this cluster by `SLURM_CONF`.
 
     with Cluster.started() as cluster:
         subprocess.run(["sinfo"], env=cluster.environment)
 
-A process of its own (keeper.py) ends all that uses the folder and removes it as soon as the one
-that started the cluster is done, or gone: interrupted, or killed.
+A separate process (keeper.py) kills all processes that use the folder and removes it as soon as the
+process that started the cluster has ended, also if it was interrupted or killed.
 
 Nodes are processes: `slurmd -N cpu1` and so on, each with a port of its own. Their size is
-declared, not real. GPUs are links to /dev/null: scheduled, counted and handed out like true ones.
+declared, not real. GPUs are links to /dev/null, which SLURM schedules, counts and assigns like real
+ones.
 """
 
 import contextlib

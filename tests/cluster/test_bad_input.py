@@ -1,4 +1,4 @@
-"""What cannot work on a cluster is said before anything is submitted."""
+"""What cannot work on a cluster is refused before anything is submitted."""
 
 import subprocess
 

@@ -1,4 +1,4 @@
-"""What goes wrong on a cluster costs no result: faults made on a real one, one by one.
+"""No fault of a cluster costs a result: each fault is caused on a real SLURM.
 
 The table in docs/cluster.md names these tests.
 """

@@ -1,4 +1,4 @@
-"""Where no cluster can be, its tests say why."""
+"""Where no cluster can be started, its tests are skipped, and the reason is given."""
 
 import os
 

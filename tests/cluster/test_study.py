@@ -1,4 +1,4 @@
-"""A whole study on a real SLURM, in its own folder and no other, gives the bytes of a local run."""
+"""A whole study on a real SLURM gives the bytes of a local run, and writes to its folder only."""
 
 from pathlib import Path
 

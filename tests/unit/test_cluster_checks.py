@@ -1,6 +1,6 @@
-"""What a cluster is asked before jobs are submitted, and what is made of its answers.
+"""Checks of a cluster before jobs are submitted, given the answers of SLURM's commands.
 
-The commands are stand-ins that say what SLURM says; tests/cluster asks a real one.
+The commands are replaced by scripts that print SLURM's answers; tests/cluster uses a real SLURM.
 """
 
 import json

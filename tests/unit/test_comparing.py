@@ -13,7 +13,7 @@ from matcheval.analyses.published_values.values import COLUMNS, read_published, 
 from matcheval.errors import InputError
 from matcheval.io.tables import Column, TableSchema, write_table
 from matcheval.statistics.intervals import clopper_pearson
-from published import ROOT
+from studies import ROOT, configuration, load
 
 IMAGENET = {
     "pnasnet_large_tf", "nasnetalarge", "resnet152", "inception_v3_tf", "densenet161", "vgg19_bn",
@@ -121,6 +121,25 @@ def test_values_missing_from_the_tables_are_named(folder, row, message):
     (folder / "p.csv").write_text(HEADER + row + "\n")
     with pytest.raises(InputError, match=message):
         compare_published(read_published(folder / "p.csv", "mine"), folder)
+
+
+def test_tables_that_the_study_does_not_make_are_named_before_any_job(tmp_path):
+    """Which tables these are is known from the other analyses."""
+    path = tmp_path / "p.csv"
+    study = configuration("digits") | {"published_values": {"file": str(path)}}
+    row = "digits,T,{0},q,1,{0},,acc,max,\n"
+    tables = ("replication/new-writers/top1", "accuracies/digits-known", "replication/changes")
+    path.write_text(HEADER + "".join(map(row.format, tables)))
+    assert load(study).analyses["published_values"].tables == [
+        f"results/digits/{table}.parquet" for table in tables
+    ]
+    path.write_text(HEADER + row.format("replication/new-writer/top1"))
+    message = (
+        r"p\.csv, line 2: 'table': the study makes no table 'replication/new-writer/top1'\. "
+        r"Did you mean 'replication/new-writers/top1'"
+    )
+    with pytest.raises(InputError, match=message):
+        load(study)
 
 
 def test_values_that_are_not_finite_are_not_comparable(tmp_path):

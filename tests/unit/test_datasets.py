@@ -145,9 +145,16 @@ def test_pixels_above_the_maximum_are_refused():
         )  # fmt: skip
 
 
-@pytest.mark.parametrize("options", [{}, {"part": "knwn"}, {"part": "known", "seed": 1}])
-def test_wrong_options_are_refused(options):
-    with pytest.raises(InputError, match="known: train, validation, known, new-writers"):
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "d: top level: part missing"),
+        ({"part": "knwn"}, "d: 'part': 'knwn' is none of train, validation, known, new-writers"),
+        ({"part": "known", "seed": 1}, "d: top level: unknown key 'seed'"),
+    ],
+)
+def test_wrong_options_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
         build_dataset("d", "digits", options)
 
 

@@ -1,4 +1,4 @@
-"""Each job its own GPU: devices found and taken, by real processes; no GPU is needed."""
+"""Each job gets a GPU of its own: detection and reservation, by real processes; needs no GPU."""
 
 import subprocess
 import sys

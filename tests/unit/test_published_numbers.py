@@ -1,8 +1,8 @@
 """The numbers of Recht et al. (2019), arXiv 1902.10811, from the predictions they published.
 
-Each test has what the released data give, to more digits than the paper prints (what it prints is
-in studies/recht-published.csv, and compared in test_replication_page.py). Where the two differ, the
-comment says why; nothing here is adjusted to the paper.
+The expected values were computed from the released data, to more digits than the paper prints (the
+printed values are in studies/recht-published.csv and compared in test_replication_page.py). Where
+the two differ, a comment gives the reason; no value is adjusted to the paper.
 """
 
 import pandas as pd

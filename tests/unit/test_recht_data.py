@@ -1,4 +1,4 @@
-"""`make recht`: its data are packed from the repositories, and no other folder is read instead."""
+"""`make recht`: data are packed from the repositories, and no other folder is read by mistake."""
 
 import csv
 import importlib.util
@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from matcheval.errors import InputError
-from published import DATA, ROOT, needs_data
+from published import DATA, needs_data
+from studies import ROOT
 
 MODELS = {"cifar": ["darc", "nas"], "imagenet": ["alexnet", "fv_16k", "xception"]}
 FILES = ("cifar10_1_predictions.npz", "imagenetv2_predictions.npz", "imagenetv2_b23_accuracy.csv")

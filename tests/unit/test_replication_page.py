@@ -1,4 +1,4 @@
-"""docs/replication.md shows what the released predictions give: every block of it is made anew."""
+"""The results in docs/replication.md are those that the released predictions give."""
 
 import importlib.util
 import re

@@ -1,4 +1,4 @@
-"""What jobs ask for: against built models, known sizes, and what was measured."""
+"""Resource requests, compared with built models, known sizes and measurements."""
 
 import re
 from pathlib import Path

@@ -1,7 +1,9 @@
 """Complete test sets from real images: digits, planted copies, files and the command line."""
 
+import argparse
 import json
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ import pytest
 from matcheval.analyses.near_duplicates.distances import pairs_within
 from matcheval.analyses.near_duplicates.schemas import NEAREST_IMAGES
 from matcheval.analyses.sampling.build import PoolMetadata, build_test_set
+from matcheval.analyses.sampling.commands import add_sample, add_simulate
 from matcheval.analyses.sampling.files import read_keywords, read_near_duplicates
 from matcheval.analyses.sampling.schemas import (
     ANNOTATIONS,
@@ -19,6 +22,7 @@ from matcheval.analyses.sampling.schemas import (
     STRATA,
 )
 from matcheval.analyses.sampling.settings import SamplingSettings
+from matcheval.analyses.sampling.settings_flags import read_settings
 from matcheval.analyses.sampling.simulation import (
     class_centres,
     lay_out_tasks,
@@ -32,6 +36,7 @@ from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.datasets.images import EncodedImages
 from matcheval.datasets.subsets import take_images
 from matcheval.errors import InputError
+from studies import configuration, load
 
 
 @pytest.fixture(scope="module")
@@ -321,3 +326,43 @@ def test_near_duplicates_by_command_line(folders, tmp_path, capsys):
         main(["duplicates", str(folders / "known"), str(folders / "train"), "--neighbours", "601",
               "--output", str(output)])  # fmt: skip
     assert "601 neighbours among 600 images" in capsys.readouterr().err
+
+
+def test_the_commands_of_the_rules_do_what_is_configured(tmp_path):
+    duplicates = tmp_path / "near duplicates.csv"
+    duplicates.touch()
+    config = configuration("digits-sampling") | {"results": "r"}
+    config["sampling"]["pools"]["new-writers"]["near_duplicates"] = str(duplicates)
+    config["datasets"]["top-images"] |= {"start_from": "threshold", "seed": 3}
+    sampling = load(config).analyses["sampling"]
+    of_dataset = SimpleNamespace(dataset="top-images")
+    parser = argparse.ArgumentParser()
+    add_sample(parser)
+    words = sampling.sample_arguments(of_dataset)
+    found = parser.parse_args(words)
+    assert (found.name, found.output) == ("top-images", "r/datasets/top-images")
+    assert [found.candidates, found.original, *found.against] == [
+        f"r/datasets/digits-{name}" for name in ("new-writers", "known", "train", "validation")
+    ]
+    # The rule waits for every table that the command reads.
+    inputs = sampling.sample_inputs(of_dataset)
+    assert len(inputs.pop("sets")) == 4 * 3
+    tables = ("frequencies", "keywords", "blacklist", "near_duplicates", "previous")
+    assert inputs == {key: getattr(found, key) for key in tables if getattr(found, key)}
+    assert inputs == {
+        "frequencies": "r/pools/new-writers/frequencies.parquet",
+        "near_duplicates": str(duplicates),
+        "previous": "r/sampling/threshold/provenance.parquet",
+    }
+    given = {"strategy": "top_images", "per_class": 15, "max_distance": 6, "seed": 3}
+    assert read_settings(found) == SamplingSettings.model_validate(given)
+    assert json.loads(found.settings) == given  # without defaults, which may be added to
+    outputs = [found.provenance, found.excluded, found.strata]
+    assert set(outputs) < {*sampling.targets}
+    parser = argparse.ArgumentParser()
+    add_simulate(parser)
+    words = sampling.simulate_arguments(SimpleNamespace(pool="new-writers"))
+    found = parser.parse_args([*words, "--output", "a.parquet"])
+    assert (found.candidates, found.seed, found.assignments, found.compare_size) == (
+        "r/datasets/digits-new-writers", 0, 10, None,
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The simulation of studies on many GPUs, where its answer is known by hand."""
+"""The simulation of studies on many GPUs, for cases that are solved by hand."""
 
 import sys
 from pathlib import Path

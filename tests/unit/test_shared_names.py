@@ -1,4 +1,4 @@
-"""Studies that share a results folder mean the same by a name, or are refused."""
+"""Studies with the same results folder must mean the same by a name, or are refused."""
 
 from pathlib import Path
 

@@ -1,9 +1,9 @@
-"""Edits of dear stages are decided on: does what they make change?
+"""For every edit of an expensive stage, somebody decides whether it changes results.
 
-Datasets, sampling, training and inference run by `shell:` rules, which take no notice of the
-library. If an edit changes their results, raise the stage's version: everything is made again. If
-it does not (a message, a type, a faster way to the same bytes), leave it. In both cases enter the
-new digest here; this test is the reminder.
+Datasets, sampling, training and inference run by `shell:` rules, which do not notice edits of the
+library. If an edit changes results, raise the version of the stage, so that everything is rebuilt.
+If it does not (a message, a type, a faster way to the same bytes), leave the version alone. In both
+cases, enter the new digest here; this test is the reminder.
 """
 
 import sys
@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from matcheval.analyses.sampling import SAMPLING_VERSION
-from matcheval.datasets import KIND_VERSIONS
 from matcheval.datasets.derivations import DERIVATION_VERSION
+from matcheval.datasets.kinds import KINDS
 from matcheval.inference import INFERENCE_VERSION
 from matcheval.io.provenance import code_digest
 from matcheval.training import TRAINING_VERSION
@@ -22,7 +22,7 @@ SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 
 DECIDED = {
     "prepare_dataset.py": (
-        KIND_VERSIONS,
+        {name: kind.builder_version for name, kind in KINDS.items() if kind.builder},
         {
             "digits": 2,
             "cifar10": 1,

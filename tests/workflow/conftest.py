@@ -1,4 +1,4 @@
-"""One whole run of the digits study, and one of a small study, shared by the tests."""
+"""One complete run of the digits study and one of a small study, shared by the tests."""
 
 import pytest
 from engine import Workflow

@@ -1,4 +1,4 @@
-"""A copy of the workflow in a folder of its own, and the real Snakemake run on it."""
+"""A copy of the workflow in a folder of its own, and the real Snakemake that runs it."""
 
 import os
 import re

@@ -166,7 +166,7 @@ def test_published_values_are_of_tables_that_are_made(after, tmp_path, monkeypat
             "hard_images: {datasets: [train]",
             "'train' is in no pair",
         ),
-        ("of: validation", "of: old", "'old' has no images to search"),
+        ("of: validation", "of: old", "'old' has predictions only, no images"),
         ("reviewed.csv", "nothing.csv", "no such file: nothing.csv"),
         ("old: counts.csv", 'old: ""', "'old' was not sampled"),
         ("both: people.csv", "all: people.csv", "unknown pair 'all'"),

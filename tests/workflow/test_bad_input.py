@@ -40,7 +40,7 @@ def test_a_name_means_one_thing_in_a_results_folder(small):
     other = "inference={precision: bf16}"
     refused = small.run("--dry-run", "--config", other, check=False)
     assert refused.returncode == 1
-    message = "model 'cnn.v1' is another in study 'digits', which has run with the same results"
+    message = "model 'cnn.v1' differs from that of study 'digits', which has run with"
     assert message in refused.stdout + refused.stderr
     config.write_text(mine)
     assert small.plan("--config", other).jobs["predict_dataset"] == 6  # a study may change

@@ -1,6 +1,6 @@
 """Published networks on real CIFAR-10 images, through the whole workflow (docs/cifar10-check.md).
 
-MATCHEVAL_WHOLE_CHECK=1 runs all four networks, which takes minutes; else the smallest one.
+By default only the smallest network is run; MATCHEVAL_WHOLE_CHECK=1 runs all four, for minutes.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The default study, run whole by the real Snakemake: its promises and its artifacts."""
+"""The default study, run completely by the real Snakemake: its results and their properties."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""A study of downloaded images in the real workflow: from a mirror, changed, without network."""
+"""Downloaded datasets in the real workflow: from a mirror, changed files, without a network."""
 
 import json
 import os

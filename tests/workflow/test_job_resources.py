@@ -1,4 +1,4 @@
-"""What rules ask for, as Snakemake plans it: by profile, study and command line."""
+"""Resources of the jobs as Snakemake plans them: by profile, study and command line."""
 
 import re
 

@@ -1,6 +1,6 @@
-"""On one machine, never more jobs on GPUs than GPUs, and each job on its own: the real engine.
+"""On one machine, no more GPU jobs run than there are GPUs, each on its own: real Snakemake runs.
 
-The GPUs are names without devices; predictions note when and on which they ran.
+The GPUs are names without devices; jobs note when they ran, and on which GPU.
 """
 
 import json

@@ -227,7 +227,8 @@ def test_an_edit_of_its_room_rebuilds_its_tables_alone(extended):
 
 def test_its_settings_are_checked(extended):
     failed = run(extended, "--dry-run", "--config", "error_rate={ofset: 1}", check=False)
-    assert "'error_rate': unknown key 'ofset'. Did you mean 'offset'?" in failed.stdout + failed.stderr
+    output = failed.stdout + failed.stderr
+    assert "'error_rate': unknown key 'ofset'. Did you mean 'offset'?" in output
     failed = run(extended, "--dry-run", "--config", "pair_size={pairs: [bth]}", check=False)
     assert "'pair_size.pairs': unknown pair 'bth'" in failed.stdout + failed.stderr
 

@@ -1,4 +1,4 @@
-"""`snakemake prefetch` downloads what the study needs, where Snakemake runs, and nothing else."""
+"""`snakemake prefetch` downloads what the study needs where Snakemake runs, and nothing else."""
 
 import json
 

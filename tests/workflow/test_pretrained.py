@@ -1,4 +1,4 @@
-"""Pretrained models through the real engine: weights, pixel caches, and what is made again."""
+"""Pretrained models in the real workflow: weights, pixel caches, and what is rebuilt."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Published results in the real workflow: labels, archives and accuracies beside predictions."""
+"""Published results in the real workflow: labels, archives and accuracies, with predictions."""
 
 import json
 import os

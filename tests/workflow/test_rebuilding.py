@@ -1,4 +1,4 @@
-"""Only what changed is made again: real runs of Snakemake on a small study."""
+"""Only what changed is rebuilt: real runs of Snakemake on a small study."""
 
 import os
 import re

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from matcheval.datasets import kinds
 from matcheval.errors import InputError
+from matcheval.settings import read_settings
 
 if TYPE_CHECKING:
     from matcheval.datasets.dataset import Dataset
@@ -53,5 +54,6 @@ def build_dataset(
         raise TypeError(f"datasets of kind {kind} are built from sources")
     module, function = kinds.KINDS[kind].builder.split(".")
     build = getattr(importlib.import_module(f"matcheval.datasets.{module}"), function)
-    built: Dataset | ImageStream = build(name, options, sources)
+    settings = read_settings(kinds.KINDS[kind], {"kind": kind, **options}, file=name)
+    built: Dataset | ImageStream = build(name, settings, sources)
     return built

@@ -17,29 +17,25 @@ from matcheval.datasets.array_files import npz_array, read_npy, read_npy_stream
 from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.datasets.label_spaces import CIFAR10, check_classes, labels_of_folders
 from matcheval.datasets.pickles import load_plain_pickle
-from matcheval.datasets.sources import Sources, check_options
+from matcheval.datasets.published_kinds import Cifar10, Cifar10C, Cifar101, Cifar102, Cinic10
+from matcheval.datasets.sources import Sources
 from matcheval.datasets.streams import ImageStream, LabelledFile
 from matcheval.datasets.trees import Tree
 from matcheval.errors import InputError
 
-CORRUPTIONS = (
-    "brightness", "contrast", "defocus_blur", "elastic_transform", "fog", "frost", "gaussian_blur",
-    "gaussian_noise", "glass_blur", "impulse_noise", "jpeg_compression", "motion_blur", "pixelate",
-    "saturate", "shot_noise", "snow", "spatter", "speckle_noise", "zoom_blur",
-)  # fmt: skip
-SEVERITIES = (1, 2, 3, 4, 5)
+N_SEVERITIES = 5
 _BATCHES = {"train": [f"data_batch_{i}" for i in range(1, 6)], "test": ["test_batch"]}
 
 
-def build_cifar10(name: str, options: Mapping[str, Any], sources: Sources) -> Dataset:
+def build_cifar10(name: str, settings: Cifar10, sources: Sources) -> Dataset:
     """Build CIFAR-10's training or test set from its Python pickles.
 
     Parameters
     ----------
     name : str
         Name of the dataset.
-    options : mapping
-        `part`: `train` or `test`.
+    settings : dataset kind
+        Its options.
     sources : Sources
         Opens the files.
 
@@ -50,11 +46,10 @@ def build_cifar10(name: str, options: Mapping[str, Any], sources: Sources) -> Da
     Raises
     ------
     InputError
-        If an option is invalid, or a published file is missing or not as published.
+        If a published file is missing or not as published.
     """
-    check_options(name, options, {"part": tuple(_BATCHES)})
-    path = sources.published("cifar-10-python.tar.gz")
-    wanted = ["batches.meta", *_BATCHES[options["part"]]]
+    path = sources.published(settings.published_files[0])
+    wanted = ["batches.meta", *_BATCHES[settings.part]]
     tree = sources.tree(path, lambda p: p.rsplit("/", 1)[-1] in wanted)
     found = {p.rsplit("/", 1)[-1]: p for p in tree.paths}
     batches = {batch: _pickle(tree, found, batch, path) for batch in wanted}
@@ -81,15 +76,15 @@ def _pickle(tree: Tree, found: Mapping[str, str], batch: str, path: Path) -> dic
     return content
 
 
-def build_cifar10_1(name: str, options: Mapping[str, Any], sources: Sources) -> Dataset:
+def build_cifar10_1(name: str, settings: Cifar101, sources: Sources) -> Dataset:
     """Build CIFAR-10.1 from its arrays of images and labels.
 
     Parameters
     ----------
     name : str
         Name of the dataset.
-    options : mapping
-        `version`: `v4` or `v6`.
+    settings : dataset kind
+        Its options.
     sources : Sources
         Opens the files.
 
@@ -100,25 +95,22 @@ def build_cifar10_1(name: str, options: Mapping[str, Any], sources: Sources) -> 
     Raises
     ------
     InputError
-        If an option is invalid, or a published file is missing or not as published.
+        If a published file is missing or not as published.
     """
-    check_options(name, options, {"version": ("v4", "v6")})
-    stem = f"cifar10.1_{options['version']}"
-    images, labels = (
-        read_npy(sources.published(f"{stem}_{what}.npy")) for what in ("data", "labels")
-    )
+    images, labels = (read_npy(sources.published(file)) for file in settings.published_files)
+    stem = f"cifar10.1_{settings.version}"
     return _dataset(name, images, labels, _rows(stem, len(labels)), f"CIFAR-10.1, {stem}_data.npy")
 
 
-def build_cifar10_2(name: str, options: Mapping[str, Any], sources: Sources) -> Dataset:
+def build_cifar10_2(name: str, settings: Cifar102, sources: Sources) -> Dataset:
     """Build CIFAR-10.2's training or test set from its .npz file.
 
     Parameters
     ----------
     name : str
         Name of the dataset.
-    options : mapping
-        `part`: `train` or `test`.
+    settings : dataset kind
+        Its options.
     sources : Sources
         Opens the files.
 
@@ -129,25 +121,24 @@ def build_cifar10_2(name: str, options: Mapping[str, Any], sources: Sources) -> 
     Raises
     ------
     InputError
-        If an option is invalid, or a published file is missing or not as published.
+        If a published file is missing or not as published.
     """
-    check_options(name, options, {"part": ("train", "test")})
-    stem = f"cifar102_{options['part']}"
-    path = sources.published(f"{stem}.npz")
+    path = sources.published(settings.published_files[0])
+    stem = path.stem
     images, labels, named = (npz_array(path, key) for key in ("images", "labels", "label_names"))
     check_classes([_text(n) for n in np.asarray(named).ravel()], CIFAR10, path)
     return _dataset(name, images, labels, _rows(stem, len(labels)), f"CIFAR-10.2, {path.name}")
 
 
-def build_cifar10_c(name: str, options: Mapping[str, Any], sources: Sources) -> Dataset:
+def build_cifar10_c(name: str, settings: Cifar10C, sources: Sources) -> Dataset:
     """Build one corruption at one severity of CIFAR-10-C: a fifth of the corruption's array.
 
     Parameters
     ----------
     name : str
         Name of the dataset.
-    options : mapping
-        `corruption`: one of `CORRUPTIONS`; `severity`: one of `SEVERITIES`.
+    settings : dataset kind
+        Its options.
     sources : Sources
         Opens the files.
 
@@ -158,18 +149,17 @@ def build_cifar10_c(name: str, options: Mapping[str, Any], sources: Sources) -> 
     Raises
     ------
     InputError
-        If an option is invalid, or a published file is missing or not as published.
+        If a published file is missing or not as published.
     """
-    check_options(name, options, {"corruption": CORRUPTIONS, "severity": SEVERITIES})
-    corruption, severity = options["corruption"], options["severity"]
-    path = sources.published("CIFAR-10-C.tar")
+    corruption, severity = settings.corruption, settings.severity
+    path = sources.published(settings.published_files[0])
     tree = sources.tree(path)
     arrays = []
     for file in (f"CIFAR-10-C/{corruption}.npy", "CIFAR-10-C/labels.npy"):
         if file not in tree.paths:
             raise InputError(f"has no '{file}'", file=path)
         array = read_npy_stream(io.BytesIO(tree.read(file)), f"{path}: {file}")
-        n = len(array) // len(SEVERITIES)
+        n = len(array) // N_SEVERITIES
         arrays.append(array[(severity - 1) * n : severity * n])
     names = _rows(f"{corruption}-{severity}", len(arrays[1]))
     return _dataset(
@@ -178,15 +168,15 @@ def build_cifar10_c(name: str, options: Mapping[str, Any], sources: Sources) -> 
     )  # fmt: skip
 
 
-def build_cinic10(name: str, options: Mapping[str, Any], sources: Sources) -> ImageStream:
+def build_cinic10(name: str, settings: Cinic10, sources: Sources) -> ImageStream:
     """Build one part of CINIC-10 from its PNG files.
 
     Parameters
     ----------
     name : str
         Name of the dataset.
-    options : mapping
-        `part`: `test`, `valid` or `train`.
+    settings : dataset kind
+        Its options.
     sources : Sources
         Opens the files.
 
@@ -197,10 +187,9 @@ def build_cinic10(name: str, options: Mapping[str, Any], sources: Sources) -> Im
     Raises
     ------
     InputError
-        If an option is invalid, or a published file is missing or not as published.
+        If a published file is missing or not as published.
     """
-    check_options(name, options, {"part": ("test", "valid", "train")})
-    path, part = sources.published("CINIC-10.tar.gz"), options["part"]
+    path, part = sources.published(settings.published_files[0]), settings.part
     # .../test/airplane/cifar10-train-10043.png
     tree = sources.tree(path, lambda p: p.split("/")[-3:-2] == [part] and p.endswith(".png"))
     labels = labels_of_folders(sorted({p.split("/")[-2] for p in tree.paths}), CIFAR10, path)

@@ -1,7 +1,7 @@
 """The user's image sets: class folders, arrays and Parquet files."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from matcheval.datasets.array_files import npz_array, read_npy
+from matcheval.datasets.custom_kinds import Arrays, ImageFolder, Parquet
 from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.datasets.label_spaces import (
     check_classes,
@@ -17,24 +18,22 @@ from matcheval.datasets.label_spaces import (
     labels_of_folders,
     resolve_classes,
 )
-from matcheval.datasets.sources import Sources, check_options
+from matcheval.datasets.sources import Sources
 from matcheval.datasets.streams import ImageStream, LabelledFile
 from matcheval.errors import InputError
 
 _BATCH_ROWS = 256
 
 
-def build_image_folder(name: str, options: Mapping[str, Any], sources: Sources) -> ImageStream:
+def build_image_folder(name: str, settings: ImageFolder, sources: Sources) -> ImageStream:
     """Build a set from a folder or tar archive with a folder per class, as `ImageFolder` does.
 
     Parameters
     ----------
     name : str
         Name of the dataset.
-    options : mapping
-        `path`: the folder or archive. `classes`: the names of the folders in order of their labels
-        (a list, or the name of a label space); by default sorted. Listed classes may lack a
-        folder.
+    settings : dataset kind
+        Its options.
     sources : Sources
         Opens the files.
 
@@ -48,15 +47,14 @@ def build_image_folder(name: str, options: Mapping[str, Any], sources: Sources) 
         If an option is invalid, `path` does not exist or has no class folders, a folder is not one
         of `classes`, or the order of the classes is ambiguous.
     """
-    check_options(name, options, {"path": ()}, ("classes",))
-    path = sources.custom_path(options["path"])
+    path = sources.custom_path(settings.path)
     tree = sources.tree(path)
     root = _common_root(tree.paths) if path.is_file() else 0
     inside = {p: p.split("/")[root] for p in tree.paths if p.count("/") > root}
     folders = sorted(set(inside.values()))
     if not folders:
         raise InputError("has no class folders with files in them", file=path)
-    given = options.get("classes")
+    given = settings.classes
     classes = folder_classes(folders, path) if given is None else resolve_classes(given)
     labels = labels_of_folders(folders, classes, path, all_required=False)
 
@@ -67,18 +65,15 @@ def build_image_folder(name: str, options: Mapping[str, Any], sources: Sources) 
     return ImageStream(name, classes, f"image folders, {path.name}", files())
 
 
-def build_arrays(name: str, options: Mapping[str, Any], sources: Sources) -> Dataset:
+def build_arrays(name: str, settings: Arrays, sources: Sources) -> Dataset:
     """Build a set from arrays.
 
     Parameters
     ----------
     name : str
         Name of the dataset.
-    options : mapping
-        `file`: an .npz file with `images` and `labels`; or `images` and `labels`: .npy files.
-        Images are uint8, of shape (n, height, width) or (n, height, width, channels). `classes`:
-        names in order of their labels, or the name of a label space. `max_value`: the pixel value
-        that represents 1.0, by default 255.
+    settings : dataset kind
+        Its options.
     sources : Sources
         Opens the files.
 
@@ -92,38 +87,34 @@ def build_arrays(name: str, options: Mapping[str, Any], sources: Sources) -> Dat
         If an option is invalid, a file is missing or damaged, or the arrays are not as described
         above.
     """
-    classes = resolve_classes(options.get("classes", ()))
-    if "file" in options:
-        check_options(name, options, {"file": (), "classes": ()}, ("max_value",))
-        path = sources.custom_path(options["file"])
+    classes = resolve_classes(settings.classes)
+    if settings.file is not None:
+        path = sources.custom_path(settings.file)
         images, labels = npz_array(path, "images"), npz_array(path, "labels")
     else:
-        required: dict[str, tuple[Any, ...]] = {"images": (), "labels": (), "classes": ()}
-        check_options(name, options, required, ("max_value",))
-        path = sources.custom_path(options["images"])
-        images, labels = read_npy(path), read_npy(sources.custom_path(options["labels"]))
+        assert settings.images is not None  # the settings have either `file` or both arrays
+        assert settings.labels is not None
+        path = sources.custom_path(settings.images)
+        images, labels = read_npy(path), read_npy(sources.custom_path(settings.labels))
     return make_dataset(
         name,
         images[..., np.newaxis] if images.ndim == 3 else images,
         labels,
         classes=classes,
-        max_value=int(options.get("max_value", 255)),
+        max_value=settings.max_value,
         source=f"arrays, {path.name}",
     )
 
 
-def build_parquet(name: str, options: Mapping[str, Any], sources: Sources) -> ImageStream:
+def build_parquet(name: str, settings: Parquet, sources: Sources) -> ImageStream:
     """Build a set from Parquet files, in the order of their rows.
 
     Parameters
     ----------
     name : str
         Name of the dataset.
-    options : mapping
-        `files`: a path or a list of paths. `image_column` (by default `image`): bytes of image
-        files, or Hugging Face's structure of `bytes` and `path`. `label_column` (by default
-        `label`): integers. `classes`: names in order of their labels, or the name of a label
-        space; by default those in Hugging Face's metadata.
+    settings : dataset kind
+        Its options.
     sources : Sources
         Opens the files.
 
@@ -138,11 +129,9 @@ def build_parquet(name: str, options: Mapping[str, Any], sources: Sources) -> Im
         If an option is invalid, a file is missing or unreadable, or columns or classes are not as
         described above.
     """
-    check_options(name, options, {"files": ()}, ("classes", "image_column", "label_column"))
-    given = options["files"]
-    paths = [sources.custom_path(path) for path in ([given] if isinstance(given, str) else given)]
-    columns = options.get("image_column", "image"), options.get("label_column", "label")
-    classes = _parquet_classes(name, paths, columns, options.get("classes"))
+    paths = [sources.custom_path(path) for path in settings.files]
+    columns = settings.image_column, settings.label_column
+    classes = _parquet_classes(name, paths, columns, settings.classes)
 
     def files() -> Iterator[LabelledFile]:
         for path in paths:

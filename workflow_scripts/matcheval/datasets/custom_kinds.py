@@ -54,8 +54,8 @@ class Arrays(_WithClasses):
     file: PathText | None = Field(None, description="Archive (.npz) of images and labels")
     images: PathText | None = Field(None, description="Array of the images (.npy)")
     labels: PathText | None = Field(None, description="Array of the labels (.npy)")
-    max_value: Annotated[Integer, Field(ge=1, le=255)] | None = Field(
-        None, description="The pixel value that means 1.0; 255 by default"
+    max_value: Annotated[Integer, Field(ge=1, le=255)] = Field(
+        255, description="The pixel value that means 1.0"
     )
     builder: ClassVar[str] = "custom.build_arrays"
 
@@ -78,8 +78,8 @@ class Parquet(_WithClasses, Decoded):
 
     kind: Literal["parquet"]
     files: Texts = Field(description="One file, or several that are read one after the other")
-    image_column: str | None = Field(None, description="Found by its content by default")
-    label_column: str | None = Field(None, description="Found by its name by default")
+    image_column: str = Field("image", description="Column of the encoded images")
+    label_column: str = Field("label", description="Column of the labels")
     builder: ClassVar[str] = "custom.build_parquet"
 
     @property

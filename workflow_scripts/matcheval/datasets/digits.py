@@ -9,16 +9,13 @@ label sequence with which each writer began, one writer wrote rows 1,287 to 1,41
 among the known writers.)
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.datasets.label_spaces import DIGITS
+from matcheval.datasets.published_kinds import Digits
 from matcheval.datasets.sources import Sources
-from matcheval.errors import InputError
 
 N_ROWS, N_KNOWN_WRITERS, N_TRAIN, N_VALIDATION = 1797, 1300, 600, 100
 # Never to be changed: every published number of the digits study depends on it.
@@ -50,15 +47,15 @@ def rows_of(part: str) -> npt.NDArray[np.int64]:
     return np.sort(rows[part])
 
 
-def build_digits(name: str, options: Mapping[str, Any], sources: Sources | None = None) -> Dataset:
+def build_digits(name: str, settings: Digits, sources: Sources | None = None) -> Dataset:
     """Build one part of the digits.
 
     Parameters
     ----------
     name : str
         Name of the dataset.
-    options : mapping
-        `part`: one of `PARTS`; no other options.
+    settings : dataset kind
+        Its options.
     sources : Sources, optional
         Not used, as the digits are included in scikit-learn.
 
@@ -66,22 +63,10 @@ def build_digits(name: str, options: Mapping[str, Any], sources: Sources | None 
     -------
     Dataset
         Images of 8 × 8 × 1 pixels in 0..16, in the order of the original rows.
-
-    Raises
-    ------
-    InputError
-        If the options are not as described above.
     """
-    if set(options) != {"part"} or options["part"] not in PARTS:
-        raise InputError(
-            f"options {dict(options)} do not name a part",
-            file=name,
-            field="part",
-            remedy=f"Set 'part', and no other option; known: {', '.join(PARTS)}",
-        )
     from sklearn.datasets import load_digits  # takes two seconds, and only this kind needs it
 
-    part = str(options["part"])
+    part = settings.part
     rows = rows_of(part)
     digits = load_digits()
     return make_dataset(

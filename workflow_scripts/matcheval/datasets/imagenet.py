@@ -8,38 +8,30 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from matcheval.datasets.label_spaces import check_classes, imagenet_classes, labels_of_folders
-from matcheval.datasets.sources import Sources, check_options
+from matcheval.datasets.published_kinds import ImageNet, ImageNetV2
+from matcheval.datasets.sources import Sources
 from matcheval.datasets.streams import ImageStream, LabelledFile
 from matcheval.datasets.trees import Tree
 from matcheval.errors import InputError
 
-VARIANTS = {
-    "matched-frequency": "imagenetv2-matched-frequency.tar.gz",
-    "threshold-0.7": "imagenetv2-threshold0.7.tar.gz",
-    "top-images": "imagenetv2-top-images.tar.gz",
-}
 _WNID = re.compile(r"n\d{8}")
 _FLAT = re.compile(r"ILSVRC2012_val_(\d{8})\.JPEG")
 _TRUTH, _META = "ILSVRC2012_validation_ground_truth.txt", "meta.mat"
 
 
-def build_imagenet(name: str, options: Mapping[str, Any], sources: Sources) -> ImageStream:
+def build_imagenet(name: str, settings: ImageNet, sources: Sources) -> ImageStream:
     """Build ImageNet's validation set from the user's files.
 
     Parameters
     ----------
     name : str
         Name of the dataset.
-    options : mapping
-        `source`: a folder or tar archive, either with a folder per class that is named by its
-        WordNet id (wnid), or with all images in one folder as in ILSVRC2012_img_val.tar. The latter
-        requires `devkit`: the development kit's archive (ILSVRC2012_devkit_t12.tar.gz) or folder,
-        which contains the labels.
+    settings : dataset kind
+        Its options.
     sources : Sources
         Opens the files.
 
@@ -53,8 +45,7 @@ def build_imagenet(name: str, options: Mapping[str, Any], sources: Sources) -> I
         If an option is invalid, files are missing or damaged, classes are missing or unknown,
         folders of classes are in several places, or the development kit does not fit the images.
     """
-    check_options(name, options, {"source": ()}, ("devkit",))
-    path = sources.custom_path(options["source"])
+    path = sources.custom_path(settings.source)
     tree = sources.tree(path, lambda p: "/" in p or bool(_FLAT.fullmatch(p)))
     if any(_WNID.fullmatch(folder) for folder in _folders(tree)):
         images = [p for p in tree.paths if "/" in p]
@@ -62,11 +53,11 @@ def build_imagenet(name: str, options: Mapping[str, Any], sources: Sources) -> I
         labels = labels_of_folders(_folders(tree), imagenet_classes(), path)
         labelled = {p: labels[p.split("/")[-2]] for p in images}
     else:
-        labelled = _flat_labels(tree, path, options.get("devkit"), sources)
+        labelled = _flat_labels(tree, path, settings.devkit, sources)
     return _stream(name, tree, labelled, f"ImageNet, ILSVRC 2012 validation set, {path.name}")
 
 
-def build_imagenetv2(name: str, options: Mapping[str, Any], sources: Sources) -> ImageStream:
+def build_imagenetv2(name: str, settings: ImageNetV2, sources: Sources) -> ImageStream:
     """Build a variant of ImageNetV2.
 
     Its folders are named by labels, "0" to "999". Loaders that sort the names as text ("0", "1",
@@ -76,8 +67,8 @@ def build_imagenetv2(name: str, options: Mapping[str, Any], sources: Sources) ->
     ----------
     name : str
         Name of the dataset.
-    options : mapping
-        `variant`: one of `VARIANTS`.
+    settings : dataset kind
+        Its options.
     sources : Sources
         Opens the files.
 
@@ -88,15 +79,14 @@ def build_imagenetv2(name: str, options: Mapping[str, Any], sources: Sources) ->
     Raises
     ------
     InputError
-        If an option is invalid, or the published file is missing or not as published.
+        If the published file is missing or not as published.
     """
-    check_options(name, options, {"variant": tuple(VARIANTS)})
-    path = sources.published(VARIANTS[options["variant"]])
+    path = sources.published(settings.published_files[0])
     tree = sources.tree(path, lambda p: "/" in p)
     classes = imagenet_classes()
     numbers = labels_of_folders(_folders(tree), [str(i) for i in range(len(classes))], path)
     labelled = {p: numbers[p.split("/")[-2]] for p in tree.paths}
-    return _stream(name, tree, labelled, f"ImageNetV2, {options['variant']}, {path.name}")
+    return _stream(name, tree, labelled, f"ImageNetV2, {settings.variant}, {path.name}")
 
 
 def _check_one_parent(images: Sequence[str], path: Path) -> None:

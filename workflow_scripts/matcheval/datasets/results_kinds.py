@@ -79,8 +79,8 @@ class Accuracies(_WithoutImages):
     kind: Literal["accuracies"]
     file: PathText = Field(description="The table (.csv)")
     columns: AccuracyColumns = Field(description="Which columns hold what")
-    unit: Literal["percent", "fraction", "correct"] | None = Field(
-        None, description="Of the accuracies; percent by default"
+    unit: Literal["percent", "fraction", "correct"] = Field(
+        "percent", description="Of the accuracies"
     )
     n: Count | None = Field(None, description="Size of the set; needed if the unit is correct")
     has_probabilities: ClassVar[bool] = False

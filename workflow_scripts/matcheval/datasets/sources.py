@@ -1,17 +1,13 @@
 """The files that datasets are built from: published files, and the user's files."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from matcheval.datasets.trees import Tree, open_tree
 from matcheval.downloads.checksums import Expected, verify_file
 from matcheval.downloads.sources import published_file
 from matcheval.errors import InputError
-
-# Options of every kind except the digits.
-COMMON = ("per_class", "unreadable")
 
 
 class Sources:
@@ -99,38 +95,3 @@ class Sources:
             As for `open_tree`.
         """
         return self._stack.enter_context(open_tree(path, wanted))
-
-
-def check_options(
-    name: str,
-    options: Mapping[str, Any],
-    required: Mapping[str, tuple[Any, ...]] | None = None,
-    optional: tuple[str, ...] = (),
-) -> None:
-    """Check the options of a dataset.
-
-    Parameters
-    ----------
-    name : str
-        Name of the dataset, for messages.
-    options : mapping
-        The options.
-    required : mapping, optional
-        Allowed values by name of the options that must be set; an empty tuple allows any value.
-    optional : tuple of str
-        Names of the options that may be set, in addition to those of every kind.
-
-    Raises
-    ------
-    InputError
-        If an option is missing, unknown, or has a value that is not allowed.
-    """
-    required = required or {}
-    for key, values in required.items():
-        if key not in options or (values and options[key] not in values):
-            known = f"One of {', '.join(map(str, values))}" if values else ""
-            given = f"is '{options[key]}'" if key in options else "is missing"
-            raise InputError(given, file=name, field=key, remedy=known)
-    unknown = sorted(set(options) - set(required) - set(optional) - set(COMMON))
-    if unknown:
-        raise InputError("is not an option of this kind", file=name, field=unknown[0])

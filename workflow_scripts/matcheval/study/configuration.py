@@ -1,6 +1,6 @@
 """A study's configuration: the core's typed settings, and those of the analyses.
 
-The JSON schema in `rules/schemas` is generated from these classes (``make schema``), for editors.
+The JSON schema in `rules/schemas` is generated from these classes (``make settings``), for editors.
 """
 
 import os

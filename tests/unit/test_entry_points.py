@@ -1,0 +1,67 @@
+"""Arguments of scripts: by name from a job, converted to the annotated types."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from matcheval.datasets.pairs import Pair
+from matcheval.execution.entry_points import job_arguments
+from matcheval.protocol.criteria import Criterion
+
+
+def main(
+    *,
+    pair: Pair,
+    criterion: Criterion,
+    tables: Sequence[Path],
+    size: int | None,
+    options: Mapping[str, Any],
+    page: Path,
+) -> None:
+    """Stand in for a script's function."""
+
+
+GIVEN = {"pair": {"name": "p", "original": "a", "replication": "b", "source": None},
+         "size": None, "options": {"share": 0.05}}  # fmt: skip
+
+
+def job(parameters=GIVEN, **changes):
+    """A job as Snakemake hands it to a script; `code` is there to repeat it when code changes."""
+    places = {
+        "params": {"job": parameters, "code": "1a2b"},
+        "input": {"tables": ["x.csv", "y.csv"]},
+        "output": {"page": "z.md"},
+        "wildcards": {"pair": "p", "criterion": "probability", "dataset": "d"},
+    }
+    return SimpleNamespace(
+        **{name: place | changes.get(name, {}) for name, place in places.items()}
+    )
+
+
+def test_arguments_are_found_by_name_and_converted():
+    """The pair is also a wildcard, its name, which the rule's parameter overrides."""
+    assert job_arguments(main, job()) == {
+        "pair": Pair("p", "a", "b"),
+        "criterion": Criterion.PROBABILITY,
+        "tables": [Path("x.csv"), Path("y.csv")],
+        "size": None,
+        "options": {"share": 0.05},
+        "page": Path("z.md"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (job(GIVEN | {"sise": 3}), "the rule passes sise, which its script does not take"),
+        (job({"pair": GIVEN["pair"], "options": {}}), "passes 'size' 0 times"),
+        (job(input={"page": "w.md"}), "passes 'page' 2 times"),
+        (job(params={"tables": []}), "passes 'tables' 2 times"),
+    ],
+)
+def test_a_rule_and_a_script_that_do_not_fit_together(given, message):
+    with pytest.raises(TypeError, match=message):
+        job_arguments(main, given)

@@ -1,0 +1,72 @@
+"""What jobs of a study ask for on a machine: GPUs, their partition, and shares of the cores."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from matcheval.execution import resources
+from matcheval.execution.workloads import DIGITS
+from matcheval.study.requests import Machine, Requests
+from studies import configuration, load
+
+JOB = SimpleNamespace(model="resnet-16-mixup", dataset="digits-known")
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """The digits, with training on a GPU and inference on CPUs."""
+    config = configuration("digits") | {"results": str(tmp_path_factory.mktemp("results"))}
+    config["training"] |= {"device": "cuda"}
+    return load(config)
+
+
+@pytest.mark.parametrize(
+    ("device", "machine", "gpus"),
+    [
+        ("cpu", Machine(n_gpus=2), 0),
+        ("cuda", Machine(), 1),
+        ("auto", Machine(), 0),
+        ("auto", Machine(n_gpus=2), 1),
+        ("auto", Machine(gpu_partition="gpu"), 1),  # the login node has none
+        ("auto", Machine(n_gpus=2, gpu_partition=""), 0),  # only the login node has some
+    ],
+)
+def test_gpus_of_a_device(device, machine, gpus):
+    assert machine.gpus_for(device) == gpus
+
+
+@pytest.mark.parametrize(
+    ("rule", "machine", "threads"),
+    [
+        ("train_model", Machine(cores=8), 4),
+        ("train_model", Machine(n_gpus=2, cores=5), 2),
+        ("train_model", Machine(n_gpus=8, cores=5), 1),
+        ("train_model", Machine(n_gpus=8, cores=5, is_local=False), 4),
+        ("predict_dataset", Machine(n_gpus=2, cores=5), 1),
+    ],
+)
+def test_every_gpu_of_a_machine_has_its_share_of_the_cores(study, rule, machine, threads):
+    assert Requests(study, machine).threads(rule)(JOB) == threads
+
+
+def test_jobs_with_a_gpu_have_their_partition(study):
+    cluster = Requests(study, Machine(is_local=False, gpu_partition="big", partition="small"))
+    partitions = {
+        rule: cluster.resources(rule)["slurm_partition"](JOB, 1)
+        for rule in ("train_model", "predict_dataset")
+    }
+    assert partitions == {"train_model": "big", "predict_dataset": "small"}
+    assert set(cluster.resources("count_correct")) == {"mem_mb", "runtime", "turn"}
+    local = Requests(study, Machine(n_gpus=1)).resources("train_model")
+    assert set(local) == {"mem_mb", "runtime", "turn", "gpu"}
+    assert local["gpu"](JOB, 1) == local["gpu"](JOB, 3) == 1
+
+
+def test_an_analysis_asks_for_its_own_rules_and_further_attempts_for_more(study):
+    requests = Requests(study, Machine())
+    batch = SimpleNamespace(pair="new-writers", batch="000")
+    request = resources.of_matching(len(study.models), 10, DIGITS.images)
+    assert requests.of("match_predictions", batch) == request
+    given = requests.resources("match_predictions")
+    found = given["mem_mb"](batch, 1), given["runtime"](batch, 2)
+    assert found == (request.mem_mb, 2 * request.runtime)
