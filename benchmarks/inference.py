@@ -32,7 +32,7 @@ from PIL import Image
 from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.datasets.images import EncodedImages
-from matcheval.inference.forward import Settings, run_inference
+from matcheval.inference.forward import ForwardConfig, run_inference
 from matcheval.inference.pixel_cache import open_pixels, write_pixels
 from matcheval.inference.precision import arithmetic
 from matcheval.inference.readers import DecodingReader, Reader
@@ -96,14 +96,14 @@ def make_model(name: str) -> tuple[torch.nn.Module, dict[str, object]]:
     return model, timm.data.resolve_data_config(model=model)
 
 
-def seconds_of(settings: Settings) -> float:
+def seconds_of(settings: ForwardConfig) -> float:
     """The time now, once the device is done with what it was given."""
     if settings.device.type == "cuda":
         torch.cuda.synchronize()
     return time.perf_counter()
 
 
-def plain_loop(name: str, tree: Path, settings: Settings, workers: int) -> float:
+def plain_loop(name: str, tree: Path, settings: ForwardConfig, workers: int) -> float:
     """Images a second of timm's validation style, without its start."""
     from torch.utils.data import DataLoader
     from torchvision.datasets import ImageFolder
@@ -127,7 +127,7 @@ def plain_loop(name: str, tree: Path, settings: Settings, workers: int) -> float
 
 
 def our_pass(
-    name: str, reader: Reader, dataset: Dataset, settings: Settings
+    name: str, reader: Reader, dataset: Dataset, settings: ForwardConfig
 ) -> tuple[float, object]:
     """Images a second of this workflow, without its start, and the predictions."""
     model, data = make_model(name)
@@ -142,7 +142,7 @@ def our_pass(
     return len(dataset) / (seconds_of(settings) - start), writer.collect()
 
 
-def forward_rate(name: str, settings: Settings, size: int) -> float:
+def forward_rate(name: str, settings: ForwardConfig, size: int) -> float:
     """Images a second of the model alone, its input normalised and on the device."""
     model, data = make_model(name)
     model.to(settings.device, memory_format=torch.channels_last)
@@ -162,7 +162,7 @@ def forward_rate(name: str, settings: Settings, size: int) -> float:
         return n / (seconds_of(settings) - start)
 
 
-def measure_speed(name: str, folder: Path, settings: Settings, workers: int) -> Rates:
+def measure_speed(name: str, folder: Path, settings: ForwardConfig, workers: int) -> Rates:
     """Images a second of each way, measured one right after the other."""
     dataset = read_dataset(folder / "dataset")
     _, data = make_model(name)
@@ -194,7 +194,7 @@ def measure_speed(name: str, folder: Path, settings: Settings, workers: int) -> 
 
 def typical(name: str, folder: Path, given: argparse.Namespace) -> dict[str, object]:
     """One row: medians of the rounds, and the range of the ratios."""
-    settings = Settings(torch.device(given.device), given.batch_size, given.threads)
+    settings = ForwardConfig(torch.device(given.device), given.batch_size, given.threads)
     rounds = [measure_speed(name, folder, settings, given.workers) for _ in range(given.rounds)]
     row: dict[str, object] = {
         "model": name, "device": given.device, "images": given.images, "rounds": given.rounds,
@@ -210,7 +210,7 @@ def typical(name: str, folder: Path, given: argparse.Namespace) -> dict[str, obj
 
 def measure_memory(n: int, cached: bool) -> dict[str, object]:
     """Peak memory of a pass of a small model, in a process of its own."""
-    settings = Settings(torch.device("cpu"), 64, 2)
+    settings = ForwardConfig(torch.device("cpu"), 64, 2)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         alone(make_dataset_folder, folder, n)

@@ -13,7 +13,7 @@ from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
 from matcheval.inference import blocks as blocks_module
-from matcheval.inference.forward import Settings, run_inference
+from matcheval.inference.forward import ForwardConfig, run_inference
 from matcheval.inference.outputs import _WRITERS, build_writers
 from matcheval.inference.precision import arithmetic
 from matcheval.inference.readers import ArrayReader
@@ -85,7 +85,7 @@ class Recorder:
 def run(model, dataset, writers, transform=None, **settings):
     run_inference(
         model, ArrayReader(dataset), transform or Transform.plain(), dataset, model_name="m",
-        settings=Settings(CPU, **{"batch_size": 32, **settings}), writers=writers,
+        settings=ForwardConfig(CPU, **{"batch_size": 32, **settings}), writers=writers,
     )  # fmt: skip
 
 
@@ -395,13 +395,13 @@ def test_models_without_a_linear_layer_have_no_features(dataset, tmp_path):
 
 
 def test_automatic_batch_sizes_go_by_the_size_of_the_images():
-    sizes = [Settings(CPU).images_at_a_time(edge, edge) for edge in (8, 32, 224, 384, 800, 4000)]
+    sizes = [ForwardConfig(CPU).images_at_a_time(edge, edge) for edge in (8, 32, 224, 384, 800, 4000)]
     assert sizes == [256, 256, 64, 16, 4, 1]
-    assert Settings(torch.device("cuda")).images_at_a_time(224, 224) == 512
-    assert Settings(CPU, 17).images_at_a_time(8, 8) == 17
+    assert ForwardConfig(torch.device("cuda")).images_at_a_time(224, 224) == 512
+    assert ForwardConfig(CPU, 17).images_at_a_time(8, 8) == 17
     for size in (0, -1, "many"):
         with pytest.raises(InputError, match="'batch_size': is"):
-            Settings(CPU, size)
+            ForwardConfig(CPU, size)
 
 
 def test_precisions_are_close_and_leave_no_trace(checkpoint, dataset):
@@ -415,9 +415,9 @@ def test_precisions_are_close_and_leave_no_trace(checkpoint, dataset):
         assert 0 < np.abs(found[precision] - found["fp32"]).max() < 0.2
     assert torch.get_float32_matmul_precision() == "highest"
     with pytest.raises(InputError, match="cpu device does not support tf32"):
-        Settings(CPU, precision="tf32")
+        ForwardConfig(CPU, precision="tf32")
     with pytest.raises(InputError, match="unknown precision 'fp8'"):
-        Settings(CPU, precision="fp8")
+        ForwardConfig(CPU, precision="fp8")
 
 
 def test_tf32_is_on_within_the_block_only():

@@ -37,7 +37,7 @@ _CHANNELS_LAST_FROM = 64
 
 
 @dataclass(frozen=True)
-class Settings:
+class ForwardConfig:
     """How a forward pass is computed; apart from `precision`, no setting should affect predictions.
 
     Attributes
@@ -94,7 +94,7 @@ def run_inference(
     dataset: Dataset,
     *,
     model_name: str,
-    settings: Settings,
+    settings: ForwardConfig,
     writers: Sequence[Writer],
     progress: bool = False,
 ) -> None:
@@ -114,7 +114,7 @@ def run_inference(
         Labels and classes.
     model_name : str
         Name of the model, for messages.
-    settings : Settings
+    settings : ForwardConfig
         Device, batch size and precision. When a device runs out of memory, the batch size is
         halved and the pass continues.
     writers : sequence of Writer
@@ -160,7 +160,7 @@ class _Pass:
         transform: Transform,
         dataset: Dataset,
         model_name: str,
-        settings: Settings,
+        settings: ForwardConfig,
         writers: Sequence[Writer],
     ) -> None:
         self._transform, self._dataset, self._name = transform, dataset, model_name

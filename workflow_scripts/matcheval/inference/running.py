@@ -10,7 +10,7 @@ from matcheval.datasets.folders import read_dataset, read_description
 from matcheval.errors import InputError
 from matcheval.inference import AUTOMATIC, INFERENCE_VERSION, N_TOP
 from matcheval.inference.cache_manifest import CacheManifest
-from matcheval.inference.forward import Settings, run_inference
+from matcheval.inference.forward import ForwardConfig, run_inference
 from matcheval.inference.outputs import build_writers
 from matcheval.inference.pixel_cache import open_pixels
 from matcheval.inference.precision import DTYPE_TEXT
@@ -26,14 +26,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class InferenceConfig:
-    """How to run a model, in the terms of a configuration (see `forward.Settings`).
+    """How to run a model, in the terms of a configuration (see `forward.ForwardConfig`).
 
     Attributes
     ----------
     device : str
         As for `resolve_device`.
     batch_size, n_threads, precision, compile
-        As for `Settings`.
+        As for `ForwardConfig`.
     n_top : int
         Number of classes per datapoint that the output `top` keeps, at least 1.
     """
@@ -45,7 +45,7 @@ class InferenceConfig:
     compile: bool = False
     n_top: int = N_TOP
 
-    def settings(self) -> Settings:
+    def settings(self) -> ForwardConfig:
         """Resolve the device and return the settings of the forward pass.
 
         Raises
@@ -54,7 +54,7 @@ class InferenceConfig:
             If this machine has no such device, or a setting is not valid on it.
         """
         device = resolve_device(self.device)
-        return Settings(device, self.batch_size, self.n_threads, self.precision, self.compile)
+        return ForwardConfig(device, self.batch_size, self.n_threads, self.precision, self.compile)
 
 
 def predict_to_files(
@@ -122,7 +122,7 @@ def predict_to_files(
 
 
 def provenance(
-    model: ModelSource, loaded: LoadedModel, dataset: Dataset, settings: Settings
+    model: ModelSource, loaded: LoadedModel, dataset: Dataset, settings: ForwardConfig
 ) -> dict[str, str]:
     """Describe how an output was computed; without dates, so that files are reproducible.
 
@@ -134,7 +134,7 @@ def provenance(
         The model with its weights and transform.
     dataset : Dataset
         The dataset it ran on.
-    settings : Settings
+    settings : ForwardConfig
         How the forward pass was computed.
 
     Returns
