@@ -54,6 +54,7 @@ def test_the_readme_names_the_test_command_of_ci():
 
 LIBRARY = ROOT / "workflow_scripts"
 PACKAGES = {
+    "urllib3": "requests",
     "PIL": "pillow",
     "pydantic_core": "pydantic",
     "sklearn": "scikit-learn",
