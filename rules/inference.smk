@@ -50,12 +50,13 @@ rule predict_dataset:
         machine=JOBS.inference_options,
     params:
         arguments=JOBS.predict_arguments,
+        files=JOBS.predict_files,
         version=JOBS.inference_version,
     message:
         "Predicting {wildcards.dataset} with {wildcards.model}"
     shell:
         LEASE_GPU
-        + "python -m predict_dataset {params.arguments:q} --threads {threads}"
+        + "python -m predict_dataset {params.arguments:q} {params.files:q} --threads {threads}"
         " {resources.machine} > {log:q} 2>&1"
 
 

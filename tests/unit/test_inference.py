@@ -395,7 +395,9 @@ def test_models_without_a_linear_layer_have_no_features(dataset, tmp_path):
 
 
 def test_automatic_batch_sizes_go_by_the_size_of_the_images():
-    sizes = [ForwardConfig(CPU).images_at_a_time(edge, edge) for edge in (8, 32, 224, 384, 800, 4000)]
+    sizes = [
+        ForwardConfig(CPU).images_at_a_time(edge, edge) for edge in (8, 32, 224, 384, 800, 4000)
+    ]
     assert sizes == [256, 256, 64, 16, 4, 1]
     assert ForwardConfig(torch.device("cuda")).images_at_a_time(224, 224) == 512
     assert ForwardConfig(CPU, 17).images_at_a_time(8, 8) == 17

@@ -111,56 +111,56 @@ datasets = st.builds(
 
 @given(sizes, datasets, st.integers(0, 1))
 def test_every_request_can_be_made(size, data, gpus):
-    for need in (
+    for request in (
         resources.of_training(size, data, epochs=3, batch_size=8, gpus=gpus),
         resources.of_inference(size, data, batch_size=8, gpus=gpus),
         resources.of_preparing(data), resources.of_pixels(data),
         resources.of_matching(64, 10, data.images), resources.of_reading(300, data.images),
         resources.of_searching([data, data], None), resources.of_searching([data], 32),
     ):  # fmt: skip
-        assert need.mem_mb >= 800
-        assert need.runtime >= 10
-        assert need.runtime % 10 == 0
-        assert 1 <= need.threads <= 4
+        assert request.mem_mb >= 800
+        assert request.runtime >= 10
+        assert request.runtime % 10 == 0
+        assert 1 <= request.threads <= 4
 
 
 @given(sizes, datasets, st.integers(1, 100))
 def test_larger_work_never_asks_for_less(size, data, factor):
-    def needs(model: ModelSize, images: ImageSet) -> list[ResourceRequest]:
+    def requests(model: ModelSize, images: ImageSet) -> list[ResourceRequest]:
         return [
             resources.of_training(model, images, epochs=1, batch_size=8, gpus=1),
             resources.of_inference(model, images, batch_size=8, gpus=1),
         ]
 
     larger = ModelSize(size.parameters * factor, size.multiply_adds * factor)
-    for less, more in zip(needs(size, data), needs(larger, data), strict=True):
+    for less, more in zip(requests(size, data), requests(larger, data), strict=True):
         assert more.mem_mb >= less.mem_mb
         assert more.runtime >= less.runtime
 
 
 def test_further_attempts_ask_for_twice_as_much():
-    need = ResourceRequest(mem_mb=1500, runtime=10, threads=2, gpu=1)
-    assert need.on_attempt(1) == need
-    assert need.on_attempt(3) == ResourceRequest(mem_mb=6000, runtime=40, threads=2, gpu=1)
+    request = ResourceRequest(mem_mb=1500, runtime=10, threads=2, gpu=1)
+    assert request.on_attempt(1) == request
+    assert request.on_attempt(3) == ResourceRequest(mem_mb=6000, runtime=40, threads=2, gpu=1)
     with pytest.raises(ValueError, match="attempt 0"):
-        need.on_attempt(0)
+        request.on_attempt(0)
 
 
 def test_training_of_the_paper_fits_what_is_known_of_it():
     """A ResNet-50 on ImageNet's 1.28 million images: about two days of an older GPU."""
     model = ModelSize(25_600_000, 4_100_000_000)
     data = ImageSet(1_281_167, 224, classes=1000, encoded=True)
-    need = resources.of_training(model, data, epochs=90, batch_size=256, gpus=1)
-    assert 2 * 24 * 60 <= need.runtime <= 45 * 24 * 60
+    request = resources.of_training(model, data, epochs=90, batch_size=256, gpus=1)
+    assert 2 * 24 * 60 <= request.runtime <= 45 * 24 * 60
 
 
 def test_a_search_fits_what_was_measured():
     """10,000 CIFAR images in 50,000: benchmarks/results/neighbours.csv, of two cores."""
     row = pd.read_csv(ROOT / "benchmarks" / "results" / "neighbours.csv").iloc[0]
     sets = [ImageSet(int(row.queries), 32), ImageSet(int(row.references), 32)]
-    need = resources.of_searching(sets, None)
-    assert 1024 * row.peak_gib + 340 <= need.mem_mb <= 3000
-    assert 2 * row.search_seconds + row.ssim_seconds <= 60 * need.runtime <= 4 * 3600
+    request = resources.of_searching(sets, None)
+    assert 1024 * row.peak_gib + 340 <= request.mem_mb <= 3000
+    assert 2 * row.search_seconds + row.ssim_seconds <= 60 * request.runtime <= 4 * 3600
 
 
 def test_measured_memory_of_the_digits_is_within_the_request():

@@ -5,6 +5,7 @@ Rules in `rules/` name these methods; each takes a job's wildcards.
 
 import json
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 from matcheval.datasets.derivations import DERIVATION_VERSION
@@ -229,24 +230,36 @@ class StageJobs:
         study, settings = self._study, self._study.inference
         source = study.runnable[wildcards.model].source
         assert source is not None  # models of known predictions are not run
-        files = {
-            "weights": study.weights_file(wildcards.model),
-            "manifest": self.manifest(wildcards),
-            **{
-                name: file.format(dataset=wildcards.dataset, model=wildcards.model)
-                for name, file in self.prediction_outputs.items()
-            },
-        }
         return [
             "--model", source.to_json(),
             "--dataset", study.dataset_folder(wildcards.dataset),
             "--dataset-name", wildcards.dataset,
             "--device", settings.device, "--precision", settings.precision,
             *(["--compile"] if settings.compile else []),
-            *(word for name, file in files.items() if file for word in (f"--{name}", file)),
-            # Only where it matters: otherwise a change of it would repeat all predictions.
-            *(["--n-top", str(settings.top)] if "top" in settings.outputs else []),
         ]  # fmt: skip
+
+    def predict_files(
+        self, wildcards: Wildcards, input: Mapping[str, Any], output: Mapping[str, Any]
+    ) -> list[str]:
+        """Return the arguments of an inference job that name its files.
+
+        Snakemake records no parameters that are derived from inputs and outputs, so that an output
+        that is left out again does not repeat the predictions.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `dataset` and `model`.
+        input, output : mapping of str to path or list of paths
+            The job's files.
+        """
+        read = [pair for pair in input.items() if pair[0] in ("weights", "manifest")]
+        named = [pair for pair in (*read, *output.items()) if pair[1]]
+        settings = self._study.inference
+        return [
+            *(word for name, file in named for word in (f"--{name}", str(file))),
+            *(["--n-top", str(settings.top)] if "top" in settings.outputs else []),
+        ]
 
     def inference_version(self, wildcards: Wildcards) -> list[Any]:
         """Return what else makes a model's predictions other ones: our code, and a callable's.

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Class-balanced accuracy: would accuracies differ if all classes were equally frequent?"""

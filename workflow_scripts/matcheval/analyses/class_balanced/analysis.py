@@ -1,4 +1,4 @@
-"""Accuracy on class-balanced subsets, as an analysis."""
+"""The analysis of accuracy on class-balanced subsets: settings and options."""
 
 from typing import Any, ClassVar
 
@@ -9,18 +9,18 @@ from matcheval.study.dataset_tables import DatasetTableAnalysis, DatasetTableSet
 
 
 class ClassBalancedSettings(DatasetTableSettings):
-    """Which datasets, and the seed of the subsets."""
+    """Datasets to tabulate, and the seed of their class-balanced subsets."""
 
-    seed: Seed = Field(0, description="Of the random subsets")
+    seed: Seed = Field(0, description="Seed of the random subsets")
 
 
 class ClassBalanced(DatasetTableAnalysis):
-    """Compares accuracy on a dataset with that on a random class-balanced subset."""
+    """Compare accuracy on a dataset with accuracy on a random class-balanced subset."""
 
     name: ClassVar[str] = "class_balanced"
     Settings: ClassVar[type[ClassBalancedSettings]] = ClassBalancedSettings
 
     @property
     def options(self) -> dict[str, Any]:
-        """Seed and level of the intervals."""
+        """Seed of the subsets, and confidence level of the intervals."""
         return {"seed": self.settings.seed, "confidence": self.study.confidence}

@@ -1,4 +1,4 @@
-"""Accuracy on exactly balanced classes, should their mix explain a change.
+"""Accuracy on class-balanced subsets, to see whether the mix of classes explains a change.
 
 Recht et al. (2019), arXiv 1902.10811, appendix B.2.9.
 """
@@ -20,27 +20,29 @@ SCHEMA = TableSchema(
         MODEL,
         DATASET,
         *accuracy("all", "size of the dataset"),
-        *accuracy("balanced", "an equal number of each class, drawn at random"),
-        fraction("accuracy_by_class", "mean over classes of the accuracy within each"),
-        Column("per_class", pa.int32(), "datapoints", "of each class in the balanced subset"),
-        Column("seed", pa.int64(), "1", "of the draw"),
+        *accuracy("balanced", "datapoints of the subset, equally many of each class"),
+        fraction("accuracy_by_class", "mean over classes of the accuracy within each class"),
+        Column("per_class", pa.int32(), "datapoints", "size of each class in the subset"),
+        Column("seed", pa.int64(), "1", "seed of the subset"),
         CONFIDENCE_LEVEL,
     ),
 )
 
 
 def balanced_rows(labels: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.int64]:
-    """Draw as many datapoints of each class that occurs as the rarest has, without replacement.
+    """Draw a random subset with equally many datapoints of each class, without replacement.
 
     Parameters
     ----------
     labels : int64 array, shape (n,)
+        True classes; n must be at least 1.
     seed : int
+        Seed of the random choice.
 
     Returns
     -------
     int64 array
-        Rows, ascending.
+        Indices into `labels`, ascending: of each class that occurs, as many as the rarest has.
     """
     classes, counts = np.unique(labels, return_counts=True)
     rng = np.random.default_rng(seed)
@@ -52,24 +54,39 @@ def balanced_rows(labels: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.in
 def balanced_accuracies(
     known: Correctness, dataset: str, seed: int = 0, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Tabulate accuracies on a balanced subset, and averaged over classes.
+    """Tabulate accuracies on a class-balanced subset, and averaged over classes.
+
+    Parameters
+    ----------
+    known : Correctness
+        Which datapoints each model classifies correctly.
+    dataset : str
+        Name of the dataset.
+    seed : int
+        Seed of the random subset, the same for all models.
+    confidence : float
+        Level of the Clopper-Pearson intervals, in (0, 1).
 
     Returns
     -------
     pandas.DataFrame
-        Columns of `SCHEMA`, in the order of the models.
+        Columns of `SCHEMA`, a row per model.
+
+    References
+    ----------
+    Recht et al. (2019), arXiv 1902.10811, appendix B.2.9.
     """
     rows = balanced_rows(known.labels, seed)
     classes, inverse, counts = np.unique(known.labels, return_inverse=True, return_counts=True)
     table = []
-    for model, right in zip(known.models, known.right, strict=True):
-        by_class = np.bincount(inverse, weights=right, minlength=len(classes)) / counts
+    for model, correct in zip(known.models, known.right, strict=True):
+        by_class = np.bincount(inverse, weights=correct, minlength=len(classes)) / counts
         table.append(
             {
                 "model": model,
                 "dataset": dataset,
-                **accuracy_columns("all", right, confidence),
-                **accuracy_columns("balanced", right[rows], confidence),
+                **accuracy_columns("all", correct, confidence),
+                **accuracy_columns("balanced", correct[rows], confidence),
                 "accuracy_by_class": float(by_class.mean()),
                 "per_class": len(rows) // len(classes),
                 "seed": seed,
@@ -82,7 +99,7 @@ def balanced_accuracies(
 def tabulate(
     known: Correctness, dataset: str, file: str = "", *, seed: int = 0, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Make the table of one dataset.
+    """Tabulate one dataset, for its rule: see `balanced_accuracies`.
 
     Parameters
     ----------
@@ -93,7 +110,7 @@ def tabulate(
     file : str
         Not used.
     seed : int
-        Of the random choice of datapoints.
+        Seed of the random subset.
     confidence : float
         Level of the Clopper-Pearson intervals, in (0, 1).
 
@@ -106,7 +123,18 @@ def tabulate(
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Columns of `SCHEMA`."""
+    """Format the accuracies for a readable table.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns of `SCHEMA`, at least one row.
+
+    Returns
+    -------
+    list of TextColumn
+        Accuracies in percent, a row per model.
+    """
     level = f"{100 * table['confidence'].iloc[0]:g} % CI"
     by_class = [f"{100 * a:.1f}" for a in table["accuracy_by_class"]]
     return [

@@ -1,4 +1,4 @@
-"""The Gaussian model of difficulty, as an analysis."""
+"""The analysis of image difficulty: settings, checks and files."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -13,19 +13,19 @@ from matcheval.study.study import Study
 
 
 class DifficultySettings(Settings):
-    """Pairs that the model is fitted to, and what accuracies do not determine."""
+    """Pairs that the Gaussian model of difficulty is fitted to, and its free parameter."""
 
-    pairs: Names = Field((), description="Pairs that the model is fitted to")
+    pairs: Names = Field((), description="Pairs of datasets that the model of difficulty is fitted to")
     sigma: Annotated[Number, Field(ge=0)] = Field(
         1.0,
-        description="Standard deviation of the original's difficulties, not known from accuracies",
+        description="Standard deviation of the original's difficulties: accuracies do not determine it",
     )
-    seed: Seed = Field(0, description="Of the simulated sets")
-    without: Names = Field((), description="Models that are not counted")
+    seed: Seed = Field(0, description="Seed of the simulated datasets")
+    without: Names = Field((), description="Models to leave out")
 
 
 class Difficulty(Analysis):
-    """Fits the model to the probit fits of the replication study."""
+    """Fit the Gaussian model of difficulty to the probit fits of the replication analysis."""
 
     name: ClassVar[str] = "difficulty"
     Settings: ClassVar[type[DifficultySettings]] = DifficultySettings
@@ -42,32 +42,38 @@ class Difficulty(Analysis):
 
     @property
     def replication(self) -> Replication:
-        """The analysis whose fits are explained."""
+        """The analysis whose probit fits the model explains."""
         return self.study.analysis(Replication)
 
     def check(self) -> None:
-        """Check pairs and models, and that there are probit fits."""
+        """Check names of pairs and models, and that there are probit fits.
+
+        Raises
+        ------
+        InputError
+            If a pair or model is unknown, or the study has no probit fits.
+        """
         self.study.check_models(self.settings.without, self.field("without"))
         for pair in self.settings.pairs:
             self.study.check_pair(pair, self.field("pairs"))
         if self.settings.pairs and "probit" not in self.replication.fitted_scales:
             raise InputError(
-                "the model of difficulty needs a probit fit",
+                "the model of difficulty requires a probit fit",
                 file="configuration",
                 field=self.field("pairs"),
-                remedy="Add probit to replication.scales; at least three models are needed",
+                remedy="Add probit to replication.scales; a fit requires at least three models",
             )
 
     @property
     def targets(self) -> list[str]:
-        """Tables, skills of the models and a figure, per pair and k."""
+        """Table, skills of the models and figure, for every pair and k of top-k."""
         each = {"pair": self.settings.pairs, "top": self.replication.settings.top}
         artifacts = (self.result, self.skills, self.plot)
         return [file for artifact in artifacts for file in artifact.expand(**each)]
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the model depends on, besides accuracies and fits."""
+        """Models and parameters that the rule passes to its script."""
         left_out = self.settings.without
         return {
             "models": [name for name in self.study.models if name not in left_out],
@@ -76,7 +82,7 @@ class Difficulty(Analysis):
         }
 
     def results_of_pair(self, wildcards: Wildcards) -> dict[str, str]:
-        """Return the tables of accuracies and of fits that the model explains.
+        """Return the tables of accuracies and of fits of a pair.
 
         Parameters
         ----------

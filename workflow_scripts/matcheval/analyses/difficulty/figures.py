@@ -1,4 +1,4 @@
-"""The Gaussian model of difficulty, over the data.
+"""The figure of the Gaussian model of difficulty: difficulties, skills and accuracies.
 
 Recht et al. (2019), arXiv 1902.10811, section 5.3.
 """
@@ -27,26 +27,27 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SIMULATED = SeriesStyle("#009E73", "none", "x")
-_REACH = 3.5  # standard deviations that a density is drawn
+_REACH = 3.5  # half the width of a drawn density, in standard deviations
 
 
 def plot_difficulty(results: pd.DataFrame, of_models: pd.DataFrame, row: pd.Series) -> "Figure":
-    """Draw the difficulties of both sets, and the accuracies they give over the data.
+    """Plot the difficulties of both sets, and observed accuracies against expected ones.
 
     Parameters
     ----------
     results : pandas.DataFrame
-        Columns of `replication.schemas.RESULTS`.
+        Columns of `replication.schemas.RESULTS`, one pair and value of `top`.
     of_models : pandas.DataFrame
-        Columns of `replication.schemas.SKILLS`.
+        Columns of `tables.SKILLS`.
     row : pandas.Series
-        Of `replication.schemas.DIFFICULTY`.
+        A row of `tables.DIFFICULTY`.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Left, densities of the difficulties, with the models' skills as ticks; right, accuracies
-        observed and simulated, the curve of the model, and the identity.
+        Left: densities of the difficulties, with the models' skills as ticks. Right: replication
+        against original accuracy, observed and simulated, with the curve that the model expects
+        and the line of equal accuracy.
     """
     original, replication = (
         Difficulty(row[f"mu_{o}"], row[f"sigma_{o}"]) for o in ("original", "replication")

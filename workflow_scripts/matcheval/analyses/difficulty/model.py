@@ -1,8 +1,9 @@
-"""The Gaussian model of difficulty: why probit accuracies lie on a line.
+"""The Gaussian model of difficulty, which explains why probit accuracies lie on a line.
 
-Recht et al. (2019), arXiv 1902.10811, section 5.3: an image of difficulty τ is classified right by
-a model of skill s with probability Φ(s − τ), and the difficulties of a set are N(μ, σ²). Then the
-accuracy is Φ((s − μ) / √(σ² + 1)), and those on two sets are Φ⁻¹(α₂) = u · Φ⁻¹(α₁) + v.
+Recht et al. (2019), arXiv 1902.10811, section 5.3: a model of skill s classifies an image of
+difficulty τ correctly with probability Φ(s − τ), and the difficulties of a set are distributed as
+N(μ, σ²). Then the model's accuracy is α = Φ((s − μ) / √(σ² + 1)), and the accuracies on two sets
+are related by Φ⁻¹(α₂) = u · Φ⁻¹(α₁) + v.
 """
 
 from dataclasses import dataclass
@@ -20,50 +21,109 @@ from matcheval.statistics.scales import Scale, from_scale, to_scale
 
 @dataclass(frozen=True)
 class Difficulty:
-    """Mean and standard deviation of the difficulties of a set, on the scale of skills."""
+    """The distribution N(μ, σ²) of the difficulties of a set.
+
+    Attributes
+    ----------
+    mu : float
+        Mean difficulty, on the scale of skills: in standard deviations of a model's own noise.
+    sigma : float
+        Standard deviation of the difficulties on the same scale, at least 0.
+    """
 
     mu: float
     sigma: float
 
     @property
     def spread(self) -> float:
-        """√(σ² + 1): the standard deviation of τ and of a model's own noise together."""
+        """√(σ² + 1): the standard deviation of difficulty and a model's own noise combined."""
         return float(np.hypot(self.sigma, 1))
 
 
 def expected_accuracy(skill: npt.ArrayLike, difficulty: Difficulty) -> FloatArray:
-    """Accuracy of models of these skills on a set."""
+    """Compute the accuracies that models are expected to have on a set.
+
+    Parameters
+    ----------
+    skill : array-like of float
+        Skills of the models.
+    difficulty : Difficulty
+        Difficulties of the set.
+
+    Returns
+    -------
+    float64 array
+        Accuracies as fractions, of the same shape: Φ((s − μ) / √(σ² + 1)).
+
+    References
+    ----------
+    Recht et al. (2019), arXiv 1902.10811, section 5.3.
+    """
     z = (np.asarray(skill, np.float64) - difficulty.mu) / difficulty.spread
     return from_scale(z, Scale.PROBIT)
 
 
 def skills(accuracy: npt.ArrayLike, difficulty: Difficulty) -> FloatArray:
-    """Skills of models from their accuracies on a set: the inverse of `expected_accuracy`."""
+    """Compute the skills of models from their accuracies; the inverse of `expected_accuracy`.
+
+    Parameters
+    ----------
+    accuracy : array-like of float
+        Accuracies on the set, as fractions.
+    difficulty : Difficulty
+        Difficulties of the set.
+
+    Returns
+    -------
+    float64 array
+        Skills, of the same shape; infinite for accuracies of 0 and 1.
+    """
     return difficulty.mu + difficulty.spread * to_scale(accuracy, Scale.PROBIT)
 
 
 def probit_line(original: Difficulty, replication: Difficulty) -> tuple[float, float]:
-    """Slope u and offset v of the line that two sets give on the probit scale."""
+    """Compute the line on which the accuracies on two sets lie on the probit scale.
+
+    Parameters
+    ----------
+    original, replication : Difficulty
+        Difficulties of the two sets.
+
+    Returns
+    -------
+    slope, offset : float
+        u = √(σ₁² + 1) / √(σ₂² + 1) and v = (μ₁ − μ₂) / √(σ₂² + 1), where 1 is the original.
+
+    References
+    ----------
+    Recht et al. (2019), arXiv 1902.10811, section 5.3.
+    """
     slope = original.spread / replication.spread
     return slope, (original.mu - replication.mu) / replication.spread
 
 
 def fitted_difficulty(slope: float, offset: float, original: Difficulty) -> Difficulty:
-    """Difficulty of the replication, from a probit line and the difficulty of the original.
+    """Compute the difficulty of the replication from a probit line; inverts `probit_line`.
 
-    Two numbers determine two of the four: the original's are a choice of scale, and not found
-    out from accuracies.
+    The line has two parameters and the two sets have four, so that the original's must be chosen:
+    accuracies do not determine them.
 
     Parameters
     ----------
     slope, offset : float
-        Of the line on the probit scale; slope above 0.
+        Slope u and offset v of the line on the probit scale.
     original : Difficulty
+        Difficulties of the original, chosen.
+
+    Returns
+    -------
+    Difficulty
+        Difficulties of the replication.
 
     Raises
     ------
     InputError
-        If no replication gives the line: models' own noise alone spreads accuracies more.
+        If the slope is not above 0, or is above √(σ₁² + 1): then σ₂² would be negative.
     """
     variance = (original.spread / slope) ** 2 - 1 if slope > 0 else -1.0
     if variance < 0:
@@ -71,8 +131,8 @@ def fitted_difficulty(slope: float, offset: float, original: Difficulty) -> Diff
         raise InputError(
             f"no Gaussian difficulty gives a probit slope of {slope:.4g} with σ = "
             f"{original.sigma:g} on the original",
-            field="followups.difficulty_sigma",
-            remedy=f"Choose a larger one{least}" if least else "",
+            field="difficulty.sigma",
+            remedy=f"Choose a larger σ{least}" if least else "",
         )
     spread = original.spread / slope
     return Difficulty(original.mu - offset * spread, float(np.sqrt(variance)))
@@ -81,20 +141,23 @@ def fitted_difficulty(slope: float, offset: float, original: Difficulty) -> Diff
 def simulate_correct(
     skill: npt.ArrayLike, difficulty: Difficulty, n: int, rng: np.random.Generator
 ) -> npt.NDArray[np.int64]:
-    """Draw a set of n images and let models classify it.
+    """Simulate the classification of a random set of images by the model of difficulty.
 
     Parameters
     ----------
-    skill : array-like, shape (n_models,)
+    skill : array-like of float, shape (n_models,)
+        Skills of the models.
     difficulty : Difficulty
+        Distribution from which the difficulties of the images are drawn.
     n : int
-        Images, the same for all models.
+        Number of images, which are the same for all models.
     rng : numpy.random.Generator
+        Source of randomness.
 
     Returns
     -------
     int64 array, shape (n_models,)
-        How many images each model gets right.
+        Number of images that each model classifies correctly.
     """
     tau = rng.normal(difficulty.mu, difficulty.sigma, n)
     chances = (from_scale(s - tau, Scale.PROBIT) for s in np.asarray(skill, np.float64))
@@ -109,25 +172,31 @@ def model_difficulty(
     Parameters
     ----------
     results : pandas.DataFrame
-        Columns of `schemas.RESULTS`, one pair and top.
+        Columns of `replication.schemas.RESULTS`, one pair and value of `top`.
     fit : pandas.Series
-        The row of `schemas.FITS` on the probit scale.
+        The row of `replication.schemas.FITS` on the probit scale.
     sigma : float
-        Standard deviation of the original's difficulties; their mean is 0.
+        Standard deviation of the original's difficulties, at least 0; their mean is 0.
     seed : int
-        Of the simulated sets.
+        Seed of the simulated sets.
 
     Returns
     -------
-    dict, pandas.DataFrame
-        A row of `schemas.DIFFICULTY`; columns of `schemas.SKILLS`, by name of the model. Models
-        with accuracy 0 or 1 on the original have no skill and are left out. Where the size of a
-        set is not known, nothing is simulated (NaN).
+    row : dict
+        A row of `tables.DIFFICULTY`.
+    of_models : pandas.DataFrame
+        Columns of `tables.SKILLS`, sorted by the name of the model. Models with an accuracy of 0
+        or 1 on the original have no finite skill and are left out. Simulated accuracies on a set
+        of unknown size are NaN.
 
     Raises
     ------
     InputError
-        If no difficulty gives the fit.
+        As for `fitted_difficulty`.
+
+    References
+    ----------
+    Recht et al. (2019), arXiv 1902.10811, section 5.3.
     """
     original = Difficulty(0.0, sigma)
     replication = fitted_difficulty(float(fit["slope"]), float(fit["offset"]), original)

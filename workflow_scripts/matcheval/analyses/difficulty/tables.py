@@ -1,4 +1,4 @@
-"""The tables of the model of difficulty: declared, and laid out for reading."""
+"""Schemas of the tables of the model of difficulty, and their readable form."""
 
 import pandas as pd
 import pyarrow as pa
@@ -13,15 +13,15 @@ DIFFICULTY = TableSchema(
     "model of difficulty",
     (
         *PAIR,
-        Column("slope", pa.float64(), "1", "u, of the probit fit"),
-        Column("offset", pa.float64(), "standard deviations", "v, of the probit fit"),
-        Column("mu_original", pa.float64(), _SKILLS, "mean difficulty; chosen"),
-        Column("sigma_original", pa.float64(), _SKILLS, "its standard deviation; chosen"),
-        Column("mu_replication", pa.float64(), _SKILLS, "mean difficulty"),
-        Column("sigma_replication", pa.float64(), _SKILLS, "its standard deviation"),
-        fraction("rms_error", "root mean square over models of accuracy minus expectation"),
-        Column("n_models", pa.int32(), "models", "models with a skill: accuracy not 0 or 1"),
-        Column("seed", pa.int64(), "1", "of the simulated sets"),
+        Column("slope", pa.float64(), "1", "slope u of the probit fit"),
+        Column("offset", pa.float64(), "standard deviations", "offset v of the probit fit"),
+        Column("mu_original", pa.float64(), _SKILLS, "mean difficulty of the original; chosen"),
+        Column("sigma_original", pa.float64(), _SKILLS, "their standard deviation; chosen"),
+        Column("mu_replication", pa.float64(), _SKILLS, "mean difficulty of the replication"),
+        Column("sigma_replication", pa.float64(), _SKILLS, "their standard deviation"),
+        fraction("rms_error", "root mean square over models of new minus expected accuracy"),
+        Column("n_models", pa.int32(), "models", "models with a finite skill: accuracy not 0 or 1"),
+        Column("seed", pa.int64(), "1", "seed of the simulated sets"),
     ),
 )
 
@@ -32,15 +32,26 @@ SKILLS = TableSchema(
         Column("skill", pa.float64(), _SKILLS, "from the accuracy on the original"),
         fraction("accuracy_original", "accuracy on the original"),
         fraction("accuracy_replication", "accuracy on the replication"),
-        fraction("expected_replication", "by the model of difficulty"),
-        fraction("simulated_original", "on a simulated set of the original's size"),
-        fraction("simulated_replication", "on a simulated set of the replication's size"),
+        fraction("expected_replication", "accuracy on the replication that the model of difficulty expects"),
+        fraction("simulated_original", "accuracy on a simulated set of the original's size"),
+        fraction("simulated_replication", "accuracy on a simulated set of the replication's size"),
     ),
 )
 
 
 def difficulty_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Columns of `replication.schemas.DIFFICULTY`."""
+    """Format the fitted difficulties for a readable table.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns of `DIFFICULTY`.
+
+    Returns
+    -------
+    list of TextColumn
+        A row per pair; the RMS error is in percentage points.
+    """
     heads = {
         "slope": "u", "offset": "v", "mu_original": "μ original", "sigma_original": "σ original",
         "mu_replication": "μ new", "sigma_replication": "σ new",

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Accuracy within groups of datapoints that the user defines."""

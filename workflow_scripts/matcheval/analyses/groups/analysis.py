@@ -1,4 +1,4 @@
-"""Accuracy by groups of datapoints, as an analysis."""
+"""The analysis of accuracy within groups of datapoints."""
 
 from typing import ClassVar
 
@@ -6,7 +6,7 @@ from matcheval.study.dataset_tables import DatasetFileSettings, DatasetTableAnal
 
 
 class Groups(DatasetTableAnalysis):
-    """Compares accuracies within the groups that the user divides a dataset into."""
+    """Compare accuracies within groups of datapoints that the user defines."""
 
     name: ClassVar[str] = "groups"
     Settings: ClassVar[type[DatasetFileSettings]] = DatasetFileSettings

@@ -1,8 +1,8 @@
-"""Accuracy by groups of datapoints, whatever they are grouped by.
+"""Accuracy within groups of datapoints that the user defines.
 
-Images that are in another set too, for instance: Recht et al. (2019), arXiv 1902.10811, appendix
-C.4.7, ask how accuracy goes with what people select, and membership in the other sampled sets is
-what was published of that.
+A group may be the images that also occur in another set, for instance. Recht et al. (2019), arXiv
+1902.10811, appendix C.4.7, ask how accuracy depends on selection frequencies; these were not
+published, but membership in the other sampled sets was.
 """
 
 from pathlib import Path
@@ -23,7 +23,7 @@ SCHEMA = TableSchema(
     (
         MODEL,
         DATASET,
-        Column("group", pa.string(), "", "group of datapoints, as the user's file names it"),
+        Column("group", pa.string(), "", "name of the group in the user's file"),
         *accuracy("group", "datapoints in the group"),
         CONFIDENCE_LEVEL,
     ),
@@ -31,34 +31,36 @@ SCHEMA = TableSchema(
 
 
 def read_groups(path: str | Path) -> pd.Series:
-    """Read which group a datapoint is in.
+    """Read the groups of datapoints from a file.
 
     Parameters
     ----------
     path : path-like
-        CSV with columns `index` and `group`; datapoints that are not there are in no group.
+        CSV with columns `index` (position in the dataset, from 0) and `group` (a name); datapoints
+        that are not listed belong to no group.
 
     Returns
     -------
     pandas.Series
-        Groups as text, by index.
+        Names of groups, indexed by position in the dataset.
 
     Raises
     ------
     InputError
-        If a column is missing, an index is no whole number or there twice, a group has no name.
+        If the file or a column is missing, an index is not a whole number or occurs twice, or a
+        group has no name.
     """
     rows = read_csv_rows(path, ["index", "group"])
     for row in rows:
         if not row["index"].strip().isdecimal() or not row["group"].strip():
             raise InputError(
-                f"index '{row['index']}', group '{row['group']}'",
+                f"invalid row: index '{row['index']}', group '{row['group']}'",
                 file=path,
-                remedy="Give a position and the name of a group in every row",
+                remedy="Give a position (0, 1, ...) and the name of a group in every row",
             )
     groups = pd.Series({int(row["index"]): row["group"].strip() for row in rows}, dtype=object)
     if len(groups) < len(rows):
-        raise InputError("a datapoint is there twice", file=path, field="index")
+        raise InputError("a datapoint occurs twice", file=path, field="index")
     return groups
 
 
@@ -74,19 +76,20 @@ def accuracies_by_group(
     Parameters
     ----------
     known : Correctness
+        Which datapoints each model classifies correctly.
     dataset : str
-        Its name.
+        Name of the dataset.
     groups : pandas.Series
-        As `read_groups` gives them.
+        Names of groups by position in the dataset, as `read_groups` returns them.
     confidence : float
-        Level of the Clopper-Pearson intervals.
+        Level of the Clopper-Pearson intervals, in (0, 1).
     file : object
-        Where the groups are from, for messages.
+        File that the groups come from, for error messages.
 
     Returns
     -------
     pandas.DataFrame
-        Columns of `SCHEMA`, by model and name of the group.
+        Columns of `SCHEMA`, a row per model and group, groups sorted by name.
 
     Raises
     ------
@@ -99,10 +102,10 @@ def accuracies_by_group(
             "model": model,
             "dataset": dataset,
             "group": name,
-            **accuracy_columns("group", right[rows[(groups == name).to_numpy()]], confidence),
+            **accuracy_columns("group", correct[rows[(groups == name).to_numpy()]], confidence),
             "confidence": confidence,
         }
-        for model, right in zip(known.models, known.right, strict=True)
+        for model, correct in zip(known.models, known.right, strict=True)
         for name in sorted(groups.unique())
     ]
     return pd.DataFrame(table, columns=SCHEMA.names)
@@ -111,7 +114,7 @@ def accuracies_by_group(
 def tabulate(
     known: Correctness, dataset: str, file: str = "", *, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Make the table of one dataset.
+    """Tabulate one dataset, for its rule: see `accuracies_by_group`.
 
     Parameters
     ----------
@@ -120,7 +123,7 @@ def tabulate(
     dataset : str
         Name of the dataset.
     file : str
-        The groups; see `read_groups`.
+        The groups, as `read_groups` reads them.
     confidence : float
         Level of the Clopper-Pearson intervals, in (0, 1).
 
@@ -132,12 +135,22 @@ def tabulate(
     Raises
     ------
     InputError
-        If the file does not have the form that `read_groups` expects, or a datapoint is not in
-        the dataset.
+        If the file is invalid (see `read_groups`), or a datapoint is not in the dataset.
     """
     return accuracies_by_group(known, dataset, read_groups(file), confidence, file)
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Columns of `SCHEMA`: a column per group, with the number of datapoints."""
+    """Format the accuracies for a readable table.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns of `SCHEMA`, at least one row.
+
+    Returns
+    -------
+    list of TextColumn
+        A row per model and a column per group; the last row has means over the models.
+    """
     return columns_by_part(table, "group", {name: name for name in table["group"]})

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Hard images: those that the fewest models classify correctly."""

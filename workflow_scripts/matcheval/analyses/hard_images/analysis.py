@@ -1,4 +1,4 @@
-"""The images that the fewest models classify correctly, as an analysis."""
+"""The analysis of hard images: settings, options and contact sheets."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -11,19 +11,21 @@ from matcheval.study.study import Study
 
 
 class HardImagesSettings(DatasetTableSettings):
-    """Which datasets, and how much is listed and drawn of them."""
+    """Datasets to tabulate, and how many hard images are listed and drawn."""
 
     share: Annotated[Number, Field(gt=0, le=1)] = Field(
-        0.05, description="Least share of a dataset that is listed as hard"
+        0.05, description="Smallest share of a dataset that is listed as hard"
     )
-    sheet: Count = Field(20, description="Images of a contact sheet")
+    sheet: Count = Field(20, description="Images on a contact sheet")
     compare_size: Count | None = Field(
-        None, description="Side to bring image files to; pixels as they are by default"
+        None,
+        description="Side, in pixels, of the squares that image files are resized to for the contact "
+        "sheet; not resized by default",
     )
 
 
 class HardImages(DatasetTableAnalysis):
-    """Lists the hardest images of a dataset, and draws them."""
+    """List and draw the images of a dataset that the fewest models classify correctly."""
 
     name: ClassVar[str] = "hard_images"
     rule_files: ClassVar[tuple[str, ...]] = ("dataset_tables", "hard_images")
@@ -38,12 +40,12 @@ class HardImages(DatasetTableAnalysis):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The share of images that are listed."""
+        """Smallest share of the images that is listed."""
         return {"share": self.settings.share}
 
     @property
     def targets(self) -> list[str]:
-        """Tables, and contact sheets of the datasets that have images."""
+        """Tables, and contact sheets of those datasets that have images."""
         drawn = [name for name in self.dataset_files if self.study.datasets[name].has_images]
         return [*super().targets, *self.sheet.expand(dataset=drawn)]
 

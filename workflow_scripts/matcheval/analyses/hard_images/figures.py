@@ -15,16 +15,16 @@ _COLUMNS = 10
 
 
 def plot_hard_images(table: pd.DataFrame, images: LabelledPixels, most: int = 30) -> "Figure":
-    """Draw the hardest images with their classes.
+    """Draw the hardest images on a contact sheet, with their classes.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        Columns of `followups.schemas.HARD_IMAGES`, the hardest first.
+        Columns of `tables.SCHEMA`, the hardest first.
     images : LabelledPixels
-        The dataset.
+        The images of the dataset.
     most : int
-        How many are drawn.
+        Largest number of images drawn.
 
     Returns
     -------
@@ -33,11 +33,11 @@ def plot_hard_images(table: pd.DataFrame, images: LabelledPixels, most: int = 30
     Raises
     ------
     InputError
-        If there are none.
+        If the table has no rows.
     """
     shown = table.head(most)
     if shown.empty:
-        raise InputError("no hard images to draw")
+        raise InputError("no hard images to draw: the table is empty")
     pictures = [
         Picture(images.pixels[index], f"{index}: {images.classes[label]}\n{n_right} of {n_models}")
         for index, label, n_right, n_models in shown[
@@ -49,5 +49,5 @@ def plot_hard_images(table: pd.DataFrame, images: LabelledPixels, most: int = 30
         rows,
         images.max_value,
         f"{images.name}: the {len(shown)} hardest of {len(images.labels):,} images",
-        "Position: class, and how many models get it right.",
+        "Position: class, and how many models classify it correctly.",
     )

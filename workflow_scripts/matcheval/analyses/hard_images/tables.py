@@ -1,4 +1,4 @@
-"""Hard images: those that no models, or the fewest, get right.
+"""Hard images: those that the fewest models classify correctly.
 
 Recht et al. (2019), arXiv 1902.10811, appendix B.2.4 and B.2.5.
 """
@@ -17,10 +17,10 @@ SCHEMA = TableSchema(
     "hard images",
     (
         DATASET,
-        Column("index", pa.int32(), "", "position in the dataset"),
+        Column("index", pa.int32(), "", "position in the dataset, from 0"),
         Column("label", pa.int16(), "", "true class"),
-        Column("n_right", pa.int32(), "models", "how many models get it right"),
-        Column("n_models", pa.int32(), "models", "how many models there are"),
+        Column("n_right", pa.int32(), "models", "how many models classify it correctly"),
+        Column("n_models", pa.int32(), "models", "number of models"),
     ),
 )
 
@@ -31,26 +31,31 @@ def hard_images(known: Correctness, dataset: str, share: float = 0.05) -> pd.Dat
     Parameters
     ----------
     known : Correctness
+        Which datapoints each model classifies correctly.
     dataset : str
-        Its name.
+        Name of the dataset.
     share : float
-        Part of the images, in (0, 1], that are listed at least. Images that as many models get
-        right as the last one are listed too, so that no choice among equals is made.
+        Smallest share of the images that is listed, in (0, 1]. Images that tie with the last one
+        listed are listed as well, so that no choice is made between equals.
 
     Returns
     -------
     pandas.DataFrame
-        Columns of `SCHEMA`, the hardest first, then by position.
+        Columns of `SCHEMA`, the hardest image first; ties in the order of the dataset.
 
     Raises
     ------
     InputError
         If the share is out of range.
+
+    References
+    ----------
+    Recht et al. (2019), arXiv 1902.10811, appendices B.2.4 and B.2.5.
     """
     if not 0 < share <= 1:
         raise InputError(f"{share} is not in (0, 1]", field="hard_images.share")
     n_right = known.right.sum(axis=0)
-    # 0.07 of 100 is above 7 in binary arithmetic, by far less than an image.
+    # In floating point, 0.07 * 100 is slightly above 7; without the margin, 8 would be listed.
     wanted = max(1, int(np.ceil(share * len(known) - 1e-9)))
     last = np.sort(n_right)[wanted - 1]
     rows = np.flatnonzero(n_right <= last)
@@ -69,7 +74,7 @@ def hard_images(known: Correctness, dataset: str, share: float = 0.05) -> pd.Dat
 def tabulate(
     known: Correctness, dataset: str, file: str = "", *, share: float = 0.05
 ) -> pd.DataFrame:
-    """Make the table of one dataset.
+    """Tabulate one dataset, for its rule: see `hard_images`.
 
     Parameters
     ----------
@@ -80,22 +85,38 @@ def tabulate(
     file : str
         Not used.
     share : float
-        Least share of the images that are listed, in (0, 1].
+        Smallest share of the images that is listed, in (0, 1].
 
     Returns
     -------
     pandas.DataFrame
         Columns of `SCHEMA`.
+
+    Raises
+    ------
+    InputError
+        If the share is out of range.
     """
     return hard_images(known, dataset, share)
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Columns of `SCHEMA`: how many images so many models get right."""
+    """Count the listed images by the number of correct models, for a readable table.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns of `SCHEMA`, at least one row.
+
+    Returns
+    -------
+    list of TextColumn
+        A row per number of correct models: the number of images, and its cumulative sum.
+    """
     counts = table.groupby("n_right").size()
     n_models = table["n_models"].iloc[0]
     return [
-        TextColumn(f"Right of {n_models} models", [f"{n}" for n in counts.index]),
+        TextColumn(f"Correct of {n_models} models", [f"{n}" for n in counts.index]),
         TextColumn("Images", [f"{n:,}" for n in counts]),
         TextColumn("Together", [f"{n:,}" for n in counts.cumsum()]),
     ]

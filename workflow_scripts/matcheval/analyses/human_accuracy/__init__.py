@@ -1,1 +1,1 @@
-"""TODO."""
+"""Human accuracy: accuracies of human participants beside those of the models."""

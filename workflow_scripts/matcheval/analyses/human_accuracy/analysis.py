@@ -1,4 +1,4 @@
-"""Accuracy of people beside that of models, as an analysis."""
+"""The analysis of human accuracy: settings, checks and files."""
 
 from typing import Any, ClassVar
 
@@ -10,14 +10,14 @@ from matcheval.study.study import Study
 
 
 class HumanAccuracySettings(Settings):
-    """Which pairs of datasets people were shown, each with the file of what they said."""
+    """Pairs whose images participants classified, each with the file of their annotations."""
 
-    pairs: Named[PathText] = Field({}, description="The participants' annotations (.csv), by pair")
-    without: Names = Field((), description="Models that are not counted")
+    pairs: Named[PathText] = Field({}, description="CSV file of the participants' annotations, by pair")
+    without: Names = Field((), description="Models to leave out")
 
 
 class HumanAccuracy(Analysis):
-    """Compares accuracies of participants and of models on the images that participants saw."""
+    """Compare accuracies of participants and models on the images that participants classified."""
 
     name: ClassVar[str] = "human_accuracy"
     Settings: ClassVar[type[HumanAccuracySettings]] = HumanAccuracySettings
@@ -29,7 +29,13 @@ class HumanAccuracy(Analysis):
         self.result = self.table("{pair}", "human_accuracy", labels)
 
     def check(self) -> None:
-        """Check pairs, files and models."""
+        """Check names of pairs and models, and that the files exist.
+
+        Raises
+        ------
+        InputError
+            If a pair or model is unknown, a dataset has accuracies only, or a file is missing.
+        """
         self.study.check_models(self.settings.without, self.field("without"))
         for pair, file in self.settings.pairs.items():
             self.study.check_pair(pair, self.field("pairs"))
@@ -39,16 +45,16 @@ class HumanAccuracy(Analysis):
 
     @property
     def targets(self) -> list[str]:
-        """A table per pair."""
+        """A table for every pair."""
         return self.result.expand(pair=self.settings.pairs)
 
     @property
     def models(self) -> list[str]:
-        """Names of the models that are counted."""
+        """Names of the models that are not left out."""
         return [name for name in self.study.models if name not in self.settings.without]
 
     def inputs(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the input files of a pair's table.
+        """Return the input files of the table of a pair.
 
         Parameters
         ----------
@@ -65,7 +71,7 @@ class HumanAccuracy(Analysis):
         }
 
     def parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a pair's table.
+        """Return the parameters of the table of a pair.
 
         Parameters
         ----------
@@ -83,7 +89,7 @@ class HumanAccuracy(Analysis):
         }
 
     def custom_files_state(self, wildcards: Wildcards) -> list[list[tuple[int, int]]]:
-        """Return size and time of the user's files of a pair's table.
+        """Return size and modification time of the user's files that the table of a pair reads.
 
         Parameters
         ----------

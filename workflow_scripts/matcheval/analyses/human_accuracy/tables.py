@@ -1,7 +1,7 @@
-"""People's accuracies beside the models', from a table of answers.
+"""Accuracies of human participants beside those of the models, on the same images.
 
 Recht et al. (2019), arXiv 1902.10811, appendix B.2.5: on the images that are hard for models,
-people are equally accurate on both sets.
+humans are equally accurate on both sets.
 """
 
 from collections.abc import Mapping
@@ -20,37 +20,42 @@ from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.accuracies import accuracy_columns
 
 SCHEMA = TableSchema(
-    "people's accuracies",
+    "human accuracies",
     (
-        Column("participant", pa.string(), "", "who answered"),
+        Column("participant", pa.string(), "", "name of the participant"),
         Column("pair", pa.string(), "", "name of the pair of sets"),
-        *accuracy("original", "images of the original that were answered"),
+        *accuracy("original", "images of the original that the participant classified"),
         fraction("models_original", "mean accuracy of the models on the same images"),
-        *accuracy("replication", "images of the replication that were answered"),
+        *accuracy("replication", "images of the replication that the participant classified"),
         fraction("models_replication", "mean accuracy of the models on the same images"),
         fraction("gap", "accuracy, original minus replication"),
         CONFIDENCE_LEVEL,
     ),
 )
 
-
 ORIGINS = ("original", "replication")
 _COLUMNS = ["participant", "set", "index", "answer"]
 
 
 def read_annotations(path: str | Path) -> pd.DataFrame:
-    """Read people's answers.
+    """Read the annotations of participants from a file.
 
     Parameters
     ----------
     path : path-like
-        CSV with columns `participant`, `set` (original or replication), `index` (position in the
-        set), `answer` (class, a whole number).
+        CSV with columns `participant` (a name), `set` (`original` or `replication`), `index`
+        (position in the set, from 0) and `answer` (the class that the participant chose, from 0).
+
+    Returns
+    -------
+    pandas.DataFrame
+        These columns, a row per annotation.
 
     Raises
     ------
     InputError
-        If a column is missing, a value is not as said, or someone answered twice to an image.
+        If the file or a column is missing, a value is invalid, or a participant annotated an
+        image twice.
     """
     try:
         table = pd.read_csv(path, dtype={"participant": str, "set": str})
@@ -64,23 +69,23 @@ def read_annotations(path: str | Path) -> pd.DataFrame:
     table = table[_COLUMNS]
     for name in ("index", "answer"):
         if table[name].dtype.kind not in "iu":
-            raise InputError("give whole numbers without gaps", file=path, field=name)
+            raise InputError("must be a whole number in every row", file=path, field=name)
     unknown = table.loc[~table["set"].isin(ORIGINS), "set"]
     if len(unknown):
         raise InputError(f"'{unknown.iloc[0]}' is none of {', '.join(ORIGINS)}", file=path)
-    twice = table.duplicated(["participant", "set", "index"])
-    if twice.any():
-        row = table[twice].iloc[0]
+    repeated = table.duplicated(["participant", "set", "index"])
+    if repeated.any():
+        row = table[repeated].iloc[0]
         raise InputError(
-            f"participant '{row['participant']}' answered twice to image {row['index']} of the "
-            f"{row['set']}",
+            f"participant '{row['participant']}' annotated image {row['index']} of the "
+            f"{row['set']} twice",
             file=path,
         )
     return table
 
 
 def human_accuracies(
-    answers: pd.DataFrame,
+    annotations: pd.DataFrame,
     known: Mapping[str, Correctness],
     pair: str,
     confidence: float = 0.95,
@@ -90,36 +95,42 @@ def human_accuracies(
 
     Parameters
     ----------
-    answers : pandas.DataFrame
-        As `read_annotations` gives them.
-    known : mapping
-        Labels and what the models get right, by origin.
+    annotations : pandas.DataFrame
+        As `read_annotations` returns them.
+    known : mapping of str to Correctness
+        Which datapoints each model classifies correctly, for `original` and `replication`.
     pair : str
-        Its name.
+        Name of the pair.
     confidence : float
-        Level of the Clopper-Pearson intervals: of the true number of images answered.
+        Level of the Clopper-Pearson intervals, in (0, 1). Intervals are for the number of images
+        that the participant classified.
     file : object
-        Where the answers are from, for messages.
+        File that the annotations come from, for error messages.
 
     Returns
     -------
     pandas.DataFrame
-        Columns of `SCHEMA`, by falling accuracy on the original, then by name; who saw
-        no original images comes last. The models' accuracies are means over models.
+        Columns of `SCHEMA`, a row per participant, in descending order of accuracy on the
+        original, ties by name; participants without original images come last. Accuracies of the
+        models are means over models, on the images that the participant classified.
 
     Raises
     ------
     InputError
         If an image is not in its set.
+
+    References
+    ----------
+    Recht et al. (2019), arXiv 1902.10811, appendix B.2.5.
     """
     rows = []
-    for participant, of_person in answers.groupby("participant", sort=True):
+    for participant, of_person in annotations.groupby("participant", sort=True):
         row: dict[str, Any] = {"participant": participant, "pair": pair, "confidence": confidence}
         for origin in ORIGINS:
             given = of_person[of_person["set"] == origin]
             at = known[origin].rows_of(given["index"].tolist(), file=file)
-            right = known[origin].labels[at] == given["answer"].to_numpy()
-            row |= accuracy_columns(origin, right, confidence)
+            correct = known[origin].labels[at] == given["answer"].to_numpy()
+            row |= accuracy_columns(origin, correct, confidence)
             models = known[origin].right[:, at]
             row[f"models_{origin}"] = float(models.mean()) if models.size else np.nan
         row["gap"] = row["accuracy_original"] - row["accuracy_replication"]
@@ -131,7 +142,19 @@ def human_accuracies(
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Columns of `SCHEMA`, and a last row of means and of who is better where."""
+    """Format the accuracies for a readable table.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns of `SCHEMA`, at least one row.
+
+    Returns
+    -------
+    list of TextColumn
+        A row per participant, accuracies in percent; the last row has means over participants,
+        and how many of them were better on either set.
+    """
     level = f"{100 * table['confidence'].iloc[0]:g} % CI"
     columns = [TextColumn("Participant", [*table["participant"], "mean"], is_number=False)]
     for origin, head in (("original", "Original"), ("replication", "New")):

@@ -1,4 +1,4 @@
-"""Published values beside the study's results, as an analysis."""
+"""The analysis of published values: settings, checks and files."""
 
 from functools import cached_property
 from typing import ClassVar
@@ -13,13 +13,13 @@ from matcheval.study.study import Study
 
 
 class PublishedValuesSettings(Settings):
-    """The published values."""
+    """The published values that results are compared with."""
 
-    file: str = Field("", description="CSV file; empty for none")
+    file: str = Field("", description="CSV file of the published values; empty for none")
 
 
 class PublishedValues(Analysis):
-    """Looks up every published value in a table of the study, and compares the two."""
+    """Compare every published value with its counterpart in a table of the study."""
 
     name: ClassVar[str] = "published_values"
     Settings: ClassVar[type[PublishedValuesSettings]] = PublishedValuesSettings
@@ -31,19 +31,25 @@ class PublishedValues(Analysis):
 
     @cached_property
     def values(self) -> list[PublishedValue]:
-        """The values published for this study; none without a file."""
+        """The values published for this study; empty without a file."""
         return read_published(self.settings.file, self.study.name) if self.settings.file else []
 
     def check(self) -> None:
-        """Check that the study makes the tables that values are looked up in."""
-        made = self._tables_of_the_study
+        """Check that the study writes the tables that values are looked up in.
+
+        Raises
+        ------
+        InputError
+            If the file is invalid, or names a table that the study does not write.
+        """
+        written = self._tables_of_the_study
         for value in self.values:
-            if value.table and value.table not in made:
+            if value.table and value.table not in written:
                 raise InputError(
-                    f"the study makes no table '{value.table}'",
+                    f"the study does not write a table '{value.table}'",
                     file=value.place,
                     field="table",
-                    remedy=suggest(value.table, made),
+                    remedy=suggest(value.table, written),
                 )
 
     @property
@@ -58,7 +64,7 @@ class PublishedValues(Analysis):
 
     @property
     def _tables_of_the_study(self) -> list[str]:
-        """Parquet tables of accuracies and of the other analyses, below the study's folder."""
+        """Parquet tables of accuracies and of the other analyses, as paths without suffix."""
         others = (one for one in self.study.analyses.values() if one is not self)
         accuracies = map(self.study.accuracies_file, self.study.compared)
         files = [*accuracies, *(file for one in others for file in one.targets)]

@@ -1,66 +1,65 @@
-"""Results beside the values that a paper prints."""
+"""Comparison of a study's results with the values printed in a paper: table and page."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.analyses.published_values.values import PublishedValue, Statistic
-from matcheval.errors import InputError, suggest
+from matcheval.analyses.published_values.lookup import look_up
+from matcheval.analyses.published_values.values import PublishedValue
 from matcheval.io.files import atomic_file
 from matcheval.io.tables import Column, TableSchema, read_parquet
 from matcheval.io.text_tables import TextColumn, markdown, write_readable
 
 COMPARED = TableSchema(
-    "published values beside computed ones",
+    "comparison with published values",
     (
-        Column("source", pa.string(), "", "where it is printed"),
-        Column("name", pa.string(), "", "of what"),
-        Column("quantity", pa.string(), "", "what"),
-        Column("part", pa.string(), "", "value, or low or high: a bound of its interval"),
-        Column("published", pa.float64(), "as printed", "the number printed"),
-        Column("digits", pa.int16(), "1", "digits printed after the point"),
-        Column("computed", pa.float64(), "as printed", "by this study; NaN if it cannot be"),
+        Column("source", pa.string(), "", "where the number is printed: table or section"),
+        Column("name", pa.string(), "", "what the number is about: row of the comparison"),
+        Column("quantity", pa.string(), "", "what the number is: column of the comparison"),
+        Column("part", pa.string(), "", "value, or a bound of its interval: low or high"),
+        Column("published", pa.float64(), "as printed", "the printed number"),
+        Column("digits", pa.int16(), "1", "digits printed after the decimal point"),
+        Column("computed", pa.float64(), "as printed", "the number computed by this study; NaN if it cannot"),
         Column("difference", pa.float64(), "as printed", "computed minus published"),
-        Column("agrees", pa.bool_(), "", "rounded to the digits printed it is the number printed"),
-        Column("table", pa.string(), "", "table of the study that has the computed number"),
-        Column("column", pa.string(), "", "its column"),
-        Column("remark", pa.string(), "", "why it differs or is not there"),
+        Column("agrees", pa.bool_(), "", "whether rounding to the printed digits gives the printed number"),
+        Column("table", pa.string(), "", "table of the study with the computed number"),
+        Column("column", pa.string(), "", "column of that table"),
+        Column("remark", pa.string(), "", "why the computed number differs or is missing"),
     ),
 )
 
 _PARTS = ("value", "low", "high")
-_ROUNDING = Decimal("1e-9")  # numbers so near to a half are taken for one
+_ROUNDING = Decimal("1e-9")  # numbers this close to halfway are rounded both ways
 
 
 def compare_published(values: Sequence[PublishedValue], folder: Path) -> pd.DataFrame:
-    """Look published values up in the study's tables.
+    """Compare published values with their counterparts in the study's tables.
 
     Parameters
     ----------
     values : sequence of PublishedValue
+        The published values.
     folder : Path
         The study's folder, with its tables.
 
     Returns
     -------
     pandas.DataFrame
-        Columns of `schemas.COMPARED`, a row per number, in order. A computed number agrees if
-        rounding it to the digits printed gives the number printed; bounds of intervals may
-        instead be rounded outward, as some of the paper's are. Fractions are taken in percent.
-        What is not finite is not computable: NaN.
+        Columns of `COMPARED`, a row per printed number, in the order of `values`. A computed
+        number agrees if rounding it to the printed digits gives the printed number; bounds of
+        intervals may instead be rounded outward, as some of the paper's are. Fractions are
+        converted to percent; numbers that are not finite count as not computable (NaN).
 
     Raises
     ------
     InputError
-        If a table lacks a column, nowhere has a value that rows are chosen by, or the rows chosen
-        are not one where there should be one.
+        If a table is missing, or as for `lookup.look_up`.
     """
     tables: dict[str, pa.Table] = {}
     rows = []
@@ -71,7 +70,7 @@ def compare_published(values: Sequence[PublishedValue], folder: Path) -> pd.Data
             column = value.column if part == "value" else f"{value.column}_{part}"
             computed = math.nan
             if value.table:
-                computed = _look_up(tables[value.table], value, column)
+                computed = look_up(tables[value.table], value, column)
             rows.append(_compared(value, part, column, printed, computed))
     return pd.DataFrame(rows)[COMPARED.names]
 
@@ -79,16 +78,16 @@ def compare_published(values: Sequence[PublishedValue], folder: Path) -> pd.Data
 def write_comparison(
     values: Sequence[PublishedValue], folder: Path, study: str, paths: Sequence[Path]
 ) -> pd.DataFrame:
-    """Write the comparison for machines and for reading, by the suffixes of `paths`.
+    """Compare published values, and write the comparison as tables and as a page.
 
     Parameters
     ----------
     values, folder
         As for `compare_published`.
     study : str
-        Name of the study.
+        Name of the study, for the page.
     paths : sequence of Path
-        Files to write; the Markdown file is the page, with remarks.
+        Files to write, in the formats of their suffixes; `.md` is the page with the remarks.
 
     Returns
     -------
@@ -98,7 +97,7 @@ def write_comparison(
     Raises
     ------
     InputError
-        As `compare_published`.
+        As for `compare_published`, or if a file has an unknown suffix or cannot be written.
     """
     compared = compare_published(values, folder)
     pages = [path for path in paths if path.suffix == ".md"]
@@ -111,16 +110,27 @@ def write_comparison(
 
 
 def page(compared: pd.DataFrame, study: str) -> str:
-    """Write the comparison as Markdown: a table per source, paper and computed line by line.
+    """Format the comparison as a Markdown page with a table per source.
 
-    What differs is bold, and remarks follow the table.
+    Parameters
+    ----------
+    compared : pandas.DataFrame
+        Columns of `COMPARED`.
+    study : str
+        Name of the study.
+
+    Returns
+    -------
+    str
+        The page. Every table has printed and computed numbers in alternating rows, numbers that
+        differ in bold, and is followed by the remarks.
     """
     known = compared[compared["computed"].notna()]
     lines = [
-        f"<!-- Made by the workflow (rule compare_published), study {study}. -->\n",
+        f"<!-- Written by the workflow (rule compare_published), study {study}. -->\n",
         f"Of {len(known)} printed numbers that have a counterpart in the released data, "
-        f"{int(known['agrees'].sum())} come out to every digit printed; the others are bold. "
-        "Bounds of intervals come out too if they do so rounded outward; what was computed is "
+        f"{int(known['agrees'].sum())} agree to every printed digit; the others are bold. "
+        "Bounds of intervals also agree if they do when rounded outward; computed numbers are "
         "shown rounded to the nearest.\n",
     ]
     for source, of_source in compared.groupby("source", sort=False):
@@ -130,7 +140,18 @@ def page(compared: pd.DataFrame, study: str) -> str:
 
 
 def compared_columns(compared: pd.DataFrame) -> list[TextColumn]:
-    """Columns of `schemas.COMPARED` for a LaTeX table."""
+    """Format the comparison for a LaTeX table.
+
+    Parameters
+    ----------
+    compared : pandas.DataFrame
+        Columns of `COMPARED`.
+
+    Returns
+    -------
+    list of TextColumn
+        A row per printed number, without the remarks.
+    """
     heads = (("Source", "source"), ("Of", "name"), ("Quantity", "quantity"), ("", "part"))
     return [
         *(TextColumn(head, compared[name].tolist(), is_number=False) for head, name in heads),
@@ -139,54 +160,6 @@ def compared_columns(compared: pd.DataFrame) -> list[TextColumn]:
             for head, name in (("Paper", "published"), ("Computed", "computed"))
         ),
     ]
-
-
-def _look_up(table: pa.Table, value: PublishedValue, column: str) -> float:
-    """Find the computed number; fractions in percent."""
-    whole = table.to_pandas()
-    chosen = np.ones(len(whole), bool)
-    for name, wanted in value.rows:
-        _check_column(name, whole, value, "rows")
-        found = (whole[name].astype(str) == wanted).to_numpy()
-        if not found.any():
-            raise InputError(
-                f"'{wanted}' is nowhere in column '{name}' of '{value.table}'",
-                file=value.place,
-                field="rows",
-                remedy=suggest(wanted, whole[name].astype(str).unique().tolist()),
-            )
-        chosen &= found
-    frame = whole[chosen]
-    if value.statistic is Statistic.COUNT:
-        return float(len(frame))
-    _check_column(column, frame, value, "column")
-    if not pd.api.types.is_numeric_dtype(frame[column]):
-        raise InputError(f"'{column}' holds no numbers", file=value.place, field="column")
-    if (value.statistic is Statistic.VALUE and len(frame) != 1) or frame.empty:
-        raise InputError(
-            f"{len(frame)} rows of '{value.table}' for '{value.name}', {value.quantity}",
-            file=value.place,
-            field="rows",
-            remedy="Choose one, or say with 'statistic' what to take of several",
-        )
-    take: Callable[[pd.Series], float] = {
-        Statistic.VALUE: lambda cells: cells.iloc[0],
-        Statistic.MIN: lambda cells: cells.min(),
-        Statistic.MEAN: lambda cells: cells.mean(),
-        Statistic.MAX: lambda cells: cells.max(),
-    }[value.statistic]
-    unit = (table.schema.field(column).metadata or {}).get(b"unit", b"")
-    number = float(take(frame[column])) * (100 if unit == b"fraction" else 1)
-    return number if math.isfinite(number) else math.nan
-
-
-def _check_column(name: str, frame: pd.DataFrame, value: PublishedValue, field: str) -> None:
-    if name not in frame:
-        raise InputError(
-            f"no column '{name}' in '{value.table}'; there are {', '.join(frame.columns)}",
-            file=value.place,
-            field=field,
-        )
 
 
 def _compared(
@@ -210,7 +183,7 @@ def _compared(
 
 
 def _roundings(computed: float, digits: int, part: str) -> set[Decimal]:
-    """What the number may be in print."""
+    """All roundings of a computed number that count as agreeing with the printed one."""
     found = set(_nearest(computed, digits))
     outward = {"low": ROUND_FLOOR, "high": ROUND_CEILING}.get(part)
     if outward:
@@ -219,13 +192,13 @@ def _roundings(computed: float, digits: int, part: str) -> set[Decimal]:
 
 
 def _nearest(computed: float, digits: int) -> list[Decimal]:
-    """The number rounded to the nearest, both ways if it is half way."""
+    """Round a number to the nearest; both ways if it is halfway."""
     unit, exact = Decimal(1).scaleb(-digits), Decimal(computed)
     return [(exact + shift).quantize(unit, ROUND_HALF_EVEN) for shift in (-_ROUNDING, _ROUNDING)]
 
 
 def _columns(of_source: pd.DataFrame) -> list[TextColumn]:
-    """Two lines per name, what the paper has and what was computed; a column per quantity."""
+    """Two rows per name, printed and computed numbers, and a column per quantity."""
     names = list(dict.fromkeys(of_source["name"]))
     quantities = list(dict.fromkeys(of_source["quantity"]))
     cells = dict(iter(of_source.groupby(["name", "quantity"], sort=False)))
@@ -243,7 +216,7 @@ def _columns(of_source: pd.DataFrame) -> list[TextColumn]:
 
 
 def _cell(group: pd.DataFrame, is_computed: bool) -> str:
-    """Print `value` or `value [low, high]`; what differs is bold, with a digit more."""
+    """Format `value` or `value [low, high]`; in bold, with one more digit, if it differs."""
     numbers = list(group[["published", "computed", "digits"]].itertuples(index=False, name=None))
     if not is_computed:
         return _interval([_text(printed, digits) for printed, _, digits in numbers])
@@ -252,12 +225,12 @@ def _cell(group: pd.DataFrame, is_computed: bool) -> str:
         return "–"
     if group["agrees"].all():
         return _interval([_rounded(*number) for number in numbers])
-    more = int((computed != computed.round()).any())
-    return f"**{_interval([_text(number, digits + more) for _, number, digits in numbers])}**"
+    extra = int((computed != computed.round()).any())
+    return f"**{_interval([_text(number, digits + extra) for _, number, digits in numbers])}**"
 
 
 def _rounded(printed: float, computed: float, digits: int) -> str:
-    """The computed number with the digits printed; half way between two, the one printed."""
+    """Round a computed number to the printed digits; if halfway, to the printed number."""
     nearest = [float(number) for number in _nearest(computed, digits)]
     return _text(printed if printed in nearest else nearest[0], digits)
 
@@ -271,11 +244,11 @@ def _text(value: float, digits: int) -> str:
 
 
 def _remarks(of_source: pd.DataFrame) -> list[str]:
-    """Remarks, each once, with the names that it is about."""
-    about = of_source[of_source["remark"] != ""]
+    """List the remarks, each once, with the names that it applies to."""
+    remarked = of_source[of_source["remark"] != ""]
     lines = []
-    for remark, group in about.groupby("remark", sort=False):
+    for remark, group in remarked.groupby("remark", sort=False):
         names = list(dict.fromkeys(group["name"]))
-        everything = set(names) == set(of_source["name"])
-        lines.append(f"- {remark}" if everything else f"- {', '.join(names)}: {remark}")
+        applies_to_all = set(names) == set(of_source["name"])
+        lines.append(f"- {remark}" if applies_to_all else f"- {', '.join(names)}: {remark}")
     return [line for line, _ in groupby(lines)] + ([""] if lines else [])

@@ -1,7 +1,8 @@
-"""Values that a paper prints, to set a study's results beside: a CSV file. Light to import.
+"""Values printed in a paper, read from a CSV file.
 
-A row says where the value is printed, and where in the study's tables its like is found, so that
-a further value to compare is a further row and no code.
+A row says where a value is printed and where the study's tables have its counterpart, so that
+comparing a further value takes a further row and no code. Imports no pandas, so that configurations
+load quickly.
 """
 
 import re
@@ -23,9 +24,9 @@ _PUBLISHED = re.compile(rf"({_NUMBER})(?: \[({_NUMBER}), ({_NUMBER})\])?")
 
 
 class Statistic(StrEnum):
-    """What is taken of a column of the rows chosen."""
+    """How the selected rows of a column are reduced to one number."""
 
-    VALUE = ""  # of a single row
+    VALUE = ""  # the value of a single row
     COUNT = "count"
     MIN = "min"
     MEAN = "mean"
@@ -34,28 +35,30 @@ class Statistic(StrEnum):
 
 @dataclass(frozen=True)
 class PublishedValue:
-    """A printed value and where the study has it.
+    """A printed value, and where the study's tables have its counterpart.
 
     Attributes
     ----------
     source : str
-        Where it is printed: table or section.
+        Where it is printed: table or section of the paper.
     name, quantity : str
-        Of what, and what, as the page says it.
+        What the value is about, such as a model, and what it is, such as an accuracy: row and
+        column of the comparison.
     published : tuple of Decimal
-        The value, or value, lower and upper bound; their digits are those printed.
+        The value, or the value with its lower and upper bound, with the printed digits.
     table : str
         Path of a Parquet table below the study's folder, without suffix; empty if the study
-        cannot have the value, and the remark says why.
+        cannot compute the value.
     rows : tuple of (str, str)
-        Columns and values that choose rows of it.
+        Columns and the values that they must have in the selected rows.
     column : str
-        Column; its bounds are those with `_low` and `_high`.
+        Column of the value; bounds are in the columns with the suffixes `_low` and `_high`.
     statistic : Statistic
+        How the selected rows are reduced to one number.
     remark : str
-        Why the value differs, if it does.
+        Why the computed value differs, or why there is none; may be empty if there is a table.
     place : str
-        File and line that say all this, for messages.
+        File and line of this value, for error messages.
     """
 
     source: str
@@ -71,13 +74,25 @@ class PublishedValue:
 
 
 def read_published(path: str | Path, study: str) -> list[PublishedValue]:
-    """Read the values published for a study; the file may have those of others.
+    """Read the values published for a study.
+
+    Parameters
+    ----------
+    path : path-like
+        CSV file with the columns `COLUMNS`; it may also contain values of other studies.
+    study : str
+        Name of the study.
+
+    Returns
+    -------
+    list of PublishedValue
+        At least one, in the order of the file.
 
     Raises
     ------
     InputError
-        If the file is missing or a row is not as said; if there are none for the study, or a
-        value twice.
+        If the file is missing or has no values of the study, a row is invalid, or a value occurs
+        twice.
     """
     rows = enumerate(read_csv_rows(path, COLUMNS), start=2)
     values = [_value(row, f"{path}, line {line}") for line, row in rows if row["study"] == study]
@@ -88,27 +103,38 @@ def read_published(path: str | Path, study: str) -> list[PublishedValue]:
 
 
 def tables_of(values: Sequence[PublishedValue]) -> list[str]:
-    """The tables that values are looked up in, each once."""
+    """List the tables that values are looked up in, each once.
+
+    Parameters
+    ----------
+    values : sequence of PublishedValue
+        The published values.
+
+    Returns
+    -------
+    list of str
+        Paths below the study's folder, without suffix.
+    """
     return list(dict.fromkeys(value.table for value in values if value.table))
 
 
 def _check_once(values: Sequence[PublishedValue]) -> None:
-    """Every value has one cell of the page."""
+    """Check that no two values share a cell of the comparison."""
     places: dict[tuple[str, str, str], str] = {}
     for value in values:
         key = (value.source, value.name, value.quantity)
         if key in places:
             raise InputError(
-                f"{value.source}, {value.name} has this quantity already: {places[key]}",
+                f"{value.source}, {value.name} already has this quantity: {places[key]}",
                 file=value.place,
                 field="quantity",
-                remedy="Leave one of them out, or name them apart",
+                remedy="Remove one of them, or give them different names",
             )
         places[key] = value.place
 
 
 def _value(row: dict[str, str], place: str) -> PublishedValue:
-    if None in row:  # where csv.DictReader keeps what no column has
+    if None in row:  # the key of csv.DictReader for cells without a column
         raise InputError(
             "has more cells than the header",
             file=place,
@@ -117,10 +143,10 @@ def _value(row: dict[str, str], place: str) -> PublishedValue:
     found = _PUBLISHED.fullmatch(row["published"].strip())
     if not found:
         raise InputError(
-            f"'{row['published']}' is neither a number nor one with an interval",
+            f"'{row['published']}' is neither a number nor a number with an interval",
             file=place,
             field="published",
-            remedy="As in '1.69 [1.63, 1.76]'",
+            remedy="Write it like '1.69' or '1.69 [1.63, 1.76]'",
         )
     if row["statistic"] not in [known.value for known in Statistic]:
         raise InputError(
@@ -130,14 +156,14 @@ def _value(row: dict[str, str], place: str) -> PublishedValue:
             remedy=f"Known: {', '.join(known.value for known in Statistic if known.value)}",
         )
     if not row["table"] and not row["remark"]:
-        raise InputError("say why there is no such table", file=place, field="remark")
+        raise InputError("missing, although no table is given", file=place, field="remark", remedy="Say why the study cannot compute the value")
     statistic = Statistic(row["statistic"])
     if row["table"] and not row["column"] and statistic is not Statistic.COUNT:
         raise InputError(
-            f"of which column of '{row['table']}'?",
+            f"missing: which column of '{row['table']}'?",
             file=place,
             field="column",
-            remedy="Name it; only a count needs none",
+            remedy="Name the column; only 'count' needs none",
         )
     return PublishedValue(
         source=row["source"],
@@ -159,10 +185,10 @@ def _conditions(text: str, place: str) -> tuple[tuple[str, str], ...]:
         column, equals, value = map(str.strip, part.partition("="))
         if not (column and equals and value):
             raise InputError(
-                f"'{part.strip()}' is no column with its value",
+                f"'{part.strip()}' does not have the form column=value",
                 file=place,
                 field="rows",
-                remedy="As in 'model=a;top=1'",
+                remedy="Write conditions like 'model=a;top=1'",
             )
         found.append((column, value))
     return tuple(found)

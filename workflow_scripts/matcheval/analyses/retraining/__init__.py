@@ -1,6 +1,6 @@
-"""Experiments: follow-up analyses that train further models, on sets derived from the study's own.
+"""Retraining: experiments that train further models, on datasets derived from the study's.
 
-`designs` says which models an experiment trains and tests on what, `results` makes a table of their
-predictions, `conclusions` says in words what it shows. What sets can be derived is in
-`matcheval.datasets.derivations`; they are built by `datasets.derived`.
+`designs` determines which models an experiment trains and tests on which datasets, `tables`
+tabulates their accuracies, and `conclusions` states the findings in words. The kinds of derived
+dataset are in `matcheval.datasets.derivations`; `matcheval.datasets.derived` builds them.
 """

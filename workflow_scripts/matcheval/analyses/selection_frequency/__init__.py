@@ -1,1 +1,1 @@
-"""TODO."""
+"""Selection frequency: are models more accurate on images whose class annotators agree on?"""

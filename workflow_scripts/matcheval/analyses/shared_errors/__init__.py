@@ -1,1 +1,1 @@
-"""TODO."""
+"""Shared errors: do models misclassify the same images?"""
