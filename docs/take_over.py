@@ -1,6 +1,7 @@
-"""Put results into a page: `take_over.py PAGE RESULTS`.
+"""Update the results that a page contains: `take_over.py PAGE RESULTS`.
 
-Between `<!-- begin FILE -->` and `<!-- end -->` goes the text of FILE, a path below RESULTS.
+The text between `<!-- begin FILE -->` and `<!-- end -->` is replaced by the content of FILE, a path
+below the folder RESULTS.
 """
 
 import re
@@ -12,7 +13,20 @@ BLOCK = re.compile(r"(<!-- begin (\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 
 
 def take_over(page: str, read: Callable[[str], str]) -> str:
-    """Replace what is in every block by what `read` gives for its file."""
+    """Replace the content of every block of a page.
+
+    Parameters
+    ----------
+    page : str
+        Text of the page.
+    read : callable
+        Takes the file that a block names, and returns its new content.
+
+    Returns
+    -------
+    str
+        Text of the page with the new content.
+    """
     return BLOCK.sub(lambda block: f"{block[1]}{read(block[2])}{block[3]}", page)
 
 

@@ -1,4 +1,4 @@
-"""Rule compare_classes: check that both sets of a pair have the same classes, in one order."""
+"""Rule compare_classes: check that both sets of a pair have the same classes in the same order."""
 
 from pathlib import Path
 
@@ -9,7 +9,20 @@ from matcheval.io.files import atomic_file
 
 
 def main(*, original: Path, replication: Path, classes: Path) -> None:
-    """Compare the descriptions of two datasets, and write the class names, one per line."""
+    """Check that two datasets have the same classes, and write the class names, one per line.
+
+    Parameters
+    ----------
+    original, replication : Path
+        Descriptions (`dataset.json`) of the two datasets.
+    classes : Path
+        Text file to write.
+
+    Raises
+    ------
+    InputError
+        If the classes or their order differ.
+    """
     described = [read_description(file.parent) for file in (original, replication)]
     check_same_classes({one["name"]: one["classes"] for one in described})
     with atomic_file(classes) as partial:

@@ -1,4 +1,4 @@
-"""Count workers' annotations: selection frequencies of candidates and controls."""
+"""Count the annotations of workers: selection frequencies of candidates and controls."""
 
 import argparse
 from collections.abc import Sequence
@@ -8,7 +8,13 @@ from matcheval.execution.entry_points import run_command
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Read the command line and count."""
+    """Read the command line and count the selections.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Command-line arguments; those of the process by default.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     add_count(parser)
     arguments = parser.parse_args(argv)

@@ -1,4 +1,4 @@
-"""Build one dataset of other datasets: a part, a union, or a set labelled by origin."""
+"""Build one dataset from other datasets: a part, a union, or a set labelled by origin."""
 
 import argparse
 import logging
@@ -13,16 +13,37 @@ log = logging.getLogger("derive_dataset")
 
 
 def derive_dataset(derivation: str, sources: Sequence[str], output: str) -> None:
-    """Build the dataset that `derivation` (JSON) says from the folders `sources`, in its order."""
+    """Build a derived dataset.
+
+    Parameters
+    ----------
+    derivation : str
+        JSON of a `Derivation`.
+    sources : sequence of str
+        Folders of the source datasets, in the order of the derivation.
+    output : str
+        Folder to write.
+
+    Raises
+    ------
+    InputError
+        As for `datasets.derived.derive`.
+    """
     dataset = derive(Derivation.from_json(derivation), [read_dataset(f) for f in sources])
     write_dataset(dataset, output)
     log.info("%s: %d images, sha256 %s", dataset.name, len(dataset), dataset.sha256[:16])
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Read the command line and derive the dataset."""
+    """Read the command line and build the dataset.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Command-line arguments; those of the process by default.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--derivation", required=True, help="what to make, a JSON object")
+    parser.add_argument("--derivation", required=True, help="what to build, a JSON object")
     parser.add_argument("--sources", required=True, nargs="+", help="dataset folders")
     parser.add_argument("--output", required=True, help="folder to write")
     run_command(derive_dataset, **vars(parser.parse_args(argv)))

@@ -12,7 +12,24 @@ from matcheval.execution.entry_points import run_command, show_progress
 
 
 def download(name: str, output: str, mirror: str, log: str) -> None:
-    """Get a published file into the folder of `output`; standard error stays free for progress."""
+    """Download a published file; messages go to `log`, as standard error has the progress bar.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file in `downloads/sources.yaml`.
+    output : str
+        File to write, in the folder for this file.
+    mirror : str
+        Folder or address used instead of the published address; empty for none.
+    log : str
+        File for messages; empty for none.
+
+    Raises
+    ------
+    InputError
+        As for `downloads.fetching.download_published`.
+    """
     if log:
         logging.getLogger().addHandler(logging.FileHandler(log, mode="w", encoding="utf-8"))
     try:
@@ -26,12 +43,20 @@ def download(name: str, output: str, mirror: str, log: str) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Read the command line and download the file."""
+    """Read the command line and download the file.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Command-line arguments; those of the process by default.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--name", required=True, help="the file, as in downloads/sources.yaml")
-    parser.add_argument("--output", required=True, help="where it goes; must end with its name")
+    parser.add_argument("--name", required=True, help="name of the file in downloads/sources.yaml")
+    parser.add_argument(
+        "--output", required=True, help="file to write; must have the published name"
+    )
     parser.add_argument("--mirror", default="", help="folder or address that replaces all hosts")
-    parser.add_argument("--log", default="", help="file for messages, beside standard error")
+    parser.add_argument("--log", default="", help="file for messages, besides standard error")
     run_command(download, **vars(parser.parse_args(argv)))
 
 

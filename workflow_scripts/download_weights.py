@@ -8,7 +8,22 @@ from matcheval.execution.entry_points import run_command, show_progress
 
 
 def download_weights(url: str, output: Path, mirror: str | None) -> None:
-    """Get the file, from `mirror` if there is one, and compare it with the digest in its name."""
+    """Download a file of weights, and compare it with the digest in its name.
+
+    Parameters
+    ----------
+    url : str
+        Address at which the file is published.
+    output : Path
+        File to write.
+    mirror : str or None
+        Folder or address used instead of the host of `url`, if any.
+
+    Raises
+    ------
+    InputError
+        If the download fails, or the file does not have the digest in its name.
+    """
     from matcheval.downloads.fetching import download
     from matcheval.models.published import check_file_name_digest
 
@@ -17,7 +32,13 @@ def download_weights(url: str, output: Path, mirror: str | None) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Read the command line and download."""
+    """Read the command line and download the weights.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Command-line arguments; those of the process by default.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--url", required=True, help="where the weights are published")
     parser.add_argument("--mirror", default="", help="folder or address that replaces the host")

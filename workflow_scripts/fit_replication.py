@@ -1,4 +1,4 @@
-"""Rule fit_replication: lines through one pair's models, with intervals and regions."""
+"""Rule fit_replication: fit lines to the accuracies on one pair, with confidence regions."""
 
 import logging
 from collections.abc import Sequence
@@ -18,7 +18,24 @@ from matcheval.replication.settings import ReplicationSettings
 def main(
     *, results: Path, settings: ReplicationSettings, outputs: Sequence[Path], region: Path
 ) -> None:
-    """Write fits (`schemas.FITS`) to every output, by its suffix, and their `schemas.REGION`."""
+    """Fit a line on every scale, and write the fits and their confidence regions.
+
+    Parameters
+    ----------
+    results : Path
+        Accuracies of the models on both sets, with the columns of `schemas.RESULTS`.
+    settings : ReplicationSettings
+        Settings of the fits.
+    outputs : sequence of Path
+        Tables to write, with the columns of `schemas.FITS`, in the formats of their suffixes.
+    region : Path
+        Table to write, with the columns of `schemas.REGION`.
+
+    Raises
+    ------
+    InputError
+        As for `replication.fits.fit_replication`.
+    """
     table = RESULTS.read(results).to_pandas()
     fits = [fit_replication(table, scale, settings) for scale in settings.scales]
     write_readable(pd.DataFrame([fit.row for fit in fits]), FITS, fits_columns, outputs)

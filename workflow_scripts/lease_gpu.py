@@ -1,4 +1,4 @@
-"""Run a command with GPUs of its own: `python -m lease_gpu 1 python -m train_model ...`."""
+"""Run a command on GPUs that are reserved for it: `python -m lease_gpu 1 python -m ...`."""
 
 import sys
 

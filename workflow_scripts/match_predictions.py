@@ -1,4 +1,4 @@
-"""Rule match_predictions: run the protocol for a batch of models on one pair by one criterion."""
+"""Rule match_predictions: match the predictions of a batch of models on one pair."""
 
 import logging
 from collections.abc import Sequence
@@ -26,7 +26,30 @@ def main(
     seeds: Sequence[int],
     runs: Path,
 ) -> None:
-    """Write the runs of all models, a table of schema `schemas.COMPARISON_RUNS`."""
+    """Run the matched evaluation protocol for a batch of models, and write the runs.
+
+    Parameters
+    ----------
+    models : sequence of str
+        Names of the models.
+    pair : Pair
+        The pair of datasets.
+    original, replication : sequence of Path
+        Prediction files of the models on each dataset.
+    criterion : Criterion
+        Criterion of the matching.
+    epsilon : float
+        Largest difference of matched probabilities.
+    seeds : sequence of int
+        Seeds, one for each run.
+    runs : Path
+        Table to write, with the columns of `schemas.COMPARISON_RUNS`.
+
+    Raises
+    ------
+    InputError
+        If models cannot be matched; the message names all of them.
+    """
     tables, problems = [], ErrorCollector()
     for model, *files in zip(models, original, replication, strict=True):
         with problems.collected():

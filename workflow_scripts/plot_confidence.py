@@ -1,4 +1,4 @@
-"""Rule plot_confidence: accuracy against mean confidence of one pair's models, as Fig. 1."""
+"""Rule plot_confidence: accuracy against mean confidence on one pair (Fig. 1)."""
 
 import logging
 from collections.abc import Sequence
@@ -11,7 +11,15 @@ from matcheval.protocol.schemas import MODEL_TABLE
 
 
 def main(*, table: Path, outputs: Sequence[Path]) -> None:
-    """Draw a table of schema `schemas.MODEL_TABLE` to every output, by its suffix."""
+    """Plot accuracy against mean confidence of the models of one pair.
+
+    Parameters
+    ----------
+    table : Path
+        Table with the columns of `schemas.MODEL_TABLE`.
+    outputs : sequence of Path
+        Figure files to write, in the formats of their suffixes.
+    """
     models = MODEL_TABLE.read(table).to_pandas()
     figure = plot_confidence(models)
     save_figures(figure, outputs)

@@ -1,4 +1,4 @@
-"""Rules plot_<analysis> of analyses with a table per dataset: the figure of the table."""
+"""Rules plot_<analysis> of the analyses with a table per dataset: plot the table."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -9,7 +9,17 @@ from matcheval.figures.saving import save_figures
 
 
 def main(*, room: str, table: Path, outputs: Sequence[Path]) -> None:
-    """Draw the table to every output, by its suffix; `room` is the package of the analysis."""
+    """Plot the table of one dataset.
+
+    Parameters
+    ----------
+    room : str
+        Full name of the package of the analysis.
+    table : Path
+        Table with the columns of its `tables.SCHEMA`.
+    outputs : sequence of Path
+        Figure files to write, in the formats of their suffixes.
+    """
     schema = import_module(f"{room}.tables").SCHEMA
     figure = import_module(f"{room}.figures").plot(schema.read(table).to_pandas())
     save_figures(figure, outputs)

@@ -1,4 +1,4 @@
-"""Rule plot_matched_accuracy: accuracies and gaps before and after matching, as Fig. 3 to 7."""
+"""Rule plot_matched_accuracy: accuracies and gaps before and after matching (Fig. 3 to 7)."""
 
 import logging
 from collections.abc import Sequence
@@ -11,7 +11,15 @@ from matcheval.protocol.schemas import MODEL_TABLE
 
 
 def main(*, table: Path, outputs: Sequence[Path]) -> None:
-    """Draw a table of schema `schemas.MODEL_TABLE` to every output, by its suffix."""
+    """Plot accuracies and gaps of the models of one pair before and after matching.
+
+    Parameters
+    ----------
+    table : Path
+        Table with the columns of `schemas.MODEL_TABLE`.
+    outputs : sequence of Path
+        Figure files to write, in the formats of their suffixes.
+    """
     models = MODEL_TABLE.read(table).to_pandas()
     figure = plot_matched_accuracy(models)
     save_figures(figure, outputs)

@@ -1,4 +1,4 @@
-"""Rule plot_near_duplicates: a contact sheet of near duplicates, for a person to review."""
+"""Rule plot_near_duplicates: draw a contact sheet of possible near duplicates, for review."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +20,26 @@ def main(
     rows: int,
     outputs: Sequence[Path],
 ) -> None:
-    """Draw the most similar images to every output, by its suffix."""
+    """Draw the images that are most similar to a reference, beside their nearest references.
+
+    Parameters
+    ----------
+    nearest : Path
+        Table with the columns of `schemas.NEAREST_IMAGES`.
+    queries, references : Path
+        Folders of the two datasets.
+    size : int or None
+        Side of the squares that image files are resized to; None for no resizing.
+    rows : int
+        Number of queries drawn.
+    outputs : sequence of Path
+        Figure files to write, in the formats of their suffixes.
+
+    Raises
+    ------
+    InputError
+        If the table is empty, or the images are files and `size` is None.
+    """
     sets = [labelled_pixels(read_dataset(folder), size) for folder in (queries, references)]
     figure = plot_near_duplicates(NEAREST_IMAGES.read(nearest).to_pandas(), *sets, rows)
     save_figures(figure, outputs)

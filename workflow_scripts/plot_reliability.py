@@ -1,4 +1,4 @@
-"""Rule plot_reliability: reliability and confidences of one model's subsets, as Fig. 5 and 8."""
+"""Rule plot_reliability: reliability and confidences of one model's subsets (Fig. 5 and 8)."""
 
 import logging
 from collections.abc import Sequence
@@ -27,7 +27,34 @@ def main(
     bins: int,
     outputs: Sequence[Path],
 ) -> None:
-    """Draw the subsets of original and replication of one model to every output, by its suffix."""
+    """Plot the reliability diagram of one model: whole sets, matched and unmatched subsets.
+
+    Parameters
+    ----------
+    models : sequence of str
+        Name of the model.
+    pair : Pair
+        The pair of datasets.
+    original, replication : sequence of Path
+        Its prediction file on each dataset.
+    pairs : Path
+        Its matched index pairs, with the columns of `schemas.PAIRS`.
+    criterion : str
+        Criterion of the matching.
+    epsilon : float
+        Largest difference of matched probabilities.
+    seeds : sequence of int
+        Seeds of the runs.
+    bins : int
+        Number of bins of the diagram.
+    outputs : sequence of Path
+        Figure files to write, in the formats of their suffixes.
+
+    Raises
+    ------
+    InputError
+        If the pairs do not match the predictions or the parameters.
+    """
     sets = [read_predictions(files[0]) for files in (original, replication)]
     comparison = Comparison(models[0], pair, *sets)
     data = reliability_data(comparison, PAIRS.read(pairs), criterion, epsilon, seeds)

@@ -1,4 +1,4 @@
-"""Rule plot_replication: replication against original accuracy, as Fig. 1 and 2 of Recht et al."""
+"""Rule plot_replication: replication against original accuracy (Recht et al., Fig. 1 and 2)."""
 
 import logging
 from collections.abc import Sequence
@@ -12,7 +12,21 @@ from matcheval.statistics.scales import Scale
 
 
 def main(*, results: Path, fits: Path, region: Path, scale: Scale, outputs: Sequence[Path]) -> None:
-    """Draw models, line and region on one scale to every output, by its suffix."""
+    """Plot models, fitted line and confidence region on one scale.
+
+    Parameters
+    ----------
+    results : Path
+        Accuracies of the models on both sets, with the columns of `schemas.RESULTS`.
+    fits : Path
+        Fits, with the columns of `schemas.FITS`.
+    region : Path
+        Confidence regions, with the columns of `schemas.REGION`.
+    scale : Scale
+        Scale of both axes.
+    outputs : sequence of Path
+        Figure files to write, in the formats of their suffixes.
+    """
     models = RESULTS.read(results).to_pandas()
     table = FITS.read(fits).to_pandas()
     fit = table[table["scale"] == scale.value].iloc[0]

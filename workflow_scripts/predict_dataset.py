@@ -1,4 +1,4 @@
-"""Run one model on one dataset: the prediction file, and files beside it."""
+"""Run one model on one dataset: write its predictions and further outputs."""
 
 import argparse
 import logging
@@ -54,19 +54,27 @@ def _batch_size(text: str) -> int | str:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Read the command line and run the model."""
+    """Read the command line and run the model.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Command-line arguments; those of the process by default.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", required=True, help="JSON: name, kind, source, options")
-    parser.add_argument("--weights", type=Path, help="its file of weights")
+    parser.add_argument("--weights", type=Path, help="file of the model's weights")
     parser.add_argument("--dataset", type=Path, required=True, help="dataset folder")
     parser.add_argument("--dataset-name", required=True, help="the dataset's name")
     parser.add_argument("--manifest", type=Path, help="manifest of a pixel cache")
-    parser.add_argument("--batch-size", type=_batch_size, default="auto", help="images at a time")
+    parser.add_argument("--batch-size", type=_batch_size, default="auto", help="images per batch")
     parser.add_argument("--threads", type=int, default=1, dest="n_threads", help="CPU threads")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
     parser.add_argument("--precision", default="fp32", help="fp32, tf32, bf16 or fp16")
-    parser.add_argument("--compile", action="store_true", help="prepare it by torch.compile")
-    parser.add_argument("--n-top", type=int, default=N_TOP, help="classes that --top keeps")
+    parser.add_argument("--compile", action="store_true", help="use torch.compile")
+    parser.add_argument(
+        "--n-top", type=int, default=N_TOP, help="number of classes that --top keeps"
+    )
     for name in OUTPUTS:
         parser.add_argument(f"--{name}", type=Path, help=f"file of {name} to write")
     arguments = vars(parser.parse_args(argv))

@@ -1,7 +1,8 @@
-"""What Snakemake checks before the first job.
+"""Checks before the first job.
 
-Always: names in the profile, and names that studies share. Before jobs start: the user's images,
-which a dry run can do without. Before jobs are submitted to a cluster: whether it can run them.
+Names in the profile and names that studies share are checked always; the user's images only before
+jobs start, as a dry run does not need them; and whether a cluster can run the jobs before they are
+submitted to it.
 """
 
 import sys
@@ -30,39 +31,42 @@ class Preflight:
     workflow : snakemake.workflow.Workflow
         Snakemake's description of the run.
     study : Study
+        The study.
     """
 
     def __init__(self, workflow: Any, study: Study) -> None:
         self._workflow, self._study = workflow, study
 
     def on_load(self) -> None:
-        """Check what is known once the rules are read.
+        """Run the checks that are possible once the rules have been read.
+
+        If the SLURM executor is installed, this also replaces it by `slurm_executor`.
 
         Raises
         ------
         WorkflowError
-            Saying what is wrong, for people.
+            If a check fails.
         """
         if self._workflow.exec_mode != ExecMode.DEFAULT:
-            return  # a job, which reads the workflow once more
+            return  # this process runs a job of a run that is already checked
         _checked(self._check_profile)
         _checked(lambda: check_shared_names(self._study))
         try:
             check_custom_images(self._study)
         except InputError as error:
-            logger.warning(f"Needed before this can run: {error}")
+            logger.warning(f"Required before jobs can run: {error}")
         if ExecutorPluginRegistry().is_installed("slurm"):
             from slurm_executor import SlurmExecutor
 
             ExecutorPluginRegistry().get_plugin("slurm").executor = SlurmExecutor
 
     def on_start(self) -> None:
-        """Check what is known once jobs are about to start.
+        """Run the checks that are possible once jobs are about to start.
 
         Raises
         ------
         WorkflowError
-            Saying what is wrong, for people.
+            If a check fails.
         """
         _checked(self._check_profile_groups)
         _checked(lambda: check_custom_images(self._study))
@@ -75,7 +79,7 @@ class Preflight:
         return [rule.name for rule in self._workflow.rules]
 
     def _check_profile(self) -> None:
-        """Names of rules and resources in the profile and on the command line."""
+        """Check names of rules and resources in the profile and on the command line."""
         settings = self._workflow.resource_settings
         check_names(settings.overwrite_resources, self._rule_names, "rule", "set-resources")
         check_names(settings.overwrite_threads, self._rule_names, "rule", "set-threads")
@@ -84,14 +88,14 @@ class Preflight:
             check_resources(given, "set-resources")
 
     def _check_profile_groups(self) -> None:
-        """Names of rules and groups in the profile and on the command line."""
+        """Check names of rules and groups in the profile and on the command line."""
         groups = self._workflow.group_settings
         check_names(groups.overwrite_groups, self._rule_names, "rule", "groups")
         used = groups.overwrite_groups.values()
         check_groups(groups.group_components, used, "group-components")
 
     def _check_cluster(self) -> None:
-        """Whether this SLURM can run the study as it is about to be asked to."""
+        """Check that SLURM can run the jobs as they are going to be submitted."""
         from matcheval.execution.cluster import folders, queries, requests
         from slurm_executor import comment_of, request_of
 
@@ -121,7 +125,7 @@ class Preflight:
 
 
 def _checked(check: Callable[[], None]) -> None:
-    """Run a check; bad input ends the run with its message alone."""
+    """Run a check; an `InputError` ends the run with its message, without traceback."""
     try:
         check()
     except InputError as error:

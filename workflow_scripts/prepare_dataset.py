@@ -15,27 +15,54 @@ log = logging.getLogger("prepare_dataset")
 
 
 def prepare(name: str, kind: str, options: str, downloads: str, threads: int, output: str) -> None:
-    """Build dataset `name` from `kind` and its `options` (a JSON object) into a folder."""
+    """Build a dataset and write it to a folder.
+
+    Parameters
+    ----------
+    name : str
+        Name of the dataset.
+    kind : str
+        Kind of dataset.
+    options : str
+        JSON object with the options of the kind.
+    downloads : str
+        Folder of the published files.
+    threads : int
+        CPU threads for decoding images.
+    output : str
+        Folder to write.
+
+    Raises
+    ------
+    InputError
+        If the options are not a JSON object, or as for `datasets.prepare.prepare_dataset`.
+    """
     try:
         parsed = json.loads(options)
     except json.JSONDecodeError as error:
         raise InputError(f"not JSON ({error})", file=name, field="options") from error
     if not isinstance(parsed, dict):
         raise InputError("not a JSON object", file=name, field="options")
-    made = prepare_dataset(name, kind, parsed, Path(output), Path(downloads), n_threads=threads)
-    is_array = made.stored == "array"
-    what = "×".join(str(side) for side in made.image_shape) if is_array else "sizes of their own"
-    log.info("%s: %d images of %s, sha256 %s", name, len(made), what, made.sha256[:16])
+    dataset = prepare_dataset(name, kind, parsed, Path(output), Path(downloads), n_threads=threads)
+    is_array = dataset.stored == "array"
+    sizes = "×".join(map(str, dataset.image_shape)) if is_array else "various sizes"
+    log.info("%s: %d images of %s, sha256 %s", name, len(dataset), sizes, dataset.sha256[:16])
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Read the command line and prepare the dataset."""
+    """Read the command line and build the dataset.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Command-line arguments; those of the process by default.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--name", required=True, help="what to call the dataset")
-    parser.add_argument("--kind", required=True, help=f"source: {', '.join(KINDS)}")
+    parser.add_argument("--name", required=True, help="name of the dataset")
+    parser.add_argument("--kind", required=True, help=f"kind of dataset: {', '.join(KINDS)}")
     parser.add_argument("--options", default="{}", help="the kind's options, a JSON object")
     parser.add_argument("--downloads", default="downloads", help="folder of the published files")
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads that decode images")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads for decoding images")
     parser.add_argument("--output", required=True, help="folder to write")
     run_command(prepare, **vars(parser.parse_args(argv)))
 

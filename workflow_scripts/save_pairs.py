@@ -1,4 +1,4 @@
-"""Rule save_pairs: list the matched index pairs of one model on one pair by one criterion."""
+"""Rule save_pairs: write the matched index pairs of one model on one pair of datasets."""
 
 import logging
 from collections.abc import Sequence
@@ -24,7 +24,30 @@ def main(
     seeds: Sequence[int],
     pairs: Path,
 ) -> None:
-    """Write the pairs of one model, a table of schema `schemas.PAIRS`."""
+    """Match the predictions of one model, and write the matched index pairs.
+
+    Parameters
+    ----------
+    models : sequence of str
+        Name of the model.
+    pair : Pair
+        The pair of datasets.
+    original, replication : sequence of Path
+        Its prediction file on each dataset.
+    criterion : Criterion
+        Criterion of the matching.
+    epsilon : float
+        Largest difference of matched probabilities.
+    seeds : sequence of int
+        Seeds, one for each run.
+    pairs : Path
+        Table to write, with the columns of `schemas.PAIRS`.
+
+    Raises
+    ------
+    InputError
+        If the model cannot be matched.
+    """
     sets = [read_predictions(files[0]) for files in (original, replication)]
     table = comparison_pairs(Comparison(models[0], pair, *sets), criterion, epsilon, seeds)
     write_table(table, pairs)

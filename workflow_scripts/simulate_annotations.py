@@ -1,4 +1,4 @@
-"""Simulate workers' annotations for a pool of candidates."""
+"""Simulate the annotations of workers for a pool of candidates."""
 
 import argparse
 from collections.abc import Sequence
@@ -8,7 +8,13 @@ from matcheval.execution.entry_points import run_command
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Read the command line and simulate."""
+    """Read the command line and simulate the annotations.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Command-line arguments; those of the process by default.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     add_simulate(parser)
     arguments = parser.parse_args(argv)

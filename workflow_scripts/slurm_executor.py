@@ -1,8 +1,8 @@
-"""Snakemake's executor for SLURM (2.8.0), amended where it waits too long, or for ever.
+"""Snakemake's executor for SLURM (2.8.0), changed where it waits too long or never stops waiting.
 
-That is: how jobs are started on a node; the time between two looks at them; jobs that SLURM no
-longer knows; a controller that does not answer; retries that ask for more than there is; and the
-account, on a cluster without. Tested on a real SLURM in tests/cluster.
+The changes concern how jobs are started on a node, the time between status checks, jobs that SLURM
+no longer knows, a controller that does not respond, retries that request more than the partition
+has, and clusters without accounts. They are tested on a real SLURM in tests/cluster.
 """
 
 import time
@@ -14,38 +14,50 @@ import snakemake_executor_plugin_slurm as plugin
 from snakemake.logging import logger
 from snakemake_executor_plugin_slurm.utils import get_job_wildcards
 
-from matcheval.execution.cluster import queries as asking
+from matcheval.execution.cluster import queries
 from matcheval.execution.cluster.requests import Request, within
 
-_ask = plugin.query_job_status
-_sbatch = plugin.get_submit_command
+_query_job_status = plugin.query_job_status
+_get_submit_command = plugin.get_submit_command
 
 
 def request_of(job: Any) -> Request:
-    """What a job or group asks of SLURM, by itself."""
-    wanted = job.resources.get
+    """Return what a job or group requests from SLURM.
+
+    Parameters
+    ----------
+    job : snakemake job or group of jobs
+        The job, with its resources.
+    """
+    resource = job.resources.get
     return Request(
         job=job.name,
-        cpus=int(wanted("cpus_per_task") or job.threads),
-        mem_mb=int(wanted("mem_mb") or 0),
-        minutes=int(wanted("runtime") or 0),
-        gpus=int(wanted("gpu") or 0),
-        partition=wanted("slurm_partition"),
-        account=wanted("slurm_account"),
-        qos=wanted("qos"),
-        constraint=wanted("constraint"),
+        cpus=int(resource("cpus_per_task") or job.threads),
+        mem_mb=int(resource("mem_mb") or 0),
+        minutes=int(resource("runtime") or 0),
+        gpus=int(resource("gpu") or 0),
+        partition=resource("slurm_partition"),
+        account=resource("slurm_account"),
+        qos=resource("qos"),
+        constraint=resource("constraint"),
         group=job.is_group(),
     )
 
 
 def comment_of(job: Any) -> str:
-    """What the executor tells SLURM a job is."""
+    """Return the comment with which the executor submits a job, which identifies it in SLURM.
+
+    Parameters
+    ----------
+    job : snakemake job or group of jobs
+        The job.
+    """
     wildcards = get_job_wildcards(job)
     return f"rule_{job.name}" + (f"_wildcards_{wildcards}" if wildcards else "")
 
 
-class _Asking:
-    """A job that asks for other resources; on the node it is what it was."""
+class _JobWithResources:
+    """A job that is submitted with other resources; on the node, it has its original ones."""
 
     def __init__(self, job: Any, resources: Any) -> None:
         self._job, self.resources = job, resources
@@ -55,38 +67,51 @@ class _Asking:
 
 
 def submit_command(job: Any, *arguments: Any, **options: Any) -> str:
-    """Make the command that submits a job; a retry asks for what its partition has at most."""
+    """Build the command that submits a job; retries are limited to what their partition has.
+
+    Parameters
+    ----------
+    job : snakemake job or group of jobs
+        The job, with the resources of its current attempt.
+    *arguments, **options
+        As for the executor's `get_submit_command`, which this function replaces.
+    """
     wanted = request_of(job)
-    asked = within(wanted, asking.nodes()) if job.attempt > 1 else wanted
-    if asked != wanted:
+    limited = within(wanted, queries.nodes()) if job.attempt > 1 else wanted
+    if limited != wanted:
         logger.info(
-            f"Attempt {job.attempt} of {job.name} asks for {asked.mem_mb} MB and {asked.minutes} "
-            f"minutes instead of {wanted.mem_mb} and {wanted.minutes}: the partition has no more."
+            f"Attempt {job.attempt} of {job.name} requests {limited.mem_mb} MB and "
+            f"{limited.minutes} minutes instead of {wanted.mem_mb} and {wanted.minutes}: the "
+            "partition has no more."
         )
-        less = {"mem_mb": asked.mem_mb, "runtime": asked.minutes}
-        everything = {**dict(job.resources.items()), **less}
-        job = _Asking(job, type(job.resources)(fromdict=everything))
-    return str(_sbatch(job, *arguments, **options))
+        changed = {"mem_mb": limited.mem_mb, "runtime": limited.minutes}
+        resources = {**dict(job.resources.items()), **changed}
+        job = _JobWithResources(job, type(job.resources)(fromdict=resources))
+    return str(_get_submit_command(job, *arguments, **options))
 
 
 plugin.get_submit_command = submit_command
 
 
 class SlurmExecutor(plugin.Executor):
-    """The executor, amended."""
+    """The executor for SLURM with this module's changes."""
 
     def additional_general_args(self) -> str:
-        """Let the Snakemake on the node do its jobs itself.
+        """Return arguments with which the Snakemake process on a node runs its jobs itself.
 
-        The executor has it start one more Snakemake for each job, under `srun`, which jobs on a
-        single node have no use for: they are in the limits and on the GPUs of the submission. Jobs
-        of a group take turns, as what is asked for has it (profiles/slurm).
+        The executor would let it start one more Snakemake process for each job, under `srun`. Jobs
+        on a single node do not need this: the limits and GPUs of the submission apply to them
+        anyway. `turn=1` makes the jobs of a group run one after the other, which is what their
+        resources are requested for (profiles/slurm).
         """
         return "--executor local --resources turn=1"
 
     @property
     def next_seconds_between_status_checks(self) -> float:
-        """Snakemake's own setting; the executor's own time grows to 3 minutes between two ends."""
+        """Seconds between status checks, as set in Snakemake.
+
+        The executor itself increases the time to 3 minutes while no job ends.
+        """
         return self.workflow.remote_execution_settings.seconds_between_status_checks
 
     @next_seconds_between_status_checks.setter
@@ -94,51 +119,79 @@ class SlurmExecutor(plugin.Executor):
         pass
 
     def get_account_arg(self, job: Any) -> Iterator[str]:
-        """Guess no account where there are none: the guess needs sacct, and fails without it."""
-        if job.resources.get("slurm_account") or asking.has_accounting():
+        """Build the argument for the account; none on a cluster without accounting.
+
+        The executor guesses an account if none is given, which fails without `sacct`.
+
+        Parameters
+        ----------
+        job : snakemake job or group of jobs
+            The job.
+        """
+        if job.resources.get("slurm_account") or queries.has_accounting():
             yield from super().get_account_arg(job)
         else:
             yield ""
 
     def report_job_submission(self, job_info: Any, register_job: bool = True) -> None:
-        """Note when a job was submitted."""
+        """Record when a job was submitted.
+
+        Parameters
+        ----------
+        job_info : SubmittedJobInfo
+            The job.
+        register_job : bool
+            As for the executor's method.
+        """
         job_info.aux["submitted"] = time.time()
         super().report_job_submission(job_info, register_job=register_job)
 
     async def check_active_jobs(self, active_jobs: Sequence[Any]) -> AsyncIterator[Any]:
-        """Look at the jobs; those that still run are yielded.
+        """Check the status of jobs, and yield those that are still running.
 
-        The executor drops all jobs when SLURM does not answer: here they are looked at again. And
-        it waits for ever for jobs that SLURM does not know, as after a power cut of its controller,
-        or when nobody looked for `MinJobAge`: these have ended, and what they made says how.
+        The executor forgets all jobs when SLURM does not respond; here they are checked again. And
+        it never stops waiting for jobs that SLURM no longer knows, such as after a power failure
+        of its controller or if there was no status check for `MinJobAge`. These jobs have ended;
+        here their output files decide whether they succeeded.
+
+        Parameters
+        ----------
+        active_jobs : sequence of SubmittedJobInfo
+            The submitted jobs that are not known to have ended.
         """
         known: dict[str, str] | None = None
         by_squeue = False
 
-        async def ask(command: str, logger: Any) -> tuple[dict[str, str] | None, float | None]:
+        async def query(command: str, logger: Any) -> tuple[dict[str, str] | None, float | None]:
             nonlocal known, by_squeue
-            known, seconds = await _ask(command, logger)
+            known, seconds = await _query_job_status(command, logger)
             by_squeue = command.startswith("squeue")
             return known, seconds
 
-        plugin.query_job_status = ask
+        plugin.query_job_status = query
         async for job_info in super().check_active_jobs(active_jobs):
             number = job_info.external_jobid
-            # The accounting of `sacct` learns of new jobs late; the queue has all there are.
+            # `sacct` does not know new jobs at once; `squeue` knows all jobs.
             if not by_squeue or known is None or number in known:
                 yield job_info
-            elif has_made_all(job_info):
+            elif has_written_all(job_info):
                 self.report_job_success(job_info)
             else:
-                lost = f"SLURM no longer knows job {number}, and what it makes is not there. "
-                self.report_job_error(job_info, msg=lost)
+                message = f"SLURM no longer knows job {number}, and its output files are missing. "
+                self.report_job_error(job_info, msg=message)
         if known is None:
             for job_info in active_jobs:
                 yield job_info
 
 
-def has_made_all(job_info: Any) -> bool:
-    """Whether all that a job makes is there, and was not there before it was submitted."""
+def has_written_all(job_info: Any) -> bool:
+    """Whether all output files of a job exist and are newer than its submission.
+
+    Parameters
+    ----------
+    job_info : SubmittedJobInfo
+        The job.
+    """
     since = job_info.aux["submitted"]
     files = [Path(file) for file in job_info.job.products(include_logfiles=False)]
     return all(file.exists() and file.stat().st_mtime >= since for file in files)

@@ -1,4 +1,4 @@
-"""Rule summarize_replication: average change and rank agreement of every pair of a study."""
+"""Rule summarize_replication: average change and agreement of ranks for every pair of a study."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -19,9 +19,20 @@ def main(
     range_without: Sequence[str],
     outputs: Sequence[Path],
 ) -> None:
-    """Write the table of `replication.schemas.CHANGES` to every output, by its suffix.
+    """Write the table of average changes.
 
-    `selection_frequencies` are files of sampled sets, by name.
+    Parameters
+    ----------
+    results : sequence of Path
+        Tables with the columns of `replication.schemas.RESULTS`, one for each pair and value of
+        `top`.
+    selection_frequencies : mapping of str to Path
+        Files of the selection frequencies of sampled datasets, by dataset.
+    range_without : sequence of str
+        Models left out of the range that average changes are compared with.
+    outputs : sequence of Path
+        Tables to write, with the columns of `replication.schemas.CHANGES`, in the formats of their
+        suffixes.
     """
     tables = [RESULTS.read(path).to_pandas() for path in results]
     frequencies = {

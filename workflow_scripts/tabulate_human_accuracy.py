@@ -1,4 +1,4 @@
-"""Rule tabulate_human_accuracy: accuracies of participants beside those of the models."""
+"""Rule tabulate_human_accuracy: accuracies of human participants beside those of the models."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,30 @@ def main(
     confidence: float,
     outputs: Sequence[Path],
 ) -> None:
-    """Write the table to every output, by its suffix; specs and predictions are by origin."""
+    """Write the table of human accuracies on one pair.
+
+    Parameters
+    ----------
+    specs : mapping of str to DatasetSpec
+        The two datasets, by `original` and `replication`.
+    models : sequence of str
+        Names of the models.
+    predictions : mapping of str to sequence of str
+        Their prediction files on each dataset; empty for published results.
+    annotations : Path
+        CSV file of the participants' annotations.
+    pair : str
+        Name of the pair.
+    confidence : float
+        Level of the intervals, in (0, 1).
+    outputs : sequence of Path
+        Files to write, in the formats of their suffixes.
+
+    Raises
+    ------
+    InputError
+        If predictions or annotations are missing or invalid.
+    """
     known = {o: dataset_correctness(spec, models, predictions[o]) for o, spec in specs.items()}
     given = read_annotations(annotations)
     table = human_accuracies(given, known, pair, confidence, file=annotations)

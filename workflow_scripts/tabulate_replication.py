@@ -1,4 +1,4 @@
-"""Rule tabulate_replication: accuracies, intervals, gaps and ranks of one pair's models."""
+"""Rule tabulate_replication: accuracies, intervals, gaps and ranks of the models on one pair."""
 
 import logging
 from collections.abc import Sequence
@@ -22,7 +22,27 @@ def main(
     confidence: float,
     outputs: Sequence[Path],
 ) -> None:
-    """Write the table of `replication.schemas.RESULTS` to every output, by its suffix."""
+    """Write the table of replication results of one pair.
+
+    Parameters
+    ----------
+    original, replication : Path
+        Accuracies on each dataset, with the columns of `predictions.schemas.ACCURACIES`.
+    pair : Pair
+        The pair of datasets.
+    top : int
+        k: predictions are correct if the label is among the k top-ranked classes.
+    confidence : float
+        Level of the intervals, in (0, 1).
+    outputs : sequence of Path
+        Tables to write, with the columns of `replication.schemas.RESULTS`, in the formats of their
+        suffixes.
+
+    Raises
+    ------
+    InputError
+        As for `replication.results.tabulate_replication`.
+    """
     sets = ACCURACIES.read(original), ACCURACIES.read(replication)
     results = tabulate_replication(*sets, pair, top, confidence)
     write_readable(results, RESULTS, results_columns, outputs)

@@ -1,4 +1,4 @@
-"""Rule tabulate_runs: average one pair's runs by one criterion over seeds, a row per model."""
+"""Rule tabulate_runs: average the runs of one pair and criterion over seeds, a row per model."""
 
 import logging
 from collections.abc import Sequence
@@ -11,7 +11,16 @@ from matcheval.protocol.tables import tabulate_runs
 
 
 def main(*, runs: Sequence[Path], outputs: Sequence[Path]) -> None:
-    """Write the table of schema `schemas.MODEL_TABLE` to every output, by its suffix."""
+    """Write the averages of the runs over seeds.
+
+    Parameters
+    ----------
+    runs : sequence of Path
+        Runs of the batches of models, with the columns of `schemas.COMPARISON_RUNS`.
+    outputs : sequence of Path
+        Tables to write, with the columns of `schemas.MODEL_TABLE`, in the formats of their
+        suffixes.
+    """
     frame = tabulate_runs([COMPARISON_RUNS.read(path) for path in runs])
     table = MODEL_TABLE.from_frame(frame)
     for path in outputs:

@@ -1,4 +1,4 @@
-"""Train one model by its recipe: weights as safetensors, history as CSV."""
+"""Train one model by its recipe: write its weights (safetensors) and history (CSV)."""
 
 import argparse
 import logging
@@ -15,7 +15,28 @@ log = logging.getLogger("train_model")
 def train_model(
     name: str, recipe: str, train: str, validation: str, output: str, history: str, **engine: Any
 ) -> None:
-    """Train model `name` by `recipe` (a JSON object); `engine` is how, the others are paths."""
+    """Train a model.
+
+    Parameters
+    ----------
+    name : str
+        Name of the model, from which its seeds are derived.
+    recipe : str
+        JSON object with the fields of a `Recipe`.
+    train, validation : str
+        Folders of the training and validation set.
+    output : str
+        Checkpoint to write, `.safetensors`.
+    history : str
+        Losses and accuracies by epoch to write, `.csv`.
+    **engine
+        Fields of `training.engine.Engine`.
+
+    Raises
+    ------
+    InputError
+        As for `training.running.train_to_checkpoint`.
+    """
     from matcheval.training.engine import Engine
     from matcheval.training.running import train_to_checkpoint
 
@@ -31,24 +52,41 @@ def train_model(
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Read the command line and train the model."""
+    """Read the command line and train the model.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Command-line arguments; those of the process by default.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     for option, meaning in (
-        ("--name", "the model's name; enters its seeds"),
+        ("--name", "the model's name, from which its seeds are derived"),
         ("--recipe", "the recipe's fields, a JSON object"),
-        ("--train", "dataset folder to learn from"),
-        ("--validation", "dataset folder to report on"),
+        ("--train", "folder of the training set"),
+        ("--validation", "folder of the validation set"),
         ("--output", "checkpoint to write, .safetensors"),
-        ("--history", "figures by epoch to write, .csv"),
+        ("--history", "history by epoch to write, .csv"),
     ):
         parser.add_argument(option, required=True, help=meaning)
     parser.add_argument("--threads", type=int, default=1, dest="n_threads", help="CPU threads")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
-    parser.add_argument("--channels-last", action="store_true", help="memory layout")
+    parser.add_argument(
+        "--channels-last", action="store_true", help="memory layout of images and weights"
+    )
     parser.add_argument("--compile", action="store_true", help="use torch.compile")
-    parser.add_argument("--fast", action="store_false", dest="deterministic", help="see Engine")
-    parser.add_argument("--validate-every", type=int, default=1, help="epochs")
-    parser.add_argument("--save-minutes", type=float, default=10, help="between two savings")
+    parser.add_argument(
+        "--fast",
+        action="store_false",
+        dest="deterministic",
+        help="allow faster algorithms that are not deterministic",
+    )
+    parser.add_argument(
+        "--validate-every", type=int, default=1, help="epochs between two validations"
+    )
+    parser.add_argument(
+        "--save-minutes", type=float, default=10, help="minutes between saves of the resume state"
+    )
     run_command(train_model, **vars(parser.parse_args(argv)))
 
 

@@ -1,4 +1,4 @@
-"""Decode, resize and crop a dataset once, for the models that share the geometry."""
+"""Decode, resize and crop the images of a dataset once for all models that share a geometry."""
 
 import argparse
 import json
@@ -33,7 +33,13 @@ def transform_images(geometry: str, waiting: list[str], **arguments: Any) -> Non
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Read the command line and transform the images."""
+    """Read the command line and transform the images.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Command-line arguments; those of the process by default.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dataset", type=Path, required=True, dest="dataset_folder")
     parser.add_argument("--geometry", required=True, help="JSON of a Geometry")
@@ -42,8 +48,15 @@ def main(argv: Sequence[str] | None = None) -> None:
         "--manifest", type=Path, required=True, dest="path", help="manifest to write"
     )
     parser.add_argument("--keep", action="store_true", help="keep the cache permanently")
-    parser.add_argument("--threads", type=int, default=1, dest="n_workers", help="processes")
-    parser.add_argument("--waiting", nargs="*", default=[], help="prediction files to compute")
+    parser.add_argument(
+        "--threads", type=int, default=1, dest="n_workers", help="parallel processes"
+    )
+    parser.add_argument(
+        "--waiting",
+        nargs="*",
+        default=[],
+        help="prediction files that will be computed from the cache",
+    )
     run_command(transform_images, **vars(parser.parse_args(argv)))
 
 

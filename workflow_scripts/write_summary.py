@@ -1,4 +1,4 @@
-"""Rule write_summary: gaps before and after matching of all pairs of a study, on one page."""
+"""Rule write_summary: summarise the gaps of all pairs of a study before and after matching."""
 
 import logging
 from collections.abc import Sequence
@@ -11,11 +11,21 @@ from matcheval.protocol.summary import summarize_gaps, write_summary
 
 
 def main(*, study: str, tables: Sequence[Path], page: Path) -> None:
-    """Write the Markdown page of the tables, which are of schema `schemas.MODEL_TABLE`."""
+    """Write the summary page of a study in Markdown.
+
+    Parameters
+    ----------
+    study : str
+        Name of the study.
+    tables : sequence of Path
+        Tables with the columns of `schemas.MODEL_TABLE`, one for each pair and criterion.
+    page : Path
+        File to write.
+    """
     summaries = [summarize_gaps(MODEL_TABLE.read(path).to_pandas()) for path in tables]
     with atomic_file(page) as partial:
         partial.write_text(write_summary(f"Study `{study}`", summaries), encoding="utf-8")
-    logging.info("%d tables summarized", len(tables))
+    logging.info("%d tables summarised", len(tables))
 
 
 if __name__ == "__main__":

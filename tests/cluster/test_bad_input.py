@@ -14,7 +14,7 @@ CASES = {
     ),
     "account": (
         ["--default-resources", "slurm_partition=cpu", "slurm_account=physics"],
-        "account 'physics' is named, and the cluster keeps no accounts",
+        "account 'physics' is set, but the cluster has no accounting",
     ),
     "feature": (
         ["--default-resources", "slurm_partition=cpu", "constraint=a100"],
@@ -22,20 +22,20 @@ CASES = {
     ),
     "memory": (
         ["--set-resources", "train_model:mem_mb=64000"],
-        "train_model asks for 64000 MB of memory (at most 12000) in partition 'cpu': it would "
-        "wait for ever",
+        "train_model requests 64000 MB of memory (at most 12000) in partition 'cpu': it would "
+        "never start",
     ),
     "processors": (
         ["--set-resources", "train_model:cpus_per_task=16"],
-        "train_model asks for 16 processors (at most 4) in partition 'cpu': it would wait for ever",
+        "train_model requests 16 processors (at most 4) in partition 'cpu': it would never start",
     ),
     "gpus": (
         ["--set-resources", "train_model:gpu=3", "train_model:slurm_partition=gpu"],
-        "train_model asks for 3 GPUs (at most 2) in partition 'gpu': it would wait for ever",
+        "train_model requests 3 GPUs (at most 2) in partition 'gpu': it would never start",
     ),
     "time": (
         ["--set-resources", "train_model:runtime=5000"],
-        "train_model asks for 5000 minutes (at most 1440) in partition 'cpu'",
+        "train_model requests 5000 minutes (at most 1440) in partition 'cpu'",
     ),
     "rule": (
         ["--set-resources", "train_modle:mem_mb=1000"],
@@ -52,7 +52,7 @@ CASES = {
     ),
     "sacct": (
         ["--slurm-status-command", "sacct"],
-        "jobs are to be watched with sacct, and the cluster keeps no accounts",
+        "sacct cannot monitor jobs here: the cluster has no accounting",
     ),
 }  # fmt: skip
 

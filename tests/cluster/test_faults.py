@@ -73,7 +73,7 @@ def test_snakemake_killed_and_restarted(on_cluster):
     code, output = run.run(*targets)
     assert code == 1
     (job,) = run.jobs_of("hold")
-    assert f"still in the queue and would be done twice: {job['id']}" in output
+    assert f"still in the queue and would be run twice: {job['id']}" in output
     assert f"scancel {job['id']}" in output
 
     (run.folder / "go").touch()
@@ -105,7 +105,7 @@ def test_retries_stay_within_the_partition(on_cluster):
     assert [job["state"] for job in jobs] == ["FAILED"] * 3
     assert [megabytes(job["memory"]) for job in jobs] == [3500, 7000, 12_000]
     assert [job["limit"] for job in jobs] == ["16:40:00", "1-00:00:00", "1-00:00:00"]
-    assert "asks for 12000 MB and 1440 minutes instead of 14000 and 3000" in output
+    assert "requests 12000 MB and 1440 minutes instead of 14000 and 3000" in output
 
 
 @pytest.fixture(scope="module", autouse=True)

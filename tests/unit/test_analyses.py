@@ -116,9 +116,9 @@ def test_accuracy_by_frequency_by_hand():
     ("text", "message"),
     [
         ("index,n_annotations\n0,1\n", "no column n_selected"),
-        ("index,n_annotations,n_selected\n0,1,2\n", "2 of 1 selected"),
+        ("index,n_annotations,n_selected\n0,1,2\n", "selected by 2 of 1 annotators"),
         ("index,n_annotations,n_selected\n0,1,1\n0,2,1\n", "twice"),
-        ("index,n_annotations,n_selected\n0,1,0.5\n", "whole numbers"),
+        ("index,n_annotations,n_selected\n0,1,0.5\n", "whole number"),
     ],
 )
 def test_bad_counts_are_refused(tmp_path, text, message):
@@ -149,7 +149,7 @@ def test_human_accuracies_by_hand(tmp_path):
     assert cells["Gap"] == ["–", "−50.0", "−50.0 (0 better on the original, 1 on the new)"]
     assert cells["Participant"][-1] == "mean"
     path.write_text("participant,set,index,answer\nann,original,0,1\nann,original,0,2\n")
-    with pytest.raises(InputError, match="'ann' answered twice to image 0 of the original"):
+    with pytest.raises(InputError, match="'ann' annotated image 0 of the original twice"):
         read_annotations(path)
     path.write_text("participant,set,index,answer\nann,new,0,1\n")
     with pytest.raises(InputError, match="'new' is none of"):
@@ -216,7 +216,7 @@ def test_revisions_by_hand():
     columns = {column.head: column.cells for column in revisions.text_columns(table)}
     assert columns["r3, n = 50 (%)"][-1] == "65.0"
     assert columns["Change"] == ["+10.00", "+10.00", "+10.00"]
-    with pytest.raises(InputError, match=r"r2: .*no model 'b'"):
+    with pytest.raises(InputError, match=r"r2: .*no accuracy of model 'b'"):
         tabulate_revisions({"r1": first, "r2": set_of({"a": 1}, 2)}, "test")
 
 

@@ -113,7 +113,7 @@ def test_what_fits_is_let_through():
         (Request("a", 1, 100, 10, partition="x"), r"no partition 'x'.*one of: cpu, gpu"),
     ],
 )
-def test_what_would_wait_for_ever(request_, message):
+def test_requests_that_exceed_the_partition(request_, message):
     with pytest.raises(InputError, match=message):
         check_requests([SMALL, request_], NODES)
 
@@ -121,7 +121,7 @@ def test_what_would_wait_for_ever(request_, message):
 def test_all_that_is_wrong_is_told_at_once():
     with pytest.raises(InputError) as error:
         check_requests([Request("a", 99, 1, 1), Request("b", 1, 1, 1, partition="x"), SMALL], NODES)
-    assert "a asks for 99 processors" in str(error.value)
+    assert "a requests 99 processors" in str(error.value)
     assert "no partition 'x'" in str(error.value)
     assert "train_model" not in str(error.value)
 
@@ -184,7 +184,7 @@ def test_accounts(commands):
     commands("scontrol", "echo 'AccountingStorageType = accounting_storage/slurmdbd'")
     commands("sacctmgr", "echo biology; echo Chemistry")
     requests.check_accounts([SMALL, Request("a", 1, 1, 1, account="chemistry")])
-    with pytest.raises(InputError, match=r"'physics' is none of yours \(Chemistry, biology\)"):
+    with pytest.raises(InputError, match=r"'physics' is not one of your accounts \(Chemistry, biology\)"):
         requests.check_accounts([Request("a", 1, 1, 1, account="physics")])
 
 
@@ -221,7 +221,7 @@ def test_how_jobs_are_watched(commands):
     with pytest.raises(InputError, match=r"after 300 s.*shorter than 303 s"):
         requests.check_status_command("squeue", 101)
     cluster("none", 60)
-    with pytest.raises(InputError, match="forgets finished jobs after 60 s"):
+    with pytest.raises(InputError, match="finished jobs leave the queue after 60 s"):
         requests.check_status_command("squeue", 15)
 
 
@@ -258,7 +258,7 @@ class TestFolders:
     def test_busy_nodes_tell_nothing(self, commands, results, caplog):
         commands("srun", "echo 'srun: error: Unable to allocate resources' >&2; exit 1")
         self.check(results)
-        assert "not checked" in caplog.text
+        assert "was not checked" in caplog.text
         assert json.loads((results.parent / "seen.json").read_text()) == []
 
     def test_jobs_of_an_earlier_run(self, commands, tmp_path):

@@ -66,7 +66,7 @@ def test_values_are_looked_up_and_rounded(folder):
 def test_the_page_shows_published_and_computed_rows(folder):
     values = read_published(folder / "published.csv", "mine")
     text = page(compare_published(values, folder), "mine")
-    assert "Of 8 printed numbers that have a counterpart in the released data, 6 come out" in text
+    assert "Of 8 printed numbers that have a counterpart in the released data, 6 agree" in text
     # Bounds that agree when rounded outward are not marked as different.
     assert (
         "| a | paper | 90.1 [88.2, 91.9] | 1 |\n|  | computed | 90.1 [88.3, 91.8] | **2** |" in text
@@ -87,15 +87,15 @@ def test_the_script_writes_all_formats(folder):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ('mine,T,a,q,"1.0 [2.0]",t,,c,,', "neither a number nor one with an interval"),
+        ('mine,T,a,q,"1.0 [2.0]",t,,c,,', "neither a number nor a number with an interval"),
         ("mine,T,a,q,1,t,,c,median,", "line 2: 'statistic': unknown statistic 'median'"),
-        ("mine,T,a,q,1,,,,,", "say why there is no such table"),
+        ("mine,T,a,q,1,,,,,", "line 2: 'remark': missing, although no table is given"),
         ("other,T,a,q,1,t,,c,,", "no values of study 'mine'"),
-        ("mine,T,a,q,1,t,model,c,,", "line 2: 'rows': 'model' is no column with its value"),
-        ("mine,T,a,q,1,t,model=a;top=,c,,", "'top=' is no column with its value"),
+        ("mine,T,a,q,1,t,model,c,,", "line 2: 'rows': 'model' does not have the form column=value"),
+        ("mine,T,a,q,1,t,model=a;top=,c,,", "'top=' does not have the form column=value"),
         ("mine,T,a,q,1,t,,c,,Text, cut", "line 2: has more cells than the header"),
-        ("mine,T,a,q,1,t,,,max,", "line 2: 'column': of which column of 't'"),
-        ("mine,T,a,q,1,t,,c,,\nmine,T,a,q,2,t,,c,,", "line 3: 'quantity': T, a has .* line 2"),
+        ("mine,T,a,q,1,t,,,max,", "line 2: 'column': missing: which column of 't'"),
+        ("mine,T,a,q,1,t,,c,,\nmine,T,a,q,2,t,,c,,", "line 3: 'quantity': T, a already has .* line 2"),
     ],
 )
 def test_bad_rows_are_named(tmp_path, row, message):
@@ -107,11 +107,11 @@ def test_bad_rows_are_named(tmp_path, row, message):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("mine,T,a,q,1,t,model=c,rank,,", "line 2: 'rows': 'c' is nowhere in column 'model'"),
-        ("mine,T,a,q,0,t,model=c,,count,", "'c' is nowhere in column 'model' of 't'"),
+        ("mine,T,a,q,1,t,model=c,rank,,", "line 2: 'rows': 'c' does not occur in column 'model'"),
+        ("mine,T,a,q,0,t,model=c,,count,", "'c' does not occur in column 'model' of 't'"),
         ("mine,T,a,q,1,t,model=a;rank=1,rank,,", "line 2: 'rows': 0 rows of 't' for 'a', q"),
         ("mine,T,a,q,1,t,,rank,,", "2 rows of 't' for 'a'"),
-        ("mine,T,a,q,1,t,,no,max,", "line 2: 'column': no column 'no' in 't'; there are model"),
+        ("mine,T,a,q,1,t,,no,max,", "line 2: 'column': no column 'no' in 't'; its columns are model"),
         ("mine,T,a,q,1,t,no=1,,count,", "line 2: 'rows': no column 'no'"),
         ("mine,T,a,q,1,t,,model,max,", "'model' holds no numbers"),
         ("mine,T,a,q,1,u,,no,max,", "u.parquet: no such file"),
@@ -123,7 +123,7 @@ def test_values_missing_from_the_tables_are_named(folder, row, message):
         compare_published(read_published(folder / "p.csv", "mine"), folder)
 
 
-def test_tables_that_the_study_does_not_make_are_named_before_any_job(tmp_path):
+def test_tables_that_the_study_does_not_write_are_named_before_any_job(tmp_path):
     """Which tables these are is known from the other analyses."""
     path = tmp_path / "p.csv"
     study = configuration("digits") | {"published_values": {"file": str(path)}}
@@ -135,7 +135,7 @@ def test_tables_that_the_study_does_not_make_are_named_before_any_job(tmp_path):
     ]
     path.write_text(HEADER + row.format("replication/new-writer/top1"))
     message = (
-        r"p\.csv, line 2: 'table': the study makes no table 'replication/new-writer/top1'\. "
+        r"p\.csv, line 2: 'table': the study does not write a table 'replication/new-writer/top1'\. "
         r"Did you mean 'replication/new-writers/top1'"
     )
     with pytest.raises(InputError, match=message):

@@ -31,7 +31,7 @@ def test_what_may_be_seen_counts(value, names, tmp_path):
 
 
 def test_more_than_there_are(tmp_path):
-    with pytest.raises(InputError, match=r"2 GPU\(s\) are asked for, and 1 are there \(0\)"):
+    with pytest.raises(InputError, match=r"2 GPU\(s\) requested, but only 1 available \(0\)"):
         lease(2, ["0"], tmp_path)
     with pytest.raises(InputError, match=r"'inference\.device' to cpu"):
         lease(1, [], tmp_path)
@@ -85,5 +85,5 @@ def test_the_commands_exit_code_and_no_gpu(tmp_path):
     job.communicate(timeout=20)
     assert job.returncode == 7
     job = start(1, tmp_path, SEEN, devices="")
-    assert "1 GPU(s) are asked for, and 0 are there" in job.communicate(timeout=20)[1]
+    assert "1 GPU(s) requested, but only 0 available" in job.communicate(timeout=20)[1]
     assert job.returncode == 1

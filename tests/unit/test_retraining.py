@@ -155,8 +155,8 @@ def test_all_unreadable_prediction_files_are_named(tmp_path):
 def test_a_discriminator_concludes_by_its_interval():
     same = write_page(table("discriminator", ("tells", "o", 52, 100, {})), "old", "new")
     other = write_page(table("discriminator", ("tells", "o", 55, 100, {})), "old", "new")
-    assert "holds 50 %" in same
-    assert "does not hold 50 %" in other
+    assert "contains 50 %" in same
+    assert "does not contain 50 %" in other
 
 
 def test_folds_are_set_against_the_drop():
@@ -185,6 +185,6 @@ def test_a_grid_tells_the_best_of_both_sets_and_its_borders():
         for name, k in (("old", old), ("new", new))
     ]
     page = write_page(table("grid", *rows), "old", "new")
-    assert "best on new: 87.0 % (learning_rate 0.2), +2.0 points to the baseline's 85.0 %" in page
+    assert "best on new: 87.0 % (learning_rate 0.2), +2.0 points relative to the baseline's 85.0 %" in page
     assert "best on old: learning_rate 0.05, with 84.0 % on new (−1.0 points" in page
-    assert "at the border of what was tried, so the best may lie beyond: learning_rate 0.2" in page
+    assert "at the border of the grid, so that the best may lie beyond: learning_rate 0.2" in page

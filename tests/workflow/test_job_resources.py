@@ -1,14 +1,23 @@
 """Resources of the jobs as Snakemake plans them: by profile, study and command line."""
 
+import json
 import re
 
 import pytest
+import yaml
 from engine import Workflow
 
 
 @pytest.fixture
 def fresh(tmp_path):
     return Workflow.fresh(tmp_path / "tree")
+
+
+# Jobs that are long or few. All others are submitted to a cluster in groups.
+ALONE = {
+    "prepare_dataset", "derive_dataset", "train_model", "transform_images",
+    "search_near_duplicates", "simulate_annotations", "count_selections", "sample_dataset", "check",
+}  # fmt: skip
 
 
 def requests(workflow, *arguments) -> dict[str, str]:
@@ -52,3 +61,16 @@ def test_groups_are_submitted_whole(tmp_path):
     result = workflow.run("--dry-run", "--profile", "profiles/slurm", *study)
     groups = re.findall(r"Group job (\w+)", result.stdout + result.stderr)
     assert groups == ["inference"] * 4 + ["matching", "tables"]
+
+
+def test_small_jobs_are_in_groups(fresh):
+    """Of every analysis: `tabulate_...` and `plot_...` of a new one belong to group `tables`."""
+    (fresh.folder / "ask.smk").write_text(
+        'include: "Snakefile"\nimport json\n'
+        "names = {rule.name for rule in workflow.rules} - set(workflow._localrules)\n"
+        'Path("rules.json").write_text(json.dumps(sorted(names)))\n'
+    )
+    fresh.run("prefetch", "--dry-run", "--snakefile", "ask.smk")
+    rules = set(json.loads((fresh.folder / "rules.json").read_text()))
+    profile = yaml.safe_load((fresh.folder / "profiles/slurm/config.yaml").read_text())
+    assert rules - ALONE == set(profile["groups"])

@@ -105,7 +105,7 @@ def test_code_of_the_bootstrap(small):
 
 
 def test_code_of_the_summary(small):
-    small.edit("workflow_scripts/matcheval/protocol/summary.py", "gaps before", "gaps, before")
+    small.edit("workflow_scripts/matcheval/protocol/summary.py", "}: accuracy gaps", "}: gaps")
     assert jobs(small.plan()) == {"write_summary": 1}
 
 

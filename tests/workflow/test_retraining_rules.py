@@ -71,7 +71,7 @@ def test_every_experiment_has_its_table_and_its_findings(retrained):
     pages = {name: (made / f"{name}.md").read_text() for name in tables}
     assert "on the other half of writers" in pages["half"]
     assert "2 folds: " in pages["folds"]
-    assert "80 images are told to be of known or of writers rightly" in pages["origins"]
+    assert "80 images are correctly attributed to known or writers" in pages["origins"]
     assert "best on writers: " in pages["grid"]
 
 

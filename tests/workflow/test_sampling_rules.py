@@ -130,7 +130,7 @@ def test_new_annotations_make_new_sets(made, tmp_path):
         ("annotations: annotations.csv", "annotations: gone.csv", "no such file: gone.csv"),
         (", annotations: annotations.csv", "", "strategy top_images needs annotations or simulate"),
         ("strategy: threshold", "strategy: best", "'best' is none of matched_frequency"),
-        ("start_from: best", "start_from: known", "unknown set 'known'"),
+        ("start_from: best", "start_from: known", "unknown other sampled set 'known'"),
         ("candidates: writers, original: known, ag", "candidates: best, original: known, ag",
          "'best' is sampled from a pool that it is part of"),
         ("original: known, simulate", "original: writers, simulate", "pool and original at once"),

@@ -26,6 +26,7 @@ T = TypeVar("T")
 # Names of models, datasets, pairs and studies become parts of file names.
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 MAX_NAME_LENGTH = 100
+_MAX_SHOWN = 100  # longer values are abbreviated in messages
 _NAME = re.compile(NAME_PATTERN.removeprefix("^").removesuffix("$"))
 
 
@@ -166,8 +167,11 @@ def explain(error: ValidationError, kind: type[BaseModel], given: Any) -> list[s
     missing: dict[str, list[str]] = {}
     for violation in error.errors(include_url=False):
         path, last = _place(violation["loc"], given)
+        if violation["type"] == "union_tag_invalid":
+            path.append("kind")
         if violation["type"] == "missing":
-            missing.setdefault(_quoted(path), []).append(str(last))
+            key = f"entry {last + 1}" if isinstance(last, int) else str(last)
+            missing.setdefault(_quoted(path), []).append(key)
         elif violation["type"] == "extra_forbidden":
             parent = _quoted(path[:-1])
             places.setdefault(
@@ -186,8 +190,13 @@ def _place(location: tuple[int | str, ...], given: Any) -> tuple[list[int | str]
     """Keys and positions that lead to a place, without pydantic's names of alternatives."""
     path: list[int | str] = []
     last = location[-1] if location else None
-    here = given
+    here, after_kind = given, False
     for part in location:
+        # Below a block with alternatives comes the kind's name, which may be one of its keys, too.
+        in_block = isinstance(here, Mapping) and here is not given
+        if in_block and not after_kind and part == here.get("kind"):
+            after_kind = True
+            continue
         inside = (isinstance(here, Mapping) and part in here) or (
             isinstance(here, Sequence)
             and not isinstance(here, str)
@@ -196,14 +205,14 @@ def _place(location: tuple[int | str, ...], given: Any) -> tuple[list[int | str]
         )
         if inside:
             path.append(part)
-            here = here[part]
+            here, after_kind = here[part], False
     return path, last
 
 
 def _quoted(path: Sequence[int | str]) -> str:
     text = ""
     for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+        text += f"[{part}]" if isinstance(part, int) else f".{_shown(part)}"
     return f"'{text.removeprefix('.')}'" if text else "top level"
 
 
@@ -213,7 +222,7 @@ def _unknown_key(key: str, kind: type[BaseModel], path: Sequence[int | str], giv
     if key in renamed:
         return f"'{key}' is now {renamed[key]}"
     known = list(model.model_fields) if model is not None else []
-    return f"unknown key '{key}'. {suggest(key, known)}"
+    return f"unknown key '{_shown(key)}'. {suggest(key, known)}"
 
 
 def _model_at(
@@ -244,9 +253,17 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
     return [model for inner in getattr(annotation, "__args__", ()) for model in _models_in(inner)]
 
 
+def _shown(value: Any) -> str:
+    """A value on one line, shortened."""
+    text = str(value)
+    text = text if text.isprintable() else repr(text)[1:-1]
+    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 3]}..."
+
+
 def _reason(violation: ErrorDetails) -> str:
     """What is wrong with one value."""
     value, context = violation["input"], violation.get("ctx", {})
+    shown = _shown(value)
     bounds = {
         "greater_than": ("above", "gt"),
         "greater_than_equal": ("at least", "ge"),
@@ -256,34 +273,41 @@ def _reason(violation: ErrorDetails) -> str:
     kind = violation["type"]
     if kind in bounds:
         word, key = bounds[kind]
-        return f"{value} must be {word} {context[key]:g}"
+        return f"{shown} must be {word} {context[key]:.15g}"
     if kind in ("literal_error", "enum", "union_tag_invalid"):
         expected = str(context.get("expected", context.get("expected_tags", "")))
         names = expected.replace(" or ", ", ").replace("'", "")
-        shown = context.get("tag", value)
-        return f"'{shown}' is none of {names}"
+        return f"'{_shown(context.get('tag', value))}' is none of {names}"
     if kind == "union_tag_not_found":
         return "kind missing"
     if kind == "string_pattern_mismatch":
         if context["pattern"] == NAME_PATTERN:
-            return f"'{value}' must be letters, digits, '.', '_' and '-', and not begin with a sign"
-        return f"'{value}' does not have the form {context['pattern']}"
+            return f"'{shown}' must be letters, digits, '.', '_' and '-', and not begin with a sign"
+        return f"'{shown}' does not have the form {context['pattern']}"
     if kind == "string_too_long":
-        return f"'{value[:20]}...' has more than {context['max_length']} characters"
+        return f"'{shown[:20]}...' has more than {context['max_length']} characters"
     if kind == "finite_number":
-        return f"{value} is not a finite number"
-    if value is None:
+        return f"{shown} is not a finite number"
+    if kind == "int_parsing_size":
+        return f"'{shown}' is too large"
+    if kind == "invalid_key" or violation["loc"][-1:] == ("[key]",):
+        return f"key '{shown}' is not a text"
+    if value is None or kind == "string_too_short" or context.get("actual_length") == 0:
         return "is empty"
+    if kind in ("too_short", "too_long"):
+        word, key = ("least", "min_length") if kind == "too_short" else ("most", "max_length")
+        return f"'{shown}' must have at {word} {context[key]} entries"
     words = {
         "float_parsing": "a number", "float_type": "a number", "int_parsing": "a whole number",
         "int_type": "a whole number", "int_from_float": "a whole number", "string_type": "a text",
-        "tuple_type": "a list", "list_type": "a list", "dict_type": "a mapping of keys to values",
+        "bool_type": "true or false", "bool_parsing": "true or false", "tuple_type": "a list",
+        "list_type": "a list", "dict_type": "a mapping of keys to values",
         "model_type": "a mapping of keys to values",
         "model_attributes_type": "a mapping of keys to values",
     }  # fmt: skip
     if kind in words:
-        return f"'{value}' is not {words[kind]}"
+        return f"'{shown}' is not {words[kind]}"
     if kind == "value_error":
         message = str(context["error"])
-        return f"'{value}' {message}" if message.startswith("is ") else message
+        return f"'{shown}' {message}" if message.startswith("is ") else message
     return f"{violation['msg'][:1].lower()}{violation['msg'][1:]}"

@@ -1,1 +1,1 @@
-"""How jobs are run: entry points, environment, resources, GPUs, and checks of a cluster."""
+"""Execution of jobs: entry points, environment, resource requests, GPUs and cluster checks."""

@@ -1,4 +1,4 @@
-"""How commands and the scripts of rules start: arguments, logging, and errors without traceback."""
+"""Entry points of commands and rule scripts: arguments, logging, errors without traceback."""
 
 import inspect
 import logging
@@ -14,21 +14,21 @@ LOGGER = logging.getLogger(__name__)
 
 
 def run_command(function: Callable[..., None], *args: Any, **kwargs: Any) -> None:
-    """Run a command's function; bad input becomes one line on standard error and exit code 1.
+    """Run the function of a command; an `InputError` becomes one line on standard error.
 
-    Any other exception is a programmer's error and keeps its traceback.
+    Other exceptions are errors of the program and keep their traceback.
 
     Parameters
     ----------
     function : callable
         Called with the remaining arguments.
     *args, **kwargs
-        Passed on.
+        Arguments of `function`.
 
     Raises
     ------
     SystemExit
-        With code 1, after ``error: <message>`` on standard error, if `function` raised an
+        With code 1, after ``error: <message>`` on standard error, if `function` raises an
         `InputError`.
     """
     set_up_logging()
@@ -41,17 +41,24 @@ def run_command(function: Callable[..., None], *args: Any, **kwargs: Any) -> Non
 
 
 def run_script(function: Callable[..., None], job: Any) -> None:
-    """Run the function of a `script:` rule, with its arguments from the job and its own log file.
+    """Run the function of a `script:` rule with arguments from its job, logging to its log file.
 
-    Snakemake passes a script's log as a path and leaves the writing to the script, errors
-    included. Messages of level INFO go to that file only.
+    Snakemake passes the path of the log file and leaves it to the script to write messages and
+    errors to it. Messages of level INFO and above go to that file only.
 
     Parameters
     ----------
     function : callable
-        With keyword arguments only, see `job_arguments`.
+        Takes annotated keyword-only arguments; see `job_arguments`.
     job : object
         Snakemake's description of the job: `input`, `output`, `params`, `wildcards`, `log`.
+
+    Raises
+    ------
+    SystemExit
+        As for `run_command`.
+    TypeError
+        As for `job_arguments`.
     """
 
     def logged(**arguments: Any) -> None:
@@ -68,24 +75,32 @@ def run_script(function: Callable[..., None], job: Any) -> None:
 
 
 def job_arguments(function: Callable[..., None], job: Any) -> dict[str, Any]:
-    """Collect the arguments of a rule's function from its job, by name, converted by annotation.
+    """Collect the arguments of a rule's function from its job, converted to the annotated types.
 
-    A name is looked up in the mapping `params.job`, in the other parameters, the inputs and the
-    outputs; if it is in none of these, in the wildcards. Values that were passed on as plain
-    mappings and texts, such as a pair or a criterion, become objects of the annotated types.
+    Arguments are looked up by name in the mapping `params.job`, the other parameters, the inputs
+    and the outputs, and, if they are in none of these, in the wildcards. Values that were passed
+    as plain mappings and texts, such as a pair or a criterion, become objects of the annotated
+    types.
 
     Parameters
     ----------
     function : callable
-        With keyword arguments only, all annotated.
+        Takes annotated keyword-only arguments.
     job : object
         As for `run_script`.
+
+    Returns
+    -------
+    dict of str to object
+        The arguments by name.
 
     Raises
     ------
     TypeError
-        If an argument is found nowhere or in several places, or `params.job` has a key that is no
-        argument: the rule and its script do not fit together.
+        If the rule and the script do not match: an argument is found nowhere or in several
+        places, or `params.job` has a key that is not an argument.
+    pydantic.ValidationError
+        If a value cannot be converted to the annotated type.
     """
     named = [dict(part.items()) for part in (job.params, job.input, job.output)]
     wildcards = dict(job.wildcards.items())
@@ -100,13 +115,13 @@ def job_arguments(function: Callable[..., None], job: Any) -> dict[str, Any]:
         if not found and name in wildcards:
             found = [wildcards[name]]
         if len(found) != 1:
-            raise TypeError(f"the rule passes '{name}' {len(found)} times")
+            raise TypeError(f"the rule passes '{name}' {len(found)} times, not once")
         arguments[name] = TypeAdapter(parameter.annotation).validate_python(_plain(found[0]))
     return arguments
 
 
 def _plain(value: Any) -> Any:
-    """Snakemake's lists and texts as Python's."""
+    """Convert Snakemake's lists and texts to Python's."""
     if isinstance(value, str):
         return str(value)
     if isinstance(value, list | tuple):
@@ -115,10 +130,10 @@ def _plain(value: Any) -> Any:
 
 
 def set_up_logging() -> None:
-    """Send messages of level INFO and above to standard error, if they go nowhere else."""
+    """Send messages of level INFO and above to standard error, unless logging is configured."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
 
 
 def show_progress() -> bool:
-    """Whether a person watches: progress bars are drawn on a terminal only."""
+    """Whether to draw progress bars: only if standard error is a terminal."""
     return sys.stderr.isatty()

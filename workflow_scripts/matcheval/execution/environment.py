@@ -1,4 +1,4 @@
-"""The environment of the workflow's jobs."""
+"""Environment variables of the workflow's jobs."""
 
 import os
 import sys
@@ -6,16 +6,17 @@ from pathlib import Path
 
 
 def set_job_environment(scripts: Path) -> None:
-    """Let this process's jobs run with its Python and with the scripts and library of this tree.
+    """Set up PATH and PYTHONPATH so that jobs use this process's Python and this source tree.
 
-    Called by the Snakefile, here and in every job that a cluster starts, so that
-    `.venv/bin/snakemake` works without activating anything, and an installed copy of the library
-    never stands in for the tree's own. A job in a conda environment has that one's Python first.
+    `rules/common.smk` calls it, also in the processes that a cluster starts. Thus
+    `.venv/bin/snakemake` works without activating the environment, and an installed copy of the
+    library never takes precedence over that of the tree. Jobs with a conda environment use the
+    Python of that environment.
 
     Parameters
     ----------
     scripts : Path
-        Folder of the adapters and of the library.
+        Folder of the rule scripts and the library: `workflow_scripts`.
     """
     for variable, first in (
         ("PYTHONPATH", str(scripts)),

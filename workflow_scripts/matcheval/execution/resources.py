@@ -1,11 +1,11 @@
-"""What jobs ask a scheduler for: memory, time, processor cores and GPUs.
+"""Resource requests of jobs: memory, time, processor cores and GPUs.
 
-The one place of these numbers. Rules ask by model, data and attempt; a profile or the command line
-overrides them (`--set-resources train_model:mem_mb=8000`); docs/cluster.md shows them in a table.
+All of these numbers are set here, by model, data and attempt. A profile or the command line
+overrides them (`--set-resources train_model:mem_mb=8000`); docs/cluster.md has a table of them.
 
-Requests are generous where that costs little (time, which a scheduler gives back) and close to what
-is used where it costs much (memory). A job that asked for too little is run again with twice as
-much.
+Requests are generous where that costs little (unused time is given back to the scheduler) and
+close to actual use where it costs much (memory). A job whose request was too small is repeated with
+twice as much.
 """
 
 import math
@@ -14,29 +14,30 @@ from dataclasses import dataclass, replace
 
 from matcheval.execution.workloads import ImageSet, ModelSize
 
-# Resident memory of a job's processes before any data: the Snakemake that the cluster starts (and
-# a fork of it in a group), Python, numpy, and torch where it is used. Measured on the digits study:
-# up to 900 MB with torch, 350 MB without, and 170 MB for each Snakemake.
+# Resident memory of a job's processes without data: the Snakemake process that the cluster starts
+# (and its fork in a group), Python, numpy, and torch if it is used. Measured on the digits study:
+# up to 900 MB with torch, 350 MB without, and 170 MB for each Snakemake process.
 BASE_MB, BASE_TORCH_MB = 800, 1500
-# The CUDA libraries' share of the host's memory.
+# Host memory of a job on a GPU without data, including the CUDA libraries.
 BASE_CUDA_MB = 4000
 
-# Floating-point operations per second that even a slow processor core, or GPU, reaches.
+# Floating-point operations per second that even a slow processor core or GPU reaches.
 CORE_FLOPS, GPU_FLOPS = 5e9, 5e12
-# Images per second that one core decodes and resizes.
+# Images that one core decodes and resizes per second.
 DECODED_PER_SECOND = 150
-# Seconds from the start of a job to its first image: imports from a cold shared file system.
+# Seconds until a job has imported its modules from a shared file system with cold caches.
 START_SECONDS = 120
 # Time is requested in whole multiples of this many minutes.
 STEP_MINUTES = 10
-# How much longer than estimated a job may take.
+# Factor by which a job may take longer than estimated.
 TIME_MARGIN = 3
+# Cores of jobs that decode images in parallel.
 MANY_CORES = 4
 
 
 @dataclass(frozen=True)
 class ResourceRequest:
-    """What a job asks a scheduler for at its first attempt.
+    """The resources that a job requests at its first attempt.
 
     Attributes
     ----------
@@ -45,9 +46,9 @@ class ResourceRequest:
     runtime : int
         Time in minutes.
     threads : int
-        Processor cores.
+        Number of processor cores.
     gpu : int
-        GPUs.
+        Number of GPUs.
     """
 
     mem_mb: int
@@ -56,12 +57,22 @@ class ResourceRequest:
     gpu: int = 0
 
     def on_attempt(self, attempt: int) -> "ResourceRequest":
-        """Ask for twice the memory and time at every further attempt.
+        """Return the request of an attempt: memory and time double with every attempt.
 
         Parameters
         ----------
         attempt : int
-            1 for the first.
+            Number of the attempt, from 1.
+
+        Returns
+        -------
+        ResourceRequest
+            With 2 ** (attempt - 1) times the memory and time.
+
+        Raises
+        ------
+        ValueError
+            If the attempt is below 1.
         """
         if attempt < 1:
             raise ValueError(f"attempt {attempt} is below 1")
@@ -72,25 +83,27 @@ class ResourceRequest:
 def of_training(
     model: ModelSize, data: ImageSet, *, epochs: int, batch_size: int, gpus: int, threads: int = 1
 ) -> ResourceRequest:
-    """Return the request for training one model.
+    """Estimate the request for training one model.
 
-    Weights, gradients, momentum and a copy are held at once, besides the images and a batch's
-    intermediate results (on the GPU, if there is one). A step costs three forward passes.
+    Memory is for weights, gradients, momentum and a copy of the weights, the images, and, on a CPU,
+    the activations of a batch. A training step costs as much as three forward passes.
 
     Parameters
     ----------
-    model, data : ModelSize, ImageSet
-        What is trained on what.
+    model : ModelSize
+        Size of the model.
+    data : ImageSet
+        Size of the training set.
     epochs, batch_size : int
-        As the recipe has it.
+        Epochs and images per batch of the recipe.
     gpus : int
-        0 for the CPU.
+        Number of GPUs; 0 for training on the CPU.
     threads : int
-        Processor cores that the study gives it.
+        Number of processor cores in the settings of the study.
     """
     operations = 3.0 * 2 * model.multiply_adds * data.images * epochs
     weights = 16 * model.parameters
-    # Float32, and as much again for gradients.
+    # Float32 activations, and as much again for their gradients.
     batch = 0 if gpus else 8 * batch_size * model.kept
     return _request(operations, data, weights + batch, passes=epochs, gpus=gpus, threads=threads)
 
@@ -98,21 +111,23 @@ def of_training(
 def of_inference(
     model: ModelSize, data: ImageSet, *, batch_size: int, gpus: int, threads: int = 1
 ) -> ResourceRequest:
-    """Return the request for one model's predictions on one dataset.
+    """Estimate the request for one model's predictions on one dataset.
 
     Parameters
     ----------
-    model, data : ModelSize, ImageSet
-        What is run on what.
+    model : ModelSize
+        Size of the model.
+    data : ImageSet
+        Size of the dataset.
     batch_size : int
-        Images at a time.
+        Images per batch.
     gpus : int
-        0 for the CPU.
+        Number of GPUs; 0 for inference on the CPU.
     threads : int
-        Processor cores that the study gives it.
+        Number of processor cores in the settings of the study.
     """
     operations = 2.0 * model.multiply_adds * data.images
-    weights = 8 * model.parameters  # the file, and the model
+    weights = 8 * model.parameters  # the weights in the file and in the model
     batch = 0 if gpus else batch_size * model.multiply_adds / 80
     return _request(operations, data, weights + batch, passes=1, gpus=gpus, threads=threads)
 
@@ -120,13 +135,17 @@ def of_inference(
 def _request(
     operations: float, data: ImageSet, memory: float, *, passes: int, gpus: int, threads: int
 ) -> ResourceRequest:
-    """Return the request for running a model, by its operations and the images to decode."""
+    """Estimate the request for training or running a model.
+
+    `operations` is the number of floating-point operations, `memory` the bytes besides pixels, and
+    `passes` how often every image is read.
+    """
     speed, base = threads * CORE_FLOPS, BASE_TORCH_MB
     if gpus:
         threads = max(threads, MANY_CORES)
         speed, base = gpus * GPU_FLOPS, BASE_CUDA_MB
     decoding = passes * data.images / (DECODED_PER_SECOND * threads) if data.encoded else 0
-    # Encoded images are read as they are wanted; arrays are kept, and once more as a batch.
+    # Encoded images are read when needed; arrays are in memory, and copied to batches.
     pixels = 0 if data.encoded else 2 * data.pixel_bytes
     return ResourceRequest(
         mem_mb=_megabytes(base, memory + pixels),
@@ -137,28 +156,28 @@ def _request(
 
 
 def of_preparing(data: ImageSet) -> ResourceRequest:
-    """Return the request for preparing a dataset.
+    """Estimate the request for preparing a dataset.
 
-    All images are in memory twice; a thousand take a second.
+    All images are in memory twice; preparing a thousand of them takes a second.
 
     Parameters
     ----------
     data : ImageSet
-        The dataset.
+        Size of the dataset.
     """
     size = data.images * 150_000 if data.encoded else data.pixel_bytes
     return ResourceRequest(_megabytes(BASE_TORCH_MB, 2 * size), _minutes(data.images / 1000))
 
 
 def of_pixels(data: ImageSet, *, cached: bool = True) -> ResourceRequest:
-    """Return the request for building a pixel cache, once for all models.
+    """Estimate the request for building a pixel cache, which all models share.
 
     Parameters
     ----------
     data : ImageSet
-        The dataset.
+        Size of the dataset.
     cached : bool
-        Whether there is to be such a file; else there is next to nothing to do.
+        Whether a cache is built at all; otherwise the job has next to nothing to do.
     """
     if not cached:
         return SMALL
@@ -167,16 +186,17 @@ def of_pixels(data: ImageSet, *, cached: bool = True) -> ResourceRequest:
 
 
 def of_searching(sets: Sequence[ImageSet], compare_size: int | None) -> ResourceRequest:
-    """Return the request for searching near duplicates of one set in others, on one core.
+    """Estimate the request for searching near duplicates of one set in others, on one core.
 
-    All pairs are compared, pixel by pixel, with pixels held once as they are and once as numbers.
+    All pairs of images are compared pixel by pixel; the pixels are in memory twice.
 
     Parameters
     ----------
     sets : sequence of ImageSet
-        At least one; the first is also searched in itself.
+        Sizes of the sets, at least one; the images of the first are searched in all, including
+        itself.
     compare_size : int or None
-        Side that encoded images are brought to.
+        Side of the squares that encoded images are resized to, in pixels; None for no resizing.
     """
     side = compare_size or max(data.side for data in sets)
     values = side**2 * max(data.channels for data in sets)
@@ -187,41 +207,58 @@ def of_searching(sets: Sequence[ImageSet], compare_size: int | None) -> Resource
 
 
 def of_matching(n_models: int, n_seeds: int, images: int) -> ResourceRequest:
-    """Return the request for matching models' predictions on two sets.
+    """Estimate the request for matching models' predictions on two sets.
 
-    A run takes a millisecond at 50,000 images and grows about linearly (benchmarks/matching.py);
-    reading a prediction file takes about as long as ten runs.
+    A run takes a millisecond with 50,000 images, and its time grows about linearly with their
+    number (benchmarks/matching.py); reading a prediction file takes about as long as ten runs.
+
+    Parameters
+    ----------
+    n_models : int
+        Number of models of the job.
+    n_seeds : int
+        Number of runs per model.
+    images : int
+        Number of images of the larger set.
     """
     seconds = n_models * (n_seeds + 10) * 0.001 * max(1.0, images / 50_000)
     return ResourceRequest(_megabytes(BASE_MB, n_models * images * 16), _minutes(seconds))
 
 
 def of_reading(n_models: int, images: int) -> ResourceRequest:
-    """Return the request for reading all models' predictions on a set, for a count or a table."""
+    """Estimate the request for reading all models' predictions on a set, to count or tabulate.
+
+    Parameters
+    ----------
+    n_models : int
+        Number of models.
+    images : int
+        Number of images of the set.
+    """
     return ResourceRequest(_megabytes(BASE_MB, images * 64), _minutes(n_models * 0.05))
 
 
 def of_downloading(megabytes: float = 1000) -> ResourceRequest:
-    """Return the request for a download over a slow line (2 MB a second).
+    """Estimate the request for a download over a slow connection (2 MB per second).
 
     Parameters
     ----------
     megabytes : float
-        Size of the file, which is not kept in memory.
+        Size of the file, which is not read into memory.
     """
     return ResourceRequest(BASE_MB, _minutes(megabytes / 2))
 
 
-# Tables and figures of a study: seconds each, whatever its size.
+# Jobs that write tables and figures take seconds, for studies of any size.
 SMALL = ResourceRequest(mem_mb=1000, runtime=STEP_MINUTES)
 
 
 def _megabytes(base: int, size: float) -> int:
-    """Memory in whole hundreds of MB: a base, and bytes of data with a quarter to spare."""
+    """Memory for a base in MB and `size` bytes of data, plus 25 %, rounded up to 100 MB."""
     return 100 * math.ceil((base + 1.25 * size / 1e6) / 100)
 
 
 def _minutes(seconds: float) -> int:
-    """Time in whole steps: the start, and the work with its margin."""
+    """Time for start and work with a margin, rounded up to `STEP_MINUTES`."""
     minutes = (START_SECONDS + TIME_MARGIN * seconds) / 60
     return STEP_MINUTES * math.ceil(minutes / STEP_MINUTES)

@@ -1,8 +1,8 @@
-"""How large models and datasets are, estimated before either exists: for resources, not results.
+"""Estimates of the sizes of models and datasets, for resource requests. Imports no torch.
 
-A job's memory and time are asked for before it starts, when no model is built and no image read.
-The estimates are meant to be right within a factor of two to three; a request that was too small is
-made again with more (`resources`). Imports no torch.
+Memory and time of a job are requested before it starts, when no model has been built and no image
+read. The estimates should be correct within a factor of two to three; a job whose request was too
+small is repeated with more (see `resources`). They affect no results.
 """
 
 import dataclasses
@@ -20,20 +20,20 @@ from matcheval.errors import InputError
 
 @dataclass(frozen=True)
 class ImageSet:
-    """How much there is of a dataset.
+    """Size of a dataset.
 
     Attributes
     ----------
     images : int
         Number of images.
     side : int
-        Height and width, in pixels, as a model sees them.
+        Height and width of the model's input, in pixels.
     channels : int
-        Of a pixel.
+        Number of colour channels.
     classes : int
         Number of classes.
     encoded : bool
-        Whether images are decoded from files when they are read.
+        Whether the images are files, which are decoded when they are read.
     """
 
     images: int
@@ -44,12 +44,12 @@ class ImageSet:
 
     @property
     def pixel_bytes(self) -> int:
-        """Bytes of all images as arrays."""
+        """Bytes of all images as one array."""
         return self.images * self.side**2 * self.channels
 
 
-# What a kind of dataset amounts to, until it is prepared and says so itself. An unknown kind is
-# taken to be as large as ImageNet's validation set.
+# Sizes by kind of dataset, used until the dataset is prepared and its description has the true
+# size. Unknown kinds are assumed to be as large as ImageNet's validation set.
 DIGITS = ImageSet(600, 8, 1)
 CIFAR = ImageSet(50_000, 32)
 IMAGENET = ImageSet(50_000, 224, classes=1000, encoded=True)
@@ -59,7 +59,7 @@ KINDS = {"digits": DIGITS, "cifar": CIFAR, "cinic": CINIC, "imagenet": IMAGENET}
 
 @dataclass(frozen=True)
 class ModelSize:
-    """How large a model is.
+    """Size of a model.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class ModelSize:
     multiply_adds : int
         Multiply-accumulate operations for one image.
     kept : int
-        Values of one image that training keeps for the backward pass.
+        Number of values per image that training keeps for the backward pass.
     """
 
     parameters: int
@@ -76,13 +76,13 @@ class ModelSize:
     kept: int = 0
 
 
-# A published model that nothing is known of: as large as ViT-L or ConvNeXt-L, of which there are
-# few larger ones.
+# A published model of unknown size: assumed to be as large as ViT-L or ConvNeXt-L, as few models
+# are larger.
 UNKNOWN_PUBLISHED = ModelSize(parameters=300_000_000, multiply_adds=60_000_000_000)
 
-# Of the published networks for 32 × 32 images, at a width and depth (of ResNeXt per group): 10⁹
-# multiply-adds, which grow as width² × depth × groups, and 10⁶ kept values, which grow as width ×
-# depth × groups.
+# Published networks for 32 × 32 images: 10⁹ multiply-adds, 10⁶ kept values, and the width (of
+# ResNeXt: per group) and depth to which these apply. Multiply-adds grow with width² × depth ×
+# groups, kept values with width × depth × groups.
 _FOR_CIFAR = {
     "vgg": (0.314, 0.9, 64, 16),
     "resnet_a": (0.041, 0.5, 16, 20),
@@ -98,36 +98,37 @@ _FOR_CIFAR = {
     "seresnet_imagenet": (0.56, 3.0, 64, 18),
 }
 
-# Architectures of four stages that begin with a quarter of the image's height and width when they
-# are made for ImageNet; all others have three (as the ResNets for CIFAR).
+# Architectures that are estimated with four stages, like the ResNets for ImageNet; all others have
+# three, like the ResNets for CIFAR.
 _FOUR_STAGES = ("vgg", "resnet_imagenet", "preact_imagenet", "seresnet_imagenet")
 
 
 def size_of_architecture(
     architecture: str, width: int, depth: int, data: ImageSet, *, groups: int = 1
 ) -> ModelSize:
-    """Estimate a model that is described by its architecture.
+    """Estimate the size of a model from its architecture.
 
-    `linear` and `mlp` are exact. Operations of the published networks for CIFAR-10 come from a
-    table; everything else is taken for `depth` 3 × 3 convolutions in equal
-    stages, each with twice the channels and half the height and width of the one before, which
-    is what the residual networks of He et al. (2016) are. Our `cnn` keeps its width; our `resnet`
-    has a block of two convolutions per stage.
+    The sizes of `linear` and `mlp` are exact. Operations of the published networks for CIFAR-10
+    come from a table. All other models are assumed to have `depth` 3 × 3 convolutions in stages of
+    equal length, each with twice the channels and half the height and width of the previous one,
+    like the residual networks of He et al. (2016). Exceptions are this library's `cnn`, whose width
+    is constant, and its `resnet`, with a block of two convolutions per stage.
 
     Parameters
     ----------
     architecture : str
-        Name; unknown ones are taken for convolutional.
+        Name of the architecture; unknown ones are assumed to be convolutional.
     width, depth : int
         As in the catalogue.
     data : ImageSet
-        What it is trained on.
+        Size of the training set.
     groups : int
-        Branches or groups, for architectures that have them.
+        Number of branches or groups, for architectures that have them.
 
     Returns
     -------
     ModelSize
+        The estimate; `kept` is 0 for `linear` and `mlp`.
     """
     pixels = data.side**2
     inputs = pixels * data.channels
@@ -159,42 +160,42 @@ def size_of_architecture(
 
 
 def _convolutions(stages: list[tuple[int, int]], data: ImageSet) -> ModelSize:
-    """Sum over stages of (channels, layers); the map is halved after each."""
+    """Sum the sizes of stages, given as (channels, layers); each halves height and width."""
     side, before, weights, operations, kept = data.side, data.channels, 0, 0, 0
     for channels, layers in stages:
         of_layers = 9 * channels * (before + (layers - 1) * channels)
         weights += of_layers
         operations += of_layers * side**2
-        kept += 3 * layers * channels * side**2  # of a convolution, its norm and activation
+        kept += 3 * layers * channels * side**2  # of convolution, normalisation and activation
         before, side = channels, max(1, side // 2)
-    # A classifier reads the last map whole, or its mean: the former is the larger one.
+    # The classifier reads the last feature map or its mean; assumed is the map, which is larger.
     last = before * side**2 * data.classes
     return ModelSize(weights + last, operations + last, kept)
 
 
 def size_of_published(name: str, *, parameters: float | None = None, side: int = 224) -> ModelSize:
-    """Estimate a published model by what its name says of its size.
+    """Estimate the size of a published model from its name.
 
     Parameters
     ----------
     name : str
-        As timm or torchvision have it.
+        Its name in timm or torchvision.
     parameters : float, optional
-        Its number of weights, where known; this one is believed.
+        Its number of weights, if known; then the name is not used.
     side : int
-        Height and width it takes, in pixels.
+        Height and width of its input, in pixels.
 
     Returns
     -------
     ModelSize
-        Operations from weights by the ratio of today's convolutional networks and transformers at
-        224 × 224 (200 per weight), growing with the number of pixels.
+        Operations are 200 per weight at 224 × 224 pixels, as in common convolutional networks and
+        transformers, and proportional to the number of pixels.
     """
     weights = int(parameters) if parameters else _weights_by_name(name)
     return ModelSize(weights, int(200 * weights * (side / 224) ** 2))
 
 
-# Parts of names, largest models first; millions of weights.
+# Parts of names, and millions of weights that they indicate; the first match counts.
 _NAMED_SIZES = (
     (("enormous", "giant", "gigantic"), 2_000),
     (("huge", "xxlarge"), 900),
@@ -215,19 +216,24 @@ def _weights_by_name(name: str) -> int:
 
 
 def size_of_dataset(kind: str, folder: str | Path | None = None) -> ImageSet:
-    """Say how large a dataset is: as its own description has it, or by its kind.
+    """Return the size of a dataset: from its description if it is prepared, else by its kind.
 
     Parameters
     ----------
     kind : str
-        As in the configuration; the longest name in `KINDS` that it begins with counts.
+        Kind of dataset; its size is that of the longest name in `KINDS` that it begins with.
     folder : path-like, optional
-        Where it lies once it is prepared.
+        Folder of the prepared dataset, which may not exist yet.
+
+    Returns
+    -------
+    ImageSet
+        The true size, or an estimate.
 
     Raises
     ------
     InputError
-        If there is a description that cannot be read.
+        If the description of the dataset is invalid.
     """
     known = [name for name in KINDS if kind.startswith(name)]
     guess = KINDS[max(known, key=len)] if known else IMAGENET
@@ -236,7 +242,7 @@ def size_of_dataset(kind: str, folder: str | Path | None = None) -> ImageSet:
 
 @functools.cache
 def _read_size(folder: Path, guess: ImageSet) -> ImageSet:
-    """Take what a prepared dataset says of itself; the guess while there is none."""
+    """Read the size of a prepared dataset; return `guess` if it is not prepared."""
     description = folder / "dataset.json"
     if not description.is_file():
         return guess
@@ -245,12 +251,12 @@ def _read_size(folder: Path, guess: ImageSet) -> ImageSet:
         images, classes = int(content["n"]), int(content["n_classes"])
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(
-            f"does not tell the number of images and classes ({error})",
+            f"does not contain the number of images and classes ({error})",
             file=description,
             remedy="Delete the folder and build the dataset again",
         ) from error
     known = dataclasses.replace(guess, images=images, classes=classes)
     shape = np.load(folder / "images.npy", mmap_mode="r").shape
-    if len(shape) != 4:  # encoded files, one after the other
+    if len(shape) != 4:  # image files, stored one after the other
         return dataclasses.replace(known, encoded=True)
     return dataclasses.replace(known, side=max(shape[1:3]), channels=shape[3], encoded=False)

@@ -55,7 +55,13 @@ class ArrayReader:
         self.shape = dataset.image_shape
 
     def read(self, start: int, stop: int, out: npt.NDArray[np.uint8]) -> None:
-        """Copy rows of the array (see `Reader.read`)."""
+        """Copy images from the array.
+
+        Parameters
+        ----------
+        start, stop, out
+            As for `Reader.read`.
+        """
         np.copyto(out, self._images[start:stop])
         release(self._images)
 
@@ -83,7 +89,12 @@ class DecodingReader:
         self._pool = ThreadPoolExecutor(n_threads, thread_name_prefix="decode")
 
     def read(self, start: int, stop: int, out: npt.NDArray[np.uint8]) -> None:
-        """Decode images (see `Reader.read`).
+        """Decode, resize and crop images.
+
+        Parameters
+        ----------
+        start, stop, out
+            As for `Reader.read`.
 
         Raises
         ------

@@ -89,7 +89,13 @@ class LogitWriter(VectorWriter):
     name, meaning = "logits", "scores before the softmax"
 
     def vectors(self, batch: ForwardBatch) -> Rows:
-        """Return the logits of a batch (see `VectorWriter.vectors`)."""
+        """Return the logits of a batch.
+
+        Parameters
+        ----------
+        batch : ForwardBatch
+            Results for n datapoints.
+        """
         return batch.logits
 
 
@@ -100,5 +106,11 @@ class FeatureWriter(VectorWriter):
     needs_features = True
 
     def vectors(self, batch: ForwardBatch) -> Rows:
-        """Return the features of a batch (see `VectorWriter.vectors`)."""
+        """Return the features of a batch.
+
+        Parameters
+        ----------
+        batch : ForwardBatch
+            Results for n datapoints.
+        """
         return features_of(batch)

@@ -37,7 +37,13 @@ class FileWriter(ABC):
 
     @abstractmethod
     def update(self, batch: ForwardBatch) -> None:
-        """Process the next batch (see `batches.Writer`)."""
+        """Process the next batch.
+
+        Parameters
+        ----------
+        batch : ForwardBatch
+            Results for the datapoints that follow those of the previous batch.
+        """
 
     @abstractmethod
     def finish(self) -> None:

@@ -42,7 +42,15 @@ class Model:
         return json.dumps(self.recipe and self.recipe.to_mapping(), sort_keys=True)
 
     def variant(self, name: str, recipe: Recipe) -> "Model":
-        """Another model that is trained, by another recipe perhaps."""
+        """Return a variant of this model, which is trained.
+
+        Parameters
+        ----------
+        name : str
+            Name of the variant.
+        recipe : Recipe
+            Its recipe.
+        """
         return replace(self, name=name, recipe=recipe, source=ModelSource(name, TRAINED))
 
 

@@ -1,1 +1,1 @@
-"""Class-balanced accuracy: would accuracies differ if all classes were equally frequent?"""
+"""Class-balanced accuracy: whether accuracies would differ if all classes were equally frequent."""

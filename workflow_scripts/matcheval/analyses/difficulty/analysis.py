@@ -15,10 +15,12 @@ from matcheval.study.study import Study
 class DifficultySettings(Settings):
     """Pairs that the Gaussian model of difficulty is fitted to, and its free parameter."""
 
-    pairs: Names = Field((), description="Pairs of datasets that the model of difficulty is fitted to")
+    pairs: Names = Field(
+        (), description="Pairs of datasets that the model of difficulty is fitted to"
+    )
     sigma: Annotated[Number, Field(ge=0)] = Field(
         1.0,
-        description="Standard deviation of the original's difficulties: accuracies do not determine it",
+        description="Standard deviation of the original's difficulties, a free choice",
     )
     seed: Seed = Field(0, description="Seed of the simulated datasets")
     without: Names = Field((), description="Models to leave out")

@@ -32,7 +32,10 @@ SKILLS = TableSchema(
         Column("skill", pa.float64(), _SKILLS, "from the accuracy on the original"),
         fraction("accuracy_original", "accuracy on the original"),
         fraction("accuracy_replication", "accuracy on the replication"),
-        fraction("expected_replication", "accuracy on the replication that the model of difficulty expects"),
+        fraction(
+            "expected_replication",
+            "accuracy on the replication that the model of difficulty expects",
+        ),
         fraction("simulated_original", "accuracy on a simulated set of the original's size"),
         fraction("simulated_replication", "accuracy on a simulated set of the replication's size"),
     ),

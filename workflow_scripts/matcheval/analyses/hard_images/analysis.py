@@ -19,8 +19,8 @@ class HardImagesSettings(DatasetTableSettings):
     sheet: Count = Field(20, description="Images on a contact sheet")
     compare_size: Count | None = Field(
         None,
-        description="Side, in pixels, of the squares that image files are resized to for the contact "
-        "sheet; not resized by default",
+        description="Side of the squares that image files are resized to for the contact sheet; by "
+        "default they are not resized",
     )
 
 

@@ -12,7 +12,9 @@ from matcheval.study.study import Study
 class HumanAccuracySettings(Settings):
     """Pairs whose images participants classified, each with the file of their annotations."""
 
-    pairs: Named[PathText] = Field({}, description="CSV file of the participants' annotations, by pair")
+    pairs: Named[PathText] = Field(
+        {}, description="CSV file of the participants' annotations, by pair"
+    )
     without: Names = Field((), description="Models to leave out")
 
 

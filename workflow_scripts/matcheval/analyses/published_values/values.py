@@ -156,7 +156,12 @@ def _value(row: dict[str, str], place: str) -> PublishedValue:
             remedy=f"Known: {', '.join(known.value for known in Statistic if known.value)}",
         )
     if not row["table"] and not row["remark"]:
-        raise InputError("missing, although no table is given", file=place, field="remark", remedy="Say why the study cannot compute the value")
+        raise InputError(
+            "missing, although no table is given",
+            file=place,
+            field="remark",
+            remedy="Say why the study cannot compute the value",
+        )
     statistic = Statistic(row["statistic"])
     if row["table"] and not row["column"] and statistic is not Statistic.COUNT:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Analyses that train further models on sets derived from the study's, as one analysis."""
+"""The analysis of retraining: experiments, derived datasets, trained models and files."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -14,7 +14,7 @@ from matcheval.study.study import Study
 
 
 class Retraining(Analysis):
-    """Runs the experiments of the configuration."""
+    """Train and evaluate the models of the configured experiments."""
 
     name: ClassVar[str] = "retraining"
     Settings: ClassVar[type[RetrainingSettings]] = RetrainingSettings
@@ -31,35 +31,41 @@ class Retraining(Analysis):
 
     @cached_property
     def experiments(self) -> dict[str, Experiment]:
-        """The designed experiments, by name."""
+        """Designs of the experiments, by name."""
         return {
             name: design_experiment(name, settings, self.study)
             for name, settings in self.settings.experiments.items()
         }
 
     def check(self) -> None:
-        """Check the experiments by designing them."""
+        """Check the experiments, by designing them.
+
+        Raises
+        ------
+        InputError
+            As for `designs.design_experiment`.
+        """
         _ = self.experiments
 
     @property
     def targets(self) -> list[str]:
-        """Tables and pages of all experiments."""
+        """Table and page of every experiment."""
         return self.result.expand(experiment=self.experiments)
 
     @property
     def derivations(self) -> Mapping[str, Derivation]:
-        """Datasets that models are retrained or tested on."""
+        """Datasets that are derived for training or testing, by name."""
         each = (one.derivations for one in self.experiments.values())
         return {name: derivation for found in each for name, derivation in found.items()}
 
     @property
     def trained(self) -> Mapping[str, TrainedModel]:
-        """The retrained models."""
+        """The variants that the experiments train, by name."""
         each = (one.trained for one in self.experiments.values())
         return {name: model for found in each for name, model in found.items()}
 
     def prediction_files(self, wildcards: Wildcards) -> list[str]:
-        """Return the prediction files of an experiment, one per row of its table.
+        """Return the prediction files of an experiment, one for each row of its table.
 
         Parameters
         ----------
@@ -70,7 +76,7 @@ class Retraining(Analysis):
         return [self.study.predictions_file(trial.dataset, trial.model) for trial in trials]
 
     def parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of an experiment's table.
+        """Return the parameters of the table of an experiment.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What an experiment shows, in words with numbers: the head of its page."""
+"""The page of an experiment: its findings in words, and its table."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -18,14 +18,19 @@ _TITLES = {
 
 
 def write_page(table: pd.DataFrame, original: str, replication: str) -> str:
-    """Write an experiment's page in Markdown: its question, its findings, its table.
+    """Format the page of an experiment as Markdown: title, findings and table.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        Columns of `results.TRIALS`, of one experiment.
+        Columns of `tables.TRIALS`, of one experiment.
     original, replication : str
-        Names of the sets of its pair.
+        Names of the two sets of its pair.
+
+    Returns
+    -------
+    str
+        The page; findings are given separately for each of the study's models.
     """
     kind = table["kind"].iloc[0]
     parts = [f"# {_TITLES[kind]}: {table['experiment'].iloc[0]}\n"]
@@ -64,10 +69,12 @@ def _cross_validation(rows: pd.DataFrame, original: str, replication: str) -> li
 def _discriminator(rows: pd.DataFrame, original: str, replication: str) -> list[str]:
     (row,) = (row for _, row in rows.iterrows())
     half = row["accuracy_low"] <= 0.5 <= row["accuracy_high"]
-    verdict = "holds 50 %: no difference found" if half else "does not hold 50 %: they differ"
+    verdict = (
+        "contains 50 %: no difference found" if half else "does not contain 50 %: the sets differ"
+    )
     return [
-        f"{percents(rows)[0]} % of {row['n']:,} images are told to be of {original} or of "
-        f"{replication} rightly; the interval {verdict}"
+        f"{percents(rows)[0]} % of {row['n']:,} images are correctly attributed to {original} or "
+        f"{replication}; the interval {verdict}"
     ]
 
 
@@ -80,17 +87,18 @@ def _grid(rows: pd.DataFrame, original: str, replication: str) -> list[str]:
     base = str(rows["base"].iloc[0])
     best, found = max(on_new, key=on_new.__getitem__), max(on_original, key=on_original.__getitem__)
     return [
-        f"best on {replication}: {100 * on_new[best]:.1f} % ({_said(values[best])}), "
-        f"{_points(on_new[best] - on_new[base])} to the baseline's {100 * on_new[base]:.1f} %; "
-        "chosen by the new set itself, so too good",
-        f"best on {original}: {_said(values[found])}, with {100 * on_new[found]:.1f} % on "
-        f"{replication} ({_points(on_new[found] - on_new[base])} to the baseline)",
+        f"best on {replication}: {100 * on_new[best]:.1f} % ({_values_text(values[best])}), "
+        f"{_points(on_new[best] - on_new[base])} relative to the baseline's "
+        f"{100 * on_new[base]:.1f} %; chosen by its accuracy on this set, which is therefore too "
+        "high",
+        f"best on {original}: {_values_text(values[found])}, with {100 * on_new[found]:.1f} % on "
+        f"{replication} ({_points(on_new[found] - on_new[base])} relative to the baseline)",
         *_borders(values, best),
     ]
 
 
 def _borders(values: Mapping[str, Mapping[str, Any]], best: str) -> list[str]:
-    """Say which of the best values lie at the border of what was tried."""
+    """Name the best values that lie at the border of the grid."""
     at_border = []
     for key, value in values[best].items():
         tried = sorted({v[key] for v in values.values()})
@@ -100,10 +108,10 @@ def _borders(values: Mapping[str, Mapping[str, Any]], best: str) -> list[str]:
             at_border.append(f"{key} {value}")
     if not at_border:
         return []
-    return [f"at the border of what was tried, so the best may lie beyond: {', '.join(at_border)}"]
+    return [f"at the border of the grid, so that the best may lie beyond: {', '.join(at_border)}"]
 
 
-def _said(values: Mapping[str, Any]) -> str:
+def _values_text(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} {value}" for key, value in values.items())
 
 

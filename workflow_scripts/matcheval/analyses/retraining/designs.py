@@ -1,7 +1,7 @@
-"""Designs of experiments: which models are trained on what, and tested on what.
+"""Designs of experiments: which models are trained and tested on which datasets.
 
-To add a kind: a class in `settings`, a function like those below with a line in `_DESIGNS`, and a
-function in `conclusions`.
+To add a kind of experiment, add a class in `settings`, a function like those below with a line in
+`_DESIGNS`, and a function in `conclusions` with a line in `_FINDINGS`.
 """
 
 import itertools
@@ -25,19 +25,22 @@ _CONFIG = "configuration"
 
 @dataclass(frozen=True)
 class Experiment:
-    """A checked experiment: all it makes, by name.
+    """A checked experiment: the datasets it derives, the models it trains and its trials.
 
     Attributes
     ----------
-    name, kind : str
+    name : str
+        Its key in the configuration.
+    kind : str
+        Its kind, such as `grid`.
     pair : Pair
-        The study's pair that it is about.
-    derivations : mapping
-        Its datasets by name, each after those it is made of.
-    trained : mapping
+        The pair of datasets that it examines.
+    derivations : mapping of str to Derivation
+        Its derived datasets by name, each after those that it is built from.
+    trained : mapping of str to TrainedModel
         Its models by name.
     trials : tuple of Trial
-        Its accuracies, in the order of its table.
+        What is tested, in the order of its table.
     """
 
     name: str
@@ -54,12 +57,13 @@ class _Design:
     Parameters
     ----------
     settings : ExperimentSettings
-        Its block of the configuration, of the class that its kind has.
-    models : mapping
-        The models that it is about, by name.
+        Its block of the configuration, of the class of its kind.
+    models : mapping of str to Model
+        The models that are varied, by name.
     pair : Pair
+        The pair of datasets that it examines.
     training : TrainingSettings
-        The study's, whose sets it varies.
+        Settings of the study, with the names of its training and validation set.
     """
 
     def __init__(
@@ -72,14 +76,42 @@ class _Design:
         self.trials: list[Trial] = []
 
     def derived(self, derivation: Derivation) -> str:
-        """Ask for a derived set, and give its name."""
+        """Add a derived dataset.
+
+        Parameters
+        ----------
+        derivation : Derivation
+            How it is built; a derivation of the same name is the same dataset.
+
+        Returns
+        -------
+        str
+            Its name.
+        """
         self.derivations[derivation.name] = derivation
         return derivation.name
 
     def variant(
         self, base: Model, name: str, train: str, validation: str, recipe: Recipe | None = None
     ) -> str:
-        """Ask for a further model, with the recipe of `base` or another, and give its name."""
+        """Add a model to train.
+
+        Parameters
+        ----------
+        base : Model
+            The study's model that it is a variant of.
+        name : str
+            Name of the variant.
+        train, validation : str
+            Names of the datasets.
+        recipe : Recipe, optional
+            Its recipe; that of `base` by default.
+
+        Returns
+        -------
+        str
+            `name`.
+        """
         recipe = recipe or base.recipe
         assert recipe is not None  # `design_experiment` refuses models without one
         self.trained[name] = TrainedModel(base.variant(name, recipe), train, validation)
@@ -87,23 +119,23 @@ class _Design:
 
 
 def design_experiment(name: str, settings: ExperimentSettings, study: Study) -> Experiment:
-    """Work out what an experiment of the configuration trains and tests.
+    """Determine what an experiment of the configuration trains and tests.
 
     Parameters
     ----------
     name : str
         Its key in the configuration.
     settings : ExperimentSettings
-        Its block.
+        Its block of the configuration.
     study : Study
-        With its models, pairs and training sets.
+        The study, with models, pairs and training sets.
 
     Raises
     ------
     InputError
-        Naming the key and the value: an unknown model or pair, a model that is not trained by a
-        recipe, a set without images, a grid over something that a recipe does not have or with a
-        value that it refuses.
+        Naming the key and the value: if a model or pair is unknown, a model is not trained by a
+        recipe, a dataset of the pair has no images, the study has no training set, or a grid has
+        a field or value that is invalid in a recipe.
     """
     place = f"retraining.experiments.{name}"
     study.check_pair(settings.pair, f"{place}.pair")
@@ -114,13 +146,15 @@ def design_experiment(name: str, settings: ExperimentSettings, study: Study) -> 
     for model in settings.models:
         if study.models[model].recipe is None:
             raise InputError(
-                f"model '{model}' is not trained by a recipe, so it has no variants",
+                f"model '{model}' is not trained by a recipe, so that it cannot be retrained",
                 file=_CONFIG,
                 field=f"{place}.models",
             )
     if study.training is None:
         raise InputError(
-            "there is no training set to derive others from", file=_CONFIG, field="training"
+            "missing: experiments derive datasets from the training set",
+            file=_CONFIG,
+            field="training",
         )
     chosen = {model: study.models[model] for model in settings.models}
     design = _Design(settings, chosen, pair, study.training)
@@ -134,7 +168,7 @@ def design_experiment(name: str, settings: ExperimentSettings, study: Study) -> 
 
 
 def _half_of_new(design: _Design) -> None:
-    """Half of the new set joins the training set, half is tested on (Recht et al., B.2.6)."""
+    """Add half of the new set to the training set, test on the other half (Recht et al., B.2.6)."""
     new, train = design.pair.replication, design.train
     for (base, model), seed in itertools.product(
         design.models.items(), range(design.settings.seeds)
@@ -153,7 +187,7 @@ def _half_of_new(design: _Design) -> None:
 
 
 def _cross_validation(design: _Design) -> None:
-    """Folds of the training set take the place of the test set (Recht et al., B.2.7, C.3.1)."""
+    """Test on folds of the training set instead of the test set (Recht et al., B.2.7, C.3.1)."""
     original, train = design.pair.original, design.train
     folds, seed = design.settings.folds, design.settings.seed
     for base, model in design.models.items():
@@ -169,7 +203,7 @@ def _cross_validation(design: _Design) -> None:
 
 
 def _discriminator(design: _Design) -> None:
-    """Can a network tell the two sets apart? (Recht et al., B.2.8)."""
+    """Train a network to distinguish the two sets of the pair (Recht et al., B.2.8)."""
     both = (design.pair.original, design.pair.replication)
     options = {key: getattr(design.settings, key) for key in ("per_set", "test_fraction", "seed")}
     train, tested = (
@@ -182,7 +216,7 @@ def _discriminator(design: _Design) -> None:
 
 
 def _grid(design: _Design) -> None:
-    """Would other hyper-parameters do better on the new set? (Recht et al., B.2.3)."""
+    """Train with other hyper-parameters (Recht et al., B.2.3)."""
     known = {entry.name for entry in fields(Recipe)}
     values = design.settings.values
     for key in values:

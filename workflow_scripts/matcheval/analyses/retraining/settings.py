@@ -1,4 +1,4 @@
-"""The configuration's block `retraining`: analyses that train further models."""
+"""The block `retraining` of the configuration: experiments that train further models."""
 
 from typing import Annotated, Literal
 
@@ -21,39 +21,45 @@ Values = Annotated[tuple[bool | int | float | str, ...], Unique, UniqueItems, Fi
 
 
 class ExperimentSettings(Settings):
-    """What all experiments have in common."""
+    """Settings that all kinds of experiment share."""
 
     kind: str
-    models: SomeNames = Field(description="Models with a recipe, which are trained again")
-    pair: Name = Field(description="The pair that it is about")
+    models: SomeNames = Field(description="Models of the catalogue, with a recipe, that are varied")
+    pair: Name = Field(description="Pair of datasets that the experiment examines")
 
 
 class HalfOfNew(ExperimentSettings):
-    """Half of the new set joins the training set; the other half is the test set."""
+    """Half of the new set is added to the training set; the other half is the test set."""
 
     kind: Literal["half_of_new"]
-    seeds: Count = Field(description="Divisions of the new set: seeds 0, 1, ...")
+    seeds: Count = Field(
+        description="Number of random divisions of the new set, with seeds 0, 1, ..."
+    )
 
 
 class CrossValidation(ExperimentSettings):
-    """Folds of the training set take the place of the test set."""
+    """Folds of the training set replace the test set."""
 
     kind: Literal["cross_validation"]
-    folds: Annotated[Integer, Field(ge=2)] = Field(description="Of the training set")
-    seed: Seed = Field(description="Of the division into folds")
+    folds: Annotated[Integer, Field(ge=2)] = Field(
+        description="Number of folds of the training set"
+    )
+    seed: Seed = Field(description="Seed of the division into folds")
 
 
 class Discriminator(ExperimentSettings):
-    """A network learns to tell the two sets of a pair apart."""
+    """A network is trained to distinguish the two datasets of a pair."""
 
     kind: Literal["discriminator"]
-    per_set: Annotated[Integer, Field(ge=2)] = Field(description="Images of each set")
-    test_fraction: OpenFraction = Field(description="Of these, for testing")
-    seed: Seed = Field(description="Of the choice of images")
+    per_set: Annotated[Integer, Field(ge=2)] = Field(description="Number of images of each dataset")
+    test_fraction: OpenFraction = Field(
+        description="Fraction of these images that is held out for testing"
+    )
+    seed: Seed = Field(description="Seed of the random choice of images")
 
 
 class Grid(ExperimentSettings):
-    """Models are trained with other hyper-parameters."""
+    """Models are trained with every combination of the given hyper-parameters."""
 
     kind: Literal["grid"]
     values: Annotated[dict[str, Values], Field(min_length=1)] = Field(
@@ -67,6 +73,6 @@ Experiment = Annotated[
 
 
 class RetrainingSettings(Settings):
-    """Experiments, by name."""
+    """Experiments that train further models."""
 
-    experiments: Named[Experiment] = Field({}, description="By name")
+    experiments: Named[Experiment] = Field({}, description="Experiments, by name")

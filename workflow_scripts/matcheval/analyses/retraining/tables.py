@@ -1,4 +1,4 @@
-"""Results of an experiment: a row per accuracy, with its interval."""
+"""The table of an experiment: one accuracy with its confidence interval per row."""
 
 import json
 from collections.abc import Sequence
@@ -20,14 +20,14 @@ TRIALS = TableSchema(
     (
         Column("experiment", pa.string(), "", "name of the experiment"),
         Column("kind", pa.string(), "", "kind of the experiment"),
-        Column("base", pa.string(), "", "the study's model that this is a variant of"),
+        Column("base", pa.string(), "", "the study's model that the model is a variant of"),
         Column("variant", pa.string(), "", "how it was trained; baseline: as in the study"),
-        Column("model", pa.string(), "", "name of the model that was run"),
-        Column("train", pa.string(), "", "the set it was trained on"),
-        Column("test", pa.string(), "", "the set it was run on"),
+        Column("model", pa.string(), "", "name of the model that was tested"),
+        Column("train", pa.string(), "", "name of its training set"),
+        Column("test", pa.string(), "", "name of its test set"),
         Column("values", pa.string(), "", "varied fields of the recipe, a JSON object"),
         Column("n", pa.int64(), "datapoints", "size of the test set"),
-        Column("n_correct", pa.int64(), "datapoints", "predicted right"),
+        Column("n_correct", pa.int64(), "datapoints", "correctly predicted"),
         Column("accuracy", pa.float64(), "fraction", "n_correct over n"),
         Column("accuracy_low", pa.float64(), "fraction", "Clopper-Pearson lower bound"),
         Column("accuracy_high", pa.float64(), "fraction", "Clopper-Pearson upper bound"),
@@ -43,26 +43,30 @@ def tabulate_trials(
     files: Sequence[str],
     confidence: float,
 ) -> pd.DataFrame:
-    """Count what the models of an experiment get right.
+    """Tabulate the accuracies of the models of an experiment.
 
     Parameters
     ----------
-    experiment, kind : str
+    experiment : str
+        Name of the experiment.
+    kind : str
+        Its kind.
     trials : sequence of Trial
+        Its trials, at least one.
     files : sequence of str
-        The prediction file of each.
+        The prediction file of each trial.
     confidence : float
         Level of the Clopper-Pearson intervals, in (0, 1).
 
     Returns
     -------
     pandas.DataFrame
-        Columns of `TRIALS`, a row per trial.
+        Columns of `TRIALS`, a row per trial, in their order.
 
     Raises
     ------
     InputError
-        Naming every prediction file that cannot be read.
+        If prediction files cannot be read; the message names all of them.
     """
     rows, problems = [], ErrorCollector()
     for trial, file in zip(trials, files, strict=True):
@@ -92,7 +96,18 @@ def tabulate_trials(
 
 
 def trial_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Columns of the table for reading, accuracies in percent."""
+    """Format the accuracies for a readable table.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns of `TRIALS`, at least one row.
+
+    Returns
+    -------
+    list of TextColumn
+        A row per trial, accuracies in percent with their intervals.
+    """
     level = f"{100 * table['confidence'].iloc[0]:g} % CI"
     return [
         TextColumn("Model", table["base"].tolist(), is_number=False),
@@ -104,6 +119,17 @@ def trial_columns(table: pd.DataFrame) -> list[TextColumn]:
 
 
 def percents(table: pd.DataFrame) -> list[str]:
-    """Accuracies with their intervals in percent, one text per row."""
+    """Format accuracies with their intervals in percent.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        With the columns `accuracy`, `accuracy_low` and `accuracy_high`, as fractions.
+
+    Returns
+    -------
+    list of str
+        A text such as `93.1 [92.0, 94.1]` for every row.
+    """
     columns = table[["accuracy", "accuracy_low", "accuracy_high"]].to_numpy(dtype=float)
     return [f"{100 * a:.1f} [{100 * low:.1f}, {100 * high:.1f}]" for a, low, high in columns]

@@ -1,6 +1,6 @@
-"""Accuracies that an experiment consists of.
+"""The trials that an experiment consists of: which model is tested on which dataset.
 
-Apart from `designs`, so that the script that tabulates them depends on nothing of the study.
+Separate from `designs`, so that the script that tabulates trials imports nothing of the study.
 """
 
 from collections.abc import Mapping
@@ -10,20 +10,22 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Trial:
-    """One accuracy of an experiment.
+    """The test of one model on one dataset, which gives one accuracy of an experiment.
 
     Attributes
     ----------
     base : str
-        The study's model that this is a variant of.
-    model, dataset : str
-        What is run on what; both perhaps the experiment's own.
+        The study's model that the tested model is a variant of.
+    model : str
+        The tested model: the study's model itself or a variant.
+    dataset : str
+        The test set: a dataset of the study or a derived one.
     variant : str
-        How the model was trained, for a reader; `baseline` for the study's own model.
+        How the model was trained, in words; `baseline` for the study's model itself.
     train : str
-        Name of the set it was trained on.
-    values : mapping
-        The varied values of a grid; empty otherwise.
+        Name of its training set.
+    values : mapping of str to object
+        Fields of the recipe that a grid varies, with their values; empty for other kinds.
     """
 
     base: str

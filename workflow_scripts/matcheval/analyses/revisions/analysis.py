@@ -1,4 +1,4 @@
-"""Accuracies over the revisions of a dataset, as an analysis."""
+"""The analysis of revisions of a dataset: settings, checks and files."""
 
 from typing import Any, ClassVar
 
@@ -10,14 +10,16 @@ from matcheval.study.study import Study
 
 
 class RevisionsSettings(Settings):
-    """Series of datasets, each the revisions of one, first to last."""
+    """Series of datasets, each with the successive revisions of one dataset."""
 
-    series: Named[SomeNames] = Field({}, description="Datasets of each series, first to last")
-    without: Names = Field((), description="Models that are not counted")
+    series: Named[SomeNames] = Field(
+        {}, description="Datasets of each series, from the first to the last revision"
+    )
+    without: Names = Field((), description="Models to leave out")
 
 
 class Revisions(Analysis):
-    """Tabulates how accuracies change from one revision of a dataset to the next."""
+    """Tabulate how accuracies change from one revision of a dataset to the next."""
 
     name: ClassVar[str] = "revisions"
     Settings: ClassVar[type[RevisionsSettings]] = RevisionsSettings
@@ -29,7 +31,13 @@ class Revisions(Analysis):
         self.result = self.table("{series}", "revisions", labels)
 
     def check(self) -> None:
-        """Check datasets and models."""
+        """Check names of datasets and models.
+
+        Raises
+        ------
+        InputError
+            If a dataset or model is unknown, or no models are run on a dataset.
+        """
         self.study.check_models(self.settings.without, self.field("without"))
         for name, datasets in self.settings.series.items():
             for dataset in datasets:
@@ -37,7 +45,7 @@ class Revisions(Analysis):
 
     @property
     def targets(self) -> list[str]:
-        """A table per series."""
+        """A table for every series."""
         return self.result.expand(series=self.settings.series)
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
@@ -52,7 +60,7 @@ class Revisions(Analysis):
         return [self.study.accuracies_file(name) for name in datasets]
 
     def parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a series' table.
+        """Return the parameters of the table of a series.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
-"""Accuracies over the revisions of a set that was reviewed and sampled again.
+"""Accuracies on the successive revisions of a dataset that was reviewed and sampled again.
 
-Recht et al. (2019), arXiv 1902.10811, appendix C.3.2: does cleaning a new test set change what
-models make of it?
+Recht et al. (2019), arXiv 1902.10811, appendix C.3.2: does cleaning a new test set change the
+accuracies on it?
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,18 +17,18 @@ from matcheval.io.text_tables import TextColumn, accuracy_cells, signed_cells
 from matcheval.statistics.intervals import clopper_pearson
 
 SCHEMA = TableSchema(
-    "accuracies over revisions",
+    "accuracies on revisions",
     (
         MODEL,
-        Column("revisions", pa.string(), "", "of what these are revisions"),
-        Column("number", pa.int16(), "1", "of the revision, from 1"),
+        Column("revisions", pa.string(), "", "name of the series of revisions"),
+        Column("number", pa.int16(), "1", "number of the revision, from 1"),
         DATASET,
         Column("n", pa.int64(), "datapoints", "size of the revision; 0 if unknown"),
-        Column("n_correct", pa.int64(), "datapoints", "predicted right; -1 if unknown"),
+        Column("n_correct", pa.int64(), "datapoints", "correctly predicted; -1 if unknown"),
         fraction("accuracy", "top-1 accuracy"),
         fraction("accuracy_low", "Clopper-Pearson lower bound; NaN if n is unknown"),
         fraction("accuracy_high", "Clopper-Pearson upper bound; NaN if n is unknown"),
-        fraction("change", "accuracy minus that on the revision before; NaN for the first"),
+        fraction("change", "accuracy minus that on the previous revision; NaN for the first"),
         CONFIDENCE_LEVEL,
     ),
 )
@@ -37,28 +37,34 @@ SCHEMA = TableSchema(
 def tabulate_revisions(
     sets: Mapping[str, pa.Table], name: str, confidence: float = 0.95, without: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Tabulate top-1 accuracies on sets in their order.
+    """Tabulate top-1 accuracies on the revisions of a dataset.
 
     Parameters
     ----------
-    sets : mapping
-        Tables of schema `replication.schemas.ACCURACIES`, by the name of the set, first to last.
+    sets : mapping of str to pyarrow.Table
+        Accuracies on each revision (columns of `predictions.schemas.ACCURACIES`), by name of the
+        dataset, from the first revision to the last.
     name : str
-        Of what these are revisions of.
+        Name of the series.
     confidence : float
-        Level of the Clopper-Pearson intervals; NaN where the size of a set is not known.
+        Level of the Clopper-Pearson intervals, in (0, 1); bounds are NaN where the size of a
+        revision is unknown.
     without : sequence of str
-        Models that are left out.
+        Models to leave out.
 
     Returns
     -------
     pandas.DataFrame
-        Columns of `SCHEMA`, by model in the order of the first set, then by revision.
+        Columns of `SCHEMA`, sorted by model, in the order of the first revision, then by revision.
 
     Raises
     ------
     InputError
-        If a model is missing in a revision.
+        If a revision has no accuracy of a model.
+
+    References
+    ----------
+    Recht et al. (2019), arXiv 1902.10811, appendix C.3.2.
     """
     accuracies = {}
     for dataset, table in sets.items():
@@ -71,7 +77,12 @@ def tabulate_revisions(
         before = float("nan")
         for number, (dataset, frame) in enumerate(accuracies.items(), start=1):
             if model not in frame.index:
-                raise InputError(f"no model '{model}'", file=dataset, field="followups.revisions")
+                raise InputError(
+                    f"no accuracy of model '{model}'",
+                    file=dataset,
+                    field="revisions.series",
+                    remedy="List the model under revisions.without",
+                )
             row = _row(frame.loc[model], before, confidence)
             before = row["accuracy"]
             rows.append(
@@ -98,7 +109,19 @@ def _row(found: pd.Series, before: float, confidence: float) -> dict[str, Any]:
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Columns of `SCHEMA`: a column per revision, and the change in all."""
+    """Format the accuracies for a readable table.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns of `SCHEMA`, of one series, at least one row.
+
+    Returns
+    -------
+    list of TextColumn
+        A row per model with its accuracy on every revision and the change from the first to the
+        last; the last row has means over models.
+    """
     columns = [TextColumn("Model", [*table["model"].unique(), "mean"], is_number=False)]
     for _, of_set in table.groupby("number"):
         n = of_set["n"].iloc[0]

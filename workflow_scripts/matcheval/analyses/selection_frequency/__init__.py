@@ -1,1 +1,1 @@
-"""Selection frequency: are models more accurate on images whose class annotators agree on?"""
+"""Selection frequency: whether models are more accurate on images that annotators agree on."""

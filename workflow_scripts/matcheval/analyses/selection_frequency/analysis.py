@@ -1,4 +1,4 @@
-"""Accuracy by selection frequency, as an analysis."""
+"""The analysis of accuracy by selection frequency: settings, checks and files."""
 
 from typing import ClassVar
 
@@ -10,37 +10,44 @@ from matcheval.study.dataset_tables import DatasetTableAnalysis
 
 
 class SelectionFrequencySettings(Settings):
-    """Which datasets, each with its file of selection frequencies.
+    """Datasets to tabulate, each with its file of selection frequencies.
 
-    The file is empty for a dataset that was sampled from a pool with annotations.
+    Leave the name of the file empty (`""`) for a dataset that is sampled from a pool with
+    annotations.
     """
 
     datasets: Named[str] = Field({}, description="File of selection frequencies, by dataset")
-    without: Names = Field((), description="Models that are not counted")
+    without: Names = Field((), description="Models to leave out")
 
 
 class SelectionFrequency(DatasetTableAnalysis):
-    """Compares accuracies on images that more or fewer annotators selected for their class."""
+    """Compare accuracies on images that annotators selected for their class more or less often."""
 
     name: ClassVar[str] = "selection_frequency"
     Settings: ClassVar[type[SelectionFrequencySettings]] = SelectionFrequencySettings
     has_figure: ClassVar[bool] = True
 
     def check(self) -> None:
-        """Check also that the frequencies of every dataset are known."""
+        """Check also that the selection frequencies of every dataset are known.
+
+        Raises
+        ------
+        InputError
+            As for `DatasetTableAnalysis.check`, or if a dataset has no selection frequencies.
+        """
         super().check()
         for dataset in self.dataset_files:
             if not self.file_of(dataset):
                 raise InputError(
-                    f"'{dataset}' was not sampled from a pool with annotations, so that its "
-                    "selection frequencies must be given",
+                    f"'{dataset}' is not sampled from a pool with annotations, so that a file with "
+                    "its selection frequencies is required",
                     file="configuration",
                     field=self.field("datasets"),
-                    remedy="Name a file with columns index, n_annotations, n_selected",
+                    remedy="Name a file with the columns index, n_annotations and n_selected",
                 )
 
     def file_of(self, dataset: str) -> str:
-        """Return the file of selection frequencies: the user's, or that of a sampled dataset.
+        """Return the file of selection frequencies: the user's, or one written by sampling.
 
         Parameters
         ----------

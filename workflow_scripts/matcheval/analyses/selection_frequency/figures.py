@@ -1,4 +1,4 @@
-"""Accuracy by selection frequency: a line per model, and their mean.
+"""The figure of accuracy by selection frequency: a line per model, and their mean.
 
 Recht et al. (2019), arXiv 1902.10811, appendix C.4.7.
 """
@@ -23,31 +23,31 @@ from matcheval.figures.style import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FEW = 30  # datapoints: a bin with less is hollow
+FEW = 30  # bins with fewer datapoints have hollow markers
 
 
 def plot(table: pd.DataFrame) -> "Figure":
-    """Draw accuracies by bin.
+    """Plot accuracies against selection frequency, by bins.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        Columns of `followups.schemas.BY_FREQUENCY`, of one dataset; empty bins are left out.
+        Columns of `tables.SCHEMA`, of one dataset; empty bins are left out.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Accuracy in percent over the bins' middles; under each bin, its number of datapoints. Where
-        it is less than `FEW`, the mean is hollow.
+        Accuracies in percent at the centres of the bins; tick labels have the numbers of
+        datapoints. Markers of the mean are hollow in bins with fewer than `FEW` datapoints.
 
     Raises
     ------
     InputError
-        If no bin holds anything.
+        If all bins are empty.
     """
     filled = table[table["n_bin"] > 0]
     if filled.empty:
-        raise InputError("no datapoint with a selection frequency to draw")
+        raise InputError("no datapoints with a selection frequency to plot")
     with style():
         figure = new_figure(COLUMN_WIDTH, 2.6)
         axes = figure.add_subplot()

@@ -1,7 +1,7 @@
-"""The effect of selection frequency on accuracy, by bins.
+"""Accuracy by selection frequency, the fraction of annotators who selected an image, in bins.
 
-Recht et al. (2019), arXiv 1902.10811, appendix C.4.7: models are the more accurate, the more
-people agree that an image shows its class.
+Recht et al. (2019), arXiv 1902.10811, appendix C.4.7: the more annotators agree that an image
+shows its class, the more accurate the models are.
 """
 
 import os
@@ -24,31 +24,36 @@ SCHEMA = TableSchema(
     (
         MODEL,
         DATASET,
-        Column("bin", pa.int16(), "1", "bin of the selection frequency, from 0"),
-        fraction("frequency_low", "lower end of the bin, within it"),
-        fraction("frequency_high", "upper end of the bin, within it for the last one only"),
+        Column("bin", pa.int16(), "1", "number of the bin of the selection frequency, from 0"),
+        fraction("frequency_low", "lower end of the bin, included"),
+        fraction("frequency_high", "upper end of the bin, included in the last bin only"),
         *accuracy("bin", "datapoints in the bin"),
         CONFIDENCE_LEVEL,
     ),
 )
 
-
-BINS = 5
+BINS = 5  # default number of bins
 
 
 def read_counts(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Read how many people saw and selected each datapoint.
+    """Read how many annotators saw each datapoint, and how many selected it.
 
     Parameters
     ----------
     path : path-like
-        Parquet or CSV with columns `index`, `n_annotations`, `n_selected`, perhaps others: the
-        provenance of a sampled dataset, for instance.
+        Parquet or CSV with columns `index` (position in the dataset, from 0), `n_annotations` and
+        `n_selected`; further columns are ignored. The file of a sampled dataset has this form.
+
+    Returns
+    -------
+    pandas.DataFrame
+        These three columns, a row per datapoint.
 
     Raises
     ------
     InputError
-        If a column is missing, a count is none, or a datapoint is there twice.
+        If the file or a column is missing, a value is not a whole number, `n_selected` is not in
+        0..`n_annotations`, or a datapoint occurs twice.
     """
     if str(path).endswith(".parquet"):
         table = read_parquet(path).to_pandas()
@@ -65,16 +70,17 @@ def read_counts(path: str | os.PathLike[str]) -> pd.DataFrame:
         raise InputError(f"no column {' and '.join(missing)}", file=path)
     counts: pd.DataFrame = table[names]
     if not all(counts[name].dtype.kind in "iu" for name in names):
-        raise InputError("give whole numbers without gaps", file=path, field=", ".join(names))
+        raise InputError("must be a whole number in every row", file=path, field=", ".join(names))
     bad = (counts["n_selected"] < 0) | (counts["n_selected"] > counts["n_annotations"])
     if bad.any():
         row = counts[bad].iloc[0]
         raise InputError(
-            f"datapoint {row['index']}: {row['n_selected']} of {row['n_annotations']} selected it",
+            f"datapoint {row['index']}: selected by {row['n_selected']} of "
+            f"{row['n_annotations']} annotators",
             file=path,
         )
     if counts["index"].duplicated().any():
-        raise InputError("a datapoint is there twice", file=path, field="index")
+        raise InputError("a datapoint occurs twice", file=path, field="index")
     return counts
 
 
@@ -92,30 +98,38 @@ def accuracies_by_frequency(
     Parameters
     ----------
     known : Correctness
+        Which datapoints each model classifies correctly.
     dataset : str
-        Its name.
+        Name of the dataset.
     counts : pandas.DataFrame
-        Columns `index`, `n_annotations`, `n_selected`; datapoints that nobody saw are left out.
+        Columns `index`, `n_annotations` and `n_selected`; datapoints without annotations are left
+        out.
     bins : int
-        Of equal width.
+        Number of bins of equal width over [0, 1].
     confidence : float
-        Level of the Clopper-Pearson intervals.
+        Level of the Clopper-Pearson intervals, in (0, 1).
     file : object
-        Where the counts are from, for messages.
+        File that the counts come from, for error messages.
 
     Returns
     -------
     pandas.DataFrame
-        Columns of `SCHEMA`, by model and bin; all bins are there.
+        Columns of `SCHEMA`, a row per model and bin, including empty bins.
 
     Raises
     ------
     InputError
         If a datapoint is not in the dataset.
+
+    References
+    ----------
+    Recht et al. (2019), arXiv 1902.10811, appendix C.4.7.
     """
     seen = counts[counts["n_annotations"] > 0]
     rows = known.rows_of(seen["index"].tolist(), file=file)
-    inside: npt.NDArray[np.int64] = frequency_bins(seen["n_selected"], seen["n_annotations"], bins)
+    bin_numbers: npt.NDArray[np.int64] = frequency_bins(
+        seen["n_selected"], seen["n_annotations"], bins
+    )
     table = [
         {
             "model": model,
@@ -123,10 +137,10 @@ def accuracies_by_frequency(
             "bin": i,
             "frequency_low": i / bins,
             "frequency_high": (i + 1) / bins,
-            **accuracy_columns("bin", right[rows[inside == i]], confidence),
+            **accuracy_columns("bin", correct[rows[bin_numbers == i]], confidence),
             "confidence": confidence,
         }
-        for model, right in zip(known.models, known.right, strict=True)
+        for model, correct in zip(known.models, known.right, strict=True)
         for i in range(bins)
     ]
     return pd.DataFrame(table, columns=SCHEMA.names)
@@ -135,7 +149,7 @@ def accuracies_by_frequency(
 def tabulate(
     known: Correctness, dataset: str, file: str = "", *, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Make the table of one dataset.
+    """Tabulate one dataset, for its rule: see `accuracies_by_frequency`.
 
     Parameters
     ----------
@@ -144,7 +158,7 @@ def tabulate(
     dataset : str
         Name of the dataset.
     file : str
-        The selection frequencies; see `read_counts`.
+        The numbers of annotations and selections, as `read_counts` reads them.
     confidence : float
         Level of the Clopper-Pearson intervals, in (0, 1).
 
@@ -156,8 +170,7 @@ def tabulate(
     Raises
     ------
     InputError
-        If the file does not have the form that `read_counts` expects, or a datapoint is not in
-        the dataset.
+        If the file is invalid (see `read_counts`), or a datapoint is not in the dataset.
     """
     return accuracies_by_frequency(
         known, dataset, read_counts(file), confidence=confidence, file=file
@@ -165,7 +178,18 @@ def tabulate(
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Columns of `SCHEMA`: a column per bin, with the number of datapoints."""
+    """Format the accuracies for a readable table.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns of `SCHEMA`, at least one row.
+
+    Returns
+    -------
+    list of TextColumn
+        A row per model and a column per bin; the last row has means over the models.
+    """
     heads = {
         number: f"{low:g}–{high:g}"
         for number, low, high in zip(

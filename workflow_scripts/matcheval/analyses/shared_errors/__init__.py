@@ -1,1 +1,1 @@
-"""Shared errors: do models misclassify the same images?"""
+"""Shared errors: whether models misclassify the same images."""

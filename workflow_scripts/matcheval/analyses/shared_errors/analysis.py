@@ -1,4 +1,4 @@
-"""Errors that models have in common, as an analysis."""
+"""The analysis of errors that models share."""
 
 from typing import Any, ClassVar
 
@@ -6,7 +6,7 @@ from matcheval.study.dataset_tables import DatasetTableAnalysis, DatasetTableSet
 
 
 class SharedErrors(DatasetTableAnalysis):
-    """Compares which datapoints every two models misclassify."""
+    """Compare which datapoints every two models misclassify."""
 
     name: ClassVar[str] = "shared_errors"
     Settings: ClassVar[type[DatasetTableSettings]] = DatasetTableSettings
@@ -14,5 +14,5 @@ class SharedErrors(DatasetTableAnalysis):
 
     @property
     def options(self) -> dict[str, Any]:
-        """None: there are no intervals."""
+        """No options: the table has no confidence intervals."""
         return {}

@@ -1,4 +1,4 @@
-"""How alike the errors of models are: a matrix, models by falling accuracy."""
+"""The figure of shared errors: a similarity matrix of the models, in order of accuracy."""
 
 from typing import TYPE_CHECKING
 
@@ -11,21 +11,21 @@ from matcheval.figures.style import COLUMN_WIDTH, new_figure, set_note, style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_NAMED = 40  # models whose names find room at the axes
+MOST_NAMED = 40  # models that fit on the axes with their names
 
 
 def plot(table: pd.DataFrame) -> "Figure":
-    """Draw the Jaccard index of every two models' errors.
+    """Draw the matrix of the Jaccard indices of every two models' errors.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        Columns of `followups.schemas.SHARED_ERRORS`, of one dataset.
+        Columns of `tables.SCHEMA`, of one dataset.
 
     Returns
     -------
     matplotlib.figure.Figure
-        One panel, the most accurate model at the top and on the left; the diagonal is left out.
+        One panel, the most accurate model at the top and on the left; the diagonal is empty.
     """
     models = by_model(table)["model"].tolist()
     at = {model: i for i, model in enumerate(models)}
@@ -48,7 +48,7 @@ def plot(table: pd.DataFrame) -> "Figure":
             axes.tick_params(labelsize=5, length=0)
         else:
             axes.set(xlabel="Rank of the model", ylabel="Rank of the model")
-        figure.suptitle(f"{table['dataset'].iloc[0]}: {len(models)} models, by falling accuracy")
+        figure.suptitle(f"{table['dataset'].iloc[0]}: {len(models)} models, most accurate first")
         mean, chance = table["jaccard"].mean(), table["jaccard_by_chance"].mean()
         set_note(figure, f"Mean over pairs of models {mean:.2f}, by chance {chance:.2f}.")
     return figure

@@ -1,4 +1,4 @@
-"""Errors that models share: how alike the sets of images are that they get wrong.
+"""Errors that models share: the similarity of the sets of images that they misclassify.
 
 Recht et al. (2019), arXiv 1902.10811, section 5.1: models make similar errors, so that their
 accuracies on one sample of images are less independent than their number suggests.
@@ -16,17 +16,17 @@ from matcheval.io.text_tables import TextColumn
 from matcheval.predictions.correctness import Correctness
 
 SCHEMA = TableSchema(
-    "errors that models share",
+    "shared errors",
     (
         MODEL,
-        Column("other", pa.string(), "", "name of another model"),
+        Column("other", pa.string(), "", "name of the other model"),
         DATASET,
         Column("n", pa.int64(), "datapoints", "size of the dataset"),
-        Column("n_wrong", pa.int64(), "datapoints", "that the model gets wrong"),
-        Column("n_wrong_other", pa.int64(), "datapoints", "that the other one gets wrong"),
-        Column("n_wrong_both", pa.int64(), "datapoints", "that both get wrong"),
-        fraction("jaccard", "wrong by both, of those wrong by either; NaN if neither errs"),
-        fraction("jaccard_by_chance", "the same, were errors independent"),
+        Column("n_wrong", pa.int64(), "datapoints", "misclassified by the model"),
+        Column("n_wrong_other", pa.int64(), "datapoints", "misclassified by the other model"),
+        Column("n_wrong_both", pa.int64(), "datapoints", "misclassified by both"),
+        fraction("jaccard", "n_wrong_both over the number that either misclassifies; NaN if 0"),
+        fraction("jaccard_by_chance", "the same, if errors were independent"),
     ),
 )
 
@@ -37,25 +37,33 @@ def shared_errors(known: Correctness, dataset: str) -> pd.DataFrame:
     Parameters
     ----------
     known : Correctness
-        Of at least two models.
+        Which datapoints each model classifies correctly, for at least two models.
     dataset : str
-        Its name.
+        Name of the dataset.
 
     Returns
     -------
     pandas.DataFrame
-        Columns of `SCHEMA`, a row per unordered pair, in the order of the models.
-        The Jaccard index is the number of images that both get wrong over the number that either
-        does; NaN if neither errs. By chance it would be that of errors of the same numbers that
-        fall on images independently.
+        Columns of `SCHEMA`, a row per unordered pair of models, in their order. The Jaccard index
+        is the number of datapoints that both misclassify over the number that at least one of
+        them does; NaN if there are none. `jaccard_by_chance` is the index for the expected
+        overlap of independent errors, of as many datapoints each.
 
     Raises
     ------
     InputError
         If there are fewer than two models.
+
+    References
+    ----------
+    Recht et al. (2019), arXiv 1902.10811, section 5.1.
     """
     if len(known.models) < 2:
-        raise InputError("one model shares errors with none", field="followups.shared_errors")
+        raise InputError(
+            "shared errors require at least two models, and there is one model",
+            file=dataset,
+            field="shared_errors.datasets",
+        )
     wrong = (~known.right).astype(np.float64)
     both, n_wrong, n = wrong @ wrong.T, wrong.sum(axis=1), len(known)
     first, second = np.triu_indices(len(known.models), k=1)
@@ -77,13 +85,19 @@ def shared_errors(known: Correctness, dataset: str) -> pd.DataFrame:
 
 
 def by_model(table: pd.DataFrame) -> pd.DataFrame:
-    """Average a table of shared errors for each model.
+    """Average shared errors over the other models, for each model.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns of `SCHEMA`, of one dataset.
 
     Returns
     -------
     pandas.DataFrame
-        By falling accuracy: `model`, `accuracy`, `jaccard` and `jaccard_by_chance` (means over the
-        other models), `nearest` (the model whose errors are most alike) and `jaccard_nearest`.
+        A row per model, the most accurate first: `model`, `accuracy`, `jaccard` and
+        `jaccard_by_chance` (means over the other models), `nearest` (the model with the most
+        similar errors) and `jaccard_nearest` (the Jaccard index with it).
     """
     mirrored = table.rename(
         columns={
@@ -118,7 +132,7 @@ def _jaccard(
 
 
 def tabulate(known: Correctness, dataset: str, file: str = "") -> pd.DataFrame:
-    """Make the table of one dataset.
+    """Tabulate one dataset, for its rule: see `shared_errors`.
 
     Parameters
     ----------
@@ -143,7 +157,18 @@ def tabulate(known: Correctness, dataset: str, file: str = "") -> pd.DataFrame:
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Columns of `SCHEMA`, averaged for each model."""
+    """Format the averages of `by_model` for a readable table.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns of `SCHEMA`, of one dataset.
+
+    Returns
+    -------
+    list of TextColumn
+        A row per model, the most accurate first.
+    """
     models = by_model(table)
     return [
         TextColumn("Model", models["model"].tolist(), is_number=False),

@@ -1,1 +1,1 @@
-"""What can be known of a SLURM cluster before jobs are submitted. Knows nothing of Snakemake."""
+"""Checks of a SLURM cluster before jobs are submitted to it. Independent of Snakemake."""

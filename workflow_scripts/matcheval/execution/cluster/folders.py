@@ -1,4 +1,4 @@
-"""Whether nodes see this folder's files, and whether an earlier run's jobs still write to it."""
+"""Checks that nodes see the files of a run, and that no jobs of an earlier run write to them."""
 
 import getpass
 import json
@@ -9,42 +9,43 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from matcheval.errors import InputError
-from matcheval.execution.cluster import queries as asking
+from matcheval.execution.cluster.queries import run_slurm
 from matcheval.io.files import atomic_file
 
 LOGGER = logging.getLogger(__name__)
 
-# Prints those of its arguments that are not there.
+# A shell script that prints which of its arguments do not exist, and then `looked`.
 _MISSING = 'for f in "$@"; do [ -e "$f" ] || printf "%s\\n" "$f"; done; echo looked'
-# How long to wait for a free node to ask.
+# How long to wait for a free node.
 _PATIENCE_SECONDS = 20
 
 
 def check_shared(
-    results: Path, others: Sequence[Path], partitions: Iterable[str | None], memory: Path
+    results: Path, others: Sequence[Path], partitions: Iterable[str | None], record: Path
 ) -> None:
-    """Check that a node of each partition sees the results folder, and other files.
+    """Check that nodes see the results folder and other files.
 
-    A job of a second on one node says so. What was found is remembered; where no node is free soon,
-    nothing is found, and the run goes on.
+    One node of each partition is tested by a job of about one second. Successful tests are
+    recorded and not repeated. A partition of which no node becomes free soon is not tested; a
+    warning is logged.
 
     Parameters
     ----------
     results : Path
-        Folder of results; made if missing.
+        Folder of results, created if missing.
     others : sequence of Path
-        Files that jobs need as well: the workflow, the Python that runs it.
+        Further files that jobs need: the workflow, and the Python that runs it.
     partitions : iterable of str or None
-        Where to look.
-    memory : Path
-        A file that remembers what was found.
+        Names of partitions; None for the default partition.
+    record : Path
+        JSON file that records the successful tests.
 
     Raises
     ------
     InputError
-        Naming what a node does not see.
+        Naming the partition and a file that its node does not see.
     """
-    known = _remembered(memory)
+    known = _read_record(record)
     results.mkdir(parents=True, exist_ok=True)
     for partition in sorted({name or "" for name in partitions}):
         key = f"{results.resolve()} in {partition}"
@@ -58,33 +59,33 @@ def check_shared(
             probe.unlink()
         if missing is None:
             LOGGER.warning(
-                "no node of partition '%s' is free to tell whether it sees %s: not checked",
+                "whether the nodes of partition '%s' see %s was not checked: no node is free",
                 partition, results,
             )  # fmt: skip
             continue
         if missing:
-            what = results if missing[0] == str(probe) else missing[0]
+            hidden = results if missing[0] == str(probe) else missing[0]
             raise InputError(
-                f"nodes of partition '{partition}' do not see {what}",
+                f"nodes of partition '{partition}' do not see {hidden}",
                 remedy="Run this in a folder that all nodes share (often below the home, project "
-                "or scratch folders), with its 'results' and .venv in such folders, too",
+                "or scratch folders), with 'results' and .venv in such folders, too",
             )
         known.append(key)
-    with atomic_file(memory) as partial:
+    with atomic_file(record) as partial:
         partial.write_text(json.dumps(known))
 
 
-def _remembered(memory: Path) -> list[str]:
-    if not memory.is_file():
+def _read_record(record: Path) -> list[str]:
+    if not record.is_file():
         return []
     try:
-        return [str(key) for key in json.loads(memory.read_text(encoding="utf-8"))]
+        return [str(key) for key in json.loads(record.read_text(encoding="utf-8"))]
     except ValueError:
-        return []  # it is only remembered: look again
+        return []  # without a valid record, the tests are repeated
 
 
 def _missing_on_node(partition: str, files: Sequence[Path]) -> list[str] | None:
-    """Those of some files that a node does not see; None if no node could be asked."""
+    """List the files that a node does not see; None if no node was free."""
     where = [f"--partition={partition}"] if partition else []
     command = [
         "srun", "--quiet", "--ntasks=1", "--mem=100", "--time=1", "--job-name=sees-results",
@@ -102,24 +103,24 @@ def _missing_on_node(partition: str, files: Sequence[Path]) -> list[str] | None:
 
 
 def check_no_earlier_jobs(comments: Iterable[str], folder: Path) -> None:
-    """Refuse to submit jobs that an earlier run submitted and SLURM still has.
+    """Check that SLURM's queue contains none of the jobs, submitted by an earlier run.
 
-    A run that was killed leaves its jobs behind: they end by themselves, and what they make counts.
+    The jobs of a run that was killed continue, and their results can be used.
 
     Parameters
     ----------
     comments : iterable of str
-        Of the jobs to be submitted; the executor tells SLURM what each is.
+        Comments with which the jobs are going to be submitted; they identify the jobs.
     folder : Path
-        Where the workflow runs.
+        Folder in which the workflow runs.
 
     Raises
     ------
     InputError
-        Naming the jobs.
+        With the numbers of the jobs that are in the queue.
     """
     wanted = set(comments)
-    text = asking.ask(
+    text = run_slurm(
         "squeue", "--noheader", f"--user={getpass.getuser()}", "--format=%i|%k|%Z",
         "--states=pending,running,completing,suspended,configuring",
     )  # fmt: skip
@@ -128,7 +129,7 @@ def check_no_earlier_jobs(comments: Iterable[str], folder: Path) -> None:
     if jobs:
         numbers = " ".join(jobs)
         raise InputError(
-            f"an earlier run's jobs are still in the queue and would be done twice: {numbers}",
-            remedy="Wait until they end, then start again (what they make is kept); or end them: "
-            f"scancel {numbers}",
+            f"an earlier run's jobs are still in the queue and would be run twice: {numbers}",
+            remedy="Wait until they end, then start again (their results are kept), or cancel "
+            f"them: scancel {numbers}",
         )

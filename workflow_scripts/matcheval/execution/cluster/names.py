@@ -1,18 +1,18 @@
-"""Names in a profile that mean nothing: of rules, groups and resources."""
+"""Checks of the names of rules, groups and resources in a profile."""
 
 import difflib
 from collections.abc import Iterable
 
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
 
-# Resources that Snakemake or its SLURM executor act on.
+# Resources that have an effect in Snakemake or its SLURM executor.
 RESOURCES = (
     "clusters", "constraint", "cpus_per_gpu", "cpus_per_task", "disk", "disk_mb", "disk_mib", "gpu",
     "gpu_model", "gpu_partition", "gres", "mem", "mem_mb", "mem_mb_per_cpu", "mem_mib", "mpi",
     "nodes", "qos", "runtime", "slurm_account", "slurm_cluster", "slurm_extra", "slurm_partition",
     "tasks", "tasks_per_gpu", "tasks_per_node", "tmpdir", "turn",
 )  # fmt: skip
-# What people write for the executor's own names.
+# Names that are often used by mistake, and the names that have an effect.
 _OFTEN_MEANT = {
     "account": "slurm_account", "partition": "slurm_partition", "gpus": "gpu", "time": "runtime",
     "walltime": "runtime", "memory": "mem_mb", "cpus": "cpus_per_task", "ncpus": "cpus_per_task",
@@ -20,20 +20,23 @@ _OFTEN_MEANT = {
 
 
 def check_names(given: Iterable[str], known: Iterable[str], what: str, where: str) -> None:
-    """Refuse names that are not known.
+    """Check that all names are known.
 
     Parameters
     ----------
-    given, known : iterable of str
+    given : iterable of str
+        The names to check.
+    known : iterable of str
+        All valid names.
     what : str
-        What the names are of, for messages: `rule`.
+        What the names refer to, for messages: `rule`.
     where : str
-        The setting they are in: `set-resources`.
+        The setting that contains them: `set-resources`.
 
     Raises
     ------
     InputError
-        Naming all of them, each with the known name it is like.
+        With all unknown names, each with similar known ones.
     """
     known, problems = sorted(known), ErrorCollector()
     for name in given:
@@ -44,17 +47,24 @@ def check_names(given: Iterable[str], known: Iterable[str], what: str, where: st
 
 
 def check_groups(given: Iterable[str], known: Iterable[str], where: str) -> None:
-    """Refuse sizes of groups whose name is nearly, and not quite, one that is used.
+    """Check the names of groups for misspellings of the groups that rules are in.
 
-    The profile's sizes stay when the command line gives other groups; those have no effect, and
-    are let through.
+    Names that resemble no group are accepted: group sizes in the profile have no effect if the
+    command line assigns the rules to other groups.
 
     Parameters
     ----------
-    given, known : iterable of str
-        Names of groups that have a size, and of those that rules are in.
+    given : iterable of str
+        Names of groups that have a size.
+    known : iterable of str
+        Names of the groups that rules are in.
     where : str
-        The setting they are in.
+        The setting that contains them.
+
+    Raises
+    ------
+    InputError
+        With all names that are similar, but not equal, to a known one.
     """
     known = set(known)
     alike = [
@@ -66,21 +76,21 @@ def check_groups(given: Iterable[str], known: Iterable[str], where: str) -> None
 
 
 def check_resources(given: Iterable[str], where: str) -> None:
-    """Refuse resources whose name is nearly, and not quite, one that is acted on.
+    """Check the names of resources for misspellings of resources that have an effect.
 
-    Names that are like no other are let through: a site may have resources of its own.
+    Names that resemble none of these are accepted: a site may define further resources.
 
     Parameters
     ----------
     given : iterable of str
         Names of resources.
     where : str
-        The setting they are in.
+        The setting that contains them.
 
     Raises
     ------
     InputError
-        Naming all of them, each with the name that was probably meant.
+        With all misspelt names, each with the name that was probably meant.
     """
     problems = ErrorCollector()
     for name in given:

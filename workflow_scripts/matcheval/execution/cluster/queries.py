@@ -1,4 +1,4 @@
-"""Questions to SLURM's commands, and their answers as data."""
+"""Queries of SLURM's commands: nodes, configuration and accounts of the cluster."""
 
 import functools
 import os
@@ -10,25 +10,33 @@ from dataclasses import dataclass
 from matcheval.errors import InputError
 
 PROFILE = "profiles/slurm/config.yaml"
-_SECONDS = 60
 NO_ACCOUNTING = "accounting_storage/none"
+_TIMEOUT_SECONDS = 60
+_DOWN_STATES = ("down", "drain", "drng", "fail", "maint", "unk", "inval", "no_respond")
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node in one of its partitions.
+    """A node as a member of one of its partitions.
 
     Attributes
     ----------
-    name, partition : str
+    name : str
+        Name of the node.
+    partition : str
+        Name of the partition.
     default : bool
-        Whether jobs that name no partition go to this one.
-    cpus, mem_mb, gpus : int
-        What it has in all.
+        Whether this is the partition of jobs that name none.
+    cpus : int
+        Number of its processors.
+    mem_mb : int
+        Its memory in MB.
+    gpus : int
+        Number of its GPUs.
     minutes : float
-        Longest time of a job in the partition; infinite if there is no limit.
+        Time limit of jobs in the partition, in minutes; infinite if there is none.
     up : bool
-        Whether it takes jobs now or when it has finished others.
+        Whether it can run jobs, now or when it has finished others.
     """
 
     name: str
@@ -41,47 +49,68 @@ class Node:
     up: bool
 
 
-def ask(*command: str) -> str:
-    """Run a command of SLURM's, and return its standard output.
+def run_slurm(*command: str) -> str:
+    """Run a command of SLURM.
+
+    Parameters
+    ----------
+    *command : str
+        Program and arguments.
+
+    Returns
+    -------
+    str
+        Its standard output.
 
     Raises
     ------
     InputError
-        If there is no such command, or it fails; with what it says.
+        If the program is not installed, fails, or does not finish in time; with its message.
     """
     if shutil.which(command[0]) is None:
         raise InputError(
             f"there is no '{command[0]}' on PATH",
-            remedy="Run this where SLURM's commands are, as on a login node of the cluster "
-            "(perhaps after 'module load slurm'); or without a cluster: --profile profiles/laptop",
+            remedy="Run this where SLURM's commands are installed, such as on a login node of the "
+            "cluster (perhaps after 'module load slurm'); without a cluster, use "
+            "--profile profiles/laptop",
         )
     try:
         result = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_SECONDS
+            command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_SECONDS
         )
     except subprocess.TimeoutExpired as error:
-        raise InputError(f"'{command[0]}' gave no answer in {_SECONDS} s") from error
+        raise InputError(f"'{command[0]}' did not finish in {_TIMEOUT_SECONDS} s") from error
     if result.returncode:
-        raise InputError(f"'{command[0]}' failed: {last_words(result.stderr)}")
+        raise InputError(f"'{command[0]}' failed: {last_lines(result.stderr)}")
     return result.stdout
 
 
-def last_words(text: str) -> str:
-    """What a command said last, as one line."""
+def last_lines(text: str) -> str:
+    """Join the last two lines of a command's output, for a message.
+
+    Parameters
+    ----------
+    text : str
+        The output.
+
+    Returns
+    -------
+    str
+        One line; `no reason given` if the output is empty.
+    """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return "; ".join(lines[-2:]) or "no reason given"
 
 
 @functools.cache
 def nodes() -> tuple[Node, ...]:
-    """Ask for all nodes, once for each of their partitions; the answer is kept for retries."""
-    text = ask("sinfo", "--noheader", "--Node", "--format=%N|%P|%c|%m|%G|%l|%t")
+    """All nodes, once for each of their partitions; queried once and cached for retries."""
+    text = run_slurm("sinfo", "--noheader", "--Node", "--format=%N|%P|%c|%m|%G|%l|%t")
     return tuple(_node(line.split("|")) for line in text.splitlines() if line.strip())
 
 
 def _node(fields: Sequence[str]) -> Node:
     name, partition, cpus, mem_mb, gres, limit, state = (field.strip() for field in fields)
-    down = ("down", "drain", "drng", "fail", "maint", "unk", "inval", "no_respond")
     return Node(
         name=name,
         partition=partition.rstrip("*"),
@@ -90,12 +119,18 @@ def _node(fields: Sequence[str]) -> Node:
         mem_mb=int(mem_mb.rstrip("+")),
         gpus=count_gpus(gres),
         minutes=minutes(limit),
-        up=not state.startswith(down) and not state.endswith("*"),
+        up=not state.startswith(_DOWN_STATES) and not state.endswith("*"),
     )
 
 
 def count_gpus(gres: str) -> int:
-    """Count the GPUs of a node's generic resources, such as `gpu:a100:4(S:0-1),shard:8`."""
+    """Count the GPUs among the generic resources of a node.
+
+    Parameters
+    ----------
+    gres : str
+        Generic resources as printed by `sinfo`, such as `gpu:a100:4(S:0-1),shard:8`.
+    """
     total = 0
     for part in gres.split(","):
         words = part.split("(")[0].split(":")
@@ -105,7 +140,18 @@ def count_gpus(gres: str) -> int:
 
 
 def minutes(limit: str) -> float:
-    """Read a time of SLURM's, `days-hours:minutes:seconds`, in minutes."""
+    """Convert a time limit of SLURM to minutes.
+
+    Parameters
+    ----------
+    limit : str
+        `days-hours:minutes:seconds`, or a part of it that SLURM accepts; or `infinite`.
+
+    Returns
+    -------
+    float
+        Minutes; infinite if there is no limit.
+    """
     if limit in ("infinite", "n/a", "UNLIMITED"):
         return float("inf")
     days, _, clock = limit.rpartition("-")
@@ -121,23 +167,23 @@ def minutes(limit: str) -> float:
 
 @functools.cache
 def settings() -> dict[str, str]:
-    """Ask for the cluster's configuration, by key."""
-    pairs = (line.partition("=") for line in ask("scontrol", "show", "config").splitlines())
+    """The configuration of the cluster by key; queried once and cached."""
+    pairs = (line.partition("=") for line in run_slurm("scontrol", "show", "config").splitlines())
     return {key.strip(): value.strip() for key, equals, value in pairs if equals}
 
 
 def has_accounting() -> bool:
-    """Whether the cluster keeps a database of jobs and accounts, which `sacct` reads."""
+    """Whether the cluster has accounting: a database of jobs and accounts, which `sacct` reads."""
     return settings().get("AccountingStorageType", NO_ACCOUNTING) != NO_ACCOUNTING
 
 
 def min_job_age() -> int:
-    """Seconds for which finished jobs are still in the queue."""
+    """Seconds for which finished jobs remain in the queue."""
     return int(settings().get("MinJobAge", "300 sec").split()[0])
 
 
 def accounts() -> list[str]:
-    """Ask for the accounts that this user may charge."""
+    """Names of the accounts that this user may charge, sorted."""
     user = os.environ.get("USER") or str(os.getuid())
-    text = ask("sacctmgr", "-nP", "list", "associations", f"user={user}", "format=account")
+    text = run_slurm("sacctmgr", "-nP", "list", "associations", f"user={user}", "format=account")
     return sorted({line.strip() for line in text.splitlines() if line.strip()})

@@ -1,4 +1,4 @@
-"""Whether a cluster can run what is going to be asked of it; told before it is asked."""
+"""Checks that a cluster can run the jobs, before they are submitted."""
 
 import logging
 import math
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from matcheval.errors import ErrorCollector, InputError
-from matcheval.execution.cluster import queries as asking
+from matcheval.execution.cluster import queries
 from matcheval.execution.cluster.queries import PROFILE, Node
 
 LOGGER = logging.getLogger(__name__)
@@ -14,16 +14,22 @@ LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Request:
-    """What a job will ask of SLURM.
+    """What a job requests from SLURM.
 
     Attributes
     ----------
     job : str
-        What to call it in messages: its rule, or group.
-    cpus, mem_mb, minutes, gpus : int
-        Processors, memory in MB, time, GPUs.
+        Name of its rule or group, for messages.
+    cpus : int
+        Number of processors.
+    mem_mb : int
+        Memory in MB.
+    minutes : int
+        Time in minutes.
+    gpus : int
+        Number of GPUs.
     partition, account, qos, constraint : str or None
-        As the profile has them.
+        As in the profile; None where it has none.
     group : bool
         Whether it is a group of jobs.
     """
@@ -41,12 +47,23 @@ class Request:
 
     @property
     def place(self) -> tuple[str | None, ...]:
-        """Where it goes: what of it is not a number."""
+        """All that is not an amount: requests that agree in it can be combined."""
         return (self.job, self.partition, self.account, self.qos, self.constraint)
 
 
 def largest(requests: Iterable[Request]) -> list[Request]:
-    """Take requests of one job and place together: the most of everything."""
+    """Combine requests of the same job and place to one with the largest of each amount.
+
+    Parameters
+    ----------
+    requests : iterable of Request
+        All requests.
+
+    Returns
+    -------
+    list of Request
+        One for each job and place, in the order of their first occurrence.
+    """
     most: dict[tuple[str | None, ...], Request] = {}
     for one in requests:
         other = most.setdefault(one.place, one)
@@ -58,112 +75,121 @@ def largest(requests: Iterable[Request]) -> list[Request]:
 
 
 def check_requests(requests: Iterable[Request], nodes: Sequence[Node]) -> None:
-    """Check that some node can run each of some requests.
+    """Check that each request fits on a node of its partition.
+
+    A warning is logged if all nodes that it fits on are down.
 
     Parameters
     ----------
     requests : iterable of Request
+        The requests of the jobs.
     nodes : sequence of Node
-        All of the cluster, of `asking.nodes`.
+        All nodes of the cluster, from `queries.nodes`.
 
     Raises
     ------
     InputError
-        Naming every job that would never start, what it asks for, and what there is.
+        With every job that could never start, what it requests, and what is available.
     """
     problems, wanted = ErrorCollector(), largest(requests)
     for place in dict.fromkeys(request.partition for request in wanted):
         with problems.collected():
-            there = _nodes_of(place, nodes)
+            of_partition = _nodes_of(place, nodes)
             for request in wanted:
                 if request.partition == place:
                     with problems.collected():
-                        _check_one(request, there)
+                        _check_one(request, of_partition)
     problems.raise_any()
 
 
 def _nodes_of(place: str | None, nodes: Sequence[Node]) -> list[Node]:
-    """Nodes of a partition, or of several that commas divide, or of the default one."""
+    """List the nodes of a partition, of several (separated by commas), or of the default one."""
     names = place.split(",") if place else [node.partition for node in nodes if node.default]
-    there = [node for node in nodes if node.partition in names]
-    if not there:
+    found = [node for node in nodes if node.partition in names]
+    if not found:
         known = ", ".join(sorted({node.partition for node in nodes}))
         raise InputError(
             f"the cluster has no partition '{place}'" if place else "there is no default partition",
             remedy=f"Set 'slurm_partition' or 'gpu_partition' in {PROFILE} to one of: {known}",
         )
-    return there
+    return found
 
 
 def within(request: Request, nodes: Sequence[Node]) -> Request:
-    """Cut a request's memory and time down to what its partition has.
+    """Limit the memory and time of a request to what its partition has.
 
-    For jobs that are tried again with more than before. SLURM refuses what no node has, or (by
-    default, where it is the time) keeps it waiting for ever.
+    This is for jobs that are repeated with a larger request: SLURM refuses requests that exceed
+    every node or (by default, if it is the time limit that is exceeded) never starts them.
 
     Parameters
     ----------
     request : Request
-        Processors and GPUs are left as they are.
+        The request; its processors and GPUs are not changed.
     nodes : sequence of Node
-        All of the cluster, of `asking.nodes`.
+        All nodes of the cluster, from `queries.nodes`.
 
     Returns
     -------
     Request
-        What the node that can grant most of it has; as it was if no node has the rest.
+        Limited to the node that can grant the largest part of it; unchanged if no node has enough
+        processors and GPUs.
+
+    Raises
+    ------
+    InputError
+        If the cluster does not have the partition.
     """
 
     def granted(node: Node) -> tuple[int, int]:
         return min(request.mem_mb, node.mem_mb), int(min(request.minutes, node.minutes))
 
-    there = [
+    candidates = [
         node
         for node in _nodes_of(request.partition, nodes)
         if request.cpus <= node.cpus and request.gpus <= node.gpus
     ]
-    if not there:
+    if not candidates:
         return request
-    # Products order nodes as their shares of what is asked for do.
-    mem_mb, minutes = max(map(granted, there), key=math.prod)
+    # Comparing products of memory and time is the same as comparing products of granted fractions.
+    mem_mb, minutes = max(map(granted, candidates), key=math.prod)
     return replace(request, mem_mb=mem_mb, minutes=minutes)
 
 
-def _check_one(request: Request, there: Sequence[Node]) -> None:
-    place = there[0].partition
-    _check_numbers(request, place, there)
-    fitting = [node for node in there if _fits(request, node)]
+def _check_one(request: Request, nodes: Sequence[Node]) -> None:
+    place = nodes[0].partition
+    _check_amounts(request, place, nodes)
+    fitting = [node for node in nodes if _fits(request, node)]
     if not any(node.up for node in fitting):
         LOGGER.warning(
-            "%s will wait until a node of partition '%s' that is down now comes back: %s",
+            "%s will wait until a node of partition '%s' that is down is available again: %s",
             request.job, place, ", ".join(node.name for node in fitting),
         )  # fmt: skip
 
 
-def _check_numbers(request: Request, place: str, there: Sequence[Node]) -> None:
-    """Compare a request with the largest that a partition has of each thing, then of all."""
-    beyond = []
+def _check_amounts(request: Request, place: str, nodes: Sequence[Node]) -> None:
+    """Check each amount against the largest of the partition, then all of them on one node."""
+    exceeded = []
     for name, wanted, most in (
-        ("MB of memory", request.mem_mb, max(node.mem_mb for node in there)),
-        ("processors", request.cpus, max(node.cpus for node in there)),
-        ("GPUs", request.gpus, max(node.gpus for node in there)),
-        ("minutes", request.minutes, max(node.minutes for node in there)),
+        ("MB of memory", request.mem_mb, max(node.mem_mb for node in nodes)),
+        ("processors", request.cpus, max(node.cpus for node in nodes)),
+        ("GPUs", request.gpus, max(node.gpus for node in nodes)),
+        ("minutes", request.minutes, max(node.minutes for node in nodes)),
     ):
         if wanted > most:
-            beyond.append(f"{wanted} {name} (at most {most:g})")
-    if not beyond and not any(_fits(request, node) for node in there):
-        beyond.append(
+            exceeded.append(f"{wanted} {name} (at most {most:g})")
+    if not exceeded and not any(_fits(request, node) for node in nodes):
+        exceeded.append(
             f"{request.cpus} processors, {request.mem_mb} MB, {request.gpus} GPUs and "
             f"{request.minutes} minutes together, which no node has"
         )
-    if beyond:
+    if exceeded:
         less = f"'--set-resources {request.job}:mem_mb=8000'"
         if request.group:
             less = f"'--group-components {request.job}=5' (less time)"
         raise InputError(
-            f"{request.job} asks for {' and '.join(beyond)} in partition '{place}': it would wait "
-            "for ever",
-            remedy=f"Name a partition with larger nodes, or ask for less, as in {less}"
+            f"{request.job} requests {' and '.join(exceeded)} in partition '{place}': it would "
+            "never start",
+            remedy=f"Name a partition with larger nodes, or request less, as in {less}"
             + (" (without GPUs: inference.device=cpu)" if request.gpus else ""),
         )
 
@@ -178,37 +204,49 @@ def _fits(request: Request, node: Node) -> bool:
 
 
 def check_accounts(requests: Iterable[Request]) -> None:
-    """Check that the accounts which requests name are this user's.
+    """Check that this user may charge the accounts of the requests.
+
+    Parameters
+    ----------
+    requests : iterable of Request
+        The requests of the jobs.
 
     Raises
     ------
     InputError
-        Naming the account, and those there are.
+        With the account, and the accounts of this user.
     """
     named = sorted({str(request.account) for request in requests if request.account})
     if not named:
         return
-    if not asking.has_accounting():
+    if not queries.has_accounting():
         raise InputError(
-            f"account '{named[0]}' is named, and the cluster keeps no accounts",
-            remedy=f"Take 'slurm_account' out of {PROFILE}",
+            f"account '{named[0]}' is set, but the cluster has no accounting",
+            remedy=f"Remove 'slurm_account' from {PROFILE}",
         )
-    known = asking.accounts()
+    known = queries.accounts()
     for account in named:
         if account.lower() not in (name.lower() for name in known):
             raise InputError(
-                f"account '{account}' is none of yours ({', '.join(known) or 'you have none'})",
+                f"account '{account}' is not one of your accounts ({', '.join(known) or 'none'})",
                 remedy=f"Set 'slurm_account' in {PROFILE}",
             )
 
 
 def check_with_scheduler(requests: Iterable[Request]) -> None:
-    """Let SLURM itself say whether it would take the requests, without submitting anything.
+    """Check with `sbatch --test-only` that SLURM would accept the requests.
+
+    This finds what only SLURM knows: limits of a QOS, unknown features, and checks of the site.
+
+    Parameters
+    ----------
+    requests : iterable of Request
+        The requests of the jobs.
 
     Raises
     ------
     InputError
-        With SLURM's own words: limits of a QOS, features no node has, and what else a site checks.
+        With the requests that SLURM would refuse, and its messages.
     """
     problems = ErrorCollector()
     for request in largest(requests):
@@ -220,43 +258,44 @@ def check_with_scheduler(requests: Iterable[Request]) -> None:
         given = [f"{key}={value}" for key, value in options.items() if value is not None]
         with problems.collected():
             try:
-                asking.ask("sbatch", "--test-only", *given, "--wrap=true")
+                queries.run_slurm("sbatch", "--test-only", *given, "--wrap=true")
             except InputError as error:
                 raise InputError(
                     f"SLURM would refuse {request.job} ({' '.join(given)}): {error}",
-                    remedy=f"Change it in {PROFILE}",
+                    remedy=f"Change the request in {PROFILE}",
                 ) from error
     problems.raise_any()
 
 
 def check_status_command(command: str | None, seconds_between: int) -> None:
-    """Check that the way in which jobs are watched works on this cluster.
+    """Check that jobs can be monitored on this cluster in the way that is configured.
 
     Parameters
     ----------
     command : str or None
-        `sacct` or `squeue`, as the executor is told.
+        The status command of the executor: `sacct` or `squeue`.
     seconds_between : int
-        Between two looks at the jobs.
+        Seconds between two status checks.
 
     Raises
     ------
     InputError
-        If finished jobs could not be told from lost ones.
+        If finished jobs could not be distinguished from lost ones.
     """
-    if asking.has_accounting():
+    if queries.has_accounting():
         return
     if command == "sacct":
         raise InputError(
-            "jobs are to be watched with sacct, and the cluster keeps no accounts",
+            "sacct cannot monitor jobs here: the cluster has no accounting",
             remedy="Give '--slurm-status-command squeue'",
         )
-    # With less than 120 s the executor uses sacct, whatever it is told.
-    needed, kept = max(3 * seconds_between, 120), asking.min_job_age()
+    # If MinJobAge is below 120 s, the executor uses sacct regardless of the status command.
+    needed, kept = max(3 * seconds_between, 120), queries.min_job_age()
     if kept < needed:
         raise InputError(
-            f"the cluster forgets finished jobs after {kept} s (MinJobAge) and keeps no accounts: "
-            f"shorter than {needed} s, so that a job's end could be missed",
-            remedy="Ask its administrators for a larger MinJobAge"
-            + (", or look more often: --seconds-between-status-checks" if kept >= 120 else ""),
+            f"finished jobs leave the queue after {kept} s (MinJobAge), and the cluster has no "
+            f"accounting: {kept} s is shorter than {needed} s, so that the end of a job could be "
+            "missed",
+            remedy="Ask the administrators for a larger MinJobAge"
+            + (", or check more often: --seconds-between-status-checks" if kept >= 120 else ""),
         )
