@@ -184,7 +184,8 @@ def test_accounts(commands):
     commands("scontrol", "echo 'AccountingStorageType = accounting_storage/slurmdbd'")
     commands("sacctmgr", "echo biology; echo Chemistry")
     requests.check_accounts([SMALL, Request("a", 1, 1, 1, account="chemistry")])
-    with pytest.raises(InputError, match=r"'physics' is not one of your accounts \(Chemistry, biology\)"):
+    message = r"'physics' is not one of your accounts \(Chemistry, biology\)"
+    with pytest.raises(InputError, match=message):
         requests.check_accounts([Request("a", 1, 1, 1, account="physics")])
 
 

