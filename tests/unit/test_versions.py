@@ -36,14 +36,14 @@ DECIDED = {
             "arrays": 1,
             "parquet": 1,
         },
-        "f9b4651a0c869ad6",
+        "a9da2ceee114369e",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "f444f60c2d69665e"),
-    "predict_dataset.py": (INFERENCE_VERSION, 2, "53cae85a8ef2dd6f"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "06cbe8bd464919c2"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "eafb821825a073b1"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "0b84287b477d0d90"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "ca4a8ab18f2e1045"),
+    "train_model.py": (TRAINING_VERSION, 2, "529fa2fb366ea243"),
+    "predict_dataset.py": (INFERENCE_VERSION, 2, "8b9d4d351b84a1d9"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "f918e68e8b71effa"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "e27e0d33d42960a4"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "8db847ef7cf7ca9b"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "b9ecca6497f1ce7c"),
 }
 
 
