@@ -477,7 +477,12 @@ def number_fields(model):
 
 NUMBERS = {
     (model, key)
-    for settings in (CoreConfiguration, *KINDS.values(), *(each.Settings for each in ANALYSES))
+    for settings in (
+        CoreConfiguration,
+        *KINDS.values(),
+        *(each.Settings for each in ANALYSES),
+        *(kind for each in ANALYSES for kind in each.dataset_kinds.values()),
+    )
     for model, key in number_fields(settings)
 }
 
