@@ -51,7 +51,8 @@ REQUESTS = Requests(
     STUDY,
     Machine(
         n_gpus=N_GPUS,
-        cores=workflow.cores or 1,
+        # Commands that run no jobs, such as `--report` and `--unlock`, have none.
+        cores=workflow.resource_settings.cores or 1,
         is_local=workflow.local_exec,
         gpu_partition=DEFAULTS.get("gpu_partition"),
         partition=DEFAULTS.get("slurm_partition"),

@@ -45,7 +45,7 @@ for one in STUDY.analyses.values():
                 **REQUESTS.resources(f"plot_{one.name}"),
             params:
                 room=one.room,
-                code=digest("plot_dataset", f"{one.room}.figures"),
+                code=digest("plot_dataset", f"{one.room}.figures", f"{one.room}.tables"),
             message:
                 f"Plotting {one.title.lower()}: {{wildcards.dataset}}"
             script:

@@ -507,3 +507,31 @@ def test_what_was_probably_meant_is_told():
     many = unknown_name_error("model", "vgg", names, file="study.yaml", field="save_pairs")
     assert "There are 301, for example model-000, model-001, model-002" in str(many)
     assert "Known: a, b" in str(unknown_name_error("model", "c", ["a", "b"], file="f", field="g"))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"kind": "labels", "labels": "x.npy", "reversed": "q"}, "'datasets.old': files missing"),
+        ({"kind": "labels", "labels": "x.npy", "reversed": "q"}, "'datasets.old.reversed': 'q' is"),
+        ({"kind": ["digits"]}, "datasets.old"),
+    ],
+)
+def test_errors_name_the_key_inside_a_dataset(tmp_path, given, message):
+    """Also where a key is called like the kind."""
+    config = own_study(tmp_path)
+    config["datasets"]["old"] = given
+    with pytest.raises(InputError) as caught:
+        load(**config)
+    assert message in str(caught.value)
+
+
+def test_large_bounds_are_written_out():
+    with pytest.raises(InputError, match="4294967296 must be at most 4294967295"):
+        load(replication={"seed": 2**32})
+
+
+def test_an_empty_optional_key_counts_as_left_out():
+    given = {"kind": "cifar10", "part": "test", "per_class": None}
+    options = read_settings(KINDS["cifar10"], given).options
+    assert options == {"part": "test"}

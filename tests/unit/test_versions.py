@@ -36,14 +36,14 @@ DECIDED = {
             "arrays": 1,
             "parquet": 1,
         },
-        "a9da2ceee114369e",
+        "c116bb5ed38396ce",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "529fa2fb366ea243"),
-    "predict_dataset.py": (INFERENCE_VERSION, 2, "8b9d4d351b84a1d9"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "f918e68e8b71effa"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "e27e0d33d42960a4"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "8db847ef7cf7ca9b"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "b9ecca6497f1ce7c"),
+    "train_model.py": (TRAINING_VERSION, 2, "bbde1bf52326ca1a"),
+    "predict_dataset.py": (INFERENCE_VERSION, 2, "6d2dd0abfce01f32"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "75551dd3f0cfc31b"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "8a475ecc4ff58df0"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "91685d6268c392bc"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "68cffa20169f23fe"),
 }
 
 

@@ -1,10 +1,13 @@
 """The default study, run completely by the real Snakemake: its results and their properties."""
 
+import subprocess
+import sys
 import time
 
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from engine import environment
 
 from matcheval.cli.main import main
 
@@ -47,8 +50,10 @@ def test_second_run_has_nothing_to_do_and_a_dry_run_is_quick(digits):
 
 
 def test_the_report_holds_figures_and_summary(digits, tmp_path):
+    """By the README's command, which has no `--cores`."""
     report = tmp_path / "report.html"
-    digits.run("--report", str(report))
+    command = [sys.executable, "-m", "snakemake", "--report", str(report)]
+    subprocess.run(command, cwd=digits.folder, env=environment(), check=True, capture_output=True)
     page = report.read_text(encoding="utf-8")
     for word in ("matched_accuracy.png", "confidence.png", "reliability", "summary.md"):
         assert word in page

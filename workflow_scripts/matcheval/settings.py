@@ -6,7 +6,7 @@ configuration of a study (`study.configuration`) is put together from these clas
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import (
@@ -68,17 +68,13 @@ def _unique(values: Sequence[T]) -> Sequence[T]:
     return values
 
 
-def _distinct_names(names: Iterable[str]) -> None:
+def _with_distinct_names(named: dict[str, T]) -> dict[str, T]:
     """Refuse names that differ only in case: some file systems take them for one."""
     seen: dict[str, str] = {}
-    for name in names:
+    for name in named:
         twin = seen.setdefault(name.casefold(), name)
         if twin != name:
             raise ValueError(f"'{twin}' and '{name}' differ only in upper and lower case")
-
-
-def _with_distinct_names(named: dict[str, T]) -> dict[str, T]:
-    _distinct_names(named)
     return named
 
 

@@ -25,7 +25,6 @@ from matcheval.io.files import atomic_file
 from matcheval.io.tables import Column, TableSchema, write_table
 
 IMAGES, DATAPOINTS, DESCRIPTION = "images.npy", "datapoints.parquet", "dataset.json"
-FILES = (DESCRIPTION, IMAGES, DATAPOINTS)
 _REMEDY = "Delete the folder and build the dataset again"
 
 DATAPOINTS_SCHEMA = TableSchema(

@@ -29,8 +29,9 @@ class DatasetKind(Settings):
         build all datasets again, and with them everything that depends on them.
     suffixes : tuple of str
         Of the files that the options name, for kinds that have predictions or accuracies.
-    has_images, has_probabilities : bool
-        Whether there are images to run models on; whether predictions come with probabilities.
+    has_images, has_probabilities, has_correctness : bool
+        Whether there are images to run models on; whether predictions come with probabilities;
+        whether it is known which datapoints a model classifies correctly.
     is_decoded : bool
         Whether the images are files that are decoded while the dataset is built.
     """
@@ -42,6 +43,7 @@ class DatasetKind(Settings):
     suffixes: ClassVar[tuple[str, ...]] = ()
     has_images: ClassVar[bool] = True
     has_probabilities: ClassVar[bool] = True
+    has_correctness: ClassVar[bool] = True
     is_decoded: ClassVar[bool] = False
 
     @property

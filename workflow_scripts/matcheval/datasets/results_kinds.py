@@ -84,6 +84,7 @@ class Accuracies(_WithoutImages):
     )
     n: Count | None = Field(None, description="Size of the set; needed if the unit is correct")
     has_probabilities: ClassVar[bool] = False
+    has_correctness: ClassVar[bool] = False
     suffixes: ClassVar[tuple[str, ...]] = (".csv",)
 
     @model_validator(mode="after")

@@ -38,12 +38,15 @@ class DatasetSpec:
     options: Mapping[str, Any]
 
     @property
+    def kind_class(self) -> type[DatasetKind]:
+        """Class of its kind; the base class for kinds that an analysis builds."""
+        return KINDS.get(self.kind, DatasetKind)
+
+    @property
     def settings(self) -> DatasetKind:
-        """Its options as typed settings; the base class for kinds that an analysis builds."""
-        kind = KINDS.get(self.kind)
-        if kind is None:
-            return DatasetKind(kind=self.kind)
-        return kind.model_validate({"kind": self.kind, **self.options})
+        """Its options as typed settings; without options for kinds that an analysis builds."""
+        options = self.options if self.kind in KINDS else {}
+        return self.kind_class.model_validate({"kind": self.kind, **options})
 
     @property
     def options_json(self) -> str:
@@ -53,12 +56,12 @@ class DatasetSpec:
     @property
     def has_images(self) -> bool:
         """Whether there are images to run models on, or only what models predicted."""
-        return KINDS.get(self.kind, DatasetKind).has_images
+        return self.kind_class.has_images
 
     @property
     def has_probabilities(self) -> bool:
         """Whether every prediction comes with a probability, as matching needs."""
-        return KINDS.get(self.kind, DatasetKind).has_probabilities
+        return self.kind_class.has_probabilities
 
     @property
     def custom_files_state(self) -> str:
@@ -80,7 +83,7 @@ class DatasetSpec:
     @property
     def preparing_threads(self) -> int:
         """CPU threads that building it can use: images are decoded by several."""
-        return _DECODING_THREADS if KINDS.get(self.kind, DatasetKind).is_decoded else 1
+        return _DECODING_THREADS if self.kind_class.is_decoded else 1
 
     def results_file(self, model: str) -> str:
         """Return the user's file that holds a model's results; for some kinds, of all models.

@@ -239,7 +239,7 @@ class Analysis:
             As `check_has_accuracies`, and if only accuracies are published.
         """
         self.check_has_accuracies(dataset, field)
-        if self.study.datasets[dataset].kind == "accuracies":
+        if not self.study.datasets[dataset].kind_class.has_correctness:
             raise InputError(
                 f"'{dataset}' has accuracies only, not the correctness of each datapoint",
                 file="configuration",

@@ -85,6 +85,8 @@ class CoreConfiguration(Settings):
     @field_validator("results")
     @classmethod
     def _without_final_slash(cls, folder: str) -> str:
+        if "{" in folder or "}" in folder:
+            raise ValueError("is no folder for results: Snakemake takes braces for wildcards")
         return folder.rstrip("/") or "/"
 
 

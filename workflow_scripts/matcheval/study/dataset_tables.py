@@ -117,7 +117,7 @@ class DatasetTableAnalysis(Analysis):
             "room": self.room,
             "spec": vars(self.study.datasets[wildcards.dataset]),
             "models": self.models,
-            "predictions": self.study.prediction_files(wildcards.dataset, self.models),
+            "predictions": self.study.probability_files(wildcards.dataset, self.models),
             "file": self.file_of(wildcards.dataset),
             "options": self.options,
         }
@@ -133,5 +133,5 @@ class DatasetTableAnalysis(Analysis):
         file = self.dataset_files[wildcards.dataset]
         return [
             file_states([file] if file else []),
-            self.study.custom_results_state(wildcards.dataset),
+            self.study.custom_results_state(wildcards.dataset, self.models),
         ]

@@ -122,7 +122,7 @@ class Study(StudyContents):
             return [self.predictions_file(dataset, model) for model in chosen]
         return spec.results_files(chosen)
 
-    def prediction_files(self, dataset: str, models: Iterable[str]) -> list[str]:
+    def probability_files(self, dataset: str, models: Iterable[str]) -> list[str]:
         """Return the prediction files of models on a dataset, none if it has no probabilities.
 
         Parameters

@@ -6,8 +6,6 @@ from pydantic import Field
 
 from matcheval.settings import Boolean, Count, Name, Number, Settings
 
-SETS = ("train", "validation")
-
 
 class TrainingSettings(Settings):
     """The sets that models are trained and validated on, and how the machine is used."""

@@ -85,7 +85,7 @@ class HumanAccuracy(Analysis):
             "specs": {o: vars(self.study.datasets[name]) for o, name in datasets.items()},
             "models": self.models,
             "predictions": {
-                o: self.study.prediction_files(name, self.models) for o, name in datasets.items()
+                o: self.study.probability_files(name, self.models) for o, name in datasets.items()
             },
             "confidence": self.study.confidence,
         }
@@ -101,5 +101,5 @@ class HumanAccuracy(Analysis):
         datasets = self.study.pairs[wildcards.pair].datasets.values()
         return [
             file_states([self.settings.pairs[wildcards.pair]]),
-            *(self.study.custom_results_state(name) for name in datasets),
+            *(self.study.custom_results_state(name, self.models) for name in datasets),
         ]
