@@ -224,7 +224,7 @@ def _unknown_key(key: str, kind: type[BaseModel], path: Sequence[int | str], giv
 def _model_at(
     kind: type[BaseModel], path: Sequence[int | str], given: Any
 ) -> type[BaseModel] | None:
-    """The settings class at a place: of alternatives, the one whose kind is given there."""
+    """Find the settings class at a place; among alternatives, the one of the given kind."""
     candidates: list[Any] = [kind]
     here = given
     for part in path:

@@ -1,1 +1,1 @@
-"""Studies: configuration, contents, files, jobs, and what an analysis is to a study."""
+"""Studies: configuration, contents, files, jobs, and the base class of analyses."""

@@ -1,4 +1,4 @@
-"""What an analysis is to a study: settings, checks, files, and what it adds to the study.
+"""The base class of analyses: settings, checks, files, and what an analysis adds to a study.
 
 Every analysis lies in a folder of its own (its room), declares itself by a class derived from
 `Analysis` in the room's `analysis.py`, and has one line in `matcheval.registry`.
@@ -117,7 +117,7 @@ class Analysis:
 
     @property
     def targets(self) -> list[str]:
-        """All files that the study asks of it."""
+        """All files that it builds for the study."""
         return []
 
     @property
@@ -137,12 +137,12 @@ class Analysis:
 
     @property
     def shared_meanings(self) -> Mapping[str, Mapping[str, Any]]:
-        """What names stand for whose files studies share, by sort of thing and name."""
+        """Definitions of names whose files studies share, by category and name."""
         return {}
 
     @property
     def resource_requests(self) -> "Mapping[str, Callable[[Any], ResourceRequest]]":
-        """Resources that jobs of its rules ask for, by rule; the other rules are small."""
+        """Resource requests of its rules' jobs, by rule; jobs of the other rules are small."""
         return {}
 
     def table(
@@ -226,7 +226,7 @@ class Analysis:
             )
 
     def check_has_correctness(self, dataset: str, field: str) -> None:
-        """Check that it will be known which datapoints of a dataset models classify correctly.
+        """Check that correctness will be known for each datapoint of a dataset.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Where the files that rules write lie: each path is declared once, here or in an analysis."""
+"""Paths of the files that rules write; each is declared once, in an analysis or in `Study`."""
 
 import itertools
 import re
@@ -88,7 +88,7 @@ class Artifact:
 
 
 def one_of(names: Iterable[str]) -> str:
-    """Return a regular expression of some names and nothing else, for a wildcard constraint.
+    """Return a regular expression that matches some names only, for a wildcard constraint.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the core of a configuration must mean together; analyses check their own settings."""
+"""Checks of the core settings against each other and against files; analyses check their own."""
 
 from pathlib import Path
 
@@ -104,7 +104,7 @@ def _check_training(study: Study) -> None:
 
 
 def _check_predictions(study: Study) -> None:
-    """Every model must come to its predictions: by inference, or from a file that exists."""
+    """Check that every model has predictions: by inference, or from a file that exists."""
     for dataset in study.compared:
         field, spec = f"datasets.{dataset}", study.datasets[dataset]
         if not spec.has_images:
@@ -128,7 +128,7 @@ def _check_predictions(study: Study) -> None:
 
 
 def _check_suffixes(spec: DatasetSpec, field: str) -> None:
-    """Suffixes of the files with predictions, and the file of labels that all models share."""
+    """Check the suffixes of files with predictions, and that the file of labels exists."""
     suffixes = spec.settings.suffixes
     for key in ("files", "file", "labels"):
         if key not in spec.options or (key == "labels" and "file" in spec.options):
@@ -147,7 +147,7 @@ def _check_suffixes(spec: DatasetSpec, field: str) -> None:
 
 
 def _check_sources(study: Study) -> None:
-    """What models are loaded from must exist, unless it is trained here or downloaded."""
+    """Check that what models are loaded from exists, unless it is trained here or downloaded."""
     for model in study.models.values():
         source = model.source
         if source is None:

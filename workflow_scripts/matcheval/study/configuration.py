@@ -91,7 +91,7 @@ class CoreConfiguration(Settings):
 
 
 def configuration_model(analyses: Sequence[type[Analysis]]) -> type[CoreConfiguration]:
-    """Put the class of the whole configuration together.
+    """Build the class of the whole configuration.
 
     Parameters
     ----------

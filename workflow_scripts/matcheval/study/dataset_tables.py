@@ -1,4 +1,4 @@
-"""Analyses that make one table per dataset, from which model classifies what correctly."""
+"""Analyses with one table per dataset, computed from which datapoints models classify correctly."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
 
 class DatasetTableSettings(Settings):
-    """For which datasets a table is made, and of which models."""
+    """The datasets that tables are made for, and the models in these tables."""
 
     datasets: Names = Field((), description="Datasets that a table is made for")
     without: Names = Field((), description="Models that are not counted")
 
 
 class DatasetFileSettings(Settings):
-    """For which datasets a table is made, with a file of the user's for each."""
+    """The datasets that tables are made for, with a file of the user's for each."""
 
     datasets: Named[PathText] = Field({}, description="The user's file, by dataset")
     without: Names = Field((), description="Models that are not counted")
 
 
 class DatasetTableAnalysis(Analysis):
-    """An analysis that makes one table per dataset, from which model classifies what correctly.
+    """An analysis with one table per dataset, from the datapoints that models classify correctly.
 
     The rules of all such analyses are in `rules/dataset_tables.smk`, so that most of them need no
     rule file of their own. The module `tables` of the room has `SCHEMA` (a `TableSchema`),

@@ -31,17 +31,17 @@ class StageJobs:
 
     @property
     def mirror_option(self) -> str:
-        """Where files are downloaded from, instead of where they are published."""
+        """The mirror that files are downloaded from, as an option; empty for none."""
         return f"--mirror {shlex.quote(self._study.mirror)}" if self._study.mirror else ""
 
     @property
     def training_options(self) -> str:
-        """How training uses the machine."""
+        """How training uses the machine, as options."""
         return self._study.training.machine_options if self._study.training else ""
 
     @property
     def inference_options(self) -> str:
-        """How inference uses the machine."""
+        """How inference uses the machine, as options."""
         return self._study.inference.machine_options
 
     # --- datasets
@@ -83,7 +83,7 @@ class StageJobs:
         return self._study.datasets[wildcards.dataset].preparing_threads
 
     def dataset_version(self, wildcards: Wildcards) -> list[Any]:
-        """Return what else makes a prepared dataset another one: builder, and the user's files.
+        """Return what else a prepared dataset depends on: the builder's version, the user's files.
 
         Parameters
         ----------
@@ -262,7 +262,7 @@ class StageJobs:
         ]
 
     def inference_version(self, wildcards: Wildcards) -> list[Any]:
-        """Return what else makes a model's predictions other ones: our code, and a callable's.
+        """Return what else predictions depend on: the version of inference, a callable's code.
 
         Parameters
         ----------

@@ -15,7 +15,7 @@ from matcheval.study.study import STUDIES_FOLDER, Study
 
 
 def meanings(study: Study) -> dict[str, dict[str, Any]]:
-    """Return what each name of a study stands for.
+    """Return the definition of each name of a study.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ class Study(StudyContents):
         return spec.results_file(model)
 
     def inference_files(self, dataset: str, model: str) -> list[str]:
-        """Return all that is wanted of a model on a dataset: predictions, then other outputs.
+        """Return all files of a model's results on a dataset: predictions, then other outputs.
 
         Parameters
         ----------
@@ -98,7 +98,7 @@ class Study(StudyContents):
 
     @property
     def predictions_files(self) -> list[str]:
-        """All that inference is asked for, and the user's files in its place."""
+        """All files that inference writes, and the user's prediction files in their place."""
         return [
             file
             for pair in self.pairs.values()

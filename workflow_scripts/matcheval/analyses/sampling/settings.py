@@ -76,7 +76,7 @@ class SampledDataset(SamplingSettings, DatasetKind):
 
     @property
     def sampling(self) -> SamplingSettings:
-        """How it is sampled, without where from."""
+        """How it is sampled; neither the pool nor the earlier version."""
         given = self.model_dump(exclude_unset=True, exclude={"kind", "pool", "start_from"})
         return SamplingSettings.model_validate(given)
 
