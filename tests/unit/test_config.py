@@ -12,17 +12,18 @@ from jsonschema import Draft202012Validator
 
 from matcheval.datasets.kinds import KINDS
 from matcheval.errors import InputError, unknown_name_error
+from matcheval.inference import OUTPUTS, PRECISIONS
 from matcheval.inference.settings import InferenceSettings
 from matcheval.io.yaml_files import read_yaml
 from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.settings import MatchingSettings
 from matcheval.registry import ANALYSES
 from matcheval.replication.settings import ReplicationSettings
-from matcheval.settings import is_name, read_settings
+from matcheval.settings import is_name, models_in, read_settings
 from matcheval.study.checks import check_custom_images
 from matcheval.study.configuration import CoreConfiguration, complete_configuration
 from matcheval.study.loading import load_study
-from matcheval.study.schema import models_in, values_text
+from matcheval.study.schema import values_text
 from matcheval.training.settings import TrainingSettings
 
 ROOT = Path(__file__).parents[2]
@@ -439,6 +440,11 @@ class TestGenerated:
         config = yaml.safe_load(DEFAULTS.read_text())
         for wrong in ({"matching": {"epsilon": 0}}, {"pairs": {}}, {"followups": {}}):
             assert not validator.is_valid(config | wrong)
+
+    def test_inference_has_the_librarys_outputs_and_precisions(self):
+        properties = json.loads(SCHEMA.read_text())["$defs"]["InferenceSettings"]["properties"]
+        assert {"predictions", *properties["outputs"]["items"]["enum"]} == set(OUTPUTS)
+        assert properties["precision"]["enum"] == list(PRECISIONS)
 
     def test_every_setting_is_explained(self):
         lines = (ROOT / "docs" / "settings.md").read_text().splitlines()

@@ -36,14 +36,14 @@ DECIDED = {
             "arrays": 1,
             "parquet": 1,
         },
-        "c116bb5ed38396ce",
+        "8d65dc463465353f",
     ),
     "train_model.py": (TRAINING_VERSION, 2, "bbde1bf52326ca1a"),
     "predict_dataset.py": (INFERENCE_VERSION, 2, "6d2dd0abfce01f32"),
     "derive_dataset.py": (DERIVATION_VERSION, 1, "75551dd3f0cfc31b"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "8a475ecc4ff58df0"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "91685d6268c392bc"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "68cffa20169f23fe"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "c6e092b00476c74f"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "a7569d800dd8c7bf"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "5d60cce089661659"),
 }
 
 

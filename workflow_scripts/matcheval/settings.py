@@ -233,7 +233,7 @@ def _model_at(
         for candidate in candidates:
             fields = getattr(candidate, "model_fields", None)
             annotation = fields[part].annotation if fields and part in fields else candidate
-            inner += _models_in(annotation)
+            inner += models_in(annotation)
         candidates = inner
     tag = here.get("kind") if isinstance(here, Mapping) else None
     for candidate in candidates:
@@ -243,10 +243,16 @@ def _model_at(
     return candidates[0] if candidates else None
 
 
-def _models_in(annotation: Any) -> list[type[BaseModel]]:
+def models_in(annotation: Any) -> list[type[BaseModel]]:
+    """Return the settings classes in a type, such as the alternatives of a union.
+
+    Parameters
+    ----------
+    annotation : type or typing construct
+    """
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    return [model for inner in getattr(annotation, "__args__", ()) for model in _models_in(inner)]
+    return [model for inner in getattr(annotation, "__args__", ()) for model in models_in(inner)]
 
 
 def _shown(value: Any) -> str:

@@ -145,9 +145,7 @@ class Analysis:
         """Resource requests of its rules' jobs, by rule; jobs of the other rules are small."""
         return {}
 
-    def table(
-        self, stem: str, caption: str, labels: Mapping[str, str], *, category: str = ""
-    ) -> Artifact:
+    def table(self, stem: str, caption: str, labels: Mapping[str, str]) -> Artifact:
         """Declare a table in all formats, of which the readable one appears in the report.
 
         Parameters
@@ -158,32 +156,28 @@ class Analysis:
             See `ReportEntry`.
         labels : mapping
             See `ReportEntry`.
-        category : str
-            See `ReportEntry`; the analysis's name by default.
         """
         return Artifact(
             f"{self.study.folder}/{self.name}/{stem}",
             TABLE_SUFFIXES,
-            ReportEntry(category or self.title, caption, labels),
+            ReportEntry(self.title, caption, labels),
             (".md",),
         )
 
-    def figure(
-        self, stem: str, caption: str, labels: Mapping[str, str], *, category: str = ""
-    ) -> Artifact:
+    def figure(self, stem: str, caption: str, labels: Mapping[str, str]) -> Artifact:
         """Declare a figure in the formats of the study.
 
         Parameters
         ----------
         stem : str
             Path below the study's folder of figures, with wildcards.
-        caption, labels, category
+        caption, labels
             As for `table`.
         """
         return Artifact(
             f"{self.study.folder}/figures/{stem}",
             self.study.figure_suffixes,
-            ReportEntry(category or self.title, caption, labels),
+            ReportEntry(self.title, caption, labels),
             self.study.figure_suffixes,
         )
 

@@ -196,8 +196,6 @@ class StageJobs:
         wildcards : Wildcards
             `dataset` and `model`.
         """
-        if wildcards.dataset not in self._study.datasets:
-            return None
         return self._study.manifest_file(wildcards.dataset, wildcards.model)
 
     def is_waiting(self, wildcards: Wildcards) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from matcheval.settings import NAME_PATTERN
+from matcheval.settings import NAME_PATTERN, models_in
 from matcheval.study.analysis import Analysis
 from matcheval.study.configuration import CoreConfiguration, configuration_model
 
@@ -173,15 +173,3 @@ def _bounds(metadata: Sequence[Any]) -> list[str]:
                 found.append(f"{word} {bound}")
         found += _bounds(getattr(item, "metadata", ()))
     return found
-
-
-def models_in(annotation: Any) -> list[type[BaseModel]]:
-    """Return the settings classes in a type, such as the alternatives of a union.
-
-    Parameters
-    ----------
-    annotation : type or typing construct
-    """
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [model for inner in get_args(annotation) for model in models_in(inner)]

@@ -42,7 +42,7 @@ class PublishedValues(Analysis):
         InputError
             If the file is invalid, or names a table that the study does not write.
         """
-        written = self._tables_of_the_study
+        written = self._tables_of_the_study if self.values else []
         for value in self.values:
             if value.table and value.table not in written:
                 raise InputError(

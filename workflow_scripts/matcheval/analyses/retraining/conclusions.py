@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from matcheval.analyses.retraining.tables import BASELINE, percents, trial_columns
-from matcheval.io.text_tables import markdown
+from matcheval.analyses.retraining.tables import BASELINE, trial_columns
+from matcheval.io.text_tables import accuracy_cells, markdown
 
 _TITLES = {
     "half_of_new": "Half of the new set added to the training set",
@@ -72,8 +72,9 @@ def _discriminator(rows: pd.DataFrame, original: str, replication: str) -> list[
     verdict = (
         "contains 50 %: no difference found" if half else "does not contain 50 %: the sets differ"
     )
+    (accuracy,) = accuracy_cells(rows, "")
     return [
-        f"{percents(rows)[0]} % of {row['n']:,} images are correctly attributed to {original} or "
+        f"{accuracy} % of {row['n']:,} images are correctly attributed to {original} or "
         f"{replication}; the interval {verdict}"
     ]
 
@@ -116,7 +117,7 @@ def _values_text(values: Mapping[str, Any]) -> str:
 
 
 def _percent(row: "pd.Series[Any]") -> str:
-    return percents(pd.DataFrame([row]))[0]
+    return accuracy_cells(pd.DataFrame([row]), "")[0]
 
 
 def _points(difference: float) -> str:

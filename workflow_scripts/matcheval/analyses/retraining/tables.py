@@ -9,7 +9,7 @@ import pyarrow as pa
 from matcheval.analyses.retraining.trials import Trial
 from matcheval.errors import ErrorCollector
 from matcheval.io.tables import Column, TableSchema
-from matcheval.io.text_tables import TextColumn
+from matcheval.io.text_tables import TextColumn, accuracy_cells
 from matcheval.predictions.files import read_predictions
 from matcheval.statistics.intervals import clopper_pearson
 
@@ -114,22 +114,5 @@ def trial_columns(table: pd.DataFrame) -> list[TextColumn]:
         TextColumn("Variant", table["variant"].tolist(), is_number=False),
         TextColumn("Tested on", table["test"].tolist(), is_number=False),
         TextColumn("n", [f"{n:,}" for n in table["n"]]),
-        TextColumn(f"Accuracy (%) [{level}]", percents(table)),
+        TextColumn(f"Accuracy (%) [{level}]", accuracy_cells(table, "")),
     ]
-
-
-def percents(table: pd.DataFrame) -> list[str]:
-    """Format accuracies with their intervals in percent.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        With the columns `accuracy`, `accuracy_low` and `accuracy_high`, as fractions.
-
-    Returns
-    -------
-    list of str
-        A text such as `93.1 [92.0, 94.1]` for every row.
-    """
-    columns = table[["accuracy", "accuracy_low", "accuracy_high"]].to_numpy(dtype=float)
-    return [f"{100 * a:.1f} [{100 * low:.1f}, {100 * high:.1f}]" for a, low, high in columns]
