@@ -11,7 +11,7 @@ rule check:
         datasets=[
             STUDY.dataset_files(name)
             for name in STUDY.built_datasets
-            if name in STUDY.compared
+            if name in STUDY.evaluated
         ],
     output:
         touch(f"{OWN}/checked"),

@@ -36,6 +36,8 @@ SHARED = STUDY.results
 OWN = STUDY.folder
 # Inputs, parameters and command-line arguments of jobs, as functions of wildcards.
 JOBS = StageJobs(STUDY)
+# Which models are run on which datasets by which jobs.
+PREDICTING = STUDY.predicting
 
 # On one machine, the number of GPUs limits the number of simultaneous GPU jobs. A profile or
 # `--resources gpu=N` overrides this, as profiles/slurm does: there, the cluster assigns the GPUs.
@@ -95,14 +97,25 @@ def digest(script, *modules):
     return code_digest(SCRIPTS / f"{script}.py", *modules)
 
 
-def manifest(wildcards):
-    """Return the manifest of the pixel cache that a model may read.
+# Indexes of predictions that no job has to make anew, though the job that wrote them runs again for
+# other datasets. Rules that read them are not repeated because of that.
+SETTLED = PREDICTING.settled_indexes
 
-    For models that have their predictions it is `ancient`, so that these are not repeated when
-    pixels are decoded again. For the others it is not: Snakemake skips a job if all of its updated
-    inputs are ancient, even if the job has no output yet.
-    """
-    file = JOBS.manifest(wildcards)
-    if not file:
-        return []
-    return [file if JOBS.is_waiting(wildcards) else ancient(file)]
+
+def settled(files):
+    """Mark the settled indexes among inputs: they are read as they are before the update."""
+    if callable(files):
+        return lambda wildcards: settled(files(wildcards))
+    if isinstance(files, dict):
+        return {name: settled(each) for name, each in files.items()}
+    if isinstance(files, str):
+        return before_update(files) if files in SETTLED else files
+    return [settled(each) for each in files]
+
+
+# Snakemake does not see the files of predictions, only their indexes.
+if workflow.is_main_process and PREDICTING.untrue_indexes:
+    workflow.dag_settings.forcerun = {
+        *workflow.dag_settings.forcerun,
+        *PREDICTING.untrue_indexes,
+    }

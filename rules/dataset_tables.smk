@@ -10,7 +10,7 @@ for one in STUDY.analyses.values():
         name:
             f"tabulate_{one.name}"
         input:
-            one.inputs,
+            settled(one.inputs),
         output:
             outputs=in_report(one.result),
         log:

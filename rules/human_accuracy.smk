@@ -4,7 +4,7 @@ HUMAN_ACCURACY = STUDY.analyses["human_accuracy"]
 
 rule tabulate_human_accuracy:
     input:
-        unpack(HUMAN_ACCURACY.inputs),
+        unpack(settled(HUMAN_ACCURACY.inputs)),
     output:
         outputs=in_report(HUMAN_ACCURACY.result),
     log:

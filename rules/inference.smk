@@ -1,47 +1,71 @@
-# Inference: one forward pass of a model over a dataset, for predictions and other outputs.
+# Inference: every model runs over all datasets of the study, in one job, for predictions and other
+# outputs.
 #
-# Weights come from training, from the user, or from where timm and torchvision publish them. If
-# several models share a transform, images are decoded once, into a pixel cache, which is removed
-# when all of these models have their predictions. matcheval/inference/cache_manifest.py explains
-# why `temp()` cannot be used for this.
+# Weights come from training, from the user, or from where timm and torchvision publish them. The
+# files of predictions are shared by studies, and a job computes those that are missing or outdated;
+# its outputs are indexes of them (matcheval/study/predicting.py).
 
 
-# Existing manifests of models that already have their predictions are not rebuilt by any rule.
-rule transform_images:
+rule index_suite:
     input:
-        dataset=JOBS.pixel_dataset,
+        JOBS.suite_datasets,
     output:
-        manifest=f"{SHARED}/pixels/{{manifest}}.json",
+        index=PREDICTING.suite_file("{suite}"),
     log:
-        f"{SHARED}/logs/transform_images/{{manifest}}.log",
-    benchmark:
-        f"{SHARED}/benchmarks/transform_images/{{manifest}}.tsv"
+        f"{OWN}/logs/index_suite/{{suite}}.log",
     wildcard_constraints:
-        manifest=one_of(JOBS.manifests),
+        suite=one_of(STUDY.suites),
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("index_suite"),
+    params:
+        job=JOBS.suite_parameters,
+        code=digest("index_suite"),
+    message:
+        "Checking the datasets of suite {wildcards.suite}"
+    script:
+        "../workflow_scripts/index_suite.py"
+
+
+rule predict_datasets:
+    input:
+        unpack(JOBS.batch_files),
+    output:
+        [PREDICTING.index(name, "{batch}") for name in PREDICTING.collections],
+    log:
+        f"{OWN}/logs/predict_datasets/{{batch}}.log",
+    benchmark:
+        f"{OWN}/benchmarks/predict_datasets/{{batch}}.tsv"
+    wildcard_constraints:
+        batch=one_of(PREDICTING.batches),
     conda:
         "../envs/models.yaml"
-    threads: REQUESTS.threads("transform_images")
+    threads: REQUESTS.threads("predict_datasets")
     resources:
-        **REQUESTS.resources("transform_images"),
+        **REQUESTS.resources("predict_datasets"),
+        machine=JOBS.inference_options,
     params:
-        arguments=JOBS.transform_arguments,
+        arguments=JOBS.batch_arguments,
+        version=JOBS.inference_version,
     message:
-        "Transforming images: {wildcards.manifest}"
+        "Predicting with {wildcards.batch}"
     shell:
-        "python -m transform_images --threads {threads} {params.arguments:q} > {log:q} 2>&1"
+        LEASE_GPU
+        + "python -m predict_datasets {params.arguments:q} --threads {threads}"
+        " {resources.machine} > {log:q} 2>&1"
 
 
+# Models that an analysis trains are run on the datasets that it names.
 rule predict_dataset:
     input:
         unpack(JOBS.model_files),
-        dataset=STUDY.dataset_files("{dataset}"),
-        manifest=manifest,
     output:
-        **JOBS.prediction_outputs,
+        index=PREDICTING.single_index("{dataset}", "{model}"),
     log:
-        f"{SHARED}/logs/predict_dataset/{{dataset}}/{{model}}.log",
+        f"{OWN}/logs/predict_dataset/{{dataset}}/{{model}}.log",
     benchmark:
-        f"{SHARED}/benchmarks/predict_dataset/{{dataset}}/{{model}}.tsv"
+        f"{OWN}/benchmarks/predict_dataset/{{dataset}}/{{model}}.tsv"
     conda:
         "../envs/models.yaml"
     threads: REQUESTS.threads("predict_dataset")
@@ -49,18 +73,17 @@ rule predict_dataset:
         **REQUESTS.resources("predict_dataset"),
         machine=JOBS.inference_options,
     params:
-        arguments=JOBS.predict_arguments,
-        files=JOBS.predict_files,
+        arguments=JOBS.model_arguments,
         version=JOBS.inference_version,
     message:
         "Predicting {wildcards.dataset} with {wildcards.model}"
     shell:
         LEASE_GPU
-        + "python -m predict_dataset {params.arguments:q} {params.files:q} --threads {threads}"
+        + "python -m predict_datasets {params.arguments:q} --threads {threads}"
         " {resources.machine} > {log:q} 2>&1"
 
 
 rule predictions:
     input:
-        STUDY.predictions_files,
+        settled(STUDY.predictions_targets),
     localrule: True

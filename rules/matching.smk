@@ -9,7 +9,7 @@ wildcard_constraints:
 
 rule match_predictions:
     input:
-        unpack(MATCHING.predictions),
+        settled(MATCHING.inputs),
         classes=MATCHING.classes_of_pair,
     output:
         runs=MATCHING.runs.file(),
@@ -33,7 +33,7 @@ rule match_predictions:
 
 rule save_pairs:
     input:
-        unpack(MATCHING.predictions),
+        settled(MATCHING.inputs),
     output:
         pairs=MATCHING.pairs_of_model.file(),
     log:
@@ -131,7 +131,7 @@ rule plot_matched_accuracy:
 
 rule plot_reliability:
     input:
-        unpack(MATCHING.predictions),
+        settled(MATCHING.inputs),
         pairs=MATCHING.pairs_of_model.file(),
     output:
         outputs=in_report(MATCHING.reliability_plot),

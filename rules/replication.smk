@@ -11,8 +11,7 @@ wildcard_constraints:
 
 rule count_correct:
     input:
-        results=REPLICATION.results_files,
-        top_k_files=REPLICATION.top_k_files,
+        settled(REPLICATION.count_inputs),
     output:
         accuracies=STUDY.accuracies_file("{dataset}"),
     log:

@@ -4,7 +4,7 @@ RETRAINING = STUDY.analyses["retraining"]
 
 rule tabulate_retraining:
     input:
-        files=RETRAINING.prediction_files,
+        settled(RETRAINING.inputs),
     output:
         outputs=in_report(RETRAINING.result),
     log:

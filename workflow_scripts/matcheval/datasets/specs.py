@@ -1,5 +1,6 @@
 """A dataset as a configuration names it."""
 
+import functools
 import hashlib
 import json
 import os
@@ -45,8 +46,7 @@ class DatasetSpec:
     @property
     def settings(self) -> DatasetKind:
         """Its options as typed settings; without options for kinds that an analysis builds."""
-        options = self.options if self.kind in KINDS else {}
-        return self.kind_class.model_validate({"kind": self.kind, **options})
+        return _settings(self.kind, self.options_json)
 
     @property
     def options_json(self) -> str:
@@ -71,14 +71,7 @@ class DatasetSpec:
         folder every file is looked at, which takes about a second per 100,000 files on a local
         disk.
         """
-        digest = hashlib.sha256()
-        for paths in self.settings.custom_paths.values():
-            for path in paths:
-                for file in _files_in(path) if path.is_dir() else [path]:
-                    if file.is_file():
-                        stat = file.stat()
-                        digest.update(f"{file} {stat.st_size} {stat.st_mtime_ns}\n".encode())
-        return digest.hexdigest()[:16]
+        return _state_of_files(tuple(p for ps in self.settings.custom_paths.values() for p in ps))
 
     @property
     def preparing_threads(self) -> int:
@@ -110,6 +103,24 @@ class DatasetSpec:
         if self.kind == LABELS_KIND:
             files.append(str(self.options["labels"]))
         return list(dict.fromkeys(files))
+
+
+@functools.lru_cache(maxsize=None)
+def _settings(kind: str, options: str) -> DatasetKind:
+    """Read the options of a kind; those of kinds that an analysis builds are left out."""
+    chosen = json.loads(options) if kind in KINDS else {}
+    return KINDS.get(kind, DatasetKind).model_validate({"kind": kind, **chosen})
+
+
+def _state_of_files(paths: tuple[Path, ...]) -> str:
+    """Return a digest of names, sizes and times."""
+    digest = hashlib.sha256()
+    for path in paths:
+        for file in _files_in(path) if path.is_dir() else [path]:
+            if file.is_file():
+                stat = file.stat()
+                digest.update(f"{file} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:16]
 
 
 def _files_in(folder: Path) -> list[Path]:

@@ -105,20 +105,28 @@ def of_training(
     weights = 16 * model.parameters
     # Float32 activations, and as much again for their gradients.
     batch = 0 if gpus else 8 * batch_size * model.kept
-    return _request(operations, data, weights + batch, passes=epochs, gpus=gpus, threads=threads)
+    decoded = epochs * data.images if data.encoded else 0
+    memory = weights + batch + _pixels(data)
+    return _request(operations, memory, decoded, gpus=gpus, threads=threads)
 
 
 def of_inference(
-    model: ModelSize, data: ImageSet, *, batch_size: int, gpus: int, threads: int = 1
+    work: Sequence[tuple[ImageSet, Sequence[ModelSize]]],
+    largest: ImageSet,
+    *,
+    batch_size: int,
+    gpus: int,
+    threads: int = 1,
 ) -> ResourceRequest:
-    """Estimate the request for one model's predictions on one dataset.
+    """Estimate the request for the predictions of models on datasets.
 
     Parameters
     ----------
-    model : ModelSize
-        Size of the model.
-    data : ImageSet
-        Size of the dataset.
+    work : sequence of (ImageSet, sequence of ModelSize)
+        Images, at least one, which are processed one after the other; and the sizes of the models
+        that are run together on each of them.
+    largest : ImageSet
+        The largest dataset among them; one is in memory at a time.
     batch_size : int
         Images per batch.
     gpus : int
@@ -126,33 +134,39 @@ def of_inference(
     threads : int
         Number of processor cores in the settings of the study.
     """
-    operations = 2.0 * model.multiply_adds * data.images
-    weights = 8 * model.parameters  # the weights in the file and in the model
-    batch = 0 if gpus else batch_size * model.multiply_adds / 80
-    return _request(operations, data, weights + batch, passes=1, gpus=gpus, threads=threads)
+    operations = sum(2.0 * model.multiply_adds * data.images for data, ms in work for model in ms)
+    # The weights in the files and in the models, and the activations of one model.
+    weights = max(sum(8 * model.parameters for model in models) for _, models in work)
+    most = max(model.multiply_adds for _, models in work for model in models)
+    batch = 0 if gpus else batch_size * most / 80
+    decoded = sum(data.images for data, _ in work if data.encoded)
+    memory = weights + batch + _pixels(largest)
+    return _request(operations, memory, decoded, gpus=gpus, threads=threads)
 
 
 def _request(
-    operations: float, data: ImageSet, memory: float, *, passes: int, gpus: int, threads: int
+    operations: float, memory: float, decoded: float, *, gpus: int, threads: int
 ) -> ResourceRequest:
-    """Estimate the request for training or running a model.
+    """Estimate the request for training or running models.
 
-    `operations` is the number of floating-point operations, `memory` the bytes besides pixels, and
-    `passes` how often every image is read.
+    `operations` is the number of floating-point operations, `memory` the bytes that are used, and
+    `decoded` the number of images that are decoded.
     """
     speed, base = threads * CORE_FLOPS, BASE_TORCH_MB
     if gpus:
         threads = max(threads, MANY_CORES)
         speed, base = gpus * GPU_FLOPS, BASE_CUDA_MB
-    decoding = passes * data.images / (DECODED_PER_SECOND * threads) if data.encoded else 0
-    # Encoded images are read when needed; arrays are in memory, and copied to batches.
-    pixels = 0 if data.encoded else 2 * data.pixel_bytes
     return ResourceRequest(
-        mem_mb=_megabytes(base, memory + pixels),
-        runtime=_minutes(operations / speed + decoding),
+        mem_mb=_megabytes(base, memory),
+        runtime=_minutes(operations / speed + decoded / (DECODED_PER_SECOND * threads)),
         threads=threads,
         gpu=gpus,
     )
+
+
+def _pixels(data: ImageSet) -> int:
+    """Bytes of images in memory: arrays, and as much again for batches; files are read later."""
+    return 0 if data.encoded else 2 * data.pixel_bytes
 
 
 def of_preparing(data: ImageSet) -> ResourceRequest:
@@ -167,22 +181,6 @@ def of_preparing(data: ImageSet) -> ResourceRequest:
     """
     size = data.images * 150_000 if data.encoded else data.pixel_bytes
     return ResourceRequest(_megabytes(BASE_TORCH_MB, 2 * size), _minutes(data.images / 1000))
-
-
-def of_pixels(data: ImageSet, *, cached: bool = True) -> ResourceRequest:
-    """Estimate the request for building a pixel cache, which all models share.
-
-    Parameters
-    ----------
-    data : ImageSet
-        Size of the dataset.
-    cached : bool
-        Whether a cache is built at all; otherwise the job has next to nothing to do.
-    """
-    if not cached:
-        return SMALL
-    seconds = data.images / (DECODED_PER_SECOND * MANY_CORES)
-    return ResourceRequest(_megabytes(BASE_MB, MANY_CORES * 300e6), _minutes(seconds), MANY_CORES)
 
 
 def of_searching(sets: Sequence[ImageSet], compare_size: int | None) -> ResourceRequest:

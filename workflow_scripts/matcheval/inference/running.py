@@ -1,22 +1,24 @@
-"""Inference from files to files: the work of the entry point `predict_dataset`."""
+"""Running models on a dataset, from files to files: the part of a job that needs torch."""
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.datasets.dataset import Dataset
+from matcheval.datasets.dataset import Dataset, image_shape
 from matcheval.datasets.folders import read_dataset, read_description
-from matcheval.errors import InputError
-from matcheval.inference import AUTOMATIC, INFERENCE_VERSION, N_TOP
-from matcheval.inference.cache_manifest import CacheManifest
-from matcheval.inference.forward import ForwardConfig, run_inference
+from matcheval.errors import ErrorCollector, InputError
+from matcheval.inference import INFERENCE_VERSION
+from matcheval.inference.batches import Writer
+from matcheval.inference.forward import run_inference
+from matcheval.inference.forward_model import ForwardConfig, ForwardModel
+from matcheval.inference.job import InferenceConfig
 from matcheval.inference.outputs import build_writers
-from matcheval.inference.pixel_cache import open_pixels
 from matcheval.inference.precision import DTYPE_TEXT
 from matcheval.inference.readers import ArrayReader, DecodingReader, Reader
+from matcheval.inference.store import INPUTS_KEY, ModelFiles, Task
 from matcheval.io.provenance import software_versions
 from matcheval.models.devices import resolve_device
+from matcheval.models.geometry import Geometry
 from matcheval.models.loaded_model import LoadedModel
 from matcheval.models.loading import load_model
 from matcheval.models.rows import TIMM, TORCHVISION, ModelSource
@@ -24,101 +26,89 @@ from matcheval.models.rows import TIMM, TORCHVISION, ModelSource
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class InferenceConfig:
-    """How to run a model, in the terms of a configuration (see `forward.ForwardConfig`).
-
-    Attributes
-    ----------
-    device : str
-        As for `resolve_device`.
-    batch_size, n_threads, precision, compile
-        As for `ForwardConfig`.
-    n_top : int
-        Number of classes per datapoint that the output `top` keeps, at least 1.
-    """
-
-    device: str = "cpu"
-    batch_size: int | str = AUTOMATIC
-    n_threads: int = 1
-    precision: str = "fp32"
-    compile: bool = False
-    n_top: int = N_TOP
-
-    def settings(self) -> ForwardConfig:
-        """Resolve the device and return the settings of the forward pass.
-
-        Raises
-        ------
-        InputError
-            If this machine has no such device, or a setting is not valid on it.
-        """
-        device = resolve_device(self.device)
-        return ForwardConfig(device, self.batch_size, self.n_threads, self.precision, self.compile)
-
-
-def predict_to_files(
-    model: ModelSource,
-    weights: Path | None,
-    dataset_name: str,
-    dataset_folder: Path,
-    files: Mapping[str, Path],
-    *,
-    config: InferenceConfig,
-    manifest_file: Path | None = None,
-    progress: bool = False,
-) -> None:
-    """Run a model on a dataset and write the requested outputs.
+class ModelRunner:
+    """Runs models on one dataset after the other; every model is loaded once.
 
     Parameters
     ----------
-    model : ModelSource
-        The model to run.
-    weights : Path or None
-        Its file of weights; None for a callable.
-    dataset_name : str
-        Name that the dataset must have.
-    dataset_folder : Path
-        The prepared dataset.
-    files : mapping of str to Path
-        File of each output (see `outputs.build_writers`).
     config : InferenceConfig
         Device, batch size, precision.
-    manifest_file : Path, optional
-        Manifest of a pixel cache (see `cache_manifest`).
     progress : bool
-        Whether to draw a progress bar.
+        Whether to draw progress bars.
 
     Raises
     ------
     InputError
-        If an input is missing or damaged, has another name, or model and dataset do not match;
-        also as `forward.run_inference`.
+        If this machine has no such device, or a setting is not valid on it.
     """
-    settings = config.settings()
-    _check_name(dataset_name, dataset_folder)
-    manifest = CacheManifest.read(manifest_file) if manifest_file else None
-    cached = manifest is not None and manifest.has_pixels
-    # A pixel cache has checksums of its own; without one, the dataset is read once to verify it.
-    dataset = read_dataset(dataset_folder, verify=not cached)
-    loaded = load_model(model, weights, dataset)
-    cache = _open_cache(manifest, loaded, dataset) if manifest is not None and cached else None
-    if cached and cache is None:
-        dataset = read_dataset(dataset_folder)
-    reader = _reader(loaded, dataset, cache, settings.n_threads)
-    metadata = provenance(model, loaded, dataset, settings)
-    run_inference(
-        loaded.module,
-        reader,
-        loaded.transform,
-        dataset,
-        model_name=model.name,
-        settings=settings,
-        writers=build_writers(files, metadata, config.n_top),
-        progress=progress,
-    )
-    if manifest is not None and manifest_file is not None:
-        manifest.remove_unused_cache(manifest_file)
+
+    def __init__(self, config: InferenceConfig, *, progress: bool = False) -> None:
+        self._settings = ForwardConfig(
+            resolve_device(config.device), config.batch_size, config.n_threads,
+            config.precision, config.compile,
+        )  # fmt: skip
+        self._n_top, self._progress = config.n_top, progress
+        self._loaded: dict[str, tuple[object, LoadedModel, ForwardModel]] = {}
+
+    def run(self, name: str, folder: Path, tasks: Sequence[Task]) -> None:
+        """Run models on a dataset and write the requested outputs.
+
+        Models with the same geometry read and decode the images together.
+
+        Parameters
+        ----------
+        name : str
+            Name that the dataset must have.
+        folder : Path
+            The prepared dataset.
+        tasks : sequence of Task
+            At least one.
+
+        Raises
+        ------
+        InputError
+            If an input is missing or damaged, has another name, or model and dataset do not match;
+            also as `forward.run_inference`. The errors of single models are raised once the others
+            have finished.
+        """
+        _check_name(name, folder)
+        dataset, problems = read_dataset(folder), ErrorCollector()
+        groups: dict[Geometry, list[tuple[Task, LoadedModel, ForwardModel]]] = {}
+        for task in tasks:
+            with problems.collected():
+                loaded, model = self._load(task.model, dataset)
+                groups.setdefault(loaded.transform.geometry, []).append((task, loaded, model))
+        for geometry, group in groups.items():
+            with problems.collected():
+                run_inference(
+                    [
+                        (model, self._writers(task, loaded, dataset))
+                        for task, loaded, model in group
+                    ],
+                    _reader(dataset, geometry, self._settings.n_threads),
+                    dataset,
+                    self._settings,
+                    progress=self._progress,
+                )  # fmt: skip
+        problems.raise_any()
+
+    def _load(self, files: ModelFiles, dataset: Dataset) -> tuple[LoadedModel, ForwardModel]:
+        """Return a loaded model; load it again only for a dataset of other images or classes."""
+        fits = (
+            dataset.stored, image_shape(dataset), dataset.max_value, dataset.n_classes,
+            dataset.classes,
+        )  # fmt: skip
+        name = files.source.name
+        if name not in self._loaded or self._loaded[name][0] != fits:
+            self._loaded.pop(name, None)
+            loaded = load_model(files.source, files.weights, dataset)
+            model = ForwardModel(name, loaded.module, loaded.transform, self._settings)
+            self._loaded[name] = fits, loaded, model
+        return self._loaded[name][1:]
+
+    def _writers(self, task: Task, loaded: LoadedModel, dataset: Dataset) -> list[Writer]:
+        metadata = provenance(task.model.source, loaded, dataset, self._settings)
+        return build_writers(task.files, {**metadata, INPUTS_KEY: task.inputs}, self._n_top)
 
 
 def provenance(
@@ -162,27 +152,10 @@ def provenance(
     }
 
 
-def _open_cache(manifest: CacheManifest, loaded: LoadedModel, dataset: Dataset) -> Reader | None:
-    """Open a pixel cache; None if another job removed it while the model was being loaded."""
-    assert manifest.pixels is not None
-    try:
-        cache = open_pixels(manifest.pixels, dataset.sha256, loaded.transform.geometry)
-    except InputError:
-        if manifest.has_pixels:
-            raise
-        return None
-    log.info("pixels from %s", manifest.pixels)
-    return cache
-
-
-def _reader(loaded: LoadedModel, dataset: Dataset, cache: Reader | None, n_threads: int) -> Reader:
+def _reader(dataset: Dataset, geometry: Geometry, n_threads: int) -> Reader:
     """Choose the source of the pixels; it does not affect the results."""
-    geometry = loaded.transform.geometry
     if geometry.resize == "none" and dataset.stored == "array":
         return ArrayReader(dataset)
-    if cache is not None:
-        return cache
-    log.info("pixels decoded during the pass")
     return DecodingReader(dataset, geometry, n_threads)
 
 

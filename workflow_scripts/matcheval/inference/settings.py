@@ -1,6 +1,7 @@
 """How models are run on datasets: the configuration's block `inference`."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -9,6 +10,8 @@ from matcheval.settings import Boolean, Count, Integer, Settings, Unique, Unique
 
 # Settings that predictions depend on, if only in their last bits. All others change nothing.
 DECIDING = ("device", "precision", "compile")
+
+MODELS_PER_GPU_JOB = 8
 
 
 class InferenceSettings(Settings):
@@ -29,12 +32,16 @@ class InferenceSettings(Settings):
     top: Annotated[Integer, Field(ge=1, le=1000)] = Field(
         N_TOP, description="How many classes the output `top` keeps of every datapoint"
     )
-    pixel_cache: Boolean = Field(
-        True, description="Decode and resize images once for models that share a transform"
+    models_per_job: Literal["auto"] | Count = Field(
+        "auto",
+        description="Models that share a transform and are run together, over one decoding of the "
+        f"images; auto: {MODELS_PER_GPU_JOB} on a GPU, 1 on the CPU",
     )
-    keep_pixels: Boolean = Field(
-        False, description="Keep these images when all predictions are made (gigabytes)"
-    )
+
+    renamed: ClassVar[Mapping[str, str]] = {
+        "pixel_cache": "'inference.models_per_job': models that share a transform are run together",
+        "keep_pixels": "'inference.models_per_job': no decoded images are kept any more",
+    }
 
     @model_validator(mode="after")
     def _tf32_is_for_cuda(self) -> "InferenceSettings":
@@ -50,11 +57,22 @@ class InferenceSettings(Settings):
         return {key: getattr(self, key) for key in DECIDING}
 
     @property
+    def n_models_per_job(self) -> int:
+        """How many models that share a transform are run together, at most.
+
+        On a CPU the forward pass takes so much longer than decoding that sharing it gains a few
+        percent (benchmarks/README.md), while jobs of one model can run side by side.
+        """
+        if self.models_per_job == "auto":
+            return 1 if self.device == "cpu" else MODELS_PER_GPU_JOB
+        return self.models_per_job
+
+    @property
     def n_top_classes(self) -> int:
         """How many classes of every datapoint are kept: 1 unless `top` is among the outputs."""
         return self.top if "top" in self.outputs else 1
 
     @property
     def machine_options(self) -> str:
-        """How the machine is used, as options of the command `predict_dataset`."""
+        """How the machine is used, as options of the command `predict_datasets`."""
         return f"--batch-size {self.batch_size}"

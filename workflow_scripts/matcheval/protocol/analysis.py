@@ -124,8 +124,8 @@ class Matching(Analysis):
 
     # --- inputs and parameters of jobs
 
-    def predictions(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """Return the prediction files of a batch, or of one model, by origin.
+    def inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return what a job that reads predictions of a batch, or of one model, waits for.
 
         Parameters
         ----------
@@ -144,6 +144,12 @@ class Matching(Analysis):
                 field=f"pairs.{wildcards.pair}",
                 remedy="It takes part in the replication tables only",
             )
+        models = self._models(wildcards)
+        datasets = self.study.pairs[wildcards.pair].datasets.values()
+        return [file for name in datasets for file in self.study.results_inputs(name, models)]
+
+    def _predictions(self, wildcards: Wildcards) -> dict[str, list[str]]:
+        """Prediction files of a batch, or of one model, by origin."""
         models = self._models(wildcards)
         return {
             origin: [self.study.predictions_file(dataset, model) for model in models]
@@ -174,6 +180,7 @@ class Matching(Analysis):
             "pair": vars(self.study.pairs[wildcards.pair]),
             "epsilon": self.settings.epsilon,
             "seeds": list(range(self.settings.seeds)),
+            **self._predictions(wildcards),
         }
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:

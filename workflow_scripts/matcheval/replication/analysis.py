@@ -44,7 +44,7 @@ class Replication(Analysis):
             self.study.check_models(self.settings.left_out(scale), self.field("fit_without"))
         self.study.check_models(self.settings.range_without, self.field("range_without"))
         most, kept = max(self.settings.top), self.study.inference.n_top_classes
-        has_images = any(self.study.datasets[name].has_images for name in self.study.compared)
+        has_images = any(self.study.datasets[name].has_images for name in self.study.paired)
         if has_images and most > kept:
             raise InputError(
                 f"top-{most} accuracies of models that are run here, of which {kept} "
@@ -77,30 +77,23 @@ class Replication(Analysis):
 
     # --- inputs and parameters of jobs
 
-    def results_files(self, wildcards: Wildcards) -> list[str]:
-        """Return the files that accuracies on a dataset are counted from.
+    def count_inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return what a job that counts correct predictions waits for.
 
         Parameters
         ----------
         wildcards : Wildcards
             `dataset`.
         """
-        return self.study.results_files(wildcards.dataset)
+        return self.study.results_inputs(wildcards.dataset)
 
-    def top_k_files(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of the models' top classes on a dataset, if more than one counts.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset`.
-        """
-        has_images = self.study.datasets[wildcards.dataset].has_images
-        if max(self.settings.top) == 1 or not has_images:
+    def _top_k_files(self, dataset: str) -> list[str]:
+        """Files of the models' top classes on a dataset, if more than one counts."""
+        if max(self.settings.top) == 1 or not self.study.datasets[dataset].has_images:
             return []
         return [
             file.removesuffix(".parquet") + OUTPUT_SUFFIXES["top"]
-            for file in self.results_files(wildcards)
+            for file in self.study.results_files(dataset)
         ]
 
     def count_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -114,6 +107,8 @@ class Replication(Analysis):
         return {
             "dataset": vars(self.study.datasets[wildcards.dataset]),
             "models": list(self.study.models),
+            "results": self.study.results_files(wildcards.dataset),
+            "top_k_files": self._top_k_files(wildcards.dataset),
         }
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
@@ -172,5 +167,5 @@ class Replication(Analysis):
         return {
             name: built.selection_frequencies
             for name, built in self.study.built_datasets.items()
-            if name in self.study.compared and built.selection_frequencies
+            if name in self.study.paired and built.selection_frequencies
         }

@@ -209,12 +209,12 @@ class Analysis:
         Raises
         ------
         InputError
-            If it is unknown, or in no pair.
+            If it is unknown, or in no pair and no suite.
         """
         self.study.check_dataset(dataset, field)
-        if dataset not in self.study.compared:
+        if dataset not in self.study.evaluated:
             raise InputError(
-                f"'{dataset}' is in no pair, so that no model is run on it",
+                f"'{dataset}' is in no pair and no suite, so that no model is run on it",
                 file="configuration",
                 field=field,
             )

@@ -86,7 +86,7 @@ def _check_label_spaces(study: Study, field: str, first: str, second: str) -> No
 
 
 def _check_training(study: Study) -> None:
-    images = [name for name in study.compared if study.datasets[name].has_images]
+    images = [name for name in study.evaluated if study.datasets[name].has_images]
     trained = [model.name for model in study.models.values() if model.recipe is not None]
     if study.training is None:
         if trained and images:
@@ -105,7 +105,7 @@ def _check_training(study: Study) -> None:
 
 def _check_predictions(study: Study) -> None:
     """Check that every model has predictions: by inference, or from a file that exists."""
-    for dataset in study.compared:
+    for dataset in study.evaluated:
         field, spec = f"datasets.{dataset}", study.datasets[dataset]
         if not spec.has_images:
             _check_suffixes(spec, field)

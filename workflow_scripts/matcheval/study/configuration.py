@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Union
 
-from pydantic import Field, create_model, field_validator
+from pydantic import Field, create_model, field_validator, model_validator
 
 from matcheval.datasets.kind import DatasetKind
 from matcheval.datasets.kinds import KINDS
@@ -27,6 +27,8 @@ from matcheval.settings import (
 )
 from matcheval.study.analysis import Analysis
 from matcheval.study.study import SHARED_FOLDERS
+from matcheval.study.suite_settings import SuiteSettings
+from matcheval.study.suites import ExpandedSuites, expand_suites
 from matcheval.training.settings import TrainingSettings
 
 
@@ -61,7 +63,8 @@ class CoreConfiguration(Settings):
     mirror: str = Field("", description="Folder or address that replaces all hosts of downloads")
     models: Annotated[str, Field(pattern=r"\.csv$")] = Field(description="Model catalogue")
     training: TrainingSettings | None = None
-    pairs: Annotated[Named[PairSettings], Field(min_length=1)]
+    pairs: Named[PairSettings] = Field({}, description="Datasets to compare, two by two")
+    suites: Named[SuiteSettings] = Field({}, description="Collections of datasets")
     inference: InferenceSettings = InferenceSettings()
     confidence: OpenFraction = Field(0.95, description="Level of all intervals")
     figures: FigureSettings = FigureSettings()
@@ -74,6 +77,12 @@ class CoreConfiguration(Settings):
         "pools": "'sampling.pools'",
         "save_pairs": "'matching.save_pairs'",
     }
+
+    @model_validator(mode="after")
+    def _compares_something(self) -> "CoreConfiguration":
+        if not self.pairs and not self.suites:
+            raise ValueError("names neither pairs nor suites of datasets to evaluate models on")
+        return self
 
     @field_validator("study")
     @classmethod
@@ -136,11 +145,11 @@ def complete_configuration(
     Raises
     ------
     InputError
-        If the default study cannot be read, or datasets or pairs come without a study's name.
+        If the default study cannot be read, or datasets, pairs or suites come without a study's name.
     """
     if "study" in given:
         return dict(given)
-    alone = [key for key in ("datasets", "pairs") if key in given]
+    alone = [key for key in ("datasets", "pairs", "suites") if key in given]
     if alone:
         raise InputError(
             f"the configuration has its own {' and '.join(alone)} but no name",
@@ -154,7 +163,7 @@ def complete_configuration(
 
 def read_configuration(
     given: Mapping[str, Any], analyses: Sequence[type[Analysis]]
-) -> CoreConfiguration:
+) -> tuple[CoreConfiguration, ExpandedSuites]:
     """Check a complete configuration.
 
     Parameters
@@ -164,13 +173,24 @@ def read_configuration(
     analyses : sequence of Analysis classes
         The registry.
 
+    Returns
+    -------
+    configuration : CoreConfiguration
+        With the datasets that suites define among its `datasets`.
+    suites : ExpandedSuites
+
     Raises
     ------
     InputError
         Listing every violation: where, the value, and what it should be.
     """
+    datasets = given.get("datasets")
+    named = datasets if isinstance(datasets, Mapping) else {}
+    suites = expand_suites(given.get("suites") or {}, named)
+    if suites.datasets:
+        given = {**given, "datasets": {**named, **suites.datasets}}
     read: CoreConfiguration = read_settings(configuration_model(analyses), given)
-    return read
+    return read, suites
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from matcheval.datasets.derivations import Derivation
 from matcheval.datasets.kinds import builder_version
 from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.suites import Suite
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.inference.planning import InferencePlan
 from matcheval.inference.settings import InferenceSettings
@@ -38,11 +39,12 @@ class StudyContents:
         In catalogue order.
     datasets : mapping of str to DatasetSpec
     pairs : mapping of str to Pair
+    suites : mapping of str to Suite
     training : TrainingSettings or None
         None if nothing is trained.
     inference : InferenceSettings
     inference_plan : InferencePlan
-        Weights and pixel caches that the models need.
+        Weights and transforms of the models.
     analyses : mapping of str to Analysis
         In the order of the registry.
     """
@@ -55,6 +57,7 @@ class StudyContents:
     models: Mapping[str, Model]
     datasets: Mapping[str, DatasetSpec]
     pairs: Mapping[str, Pair]
+    suites: Mapping[str, Suite]
     training: TrainingSettings | None
     inference: InferenceSettings
     inference_plan: InferencePlan
@@ -116,10 +119,16 @@ class StudyContents:
 
     # --- datasets and pairs
 
-    @property
-    def compared(self) -> list[str]:
+    @cached_property
+    def paired(self) -> list[str]:
         """Names of the datasets that are in a pair."""
         return sorted({name for pair in self.pairs.values() for name in pair.datasets.values()})
+
+    @cached_property
+    def evaluated(self) -> list[str]:
+        """Names of the datasets that models are evaluated on: in a pair or a suite."""
+        in_suites = (name for suite in self.suites.values() for name in suite.datasets)
+        return list(dict.fromkeys([*self.paired, *in_suites]))
 
     @property
     def training_sets(self) -> list[str]:
@@ -129,7 +138,7 @@ class StudyContents:
     @property
     def used(self) -> list[str]:
         """Names of the datasets of the configuration that this study needs."""
-        names = list(dict.fromkeys([*self.compared, *self.training_sets]))
+        names = list(dict.fromkeys([*self.evaluated, *self.training_sets]))
         for name in names:  # grows while it is read: a source may be built from others
             sources = self.built_datasets[name].sources if name in self.built_datasets else ()
             names += [source for source in sources if source not in names]

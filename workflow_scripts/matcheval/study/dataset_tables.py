@@ -102,7 +102,7 @@ class DatasetTableAnalysis(Analysis):
             `dataset`.
         """
         file = self.file_of(wildcards.dataset)
-        results = self.study.results_files(wildcards.dataset, self.models)
+        results = self.study.results_inputs(wildcards.dataset, self.models)
         return [*results, *([file] if file else [])]
 
     def parameters(self, wildcards: Wildcards) -> dict[str, Any]:

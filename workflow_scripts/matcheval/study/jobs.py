@@ -5,13 +5,14 @@ Rules in `rules/` name these methods; each takes a job's wildcards.
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 from matcheval.datasets.derivations import DERIVATION_VERSION
 from matcheval.datasets.kinds import builder_version
-from matcheval.inference import INFERENCE_VERSION, OUTPUT_SUFFIXES
-from matcheval.inference.planning import PixelJob
+from matcheval.inference import INFERENCE_VERSION
+from matcheval.models.rows import ModelSource
 from matcheval.study.analysis import Wildcards
 from matcheval.study.study import Study
 
@@ -91,7 +92,7 @@ class StageJobs:
             `dataset`.
         """
         spec = self._study.datasets[wildcards.dataset]
-        return [builder_version(spec.kind), spec.custom_files_state]
+        return [builder_version(spec.kind), self._study.dataset_state(spec.name)]
 
     def derivation_sources(self, wildcards: Wildcards) -> list[str]:
         """Return the files of the datasets that a dataset is derived from.
@@ -175,137 +176,125 @@ class StageJobs:
         """
         return self._study.inference_plan.weights_urls[wildcards.weights]
 
-    def model_files(self, wildcards: Wildcards) -> dict[str, str]:
-        """Return what a model is loaded from: weights, and the code of a callable.
+    def batch_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
+        """Return what a batch of models is run from: weights, code, datasets and suites.
 
         Parameters
         ----------
         wildcards : Wildcards
-            `model`.
+            `batch`.
         """
-        source = self._study.runnable[wildcards.model].source
-        assert source is not None  # models of known predictions are not run
-        files = {"weights": self._study.weights_file(wildcards.model), "code": source.code_file}
-        return {name: str(file) for name, file in files.items() if file}
+        study, jobs = self._study, self._study.predicting
+        paired = [name for name in jobs.collections if name not in study.suites]
+        return {
+            **self._files_of(jobs.batches[wildcards.batch]),
+            "datasets": [file for name in paired for file in study.dataset_files(name)],
+            "suites": [jobs.suite_file(name) for name in jobs.collections if name in study.suites],
+        }
 
-    def manifest(self, wildcards: Wildcards) -> str | None:
-        """Return the manifest of the pixel cache that a model may read; None if there is none.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset` and `model`.
-        """
-        return self._study.manifest_file(wildcards.dataset, wildcards.model)
-
-    def is_waiting(self, wildcards: Wildcards) -> bool:
-        """Whether this run writes a manifest for a model, and the model's predictions with it.
+    def model_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
+        """Return what one model is run from on one dataset.
 
         Parameters
         ----------
         wildcards : Wildcards
             `dataset` and `model`.
         """
-        job = self._study.pixel_jobs.get(self.manifest(wildcards) or "")
-        predictions = self._study.predictions_file(wildcards.dataset, wildcards.model)
-        return job is not None and predictions in job.waiting
+        datasets = self._study.dataset_files(wildcards.dataset)
+        return {**self._files_of([wildcards.model]), "datasets": datasets}
 
-    @property
-    def prediction_outputs(self) -> dict[str, str]:
-        """Files that inference writes, by output, with wildcards `dataset` and `model`."""
-        stem = f"{self._study.results}/predictions/{{dataset}}/{{model}}"
-        outputs = ("predictions", *self._study.inference.outputs)
-        return {name: stem + OUTPUT_SUFFIXES[name] for name in outputs}
+    def _files_of(self, models: Iterable[str]) -> dict[str, list[str]]:
+        names = list(models)
+        weights = (self._study.weights_file(name) for name in names)
+        code = (self._source(name).code_file for name in names)
+        return {
+            "weights": [file for file in weights if file],
+            "code": [str(file) for file in code if file],
+        }
 
-    def predict_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of an inference job.
+    def batch_arguments(self, wildcards: Wildcards) -> list[str]:
+        """Return the arguments of a job that runs a batch of models on all datasets.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `batch`.
+        """
+        jobs, batch = self._study.predicting, wildcards.batch
+        indexes = [
+            {
+                "index": jobs.index(collection, batch),
+                "key": jobs.key(collection, batch),
+                **(
+                    {"suite": jobs.suite_file(collection)}
+                    if collection in self._study.suites
+                    else {"sets": list(sets)}
+                ),
+            }
+            for collection, sets in jobs.collections.items()
+        ]
+        return self._inference_arguments(jobs.batches[batch], indexes)
+
+    def model_arguments(self, wildcards: Wildcards) -> list[str]:
+        """Return the arguments of a job that runs one model on one dataset.
 
         Parameters
         ----------
         wildcards : Wildcards
             `dataset` and `model`.
         """
+        jobs, dataset, model = self._study.predicting, wildcards.dataset, wildcards.model
+        index = {
+            "index": jobs.single_index(dataset, model),
+            "key": jobs.single_key(dataset, model),
+            "sets": [dataset],
+        }
+        return self._inference_arguments([model], [index])
+
+    def _inference_arguments(self, models: Iterable[str], indexes: list[Any]) -> list[str]:
         study, settings = self._study, self._study.inference
-        source = study.runnable[wildcards.model].source
-        assert source is not None  # models of known predictions are not run
+        run = [[asdict(self._source(name)), study.weights_file(name)] for name in models]
         return [
-            "--model", source.to_json(),
-            "--dataset", study.dataset_folder(wildcards.dataset),
-            "--dataset-name", wildcards.dataset,
+            "--models", json.dumps(run, sort_keys=True),
+            "--indexes", json.dumps(indexes, sort_keys=True),
+            "--datasets", study.dataset_folder("").rstrip("/"),
+            "--predictions", study.predictions_folder,
             "--device", settings.device, "--precision", settings.precision,
             *(["--compile"] if settings.compile else []),
-        ]  # fmt: skip
-
-    def predict_files(
-        self, wildcards: Wildcards, input: Mapping[str, Any], output: Mapping[str, Any]
-    ) -> list[str]:
-        """Return the arguments of an inference job that name its files.
-
-        Snakemake records no parameters that are derived from inputs and outputs, so that an output
-        that is left out again does not repeat the predictions.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset` and `model`.
-        input, output : mapping of str to path or list of paths
-            The job's files.
-        """
-        read = [pair for pair in input.items() if pair[0] in ("weights", "manifest")]
-        named = [pair for pair in (*read, *output.items()) if pair[1]]
-        settings = self._study.inference
-        return [
-            *(word for name, file in named for word in (f"--{name}", str(file))),
+            *(["--outputs", *settings.outputs] if settings.outputs else []),
             *(["--n-top", str(settings.top)] if "top" in settings.outputs else []),
-        ]
-
-    def inference_version(self, wildcards: Wildcards) -> list[Any]:
-        """Return what else predictions depend on: the version of inference, a callable's code.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `model`.
-        """
-        source = self._study.runnable[wildcards.model].source
-        assert source is not None  # models of known predictions are not run
-        return [INFERENCE_VERSION, source.code_digest]
-
-    # --- pixel caches
-
-    @property
-    def manifests(self) -> list[str]:
-        """Values of the wildcard `manifest`: the manifests that this run writes."""
-        below = f"{self._study.results}/pixels/"
-        return [file.removeprefix(below).removesuffix(".json") for file in self._study.pixel_jobs]
-
-    def pixel_dataset(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of the dataset of a pixel cache.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `manifest`.
-        """
-        return self._study.dataset_files(self._pixel_job(wildcards).dataset)
-
-    def transform_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a job that builds a pixel cache.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `manifest`.
-        """
-        job = self._pixel_job(wildcards)
-        return [
-            "--dataset", self._study.dataset_folder(job.dataset),
-            "--geometry", json.dumps(job.geometry.to_mapping()),
-            "--pixels", job.file(self._study.results),
-            "--manifest", f"{self._study.results}/pixels/{wildcards.manifest}.json",
-            *(["--keep"] if self._study.inference.keep_pixels else []),
-            "--waiting", *(job.waiting if job.cached else ()),
         ]  # fmt: skip
 
-    def _pixel_job(self, wildcards: Wildcards) -> PixelJob:
-        return self._study.pixel_jobs[f"{self._study.results}/pixels/{wildcards.manifest}.json"]
+    def _source(self, model: str) -> ModelSource:
+        source = self._study.runnable[model].source
+        assert source is not None, model  # models of known predictions are not run
+        return source
+
+    inference_version = INFERENCE_VERSION
+
+    # --- suites
+
+    def suite_datasets(self, wildcards: Wildcards) -> list[str]:
+        """Return the files of the datasets of a suite.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `suite`.
+        """
+        sets = self._study.predicting.collections[wildcards.suite]
+        return [file for name in sets for file in self._study.dataset_files(name)]
+
+    def suite_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the parameters of the job that checks the datasets of a suite.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `suite`.
+        """
+        sets = self._study.predicting.collections[wildcards.suite]
+        return {
+            "suite": asdict(self._study.suites[wildcards.suite]),
+            "folders": {name: self._study.dataset_folder(name) for name in sets},
+        }

@@ -44,7 +44,7 @@ def load_study(
     InputError
         Naming key and value of what is wrong.
     """
-    read = read_configuration(complete_configuration(given, default_study), analyses)
+    read, suites = read_configuration(complete_configuration(given, default_study), analyses)
     models = read_catalogue(read.models)
     sources = [model.source for model in models.values() if model.source]
     published = describe_published(sources, Path(read.results) / "weights")
@@ -63,9 +63,10 @@ def load_study(
             name: Pair(name, pair.original, pair.replication, pair.source)
             for name, pair in read.pairs.items()
         },
+        suites=suites.suites,
         training=read.training,
         inference=read.inference,
-        inference_plan=InferencePlan(read.results, read.inference, published),
+        inference_plan=InferencePlan(read.inference, published),
     )
     for analysis in analyses:
         study.analyses[analysis.name] = analysis(getattr(read, analysis.name), study)

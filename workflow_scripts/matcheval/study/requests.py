@@ -4,11 +4,13 @@ The numbers are in `execution.resources`; here they meet the study and the machi
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from matcheval.execution import resources
 from matcheval.execution.resources import ResourceRequest
+from matcheval.execution.workloads import ImageSet
 from matcheval.study.analysis import Wildcards
 from matcheval.study.sizes import dataset_size, model_size
 from matcheval.study.study import Study
@@ -16,7 +18,7 @@ from matcheval.study.study import Study
 # Images at a time that an automatic batch size is taken for, on a CPU.
 _AUTO_BATCH = 64
 # Rules whose jobs may run on a GPU.
-GPU_RULES = ("train_model", "predict_dataset")
+GPU_RULES = ("train_model", "predict_datasets", "predict_dataset")
 
 # What Snakemake calls with a job's wildcards and attempt.
 Resource = Callable[[Any, int], Any]
@@ -77,9 +79,9 @@ class Requests:
             "download_weights": lambda w: resources.of_downloading(),
             "prepare_dataset": self._of_preparation,
             "derive_dataset": self._of_preparation,
-            "transform_images": self._of_pixel_cache,
             "train_model": self._of_training,
-            "predict_dataset": self._of_inference,
+            "predict_datasets": self._of_inference,
+            "predict_dataset": self._of_single_inference,
             "count_correct": self._of_counting,
         }
         for analysis in study.analyses.values():
@@ -144,11 +146,6 @@ class Requests:
     def _of_preparation(self, wildcards: Wildcards) -> ResourceRequest:
         return resources.of_preparing(dataset_size(self._study, wildcards.dataset))
 
-    def _of_pixel_cache(self, wildcards: Wildcards) -> ResourceRequest:
-        manifest = f"{self._study.results}/pixels/{wildcards.manifest}.json"
-        job = self._study.pixel_jobs[manifest]
-        return resources.of_pixels(dataset_size(self._study, job.dataset), cached=job.cached)
-
     def _of_counting(self, wildcards: Wildcards) -> ResourceRequest:
         images = dataset_size(self._study, wildcards.dataset).images
         return resources.of_reading(len(self._study.models), images)
@@ -169,13 +166,42 @@ class Requests:
         )
 
     def _of_inference(self, wildcards: Wildcards) -> ResourceRequest:
+        return self._of_batch(wildcards.batch)
+
+    @cache  # noqa: B019 - Snakemake asks for every resource of a job by itself
+    def _of_batch(self, batch: str) -> ResourceRequest:
+        jobs = self._study.predicting
+        # At least one: what is outdated is not known before the job runs.
+        first = next(iter(jobs.collections.values()))[0], jobs.batches[batch][0]
+        return self._of_running(jobs.missing(batch) or [first])
+
+    def _of_single_inference(self, wildcards: Wildcards) -> ResourceRequest:
+        return self._of_running([(wildcards.dataset, wildcards.model)])
+
+    def _of_running(self, todo: list[tuple[str, str]]) -> ResourceRequest:
+        """Return the request of models that run on datasets, in one job."""
         settings = self._study.inference
-        data = dataset_size(self._study, wildcards.dataset)
-        batch = settings.batch_size if isinstance(settings.batch_size, int) else _AUTO_BATCH
+        images: dict[ImageSet, dict[str, int]] = {}
+        largest = self._size(todo[0][0])
+        for dataset, model in todo:
+            data = self._size(dataset)
+            by_model = images.setdefault(replace(data, images=1), {})
+            by_model[model] = by_model.get(model, 0) + data.images
+            largest = max(largest, data, key=lambda one: one.pixel_bytes)
         return resources.of_inference(
-            model_size(self._study, wildcards.model, data),
-            data,
-            batch_size=batch,
+            [
+                (
+                    replace(data, images=max(by_model.values())),
+                    [model_size(self._study, model, data) for model in by_model],
+                )
+                for data, by_model in images.items()
+            ],
+            largest,
+            batch_size=settings.batch_size if isinstance(settings.batch_size, int) else _AUTO_BATCH,
             gpus=self._machine.gpus_for(settings.device),
             threads=settings.threads,
         )
+
+    @cache  # noqa: B019 - lives as long as the study
+    def _size(self, dataset: str) -> ImageSet:
+        return dataset_size(self._study, dataset)

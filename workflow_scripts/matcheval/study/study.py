@@ -3,11 +3,10 @@
 from collections.abc import Iterable
 from functools import cached_property
 
-from matcheval.inference import OUTPUT_SUFFIXES
-from matcheval.inference.planning import PixelJob
 from matcheval.models.rows import CALLABLE, PUBLISHED
 from matcheval.study.analysis import file_states
 from matcheval.study.contents import StudyContents
+from matcheval.study.predicting import Predicting
 
 STUDIES_FOLDER = "studies"  # what the names of each study stand for: `shared_names`
 # Folders of the results that studies share; no study can have their names.
@@ -17,7 +16,6 @@ SHARED_FOLDERS = (
     "datasets",
     "downloads",
     "logs",
-    "pixels",
     "pools",
     "predictions",
     "sampling",
@@ -80,32 +78,65 @@ class Study(StudyContents):
             return f"{self.results}/predictions/{dataset}/{model}.parquet"
         return spec.results_file(model)
 
-    def inference_files(self, dataset: str, model: str) -> list[str]:
-        """Return all files of a model's results on a dataset: predictions, then other outputs.
+    @property
+    def predictions_folder(self) -> str:
+        """Folder of the files that inference writes."""
+        return f"{self.results}/predictions"
+
+    @cached_property
+    def predicting(self) -> Predicting:
+        """Its inference jobs."""
+        return Predicting(self)
+
+    @property
+    def predictions_targets(self) -> list[str]:
+        """Indexes of all that inference writes, and the user's prediction files."""
+        custom = [
+            file
+            for name in self.evaluated
+            if not self.datasets[name].has_images
+            for file in self.results_files(name)
+        ]
+        return [*self.predicting.all_indexes, *custom]
+
+    def dataset_state(self, dataset: str) -> str:
+        """Return a digest of the names, sizes and times of the user's files of a dataset's images.
 
         Parameters
         ----------
-        dataset, model : str
-            Names.
+        dataset : str
+            Name of a dataset, perhaps a derived one, which has no files of the user's.
         """
-        predictions = self.predictions_file(dataset, model)
-        if not self.datasets[dataset].has_images:
-            return [predictions]
-        stem = predictions.removesuffix(".parquet")
-        return [
-            predictions, *(stem + OUTPUT_SUFFIXES[output] for output in self.inference.outputs)
-        ]  # fmt: skip
+        if dataset not in self._states:
+            spec = self.datasets.get(dataset)
+            self._states[dataset] = spec.custom_files_state if spec else ""
+        return self._states[dataset]
 
-    @property
-    def predictions_files(self) -> list[str]:
-        """All files that inference writes, and the user's prediction files in their place."""
-        return [
-            file
-            for pair in self.pairs.values()
-            for dataset in pair.datasets.values()
-            for model in self.models
-            for file in self.inference_files(dataset, model)
-        ]
+    @cached_property
+    def _states(self) -> dict[str, str]:
+        """States of the user's files, which are looked at once: that may take seconds."""
+        return {}
+
+    def results_inputs(self, dataset: str, models: Iterable[str] | None = None) -> list[str]:
+        """Return the files that rules wait for before they read models' results on a dataset.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of a dataset.
+        models : iterable of str, optional
+            Names of models; all of the study by default.
+
+        Returns
+        -------
+        list of str
+            Indexes of the predictions (see `predicting.Predicting`), or the user's files.
+        """
+        chosen = list(self.models if models is None else models)
+        spec = self.datasets.get(dataset)
+        if spec is None or spec.has_images:
+            return self.predicting.indexes(dataset, chosen)
+        return spec.results_files(chosen)
 
     def results_files(self, dataset: str, models: Iterable[str] | None = None) -> list[str]:
         """Return all files that models' accuracies on a dataset are counted from, each once.
@@ -161,7 +192,7 @@ class Study(StudyContents):
         """
         return f"{self.folder}/accuracies/{dataset}.parquet"
 
-    # --- downloads and pixel caches
+    # --- downloads
 
     @property
     def downloads(self) -> list[str]:
@@ -173,24 +204,3 @@ class Study(StudyContents):
             *(f"{self.results}/downloads/{file}" for file in published),
             *(f"{self.results}/weights/{file}" for file in weights),
         ]
-
-    def manifest_file(self, dataset: str, model: str) -> str | None:
-        """Return the manifest of a model's pixel cache; None if it takes pixels as stored.
-
-        Parameters
-        ----------
-        dataset, model : str
-            Names.
-        """
-        return self.inference_plan.manifest(model, dataset, self.dataset_identity(dataset))
-
-    @cached_property
-    def pixel_jobs(self) -> dict[str, PixelJob]:
-        """Pixel caches that this run builds, or finds not to be worth it, by manifest."""
-        jobs: dict[str, PixelJob] = {}
-        for dataset in self.compared:
-            if self.datasets[dataset].has_images:
-                files = {model: self.inference_files(dataset, model) for model in self.models}
-                identity = self.dataset_identity(dataset)
-                jobs |= self.inference_plan.pixel_jobs(dataset, identity, files)
-        return jobs

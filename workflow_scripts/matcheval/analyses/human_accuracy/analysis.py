@@ -68,7 +68,7 @@ class HumanAccuracy(Analysis):
             "results": [
                 file
                 for name in self.study.pairs[wildcards.pair].datasets.values()
-                for file in self.study.results_files(name, self.models)
+                for file in self.study.results_inputs(name, self.models)
             ],
         }
 

@@ -66,7 +66,7 @@ class PublishedValues(Analysis):
     def _tables_of_the_study(self) -> list[str]:
         """Parquet tables of accuracies and of the other analyses, as paths without suffix."""
         others = (one for one in self.study.analyses.values() if one is not self)
-        accuracies = map(self.study.accuracies_file, self.study.compared)
+        accuracies = map(self.study.accuracies_file, self.study.paired)
         files = [*accuracies, *(file for one in others for file in one.targets)]
         below = f"{self.study.folder}/"
         return [

@@ -64,8 +64,8 @@ class Retraining(Analysis):
         each = (one.trained for one in self.experiments.values())
         return {name: model for found in each for name, model in found.items()}
 
-    def prediction_files(self, wildcards: Wildcards) -> list[str]:
-        """Return the prediction files of an experiment, one for each row of its table.
+    def inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return what the table of an experiment waits for: all its predictions.
 
         Parameters
         ----------
@@ -73,7 +73,8 @@ class Retraining(Analysis):
             `experiment`.
         """
         trials = self.experiments[wildcards.experiment].trials
-        return [self.study.predictions_file(trial.dataset, trial.model) for trial in trials]
+        inputs = (self.study.results_inputs(trial.dataset, [trial.model]) for trial in trials)
+        return list(dict.fromkeys(file for files in inputs for file in files))
 
     def parameters(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the parameters of the table of an experiment.
@@ -87,6 +88,10 @@ class Retraining(Analysis):
         return {
             "kind": experiment.kind,
             "trials": [asdict(trial) for trial in experiment.trials],
+            "files": [
+                self.study.predictions_file(trial.dataset, trial.model)
+                for trial in experiment.trials
+            ],
             "pair": vars(experiment.pair),
             "confidence": self.study.confidence,
         }

@@ -104,7 +104,7 @@ class Sampling(Analysis):
     @property
     def targets(self) -> list[str]:
         """Records of how the compared sets were sampled."""
-        names = [name for name in self.sampled if name in self.study.compared]
+        names = [name for name in self.sampled if name in self.study.evaluated]
         artifacts = (self.provenance, self.excluded, self.strata)
         return [file for artifact in artifacts for file in artifact.expand(dataset=names)]
 

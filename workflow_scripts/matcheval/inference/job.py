@@ -1,0 +1,135 @@
+"""An inference job: some models on many datasets, of which only what is missing is computed.
+
+Imports torch only if there is something to compute.
+"""
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from matcheval.datasets.folders import read_description
+from matcheval.errors import ErrorCollector
+from matcheval.inference import AUTOMATIC, N_TOP
+from matcheval.inference.store import (
+    ModelFiles,
+    Task,
+    file_digest,
+    inputs_digest,
+    is_current,
+    output_files,
+)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class InferenceConfig:
+    """How to run models, in the terms of a configuration.
+
+    Attributes
+    ----------
+    device : str
+        As for `resolve_device`.
+    batch_size, n_threads, precision, compile
+        As for `forward_model.ForwardConfig`.
+    n_top : int
+        Number of classes per datapoint that the output `top` keeps, at least 1.
+    """
+
+    device: str = "cpu"
+    batch_size: int | str = AUTOMATIC
+    n_threads: int = 1
+    precision: str = "fp32"
+    compile: bool = False
+    n_top: int = N_TOP
+
+    def deciding(self, outputs: Sequence[str]) -> dict[str, Any]:
+        """Return the settings that results depend on.
+
+        Parameters
+        ----------
+        outputs : sequence of str
+            Outputs besides the predictions.
+        """
+        n_top = self.n_top if "top" in outputs else None
+        return {
+            "device": self.device, "precision": self.precision, "compile": self.compile,
+            "n_top": n_top,
+        }  # fmt: skip
+
+
+def predict_datasets(
+    models: Sequence[ModelFiles],
+    datasets: Mapping[str, Path],
+    predictions: Path,
+    outputs: Sequence[str] = (),
+    *,
+    config: InferenceConfig,
+    progress: bool = False,
+) -> dict[str, dict[str, str]]:
+    """Run models on datasets, one dataset after the other, and write the requested outputs.
+
+    Parameters
+    ----------
+    models : sequence of ModelFiles
+        The models; those whose transforms have the same geometry read and decode the images of a
+        dataset together.
+    datasets : mapping of str to Path
+        Folders of the prepared datasets, by name.
+    predictions : Path
+        Folder of all predictions; see `store.output_files`. Results in it that are complete and
+        were computed from the same inputs are left alone.
+    outputs : sequence of str
+        Outputs besides the predictions, of `inference.OUTPUTS`.
+    config : InferenceConfig
+        Device, batch size, precision.
+    progress : bool
+        Whether to draw progress bars.
+
+    Returns
+    -------
+    dict of str to dict of str to str
+        SHA-256 of the prediction files, by dataset and model.
+
+    Raises
+    ------
+    InputError
+        If weights are missing, or as `running.ModelRunner.run`. The errors of one dataset are
+        raised once the other datasets have been processed.
+    """
+    deciding, problems = config.deciding(outputs), ErrorCollector()
+    identities = [model.digest() for model in models]
+    runner = None
+    for name, folder in datasets.items():
+        with problems.collected():
+            start = time.perf_counter()
+            sha256 = read_description(folder)["sha256"]
+            tasks = [
+                Task(
+                    model,
+                    output_files(predictions, name, model.source.name, outputs),
+                    inputs_digest(identity, sha256, deciding),
+                )
+                for model, identity in zip(models, identities, strict=True)
+            ]
+            missing = [task for task in tasks if not is_current(task.files, task.inputs)]
+            if missing:
+                from matcheval.inference.running import ModelRunner
+
+                runner = runner or ModelRunner(config, progress=progress)
+                runner.run(name, folder, missing)
+                names = ", ".join(task.model.source.name for task in missing)
+                log.info("%s on %s: %.1f s", names, name, time.perf_counter() - start)
+    problems.raise_any()
+    return {
+        name: {
+            model.source.name: file_digest(
+                output_files(predictions, name, model.source.name, ())["predictions"]
+            )
+            for model in models
+        }
+        for name in datasets
+    }

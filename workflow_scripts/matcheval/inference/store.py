@@ -1,0 +1,194 @@
+"""The files of inference, shared by all studies of a results folder, and whether they are current.
+
+A model's results on a dataset are files `<dataset>/<model><suffix>`, one per output, written
+together. The prediction file is written last, and carries a digest of all that the results depend
+on, so that a job knows without loading a model what is there already: a killed job goes on after
+the last complete dataset, and what another study has computed is not computed again. Imports no
+torch.
+
+One file per dataset, not one per model with a row group for each dataset: adding the 200th dataset
+to a Parquet file means writing the first 199 again (a closed file cannot be appended to), a kill
+while writing costs all of them, and every reader of one dataset would have to know of the others.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+from matcheval.errors import InputError
+from matcheval.inference import INFERENCE_VERSION, OUTPUT_SUFFIXES
+from matcheval.io.files import atomic_file
+from matcheval.models.rows import ModelSource
+from matcheval.predictions.files import read_predictions
+
+INPUTS_KEY = "inputs_sha256"
+
+
+def output_files(
+    folder: str | Path, dataset: str, model: str, outputs: Sequence[str]
+) -> dict[str, Path]:
+    """Return the files of a model's results on a dataset, the predictions last.
+
+    Parameters
+    ----------
+    folder : path-like
+        Folder of all predictions.
+    dataset, model : str
+        Names.
+    outputs : sequence of str
+        Outputs besides the predictions, of `inference.OUTPUTS`.
+
+    Returns
+    -------
+    dict of str to Path
+        By output, in the order in which they are written: the prediction file marks the results as
+        complete.
+    """
+    stem = Path(folder, dataset, model)
+    return {
+        name: stem.with_name(f"{stem.name}{OUTPUT_SUFFIXES[name]}")
+        for name in (*outputs, "predictions")
+    }
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """A model to run, and the file of its weights.
+
+    Attributes
+    ----------
+    source : ModelSource
+        What it is loaded from.
+    weights : Path or None
+        None for a callable.
+    """
+
+    source: ModelSource
+    weights: Path | None
+
+    def digest(self) -> str:
+        """Return a digest of the model's description, code and weights.
+
+        Raises
+        ------
+        InputError
+            If there is no such file of weights.
+        """
+        digest = hashlib.sha256(f"{self.source.to_json()} {self.source.code_digest} ".encode())
+        if self.weights is not None:
+            try:
+                with self.weights.open("rb") as stream:
+                    digest.update(hashlib.file_digest(stream, "sha256").digest())
+            except OSError as error:
+                raise InputError(
+                    f"no readable file of weights ({error.strerror})",
+                    file=self.weights,
+                    remedy="Train or download the model first",
+                ) from error
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Task:
+    """A model's results on a dataset that are to be computed.
+
+    Attributes
+    ----------
+    model : ModelFiles
+        The model.
+    files : mapping of str to Path
+        File of each output (see `outputs.build_writers`).
+    inputs : str
+        Digest of what the results depend on, stored in the files.
+    """
+
+    model: ModelFiles
+    files: Mapping[str, Path]
+    inputs: str
+
+
+def inputs_digest(model: str, dataset_sha256: str, deciding: Mapping[str, Any]) -> str:
+    """Return a digest of all that a model's results on a dataset depend on.
+
+    Parameters
+    ----------
+    model : str
+        As returned by `ModelFiles.digest`.
+    dataset_sha256 : str
+        Digest of the dataset.
+    deciding : mapping
+        Settings of inference that change results, as JSON values.
+    """
+    values = [INFERENCE_VERSION, model, dataset_sha256, deciding]
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def is_current(files: Mapping[str, Path], inputs: str) -> bool:
+    """Whether results are complete, readable and computed from the given inputs.
+
+    Parameters
+    ----------
+    files : mapping of str to Path
+        As returned by `output_files`.
+    inputs : str
+        As returned by `inputs_digest`.
+    """
+    if not all(path.is_file() for path in files.values()):
+        return False
+    try:
+        return read_predictions(files["predictions"]).metadata.get(INPUTS_KEY) == inputs
+    except InputError:  # damaged: it is written again
+        return False
+
+
+def write_index(path: Path, key: str, digests: Mapping[str, Mapping[str, str]]) -> None:
+    """Write an index: which models' predictions on which datasets are complete.
+
+    Rules that read predictions have indexes as inputs. They are small, so that Snakemake compares
+    their contents and not just their times.
+
+    Parameters
+    ----------
+    path : Path
+        JSON file to write.
+    key : str
+        What the configuration asked for, as a digest.
+    digests : mapping of str to mapping of str to str
+        SHA-256 of the prediction files, by dataset and model.
+    """
+    text = json.dumps({"key": key, "predictions": digests}, indent=1, sort_keys=True)
+    with atomic_file(path) as partial:
+        partial.write_text(text + "\n", encoding="utf-8")
+
+
+def index_key(path: str | Path) -> str | None:
+    """Return the key of an index; None if there is no readable index.
+
+    Parameters
+    ----------
+    path : path-like
+        The JSON file.
+    """
+    try:
+        key: str = json.loads(Path(path).read_text(encoding="utf-8"))["key"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return key
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file.
+
+    Parameters
+    ----------
+    path : Path
+        An existing file.
+    """
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+

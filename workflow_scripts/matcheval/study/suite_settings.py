@@ -1,0 +1,71 @@
+"""Suites in the configuration: members, patterns and manifests."""
+
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from matcheval.settings import (
+    MAX_NAME_LENGTH,
+    Integer,
+    Name,
+    Named,
+    Number,
+    PathText,
+    Settings,
+    Unique,
+    UniqueItems,
+)
+
+Values = Annotated[tuple[str | Integer, ...], Unique, UniqueItems, Field(min_length=1)]
+
+
+class SuiteMember(Settings):
+    """A member of a suite: one dataset, or all datasets that a pattern, manifest or suite gives."""
+
+    dataset: Name | dict[str, Any] | None = Field(
+        None,
+        description="Name of a dataset, or the block of one, whose texts may have {placeholders}",
+    )
+    suite: Name | None = Field(None, description="Another suite, all of whose members are taken")
+    manifest: PathText | None = Field(
+        None, description="CSV file with a member per row (docs/suites.md)"
+    )
+    name: Annotated[str, Field(max_length=MAX_NAME_LENGTH)] | None = Field(
+        None, description="Name of the dataset of a block, with its placeholders"
+    )
+    values: dict[str, Values] = Field(
+        {}, description="Values of placeholders; by default those that existing files have"
+    )
+    group: str = Field("", description="What kind of set it is; may have placeholders")
+    subgroup: str = Field("", description="A finer kind; may have placeholders")
+    severity: Number | str | None = Field(
+        None, description="How strong the shift is, a number; may be a placeholder"
+    )
+    classes: Annotated[tuple[str, ...], Unique, UniqueItems] = Field(
+        (), description="The classes that it has images of; all by default"
+    )
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> "SuiteMember":
+        given = [key for key in ("dataset", "suite", "manifest") if getattr(self, key) is not None]
+        if self.manifest is not None and isinstance(self.dataset, dict):
+            given.remove("dataset")  # what all rows of the manifest have in common
+        if len(given) != 1:
+            raise ValueError("give one of 'dataset', 'suite' and 'manifest'")
+        if not isinstance(self.dataset, dict) and (self.values or self.name):
+            raise ValueError("'name' and 'values' belong to the block of a dataset")
+        return self
+
+
+class SuiteSettings(Settings):
+    """A named collection of datasets."""
+
+    members: Annotated[tuple[Name | SuiteMember, ...], Field(min_length=1)] = Field(
+        description="Names of datasets, or members with what is known of them"
+    )
+
+
+class SuitesSettings(Settings):
+    """The suites of a configuration, which are read before all else."""
+
+    suites: Named[SuiteSettings] = Field({}, description="Collections of datasets")

@@ -1,0 +1,278 @@
+"""Expansion of the suites of a configuration into datasets and members."""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from matcheval.datasets.suites import Member, Suite
+from matcheval.errors import ErrorCollector, InputError, unknown_name_error
+from matcheval.settings import is_name, read_settings
+from matcheval.study.suite_settings import SuiteMember, SuiteSettings, SuitesSettings
+
+_FILE = "configuration"
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
+_MODEL = "model"  # placeholder that prediction files keep
+_MEMBER_COLUMNS = ("name", "dataset", "group", "subgroup", "severity", "classes", "note")
+
+
+@dataclass(frozen=True)
+class ExpandedSuites:
+    """What the suites of a configuration stand for.
+
+    Attributes
+    ----------
+    suites : mapping of str to Suite
+    datasets : mapping of str to mapping
+        Blocks of the datasets that the suites define, by name.
+    """
+
+    suites: Mapping[str, Suite]
+    datasets: Mapping[str, Mapping[str, Any]]
+
+
+def expand_suites(given: Any, datasets: Iterable[str]) -> ExpandedSuites:
+    """Read the suites of a configuration, and expand patterns, manifests and nested suites.
+
+    Parameters
+    ----------
+    given : mapping
+        The configuration's `suites`.
+    datasets : iterable of str
+        Names of the datasets that the configuration defines itself.
+
+    Raises
+    ------
+    InputError
+        If a suite is invalid or empty, a pattern matches nothing, a suite is nested in itself, or
+        a dataset is defined or named twice; lists the errors of all suites.
+    """
+    settings: SuitesSettings = read_settings(SuitesSettings, {"suites": given})
+    expansion = _Expansion(settings.suites, set(datasets))
+    problems, suites = ErrorCollector(), {}
+    for name in settings.suites:
+        with problems.collected():
+            suites[name] = Suite(name, tuple(expansion.members(name)))
+    problems.raise_any()
+    return ExpandedSuites(suites, expansion.blocks)
+
+
+class _Expansion:
+    """Expansion of suites that share their datasets."""
+
+    def __init__(self, suites: Mapping[str, SuiteSettings], named: set[str]) -> None:
+        self._suites, self._named = suites, named
+        self.blocks: dict[str, dict[str, Any]] = {}
+
+    def members(self, suite: str, outer: tuple[str, ...] = ()) -> list[Member]:
+        """Return the members of a suite; `outer` are the suites in which it is nested."""
+        field = f"suites.{suite}.members"
+        if suite in outer:
+            raise InputError(
+                f"suite '{suite}' is nested in itself", file=_FILE, field=f"suites.{outer[-1]}"
+            )
+        found: dict[str, Member] = {}
+        for number, member in enumerate(self._suites[suite].members, 1):
+            place = f"{field}, entry {number}"
+            for one in self._expand(member, place, (*outer, suite)):
+                twin = next((n for n in found if n.casefold() == one.dataset.casefold()), None)
+                if twin is not None:
+                    raise InputError(
+                        f"dataset '{one.dataset}' is in suite '{suite}' twice",
+                        file=_FILE,
+                        field=place,
+                        remedy="Leave one out, or give 'name' a placeholder",
+                    )
+                found[one.dataset] = one
+        return list(found.values())
+
+    def _expand(
+        self, member: str | SuiteMember, place: str, outer: tuple[str, ...]
+    ) -> Iterator[Member]:
+        if isinstance(member, str):
+            member = SuiteMember(dataset=member)
+        if member.suite is not None:
+            if member.suite not in self._suites:
+                raise unknown_name_error(
+                    "suite", member.suite, self._suites, file=_FILE, field=place
+                )
+            yield from self.members(member.suite, outer)
+        elif member.manifest is not None:
+            for row, line in _rows(Path(member.manifest), member):
+                yield from self._expand(row, line, outer)
+        elif isinstance(member.dataset, str):
+            if member.dataset not in self._named:
+                raise unknown_name_error(
+                    "dataset", member.dataset, self._named, file=_FILE, field=place
+                )
+            yield _member(member, member.dataset, {}, place)
+        else:
+            yield from self._from_block(member, place)
+
+    def _from_block(self, member: SuiteMember, place: str) -> Iterator[Member]:
+        assert isinstance(member.dataset, dict)
+        for values in _values_of_placeholders(member, place):
+            name = _filled(member.name or "-".join(values.values()), values)
+            if not is_name(name):
+                raise InputError(
+                    f"'{name}' cannot be a name of a dataset",
+                    file=_FILE,
+                    field=place,
+                    remedy="Give 'name', of letters, digits, '.', '_' and '-', with the "
+                    "placeholders of the block",
+                )
+            block = _filled(member.dataset, values)
+            if name in self._named or self.blocks.setdefault(name, block) != block:
+                raise InputError(
+                    f"there is another dataset '{name}'",
+                    file=_FILE,
+                    field=place,
+                    remedy="Give 'name', with the placeholders of the block",
+                )
+            yield _member(member, name, values, place)
+
+
+def _member(member: SuiteMember, name: str, values: Mapping[str, str], place: str) -> Member:
+    severity = _filled(member.severity, values)
+    try:
+        number = None if severity in (None, "") else float(severity)
+    except ValueError as error:
+        raise InputError(
+            f"severity '{severity}' of '{name}' is not a number", file=_FILE, field=place
+        ) from error
+    group, subgroup = _filled(member.group, values), _filled(member.subgroup, values)
+    return Member(name, group, subgroup, number, member.classes)
+
+
+def _values_of_placeholders(member: SuiteMember, place: str) -> list[dict[str, str]]:
+    """Return the values of the placeholders of a block, for every dataset that it stands for."""
+    assert isinstance(member.dataset, dict)
+    texts = [text for text in _texts(member.dataset) if _placeholders(text)]
+    names = list(dict.fromkeys(name for text in texts for name in _placeholders(text)))
+    unused = sorted(set(member.values) - set(names))
+    if unused:
+        raise InputError(
+            f"values of '{unused[0]}', which is no placeholder of the block",
+            file=_FILE,
+            field=place,
+        )
+    for text in (member.name or "", member.group, member.subgroup, str(member.severity or "")):
+        unknown = [name for name in _placeholders(text) if name not in names]
+        if unknown:
+            raise unknown_name_error("placeholder", unknown[0], names, file=_FILE, field=place)
+    given = {name: tuple(map(str, member.values[name])) for name in names if name in member.values}
+    if len(given) == len(names):
+        return [dict(zip(given, each, strict=True)) for each in product(*given.values())]
+    patterns = [text for text in texts if set(_placeholders(text)) == set(names)]
+    found = next((matches for text in patterns if (matches := _matches(text, given))), [])
+    if texts and not found:
+        raise InputError(
+            f"no file or folder matches {texts[0]}",
+            file=_FILE,
+            field=place,
+            remedy="Put the files there, correct the pattern, or list the 'values' of its "
+            "placeholders",
+        )
+    return found or [{}]
+
+
+def _matches(pattern: str, given: Mapping[str, tuple[str, ...]]) -> list[dict[str, str]]:
+    """Return the values of placeholders for which files or folders exist, in natural order."""
+    parts = re.split(r"(\{[A-Za-z_]\w*\})", str(Path(pattern).expanduser()))
+    expression, glob, seen = "", "", set()
+    for part in parts:
+        name = part[1:-1]
+        if not _PLACEHOLDER.fullmatch(part):
+            expression, glob = expression + re.escape(part), glob + _escaped(part)
+            continue
+        glob += "*"
+        if name == _MODEL:
+            expression += "[^/]+"
+        else:
+            expression += f"(?P={name})" if name in seen else f"(?P<{name}>[^/]+)"
+            seen.add(name)
+    anchor = Path(Path(glob).anchor or ".")
+    files = anchor.glob(str(Path(glob).relative_to(Path(glob).anchor or ".")))
+    matches = (re.fullmatch(expression, str(file)) for file in files)
+    values = {tuple(match.groupdict().items()) for match in matches if match}
+    kept = [dict(one) for one in values if all(v in given.get(k, (v,)) for k, v in one)]
+    return sorted(kept, key=lambda one: [_natural(value) for value in one.values()])
+
+
+def _escaped(text: str) -> str:
+    """Escape what has a meaning in a glob pattern."""
+    return re.sub(r"([*?\[])", r"[\1]", text)
+
+
+def _natural(text: str) -> list[tuple[int, int | str]]:
+    """Sorting key by which 10 comes after 9."""
+    parts = re.split(r"(\d+)", text)
+    return [(0, int(part)) if part.isdigit() else (1, part) for part in parts if part]
+
+
+def _placeholders(text: str) -> list[str]:
+    return [name for name in _PLACEHOLDER.findall(text) if name != _MODEL]
+
+
+def _texts(block: Any) -> Iterator[str]:
+    """Yield all texts in a block."""
+    if isinstance(block, str):
+        yield block
+    elif isinstance(block, Mapping):
+        for value in block.values():
+            yield from _texts(value)
+    elif isinstance(block, list | tuple):
+        for value in block:
+            yield from _texts(value)
+
+
+def _filled(block: Any, values: Mapping[str, str]) -> Any:
+    """Fill in the placeholders of all texts in a block."""
+    if isinstance(block, str):
+        return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), block)
+    if isinstance(block, Mapping):
+        return {key: _filled(value, values) for key, value in block.items()}
+    if isinstance(block, list | tuple):
+        return [_filled(value, values) for value in block]
+    return block
+
+
+def _rows(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMember, str]]:
+    """Yield the members of a manifest, each with its place.
+
+    Columns other than those of a member are options of the dataset's block.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.DictReader(stream, strict=True)
+            rows = [(reader.line_num, row) for row in reader]
+    except (OSError, csv.Error, UnicodeDecodeError) as error:
+        raise InputError(f"not a readable manifest of a suite ({error})", file=path) from error
+    if "name" not in (reader.fieldnames or ()) or not rows:
+        raise InputError(
+            "has no column 'name'" if rows else "has no rows",
+            file=path,
+            remedy="Give a header line with the columns, and a row per set (docs/suites.md)",
+        )
+    for line, row in rows:
+        place = f"{path}, line {line}"
+        if None in row or None in row.values():
+            raise InputError("the row has not as many cells as the header", file=place)
+        cells = {key: value.strip() for key, value in row.items() if value.strip()}
+        options = {k: yaml.safe_load(v) for k, v in cells.items() if k not in _MEMBER_COLUMNS}
+        shared = dict(common.dataset) if isinstance(common.dataset, dict) else {}
+        named = cells.get("dataset", "" if shared or options else cells.get("name"))
+        values: dict[str, Any] = {
+            "dataset": named or {**shared, **options},
+            "name": None if named else cells.get("name"),
+            "group": cells.get("group", common.group),
+            "subgroup": cells.get("subgroup", common.subgroup),
+            "severity": cells.get("severity", common.severity),
+            "classes": tuple(cells["classes"].split()) if "classes" in cells else common.classes,
+        }
+        yield read_settings(SuiteMember, values, file=place), place

@@ -1,0 +1,103 @@
+"""Run models on datasets: write the predictions and further outputs that are not there yet."""
+
+import argparse
+import json
+import logging
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from matcheval.execution.entry_points import run_command, show_progress
+from matcheval.inference import N_TOP, OUTPUTS
+
+log = logging.getLogger("predict_datasets")
+
+
+def predict(
+    models: list[list[Any]],
+    indexes: list[dict[str, Any]],
+    datasets: Path,
+    predictions: Path,
+    outputs: Sequence[str],
+    **config: Any,
+) -> None:
+    """Run models on datasets and write an index of the predictions for each collection of them.
+
+    Parameters
+    ----------
+    models : list of [model, weights]
+        JSON values of a `ModelSource`, and the file of its weights or None.
+    indexes : list of mapping
+        `index`, the file to write; `key`, which is stored in it; and `sets`, names of datasets, or
+        `suite`, a file with the names of a suite's datasets.
+    datasets, predictions : Path
+        Folders of all prepared datasets, and of all predictions.
+    outputs : sequence of str
+        Outputs besides the predictions.
+    **config
+        Fields of `InferenceConfig`.
+    """
+    from matcheval.datasets.suites import read_members
+    from matcheval.inference.job import InferenceConfig, predict_datasets
+    from matcheval.inference.store import ModelFiles, write_index
+    from matcheval.models.rows import ModelSource
+
+    start = time.perf_counter()
+    files = [
+        ModelFiles(ModelSource(**source), Path(weights) if weights else None)
+        for source, weights in models
+    ]
+    members = [one.get("sets") or read_members(Path(one["suite"])) for one in indexes]
+    names = dict.fromkeys(name for each in members for name in each)
+    digests = predict_datasets(
+        files, {name: datasets / name for name in names}, predictions, outputs,
+        config=InferenceConfig(**config), progress=show_progress(),
+    )  # fmt: skip
+    for one, each in zip(indexes, members, strict=True):
+        write_index(Path(one["index"]), one["key"], {name: digests[name] for name in each})
+    log.info(
+        "%d model(s), %d dataset(s): %.1f s", len(models), len(names), time.perf_counter() - start
+    )
+
+
+def _batch_size(text: str) -> int | str:
+    return text if text == "auto" else int(text)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Read the command line and run the models.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Command-line arguments; those of the process by default.
+    """
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--models", type=json.loads, required=True, help="JSON list of [model, file of weights]"
+    )
+    parser.add_argument(
+        "--indexes",
+        type=json.loads,
+        required=True,
+        help="JSON list of index files to write: index, key, and sets or suite",
+    )
+    parser.add_argument("--datasets", type=Path, required=True, help="folder of all datasets")
+    parser.add_argument("--predictions", type=Path, required=True, help="folder of predictions")
+    parser.add_argument(
+        "--outputs", nargs="*", default=[], choices=OUTPUTS[1:], help="besides the predictions"
+    )
+    parser.add_argument("--batch-size", type=_batch_size, default="auto", help="images per batch")
+    parser.add_argument("--threads", type=int, default=1, dest="n_threads", help="CPU threads")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
+    parser.add_argument("--precision", default="fp32", help="fp32, tf32, bf16 or fp16")
+    parser.add_argument("--compile", action="store_true", help="use torch.compile")
+    parser.add_argument(
+        "--n-top", type=int, default=N_TOP, help="number of classes that the output `top` keeps"
+    )
+    run_command(predict, **vars(parser.parse_args(argv)))
+
+
+if __name__ == "__main__":
+    main()
