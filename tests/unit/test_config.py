@@ -109,10 +109,11 @@ class TestOwnStudy:
     def test_files_of_predictions(self, tmp_path):
         study = load(**own_study(tmp_path))
         one = SimpleNamespace(pair="both", model="m.v1")
-        assert study.analyses["matching"].predictions(one) == {
-            "original": [f"{tmp_path}/old/m.v1.csv"],
-            "replication": [f"{tmp_path}/new/m.v1.csv"],
-        }
+        matching = study.analyses["matching"]
+        old, new = f"{tmp_path}/old/m.v1.csv", f"{tmp_path}/new/m.v1.csv"
+        assert matching.inputs(one) == [old, new]
+        given = matching.match_parameters(one)
+        assert (given["original"], given["replication"]) == ([old], [new])
 
     def test_batches_in_catalogue_order(self, tmp_path):
         config = own_study(tmp_path, matching={"models_per_job": 1})
@@ -311,7 +312,7 @@ class TestBadOwnStudy:
         assert study.analyses["replication"].fitted_scales == []  # two models determine no line
         assert study.results_files("old") == [f"{tmp_path}/all.npz"]
         with pytest.raises(InputError, match="pair 'both' cannot be matched"):
-            matching.predictions(SimpleNamespace(pair="both", model="n"))
+            matching.inputs(SimpleNamespace(pair="both", model="n"))
 
     @pytest.mark.parametrize(
         ("old", "message"),

@@ -1,6 +1,9 @@
+import hashlib
+import json
 import shutil
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -13,22 +16,26 @@ from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
 from matcheval.inference import blocks as blocks_module
-from matcheval.inference.forward import ForwardConfig, run_inference
+from matcheval.inference.forward import run_inference
+from matcheval.inference.forward_model import ForwardConfig, ForwardModel
+from matcheval.inference.job import InferenceConfig, predict_datasets
 from matcheval.inference.outputs import _WRITERS, build_writers
 from matcheval.inference.precision import arithmetic
-from matcheval.inference.readers import ArrayReader
-from matcheval.inference.running import InferenceConfig, predict_to_files
+from matcheval.inference.readers import ArrayReader, DecodingReader
 from matcheval.inference.statistics import RunningStatistics, read_statistics
+from matcheval.inference.store import ModelFiles, output_files
 from matcheval.inference.vectors import read_vectors
 from matcheval.inference.writers import PredictionWriter
 from matcheval.models.building import build_model
 from matcheval.models.checkpoints import Checkpoint, CheckpointInfo, save_checkpoint
 from matcheval.models.devices import resolve_device
+from matcheval.models.geometry import Geometry
 from matcheval.models.rows import ModelSource
 from matcheval.models.transforms import Transform
 from matcheval.predictions.accuracies import dataset_accuracies
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.top_k import read_top_k, top_k_classes, write_top_k
+from photos import photos
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 CPU = torch.device("cpu")
@@ -58,11 +65,14 @@ def files(dataset, checkpoint, tmp_path_factory):
     return root
 
 
-def predict(files, outputs, model="m", dataset_name="digits-validation", **config):
-    predict_to_files(
-        ModelSource(model, "trained"), files / "m.safetensors", dataset_name, files / "dataset",
-        outputs, config=InferenceConfig(**{"batch_size": 32, **config}),
+def predict(files, out, outputs=(), model="m", dataset_name="digits-validation", **config):
+    """Run the model; return its files."""
+    predict_datasets(
+        [ModelFiles(ModelSource(model, "trained"), files / "m.safetensors")],
+        {dataset_name: files / "dataset"}, out, outputs,
+        config=InferenceConfig(**{"batch_size": 32, **config}),
     )  # fmt: skip
+    return output_files(out, dataset_name, model, outputs)
 
 
 class Recorder:
@@ -83,10 +93,9 @@ class Recorder:
 
 
 def run(model, dataset, writers, transform=None, **settings):
-    run_inference(
-        model, ArrayReader(dataset), transform or Transform.plain(), dataset, model_name="m",
-        settings=ForwardConfig(CPU, **{"batch_size": 32, **settings}), writers=writers,
-    )  # fmt: skip
+    config = ForwardConfig(CPU, **{"batch_size": 32, **settings})
+    one = ForwardModel("m", model, transform or Transform.plain(), config)
+    run_inference([(one, writers)], ArrayReader(dataset), dataset, config)
 
 
 def forward(checkpoint, dataset, writers, batch_size=32):
@@ -110,7 +119,7 @@ def test_every_writer_gets_every_row_once_in_order(checkpoint, dataset, batch_si
 
 
 def test_outputs_are_those_of_a_plain_forward_pass(checkpoint, dataset, files, tmp_path):
-    predict(files, {"predictions": tmp_path / "p.parquet", "logits": tmp_path / "l.parquet"})
+    outputs = predict(files, tmp_path, ["logits"])
     model = build_model("resnet", width=4, depth=2, input_shape=(8, 8, 1), n_classes=10)
     model.load_state_dict(checkpoint.state)
     model.eval()
@@ -118,19 +127,18 @@ def test_outputs_are_those_of_a_plain_forward_pass(checkpoint, dataset, files, t
     with torch.no_grad():
         logits = model(x)
     p = torch.softmax(logits.double(), dim=1)
-    found = read_predictions(tmp_path / "p.parquet")
+    found = read_predictions(outputs["predictions"])
     assert np.array_equal(found.label, dataset.labels)
     assert np.array_equal(found.prediction, p.argmax(dim=1).numpy())
     assert np.allclose(found.probability, p.max(dim=1).values.numpy(), atol=1e-6)
-    kept = read_vectors(tmp_path / "l.parquet", "logits")
+    kept = read_vectors(outputs["logits"], "logits")
     assert np.allclose(kept.values, logits.numpy(), atol=1e-5)
     assert np.array_equal(kept.index, found.index)
     assert kept.metadata == {**found.metadata, "width": "10"}
 
 
 def test_top_k_classes_are_in_order_of_the_logits(files, tmp_path, dataset):
-    outputs = {name: tmp_path / f"{name}.parquet" for name in ("predictions", "logits", "top")}
-    predict(files, outputs, n_top=3)
+    outputs = predict(files, tmp_path, ["logits", "top"], n_top=3)
     labels, classes = read_top_k(outputs["top"])
     logits = read_vectors(outputs["logits"], "logits").values
     assert np.array_equal(labels, dataset.labels)
@@ -141,8 +149,8 @@ def test_top_k_classes_are_in_order_of_the_logits(files, tmp_path, dataset):
     assert table["top"].to_pylist() == [1, 2, 3]
     hits = [(classes[:, :k] == labels[:, None]).any(axis=1).sum() for k in (1, 2, 3)]
     assert table["n_correct"].to_pylist() == hits
-    predict(files, {"top": tmp_path / "all.parquet"}, n_top=50)
-    assert read_top_k(tmp_path / "all.parquet")[1].shape == (100, 10)
+    whole = predict(files, tmp_path / "all", ["top"], n_top=50)
+    assert read_top_k(whole["top"])[1].shape == (100, 10)
     other = tmp_path / "other.parquet"
     write_top_k(labels, (classes + 1) % 10, other, {})
     with pytest.raises(InputError, match="differ from the prediction file beside it"):
@@ -169,13 +177,10 @@ def test_the_batch_size_does_not_change_predictions(checkpoint, dataset, tmp_pat
 
 
 def test_files_are_reproducible_to_the_byte_and_hold_their_provenance(files, tmp_path, dataset):
-    for name in ("one", "two"):
-        outputs = {out: tmp_path / f"{name}-{out}.parquet" for out in OUTPUTS}
-        predict(files, outputs)
+    one, two = (predict(files, tmp_path / name, OUTPUTS[1:]) for name in ("one", "two"))
     for out in OUTPUTS:
-        one, two = (tmp_path / f"{name}-{out}.parquet" for name in ("one", "two"))
-        assert one.read_bytes() == two.read_bytes()
-    metadata = read_predictions(tmp_path / "one-predictions.parquet").metadata
+        assert one[out].read_bytes() == two[out].read_bytes()
+    metadata = read_predictions(one["predictions"]).metadata
     assert metadata["model"] == "m"
     assert metadata["dataset"] == "digits-validation"
     assert metadata["dataset_sha256"] == dataset.sha256
@@ -232,13 +237,12 @@ def test_absent_devices_are_refused_and_auto_is_logged(monkeypatch, caplog):
 
 
 def test_wrong_names_are_refused(files, tmp_path):
-    outputs = {"predictions": tmp_path / "p.parquet"}
     with pytest.raises(
         InputError, match=r"m\.safetensors: holds the weights of model 'm', not of 'n'"
     ):
-        predict(files, outputs, model="n")
+        predict(files, tmp_path, model="n")
     with pytest.raises(InputError, match="dataset: is of 'digits-validation', not of 'd'"):
-        predict(files, outputs, dataset_name="d")
+        predict(files, tmp_path, dataset_name="d")
     assert not any(tmp_path.iterdir())
 
 
@@ -250,13 +254,12 @@ def test_models_and_datasets_of_other_shapes_are_refused(files, checkpoint, tmp_
     save_checkpoint(Checkpoint(info, state), tmp_path / "m.safetensors")
     (tmp_path / "dataset").symlink_to(files / "dataset")
     with pytest.raises(InputError, match="number of classes is 10, but model m has 3"):
-        predict(tmp_path, {"predictions": tmp_path / "p.parquet"})
+        predict(tmp_path, tmp_path / "out")
 
 
 def test_other_files_are_not_read_as_logits(files, tmp_path):
-    predict(files, {"predictions": tmp_path / "p.parquet"})
     with pytest.raises(InputError, match="are not those of logits"):
-        read_vectors(tmp_path / "p.parquet", "logits")
+        read_vectors(predict(files, tmp_path)["predictions"], "logits")
 
 
 @pytest.mark.parametrize("block", [7, 2048])
@@ -431,6 +434,16 @@ def test_tf32_is_on_within_the_block_only():
         assert not torch.backends.cudnn.allow_tf32
 
 
+def test_decoding_during_the_pass_gives_the_geometrys_pixels():
+    dataset, geometry = photos(50, edges=(30, 90)), Geometry("short", (40, 40), (36, 32), "bicubic")
+    expected = np.stack([np.asarray(geometry.apply(dataset.image(i))) for i in range(50)])
+    reader, found = DecodingReader(dataset, geometry, 2), np.empty((50, 36, 32, 3), np.uint8)
+    for start in range(0, 50, 32):
+        stop = min(start + 32, 50)
+        reader.read(start, stop, found[start:stop])
+    assert np.array_equal(found, expected)
+
+
 def test_images_are_normalised_as_in_training(dataset):
     """(x / 16 - mean) / std, by hand, for a model that returns its input."""
     writer = Recorder()
@@ -447,24 +460,29 @@ class First(torch.nn.Module):
 
 
 def command(files, tmp_path, *more):
+    index = {"index": str(tmp_path / "i.json"), "key": "k", "sets": ["digits-validation"]}
+    (tmp_path / "datasets").mkdir()
+    (tmp_path / "datasets" / "digits-validation").symlink_to(files / "dataset")
+    model = [asdict(ModelSource("m", "trained")), str(files / "m.safetensors")]
     return [
-        sys.executable, str(SCRIPTS / "predict_dataset.py"),
-        "--model", ModelSource("m", "trained").to_json(),
-        "--weights", str(files / "m.safetensors"), "--dataset", str(files / "dataset"),
-        "--dataset-name", "digits-validation", "--batch-size", "64", "--threads", "1",
-        "--predictions", str(tmp_path / "p.parquet"), *more,
+        sys.executable, str(SCRIPTS / "predict_datasets.py"), "--models", json.dumps([model]),
+        "--indexes", json.dumps([index]), "--datasets", str(tmp_path / "datasets"),
+        "--predictions", str(tmp_path / "out"), "--batch-size", "64", "--threads", "1", *more,
     ]  # fmt: skip
 
 
 def test_the_command_line_predicts(files, tmp_path):
-    logits = tmp_path / "l.parquet"
-    line = command(files, tmp_path, "--device", "cpu", "--logits", str(logits))
+    line = command(files, tmp_path, "--device", "cpu", "--outputs", "logits")
     done = subprocess.run(line, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
     assert done.stderr.startswith("m on digits-validation: ")
-    assert len(read_predictions(tmp_path / "p.parquet")) == 100
-    assert len(read_vectors(logits, "logits").index) == 100
+    written = output_files(tmp_path / "out", "digits-validation", "m", ["logits"])
+    assert len(read_predictions(written["predictions"])) == 100
+    assert len(read_vectors(written["logits"], "logits").index) == 100
+    index = json.loads((tmp_path / "i.json").read_text())
+    digest = hashlib.sha256(written["predictions"].read_bytes()).hexdigest()
+    assert index == {"key": "k", "predictions": {"digits-validation": {"m": digest}}}
 
 
 def test_the_command_line_refuses_in_one_line(files, tmp_path):
@@ -473,7 +491,8 @@ def test_the_command_line_refuses_in_one_line(files, tmp_path):
     assert done.returncode == 1
     assert done.stderr.startswith("error: 'device': unknown device 'abacus'")
     assert done.stderr.count("\n") == 1
-    assert not any(tmp_path.iterdir())
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "i.json").exists()
 
 
 @pytest.mark.parametrize("module", ["training.running", "inference.running"])

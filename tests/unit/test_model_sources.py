@@ -11,8 +11,8 @@ from safetensors.torch import save_file
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
-from matcheval.inference.cache_manifest import write_cache_and_manifest
-from matcheval.inference.running import InferenceConfig, predict_to_files
+from matcheval.inference.job import InferenceConfig, predict_datasets
+from matcheval.inference.store import ModelFiles, output_files
 from matcheval.inference.vectors import read_vectors
 from matcheval.models import published as published_module
 from matcheval.models.building import build_model
@@ -194,36 +194,26 @@ def test_digests_in_file_names_are_compared(tmp_path):
 # Loading, and predictions from end to end
 
 
-def predict(source, weights, folder, out, manifest=None, **config):
-    files = {"predictions": out / "p.parquet", "logits": out / "l.parquet"}
-    predict_to_files(
-        source, weights, "photos", folder / "photos", files,
-        config=InferenceConfig(**{"batch_size": 16, **config}), manifest_file=manifest,
+def predict(source, weights, folder, out, **config):
+    predict_datasets(
+        [ModelFiles(source, weights)], {"photos": folder / "photos"}, out, ["logits"],
+        config=InferenceConfig(**{"batch_size": 16, **config}),
     )  # fmt: skip
-    return files
+    return output_files(out, "photos", source.name, ["logits"])
 
 
-def test_timm_models_predict_as_timm_does_with_and_without_cache(dataset, folder, tmp_path):
+def test_timm_models_predict_as_timm_does(dataset, folder, tmp_path):
     source, weights = ModelSource("m", "timm", TIMM_TAG), folder / "resnet.safetensors"
-    streamed = predict(source, weights, folder, tmp_path / "streamed")
-    geometry = Transform.from_json(describe_timm(TIMM_TAG).transform).geometry
-    manifest = tmp_path / "t.json"
-    write_cache_and_manifest(
-        folder / "photos", geometry, tmp_path / "p.npy", manifest,
-        waiting=("a", "b"), keep=False, n_workers=1,
-    )  # fmt: skip
-    cached = predict(source, weights, folder, tmp_path / "cached", manifest)
-    for name, file in streamed.items():
-        assert file.read_bytes() == cached[name].read_bytes()
+    files = predict(source, weights, folder, tmp_path)
     timm = load_timm()
     model = timm.create_model("test_resnet", checkpoint_path=weights).eval()
     data = timm.data.resolve_data_config(pretrained_cfg=timm.get_pretrained_cfg(TIMM_TAG).to_dict())
     transform = timm.data.create_transform(**data, is_training=False)
     with torch.inference_mode():
         logits = model(torch.stack([transform(dataset.image(i)) for i in range(len(dataset))]))
-    found = read_vectors(streamed["logits"], "logits").values
+    found = read_vectors(files["logits"], "logits").values
     assert np.allclose(found, logits.numpy(), atol=1e-5)
-    predictions = read_predictions(streamed["predictions"])
+    predictions = read_predictions(files["predictions"])
     assert np.array_equal(predictions.prediction, logits.argmax(1).numpy())
     metadata = predictions.metadata
     assert metadata["transform"] == (
@@ -306,7 +296,7 @@ def test_files_of_one_size_are_decoded_for_models_that_do_not_resize(tmp_path):
     logits = []
     for name, dataset in (("files", encoded), ("array", array)):
         write_dataset(dataset, tmp_path / name / "photos")
-        out = predict(source, weights, tmp_path / name, tmp_path / name)
+        out = predict(source, weights, tmp_path / name, tmp_path / name / "out")
         logits.append(read_vectors(out["logits"], "logits").values)
     assert np.array_equal(*logits)
     stray = encoded_dataset([*files, jpeg(photo(40, 32))], n_classes=10)

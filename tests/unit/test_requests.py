@@ -9,7 +9,9 @@ from matcheval.execution.workloads import DIGITS
 from matcheval.study.requests import Machine, Requests
 from studies import configuration, load
 
-JOB = SimpleNamespace(model="resnet-16-mixup", dataset="digits-known")
+JOB = SimpleNamespace(
+    model="resnet-16-mixup", batch="resnet-16-mixup", dataset="digits-known", pair="new-writers"
+)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +44,7 @@ def test_gpus_of_a_device(device, machine, gpus):
         ("train_model", Machine(n_gpus=2, cores=5), 2),
         ("train_model", Machine(n_gpus=8, cores=5), 1),
         ("train_model", Machine(n_gpus=8, cores=5, is_local=False), 4),
-        ("predict_dataset", Machine(n_gpus=2, cores=5), 1),
+        ("predict_datasets", Machine(n_gpus=2, cores=5), 1),
     ],
 )
 def test_every_gpu_of_a_machine_has_its_share_of_the_cores(study, rule, machine, threads):
@@ -53,9 +55,9 @@ def test_jobs_with_a_gpu_have_their_partition(study):
     cluster = Requests(study, Machine(is_local=False, gpu_partition="big", partition="small"))
     partitions = {
         rule: cluster.resources(rule)["slurm_partition"](JOB, 1)
-        for rule in ("train_model", "predict_dataset")
+        for rule in ("train_model", "predict_datasets")
     }
-    assert partitions == {"train_model": "big", "predict_dataset": "small"}
+    assert partitions == {"train_model": "big", "predict_datasets": "small"}
     assert set(cluster.resources("count_correct")) == {"mem_mb", "runtime", "turn"}
     local = Requests(study, Machine(n_gpus=1)).resources("train_model")
     assert set(local) == {"mem_mb", "runtime", "turn", "gpu"}

@@ -113,8 +113,8 @@ datasets = st.builds(
 def test_every_request_can_be_made(size, data, gpus):
     for request in (
         resources.of_training(size, data, epochs=3, batch_size=8, gpus=gpus),
-        resources.of_inference(size, data, batch_size=8, gpus=gpus),
-        resources.of_preparing(data), resources.of_pixels(data),
+        resources.of_inference([(data, [size, size])], data, batch_size=8, gpus=gpus),
+        resources.of_preparing(data),
         resources.of_matching(64, 10, data.images), resources.of_reading(300, data.images),
         resources.of_searching([data, data], None), resources.of_searching([data], 32),
     ):  # fmt: skip

@@ -22,6 +22,7 @@ _CLASSES = (
     "analyses.revisions.analysis.Revisions",
     "analyses.difficulty.analysis.Difficulty",
     "analyses.retraining.analysis.Retraining",
+    "analyses.suite_accuracies.analysis.SuiteAccuracies",
     "analyses.published_values.analysis.PublishedValues",
 )
 

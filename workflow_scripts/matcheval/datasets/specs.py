@@ -105,7 +105,7 @@ class DatasetSpec:
         return list(dict.fromkeys(files))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _settings(kind: str, options: str) -> DatasetKind:
     """Read the options of a kind; those of kinds that an analysis builds are left out."""
     chosen = json.loads(options) if kind in KINDS else {}

@@ -18,6 +18,7 @@ from matcheval.models.transforms import Transform
 _BATCH_PIXELS = {"cpu": 64 * 224**2, "mps": 128 * 224**2, "cuda": 512 * 224**2}
 _MOST_IMAGES = {"cpu": 256, "mps": 512, "cuda": 2048}
 
+
 @dataclass(frozen=True)
 class ForwardConfig:
     """How a forward pass is computed; apart from `precision`, no setting should affect predictions.

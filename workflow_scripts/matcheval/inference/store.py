@@ -14,15 +14,14 @@ while writing costs all of them, and every reader of one dataset would have to k
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
 
 from matcheval.errors import InputError
 from matcheval.inference import INFERENCE_VERSION, OUTPUT_SUFFIXES
 from matcheval.io.files import atomic_file
-from matcheval.models.rows import ModelSource
+from matcheval.models.rows import CHECKPOINT, ModelSource
 from matcheval.predictions.files import read_predictions
 
 INPUTS_KEY = "inputs_sha256"
@@ -78,7 +77,9 @@ class ModelFiles:
         InputError
             If there is no such file of weights.
         """
-        digest = hashlib.sha256(f"{self.source.to_json()} {self.source.code_digest} ".encode())
+        # The place of a checkpoint does not matter, its weights do.
+        source = replace(self.source, source="") if self.source.kind == CHECKPOINT else self.source
+        digest = hashlib.sha256(f"{source.to_json()} {source.code_digest} ".encode())
         if self.weights is not None:
             try:
                 with self.weights.open("rb") as stream:
@@ -190,5 +191,3 @@ def file_digest(path: Path) -> str:
     """
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-

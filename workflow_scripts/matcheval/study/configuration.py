@@ -145,7 +145,8 @@ def complete_configuration(
     Raises
     ------
     InputError
-        If the default study cannot be read, or datasets, pairs or suites come without a study's name.
+        If the default study cannot be read, or datasets, pairs or suites come without a study's
+        name.
     """
     if "study" in given:
         return dict(given)

@@ -48,7 +48,7 @@ class Predicting:
     def collections(self) -> dict[str, tuple[str, ...]]:
         """Names of the datasets with images, by collection: a dataset's own name, or a suite's."""
         study = self._study
-        found = {name: (name,) for name in study.paired}
+        found: dict[str, tuple[str, ...]] = {name: (name,) for name in study.paired}
         found |= {name: tuple(suite.datasets) for name, suite in study.suites.items()}
         images = {
             name: tuple(d for d in sets if study.datasets[d].has_images)
@@ -249,9 +249,7 @@ class Predicting:
             return set()
         settled: set[str] = set()
         for batch in self.batches:
-            ready = {
-                name: self._is_settled(name, batch) for name in self.collections
-            }
+            ready = {name: self._is_settled(name, batch) for name in self.collections}
             if not all(ready.values()):
                 settled |= {self.index(name, batch) for name, is_ready in ready.items() if is_ready}
         return settled

@@ -1,0 +1,190 @@
+"""Jobs that run models on many datasets: what is there is left alone, what fails is named."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from matcheval.datasets.build import build_dataset
+from matcheval.datasets.folders import write_dataset
+from matcheval.errors import InputError
+from matcheval.inference import readers, running
+from matcheval.inference.job import InferenceConfig, predict_datasets
+from matcheval.inference.store import ModelFiles, output_files
+from matcheval.models.building import build_model
+from matcheval.models.rows import ModelSource
+from matcheval.predictions.files import read_predictions
+
+MODELS, SETS = ("one", "two", "three"), ("a", "b", "c")
+OPTIONS = {"architecture": "linear", "width": 0, "depth": 0, "normalization": "none"}
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    """Three linear networks with weights of their own, and three sets of digits."""
+    root = tmp_path_factory.mktemp("job")
+    digits = build_dataset("a", "digits", {"part": "validation"})
+    for i, name in enumerate(SETS):
+        rows = slice(i, 60 + i)
+        part = replace(digits, images=digits.images[rows], labels=digits.labels[rows])
+        write_set(root / name, name, part)
+    for i, name in enumerate(MODELS):
+        torch.manual_seed(i)
+        model = build_model("linear", width=0, depth=0, input_shape=(8, 8, 1), n_classes=10)
+        save_file(model.state_dict(), root / f"{name}.safetensors")
+    return root
+
+
+def write_set(folder, name, digits):
+    from matcheval.datasets.dataset import make_dataset
+
+    dataset = make_dataset(
+        name, digits.images, digits.labels, classes=digits.classes, max_value=16, source=""
+    )
+    write_dataset(dataset, folder)
+
+
+def model(root, name):
+    file = root / f"{name}.safetensors"
+    return ModelFiles(ModelSource(name, "checkpoint", str(file), OPTIONS), file)
+
+
+def predict(root, out, models=MODELS, sets=SETS, outputs=("logits",), **config):
+    return predict_datasets(
+        [model(root, name) for name in models], {name: root / name for name in sets}, out, outputs,
+        config=InferenceConfig(**config),
+    )  # fmt: skip
+
+
+def contents(out):
+    return {str(p.relative_to(out)): p.read_bytes() for p in sorted(out.rglob("*.*"))}
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """The datasets that are read, and the models that are run on each, in order."""
+    seen, run = [], running.ModelRunner.run
+
+    def recorded(self, name, folder, tasks):
+        seen.append((name, [task.model.source.name for task in tasks]))
+        run(self, name, folder, tasks)
+
+    monkeypatch.setattr(running.ModelRunner, "run", recorded)
+    return seen
+
+
+def test_models_together_give_the_bytes_of_each_alone(inputs, tmp_path):
+    together = predict(inputs, tmp_path / "together")
+    for name in MODELS:
+        alone = predict(inputs, tmp_path / "alone", models=[name])
+        assert alone == {d: {name: digests[name]} for d, digests in together.items()}
+    assert contents(tmp_path / "together") == contents(tmp_path / "alone")
+    assert len(contents(tmp_path / "alone")) == 3 * 3 * 2
+    assert len({digest for of_set in together.values() for digest in of_set.values()}) == 9
+
+
+def test_one_decoding_serves_all_models(inputs, tmp_path, monkeypatch):
+    reads = []
+    read = readers.ArrayReader.read
+    monkeypatch.setattr(readers.ArrayReader, "read", lambda *a: (reads.append(a[1:3]), read(*a)))
+    predict(inputs, tmp_path, sets=["a"], batch_size=30)
+    assert sorted(reads) == [(0, 30), (30, 60)]
+
+
+def test_only_what_is_missing_is_computed(inputs, tmp_path, runs):
+    digests = predict(inputs, tmp_path, models=["one", "two"], sets=["a", "b"])
+    before = contents(tmp_path)
+    assert predict(inputs, tmp_path, models=["one", "two"], sets=["a", "b"]) == digests
+    assert runs == [("a", ["one", "two"]), ("b", ["one", "two"])]
+    runs.clear()
+    predict(inputs, tmp_path)  # a set more, and a model more
+    assert runs == [("a", ["three"]), ("b", ["three"]), ("c", list(MODELS))]
+    runs.clear()
+    files = output_files(tmp_path, "b", "two", ["logits"])
+    files["logits"].unlink()  # both are written again: results of one pass belong together
+    files["predictions"].write_bytes(files["predictions"].read_bytes()[:200])
+    output_files(tmp_path, "c", "one", [])["predictions"].unlink()
+    predict(inputs, tmp_path)
+    assert runs == [("b", ["two"]), ("c", ["one"])]
+    assert before.items() <= contents(tmp_path).items()
+
+
+@pytest.mark.parametrize("changed", ["weights", "images", "precision", "top"])
+def test_outdated_results_are_replaced(inputs, tmp_path, changed, runs):
+    root = tmp_path / "inputs"
+    root.mkdir()
+    for name in ("one.safetensors", "two.safetensors"):
+        (root / name).write_bytes((inputs / name).read_bytes())
+    (root / "a").symlink_to(inputs / "a")
+    options = {"models": ["one"], "sets": ["a"], "outputs": ["top"]}
+    first = predict(root, tmp_path / "out", **options)
+    runs.clear()
+    config = {}
+    if changed == "weights":
+        (root / "one.safetensors").write_bytes((root / "two.safetensors").read_bytes())
+    elif changed == "images":
+        (root / "a").unlink()
+        write_set(root / "a", "a", build_dataset("a", "digits", {"part": "train"}))
+    else:
+        config = {"precision": "bf16"} if changed == "precision" else {"n_top": 3}
+    assert predict(root, tmp_path / "out", **options, **config) != first
+    assert runs == [("a", ["one"])]
+
+
+def test_a_failing_set_does_not_lose_the_others(inputs, tmp_path, runs):
+    root = tmp_path / "inputs"
+    root.mkdir()
+    for path in inputs.iterdir():
+        (root / path.name).symlink_to(path)
+    (root / "b").unlink()
+    (root / "b").mkdir()
+    for path in (inputs / "b").iterdir():
+        (root / "b" / path.name).write_bytes(path.read_bytes())
+    images = root / "b" / "images.npy"
+    images.write_bytes(images.read_bytes()[:-1] + b"\x05")
+    with pytest.raises(InputError, match=r"inputs/b: images or labels differ"):
+        predict(root, tmp_path / "out")
+    assert [name for name, _ in runs] == ["a", "b", "c"]
+    assert len(contents(tmp_path / "out")) == 2 * 3 * 2
+    images.write_bytes((inputs / "b" / "images.npy").read_bytes())
+    runs.clear()
+    assert predict(root, tmp_path / "out") == predict(inputs, tmp_path / "whole")
+    assert runs[0] == ("b", list(MODELS))
+
+
+def test_a_failing_model_does_not_lose_the_others(inputs, tmp_path):
+    root = tmp_path / "inputs"
+    root.mkdir()
+    for path in inputs.iterdir():
+        (root / path.name).symlink_to(path)
+    (root / "two.safetensors").unlink()
+    state = build_model(
+        "linear", width=0, depth=0, input_shape=(8, 8, 1), n_classes=10
+    ).state_dict()
+    save_file(
+        {k: torch.full_like(v, torch.nan) for k, v in state.items()}, root / "two.safetensors"
+    )
+    with pytest.raises(InputError, match=r"two: logits of datapoint 0 of a are not finite.*of c"):
+        predict(root, tmp_path / "out")
+    assert {name.split("/")[1].split(".")[0] for name in contents(tmp_path / "out")} == {
+        "one", "three",
+    }  # fmt: skip
+    with pytest.raises(InputError, match=r"none\.safetensors: no readable file of weights"):
+        predict(root, tmp_path / "out", models=["one", "none"])
+
+
+def test_sets_of_other_images_get_a_network_of_their_own(inputs, tmp_path):
+    """The network of a plain state dict is built for the images; a set of another size fails."""
+    root = tmp_path / "inputs"
+    root.mkdir()
+    for path in inputs.iterdir():
+        (root / path.name).symlink_to(path)
+    digits = build_dataset("large", "digits", {"part": "validation"})
+    large = np.repeat(np.repeat(digits.images, 2, axis=1), 2, axis=2)
+    write_set(root / "large", "large", replace(digits, images=large))
+    with pytest.raises(InputError, match="has shape"):
+        predict(root, tmp_path / "out", models=["one"], sets=["a", "large", "b"])
+    for name in ("a", "b"):
+        assert len(read_predictions(output_files(tmp_path / "out", name, "one", ())["predictions"]))

@@ -1,0 +1,1 @@
+"""Accuracies of all models on all sets of a suite."""

@@ -1,0 +1,143 @@
+"""Accuracies of models on the sets of a suite, compared with a base set."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from matcheval.datasets.suites import Suite
+from matcheval.errors import InputError
+from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, accuracy, fraction
+from matcheval.io.tables import Column, TableSchema
+from matcheval.io.text_tables import TextColumn, signed_cells
+from matcheval.predictions.correctness import Correctness
+from matcheval.statistics.accuracies import accuracy_columns
+
+SCHEMA = TableSchema(
+    "accuracies on a suite",
+    (
+        MODEL,
+        Column("suite", pa.string(), "", "name of the suite"),
+        DATASET,
+        Column("group", pa.string(), "", "group of the set; empty if not said"),
+        Column("subgroup", pa.string(), "", "subgroup of the set; empty if not said"),
+        Column("severity", pa.float64(), "1", "severity of the shift; NaN if not said"),
+        *accuracy("set", "datapoints of the set, of the classes that its member names"),
+        Column("base", pa.string(), "", "name of the base"),
+        *accuracy("base", "datapoints of the base, of the same classes"),
+        fraction("gap", "accuracy on the base minus accuracy on the set"),
+        CONFIDENCE_LEVEL,
+    ),
+)
+
+
+def tabulate_suite(
+    suite: Suite,
+    base: str,
+    known: Mapping[str, Correctness],
+    labels: Mapping[str, npt.NDArray[np.int64]],
+    confidence: float = 0.95,
+) -> pd.DataFrame:
+    """Tabulate the accuracies of models on the sets of a suite and on the base.
+
+    Where a member names classes, datapoints of these classes count, of the set and of the base. The
+    predicted class is that of all classes.
+
+    Parameters
+    ----------
+    suite : Suite
+    base : str
+        Name of the base.
+    known : mapping of str to Correctness
+        Which datapoints each model classifies correctly, by dataset: the base and all sets.
+    labels : mapping of str to int64 array
+        Labels of the classes that a member names, by dataset; sets that are left out have all
+        classes.
+    confidence : float
+        Level of the Clopper-Pearson intervals, in (0, 1).
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `SCHEMA`, a row per set and model, in the order of the suite.
+
+    Raises
+    ------
+    InputError
+        If a set or the base has no datapoints of the classes that a member names.
+    """
+    rows = []
+    for member in suite.members:
+        chosen = labels.get(member.dataset)
+        on_set = _of_classes(known[member.dataset], chosen, member.dataset, suite.name)
+        on_base = _of_classes(known[base], chosen, base, suite.name)
+        for model, correct, correct_base in zip(
+            known[member.dataset].models, on_set, on_base, strict=True
+        ):
+            of_set = accuracy_columns("set", correct, confidence)
+            of_base = accuracy_columns("base", correct_base, confidence)
+            rows.append(
+                {
+                    "model": model, "suite": suite.name, "dataset": member.dataset,
+                    "group": member.group, "subgroup": member.subgroup,
+                    "severity": float("nan") if member.severity is None else member.severity,
+                    **of_set, "base": base, **of_base,
+                    "gap": of_base["accuracy_base"] - of_set["accuracy_set"],
+                    "confidence": confidence,
+                }
+            )  # fmt: skip
+    return pd.DataFrame(rows, columns=SCHEMA.names)
+
+
+def _of_classes(
+    known: Correctness, chosen: npt.NDArray[np.int64] | None, dataset: str, suite: str
+) -> npt.NDArray[np.bool_]:
+    """Return the correctness of the datapoints of some classes, by model."""
+    if chosen is None:
+        return known.right
+    rows = np.isin(known.labels, chosen)
+    if not rows.any():
+        raise InputError(
+            f"dataset '{dataset}' has no datapoints of the classes of a member",
+            file="configuration",
+            field=f"suites.{suite}",
+            remedy="Correct 'classes', or leave the set out",
+        )
+    return known.right[:, rows]
+
+
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format the accuracies for a readable table.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns of `SCHEMA`, at least one row.
+
+    Returns
+    -------
+    list of TextColumn
+        A row per set: its size, and mean, lowest and highest accuracy over models in percent.
+    """
+    sets = table.groupby("dataset", sort=False)
+    first = sets.first()
+    severity = ["" if np.isnan(s) else f"{s:g}" for s in first["severity"]]
+    percent = {
+        name: [f"{100 * value:.1f}" for value in values]
+        for name, values in sets["accuracy_set"].agg(["mean", "min", "max"]).items()
+    }
+    return [
+        TextColumn("Set", first.index.tolist(), is_number=False),
+        TextColumn("Group", first["group"].tolist(), is_number=False),
+        TextColumn("Subgroup", first["subgroup"].tolist(), is_number=False),
+        TextColumn("Severity", severity),
+        TextColumn("n", [f"{n:,}" for n in first["n_set"]]),
+        TextColumn(f"Mean accuracy of {table['model'].nunique()} models (%)", percent["mean"]),
+        TextColumn("Lowest (%)", percent["min"]),
+        TextColumn("Highest (%)", percent["max"]),
+        TextColumn(
+            f"Mean gap to {first['base'].iloc[0]}", signed_cells(sets["gap"].mean().tolist(), 1)
+        ),
+    ]
