@@ -18,6 +18,7 @@ from matcheval.study.suite_settings import SuiteMember, SuiteSettings, SuitesSet
 _FILE = "configuration"
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 _MODEL = "model"  # placeholder that prediction files keep
+_Place = dict[str, str]  # where a member is: `file`, and perhaps `field`
 _MEMBER_COLUMNS = ("name", "dataset", "group", "subgroup", "severity", "classes", "note")
 
 
@@ -78,51 +79,44 @@ class _Expansion:
             )
         found: dict[str, Member] = {}
         for number, member in enumerate(self._suites[suite].members, 1):
-            place = f"{field}, entry {number}"
+            place = {"file": _FILE, "field": f"{field}, entry {number}"}
             for one in self._expand(member, place, (*outer, suite)):
-                twin = next((n for n in found if n.casefold() == one.dataset.casefold()), None)
-                if twin is not None:
+                if one.dataset.casefold() in found:
                     raise InputError(
                         f"dataset '{one.dataset}' is in suite '{suite}' twice",
-                        file=_FILE,
-                        field=place,
+                        **place,
                         remedy="Leave one out, or give 'name' a placeholder",
                     )
-                found[one.dataset] = one
+                found[one.dataset.casefold()] = one
         return list(found.values())
 
     def _expand(
-        self, member: str | SuiteMember, place: str, outer: tuple[str, ...]
+        self, member: str | SuiteMember, place: _Place, outer: tuple[str, ...]
     ) -> Iterator[Member]:
         if isinstance(member, str):
             member = SuiteMember(dataset=member)
         if member.suite is not None:
             if member.suite not in self._suites:
-                raise unknown_name_error(
-                    "suite", member.suite, self._suites, file=_FILE, field=place
-                )
+                raise unknown_name_error("suite", member.suite, self._suites, **place)
             yield from self.members(member.suite, outer)
         elif member.manifest is not None:
             for row, line in _rows(Path(member.manifest), member):
                 yield from self._expand(row, line, outer)
         elif isinstance(member.dataset, str):
             if member.dataset not in self._named:
-                raise unknown_name_error(
-                    "dataset", member.dataset, self._named, file=_FILE, field=place
-                )
+                raise unknown_name_error("dataset", member.dataset, self._named, **place)
             yield _member(member, member.dataset, {}, place)
         else:
             yield from self._from_block(member, place)
 
-    def _from_block(self, member: SuiteMember, place: str) -> Iterator[Member]:
+    def _from_block(self, member: SuiteMember, place: _Place) -> Iterator[Member]:
         assert isinstance(member.dataset, dict)
         for values in _values_of_placeholders(member, place):
             name = _filled(member.name or "-".join(values.values()), values)
             if not is_name(name):
                 raise InputError(
                     f"'{name}' cannot be a name of a dataset",
-                    file=_FILE,
-                    field=place,
+                    **place,
                     remedy="Give 'name', of letters, digits, '.', '_' and '-', with the "
                     "placeholders of the block",
                 )
@@ -130,26 +124,26 @@ class _Expansion:
             if name in self._named or self.blocks.setdefault(name, block) != block:
                 raise InputError(
                     f"there is another dataset '{name}'",
-                    file=_FILE,
-                    field=place,
+                    **place,
                     remedy="Give 'name', with the placeholders of the block",
                 )
             yield _member(member, name, values, place)
 
 
-def _member(member: SuiteMember, name: str, values: Mapping[str, str], place: str) -> Member:
+def _member(member: SuiteMember, name: str, values: Mapping[str, str], place: _Place) -> Member:
     severity = _filled(member.severity, values)
     try:
         number = None if severity in (None, "") else float(severity)
     except ValueError as error:
         raise InputError(
-            f"severity '{severity}' of '{name}' is not a number", file=_FILE, field=place
+            f"severity '{severity}' of '{name}' is not a number",
+            **place,
         ) from error
     group, subgroup = _filled(member.group, values), _filled(member.subgroup, values)
     return Member(name, group, subgroup, number, member.classes)
 
 
-def _values_of_placeholders(member: SuiteMember, place: str) -> list[dict[str, str]]:
+def _values_of_placeholders(member: SuiteMember, place: _Place) -> list[dict[str, str]]:
     """Return the values of the placeholders of a block, for every dataset that it stands for."""
     assert isinstance(member.dataset, dict)
     texts = [text for text in _texts(member.dataset) if _placeholders(text)]
@@ -158,13 +152,12 @@ def _values_of_placeholders(member: SuiteMember, place: str) -> list[dict[str, s
     if unused:
         raise InputError(
             f"values of '{unused[0]}', which is no placeholder of the block",
-            file=_FILE,
-            field=place,
+            **place,
         )
     for text in (member.name or "", member.group, member.subgroup, str(member.severity or "")):
         unknown = [name for name in _placeholders(text) if name not in names]
         if unknown:
-            raise unknown_name_error("placeholder", unknown[0], names, file=_FILE, field=place)
+            raise unknown_name_error("placeholder", unknown[0], names, **place)
     given = {name: tuple(map(str, member.values[name])) for name in names if name in member.values}
     if len(given) == len(names):
         return [dict(zip(given, each, strict=True)) for each in product(*given.values())]
@@ -173,8 +166,7 @@ def _values_of_placeholders(member: SuiteMember, place: str) -> list[dict[str, s
     if texts and not found:
         raise InputError(
             f"no file or folder matches {texts[0]}",
-            file=_FILE,
-            field=place,
+            **place,
             remedy="Put the files there, correct the pattern, or list the 'values' of its "
             "placeholders",
         )
@@ -242,7 +234,7 @@ def _filled(block: Any, values: Mapping[str, str]) -> Any:
     return block
 
 
-def _rows(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMember, str]]:
+def _rows(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMember, _Place]]:
     """Yield the members of a manifest, each with its place.
 
     Columns other than those of a member are options of the dataset's block.
@@ -260,9 +252,9 @@ def _rows(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMember, str]]:
             remedy="Give a header line with the columns, and a row per set (docs/suites.md)",
         )
     for line, row in rows:
-        place = f"{path}, line {line}"
+        place: _Place = {"file": f"{path}, line {line}"}
         if None in row or None in row.values():
-            raise InputError("the row has not as many cells as the header", file=place)
+            raise InputError("the row has not as many cells as the header", **place)
         cells = {key: value.strip() for key, value in row.items() if value.strip()}
         options = {k: yaml.safe_load(v) for k, v in cells.items() if k not in _MEMBER_COLUMNS}
         shared = dict(common.dataset) if isinstance(common.dataset, dict) else {}
@@ -273,6 +265,10 @@ def _rows(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMember, str]]:
             "group": cells.get("group", common.group),
             "subgroup": cells.get("subgroup", common.subgroup),
             "severity": cells.get("severity", common.severity),
-            "classes": tuple(cells["classes"].split()) if "classes" in cells else common.classes,
+            "classes": _class_names(cells["classes"]) if "classes" in cells else common.classes,
         }
-        yield read_settings(SuiteMember, values, file=place), place
+        yield read_settings(SuiteMember, values, file=place["file"]), place
+
+
+def _class_names(cell: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in cell.split(";"))

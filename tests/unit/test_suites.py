@@ -1,0 +1,175 @@
+"""Suites in the configuration: what they expand to, and what is refused."""
+
+import numpy as np
+import pytest
+
+from matcheval.datasets.build import build_dataset
+from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.folders import write_dataset
+from matcheval.datasets.suites import Member, Suite, read_members, write_suite
+from matcheval.errors import InputError
+from matcheval.study.suites import expand_suites
+from studies import configuration, load
+
+DIGITS = [str(i) for i in range(10)]
+BLOCK = {"kind": "arrays", "max_value": 16, "classes": DIGITS}
+
+
+@pytest.fixture
+def shifts(tmp_path, monkeypatch):
+    """Folders of corruptions and severities, in which files of images would lie."""
+    monkeypatch.chdir(tmp_path)
+    for place in ("blur/1", "blur/2", "blur/10", "fog/1"):
+        (tmp_path / "shifts" / place).mkdir(parents=True)
+        (tmp_path / "shifts" / place / "set.npz").touch()
+    return {**BLOCK, "file": "shifts/{corruption}/{severity}/set.npz"}
+
+
+def expand(*members, named=("known", "new"), **others):
+    return expand_suites({"s": {"members": members}, **others}, named)
+
+
+def test_a_pattern_stands_for_the_files_that_it_matches(shifts):
+    found = expand(
+        "known",
+        {"dataset": shifts, "name": "{corruption}.{severity}", "group": "weather-{corruption}",
+         "subgroup": "{corruption}", "severity": "{severity}", "classes": ["3", "7"]},
+    )  # fmt: skip
+    names = ["known", "blur.1", "blur.2", "blur.10", "fog.1"]  # 10 comes after 2
+    assert found.suites["s"].datasets == names
+    assert found.suites["s"].members[0] == Member("known")
+    assert found.suites["s"].members[3] == Member(
+        "blur.10", "weather-blur", "blur", 10.0, ("3", "7")
+    )
+    assert found.datasets["blur.10"] == {**shifts, "file": "shifts/blur/10/set.npz"}
+    assert list(found.datasets) == names[1:]
+
+
+def test_values_may_be_listed_in_part_or_in_full(shifts):
+    member = {"dataset": shifts, "values": {"severity": [1, 2]}}
+    assert expand(member).suites["s"].datasets == ["blur-1", "blur-2", "fog-1"]
+    member["values"]["corruption"] = ["fog", "snow"]  # files are not looked at
+    names = ["fog-1", "fog-2", "snow-1", "snow-2"]
+    assert expand(member).suites["s"].datasets == names
+
+
+def test_the_place_of_the_model_is_kept():
+    block = {"kind": "predictions", "files": "p/{set}/{model}.csv"}
+    found = expand({"dataset": block, "values": {"set": ["a"]}})
+    assert found.datasets == {"a": {"kind": "predictions", "files": "p/a/{model}.csv"}}
+
+
+def test_suites_are_nested_and_share_their_sets(shifts):
+    inner = {"members": [{"dataset": shifts, "severity": "{severity}"}]}
+    found = expand({"suite": "inner"}, "new", inner=inner)
+    assert found.suites["s"].members[:4] == found.suites["inner"].members
+    assert found.suites["s"].datasets[4:] == ["new"]
+    assert len(found.datasets) == 4
+
+
+def test_a_manifest_lists_members(shifts, tmp_path):
+    (tmp_path / "sets.csv").write_text(
+        "name,file,group,severity,classes,note\n"
+        "one,shifts/blur/1/set.npz,blur,1,3; 7,\nknown,,,,,the base\n"
+    )
+    member = {"manifest": "sets.csv", "dataset": BLOCK, "group": "other"}
+    with pytest.raises(InputError, match=r"sets\.csv, line 3: there is another dataset 'known'"):
+        expand(member)
+    (tmp_path / "sets.csv").write_text(
+        (tmp_path / "sets.csv").read_text().replace("\nknown,", "\ntwo,")
+    )
+    found = expand(member)
+    assert found.suites["s"].members == (
+        Member("one", "blur", "", 1.0, ("3", "7")), Member("two", "other"),
+    )  # fmt: skip
+    assert found.datasets["one"] == {**BLOCK, "file": "shifts/blur/1/set.npz"}
+    (tmp_path / "named.csv").write_text("name,group\nknown,x\nnew,y\n")
+    assert expand({"manifest": "named.csv"}).suites["s"].members == (
+        Member("known", "x"), Member("new", "y"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("member", "message"),
+    [
+        ("old", r"members, entry 1': unknown dataset 'old'"),
+        ({"suite": "t"}, r"unknown suite 't'"),
+        ({"suite": "s"}, r"suite 's' is nested in itself"),
+        ({"dataset": {"file": "x/{a}/y"}}, r"no file or folder matches x/\{a\}/y.*list the 'val"),
+        ({"dataset": {"file": "x"}}, r"'' cannot be a name of a dataset.*Give 'name'"),
+        ({"dataset": {"file": "{a}"}, "values": {"a": ["x/y"]}}, r"'x/y' cannot be a name"),
+        ({"dataset": {"file": "{a}"}, "values": {"b": ["x"]}}, r"values of 'b', which is no pl"),
+        ({"dataset": {"file": "{a}"}, "group": "{b}"}, r"unknown placeholder 'b'"),
+        ({"dataset": "known", "severity": "strong"}, r"severity 'strong' of 'known' is not a n"),
+        ({"dataset": "known", "suite": "s"}, r"give one of 'dataset', 'suite' and 'manifest'"),
+        ({"dataset": "known", "name": "x"}, r"'name' and 'values' belong to the block"),
+        ({"manifest": "none.csv"}, r"none\.csv: not a readable manifest"),
+        ({"dataset": {"file": "x"}, "name": "new"}, r"there is another dataset 'new'"),
+    ],
+)
+def test_bad_members_are_refused(member, message):
+    with pytest.raises(InputError, match=message):
+        expand(member)
+
+
+def test_empty_suites_and_repeated_members_are_refused(shifts, tmp_path):
+    with pytest.raises(InputError, match=r"'suites\.s\.members'"):
+        expand()
+    with pytest.raises(InputError, match=r"entry 2': dataset 'known' is in suite 's' twice"):
+        expand("known", "known")
+    with pytest.raises(InputError, match=r"'blur' is in suite 's' twice|another dataset 'blur'"):
+        expand({"dataset": shifts, "name": "{corruption}"})
+    (tmp_path / "m.csv").write_text("name\n")
+    with pytest.raises(InputError, match=r"m\.csv: has no rows"):
+        expand({"manifest": "m.csv"})
+
+
+def test_a_study_evaluates_models_on_its_suites(tmp_path, shifts):
+    config = configuration("digits") | {"results": str(tmp_path / "results")}
+    config["suites"] = {"s": {"members": ["digits-train", {"dataset": shifts}]}}
+    study = load(config)
+    sets = ("digits-train", "blur-1", "blur-2", "blur-10", "fog-1")
+    assert study.predicting.collections == {
+        "digits-known": ("digits-known",), "digits-new-writers": ("digits-new-writers",), "s": sets,
+    }  # fmt: skip
+    assert len(study.predicting.batches) == len(study.models)
+    assert set(sets) < set(study.used)
+    assert study.results_inputs("fog-1", ["linear-ce"]) == [
+        study.predicting.index("s", "linear-ce")
+    ]
+    alone = {**config, "pairs": {}, "matching": {}}
+    assert load(alone).analyses["matching"].targets == []
+    with pytest.raises(InputError, match="names neither pairs nor suites"):
+        load({**alone, "suites": {}})
+    config["suite_accuracies"] = {"suites": {"t": "digits-known"}}
+    with pytest.raises(InputError, match="unknown suite 't'"):
+        load(config)
+    config["suite_accuracies"] = {"suites": {"s": "digits-known"}}
+    config["suites"]["s"]["members"][1]["classes"] = ["3", "three"]
+    with pytest.raises(InputError, match=r"suites\.s: classes of 'blur-1'.*unknown class 'three'"):
+        load(config)
+
+
+def write(folder, name, labels, classes=DIGITS):
+    images = np.zeros((len(labels), 8, 8, 1), np.uint8)
+    dataset = make_dataset(name, images, labels, classes=classes, max_value=16, source="")
+    write_dataset(dataset, folder / name)
+    return folder / name
+
+
+def test_prepared_sets_are_checked_against_each_other(tmp_path):
+    first = build_dataset("a", "digits", {"part": "known"})
+    write_dataset(first, tmp_path / "a")
+    folders = {"a": tmp_path / "a", "b": write(tmp_path, "b", np.array([3, 3, 4]))}
+    members = (Member("a"), Member("b", classes=("3", "9")), Member("file-only"))
+    write_suite(Suite("s", members), folders, tmp_path / "s.json")
+    assert read_members(tmp_path / "s.json") == ["a", "b"]
+    empty = (Member("a"), Member("b", classes=("9",)))
+    with pytest.raises(InputError, match="'b' has no images of the classes 9"):
+        write_suite(Suite("s", empty), folders, tmp_path / "t.json")
+    folders["b"] = write(tmp_path / "few", "b", np.array([1, 2]), DIGITS[:3])
+    with pytest.raises(InputError, match="dataset 'b' has, against 'a'"):
+        write_suite(Suite("s", members[:2]), folders, tmp_path / "t.json")
+    assert not (tmp_path / "t.json").exists()
+    with pytest.raises(InputError, match="not a readable list"):
+        read_members(tmp_path / "t.json")
