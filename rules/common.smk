@@ -38,6 +38,8 @@ OWN = STUDY.folder
 JOBS = StageJobs(STUDY)
 # Which models are run on which datasets by which jobs.
 PREDICTING = STUDY.predicting
+if workflow.is_main_process:
+    PREDICTING.remove_untrue_indexes()
 
 # On one machine, the number of GPUs limits the number of simultaneous GPU jobs. A profile or
 # `--resources gpu=N` overrides this, as profiles/slurm does: there, the cluster assigns the GPUs.
@@ -111,11 +113,3 @@ def settled(files):
     if isinstance(files, str):
         return before_update(files) if files in SETTLED else files
     return [settled(each) for each in files]
-
-
-# Snakemake does not see the files of predictions, only their indexes.
-if workflow.is_main_process and PREDICTING.untrue_indexes:
-    workflow.dag_settings.forcerun = {
-        *workflow.dag_settings.forcerun,
-        *PREDICTING.untrue_indexes,
-    }

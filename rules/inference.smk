@@ -47,12 +47,13 @@ rule predict_datasets:
         machine=JOBS.inference_options,
     params:
         arguments=JOBS.batch_arguments,
+        outputs=JOBS.output_arguments,
         version=JOBS.inference_version,
     message:
         "Predicting with {wildcards.batch}"
     shell:
         LEASE_GPU
-        + "python -m predict_datasets {params.arguments:q} --threads {threads}"
+        + "python -m predict_datasets {params.arguments:q} {params.outputs:q} --threads {threads}"
         " {resources.machine} > {log:q} 2>&1"
 
 
@@ -74,12 +75,13 @@ rule predict_dataset:
         machine=JOBS.inference_options,
     params:
         arguments=JOBS.model_arguments,
+        outputs=JOBS.output_arguments,
         version=JOBS.inference_version,
     message:
         "Predicting {wildcards.dataset} with {wildcards.model}"
     shell:
         LEASE_GPU
-        + "python -m predict_datasets {params.arguments:q} --threads {threads}"
+        + "python -m predict_datasets {params.arguments:q} {params.outputs:q} --threads {threads}"
         " {resources.machine} > {log:q} 2>&1"
 
 

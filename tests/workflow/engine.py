@@ -95,7 +95,7 @@ class Workflow:
         return Planned(
             jobs={rule: int(n) for rule, n in counts if rule != "total"},
             trained=sorted(re.findall(r"^Job \d+: Training (.+)$", text, re.MULTILINE)),
-            predicted=sorted(re.findall(r"^Job \d+: Predicting .+ with (.+)$", text, re.MULTILINE)),
+            predicted=sorted(re.findall(r"^Job \d+: Predicting .*with (.+)$", text, re.MULTILINE)),
         )
 
     def kill_when(

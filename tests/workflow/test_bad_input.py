@@ -43,7 +43,7 @@ def test_a_name_means_one_thing_in_a_results_folder(small):
     message = "model 'cnn.v1' differs from that of study 'digits', which has run with"
     assert message in refused.stdout + refused.stderr
     config.write_text(mine)
-    assert small.plan("--config", other).jobs["predict_dataset"] == 6  # a study may change
+    assert small.plan("--config", other).jobs["predict_datasets"] == 3  # a study may change
 
 
 def test_bad_predictions_of_ones_own(tmp_path):

@@ -15,7 +15,7 @@ def fresh(tmp_path):
 
 # Jobs that are long or few. All others are submitted to a cluster in groups.
 ALONE = {
-    "prepare_dataset", "derive_dataset", "train_model", "transform_images",
+    "prepare_dataset", "derive_dataset", "train_model",
     "search_near_duplicates", "simulate_annotations", "count_selections", "sample_dataset", "check",
 }  # fmt: skip
 
@@ -38,14 +38,14 @@ def requests(workflow, *arguments) -> dict[str, str]:
 def test_gpus_where_the_profile_has_a_place_for_them(fresh):
     auto = ["--config", "inference={device: auto}"]
     wanted = requests(fresh, *auto)
-    assert "gpu=1" in wanted["predict_dataset"]
-    assert "slurm_partition=gpu" in wanted["predict_dataset"]
+    assert "gpu=1" in wanted["predict_datasets"]
+    assert "slurm_partition=gpu" in wanted["predict_datasets"]
     assert "slurm_partition=cpu" in wanted["prepare_dataset"]
     # The one setting of a cluster without GPUs.
     fresh.edit("profiles/slurm/config.yaml", "  gpu_partition: gpu ", "# gpu_partition: gpu ")
     wanted = requests(fresh, *auto)
-    assert "gpu=0" in wanted["predict_dataset"]
-    assert "slurm_partition=cpu" in wanted["predict_dataset"]
+    assert "gpu=0" in wanted["predict_datasets"]
+    assert "slurm_partition=cpu" in wanted["predict_datasets"]
 
 
 def test_the_command_line_has_the_last_word(fresh):

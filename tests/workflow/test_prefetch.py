@@ -34,4 +34,4 @@ def test_downloads_happen_where_snakemake_runs(fresh):
     fresh.run("prefetch", "--snakefile", "ask.smk")
     local = json.loads((fresh.folder / "local.json").read_text())
     assert {"prefetch", "download_file", "download_weights"} <= set(local)
-    assert not {"train_model", "predict_dataset"} & set(local)
+    assert not {"train_model", "predict_datasets"} & set(local)

@@ -1,4 +1,4 @@
-"""Pretrained models in the real workflow: weights, pixel caches, and what is rebuilt."""
+"""Pretrained models in the real workflow: weights, shared transforms, and what is rebuilt."""
 
 import os
 import re
@@ -21,7 +21,7 @@ datasets:
   old: {kind: digits, part: known}
   new: {kind: digits, part: validation}
 pairs: {both: {original: old, replication: new}}
-inference: {threads: 1}
+inference: {models_per_job: 2}
 """
 
 
@@ -53,30 +53,28 @@ def workflow(tmp_path_factory):
     return workflow
 
 
-def test_predictions_are_made_from_a_cache_that_is_gone_afterwards(workflow):
+def test_models_that_share_a_transform_are_run_by_one_job(workflow):
     results = workflow.folder / "results"
     for name in ("old", "new"):
         assert len(list((results / "predictions" / name).iterdir())) == 2
-        (manifest,) = (results / "pixels" / name).iterdir()
-        assert manifest.suffix == ".json"
-    logs = list((results / "logs" / "predict_dataset").rglob("*.log"))
-    assert len(logs) == 4
-    assert all("pixels from results/pixels/" in log.read_text() for log in logs)
+    (index,) = (results / "pretrained" / "inference" / "old").iterdir()
+    log = (results / "pretrained/logs/predict_datasets" / f"{index.stem}.log").read_text()
+    assert f"{', '.join(MODELS[:2])} on old: " in log
+    assert "2 model(s), 2 dataset(s)" in log
 
 
-def test_a_second_run_has_nothing_to_do_whatever_the_cache(workflow):
+def test_a_second_run_has_nothing_to_do_however_the_machine_is_used(workflow):
     assert workflow.plan("predictions").jobs == {}
-    same = ("pixel_cache: false", "keep_pixels: true", "threads: 2", "batch_size: 7", "top: 10")
-    for setting in same:
-        config = f"inference={{{setting}}}"
+    for setting in ("threads: 2", "batch_size: 7", "top: 10"):
+        config = f"inference={{models_per_job: 2, {setting}}}"
         assert workflow.plan("predictions", "--config", config).jobs.keys() <= {"all"}
 
 
 def test_an_output_that_is_added_and_left_out_again(workflow, tmp_path):
     """It takes a pass of its own; without it, predictions stay as they are."""
     copy = workflow.copy_to(tmp_path / "w")
-    wanted = ("predictions", "--config", "inference={outputs: [top]}")
-    assert copy.plan(*wanted).jobs["predict_dataset"] == 4
+    wanted = ("predictions", "--config", "inference={models_per_job: 2, outputs: [top]}")
+    assert copy.plan(*wanted).jobs["predict_datasets"] == 1
     copy.run(*wanted)
     assert copy.plan("predictions").jobs == {}
     assert copy.plan(*wanted).jobs.keys() <= {"all"}
@@ -86,19 +84,20 @@ def test_a_model_that_is_added_makes_no_other_again(workflow, tmp_path):
     copy = workflow.copy_to(tmp_path / "w")
     write_catalogue(copy, *MODELS)
     plan = copy.plan("predictions")
-    assert plan.jobs == {"predict_dataset": 2, "predictions": 1, "transform_images": 2}
-    assert plan.predicted == [MODELS[2]] * 2
+    assert plan.jobs == {"predict_datasets": 1, "predictions": 1}
+    assert plan.predicted[0].endswith(".batch-2")
 
 
-def test_predictions_do_not_depend_on_the_cache(workflow, tmp_path):
+def test_predictions_do_not_depend_on_the_other_models_of_a_job(workflow, tmp_path):
     copy = workflow.copy_to(tmp_path / "w")
     file = copy.folder / "results" / "predictions" / "old" / f"{MODELS[0]}.parquet"
     before = file.read_bytes()
     file.unlink()
-    copy.run(str(file.relative_to(copy.folder)), "--config", "inference={pixel_cache: false}")
+    copy.run("predictions", "--config", "inference={models_per_job: 1}")
     assert file.read_bytes() == before
-    log = copy.folder / "results/logs/predict_dataset/old" / f"{MODELS[0]}.log"
-    assert "pixels decoded during the pass" in log.read_text()
+    log = copy.folder / "results/pretrained/logs/predict_datasets" / f"{MODELS[0]}.log"
+    assert f"{MODELS[0]} on old: " in log.read_text()
+    assert "on new" not in log.read_text()
 
 
 def test_unknown_models_are_told_when_the_study_is_read(workflow, tmp_path):

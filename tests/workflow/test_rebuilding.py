@@ -34,10 +34,10 @@ def test_one_models_recipe(small):
                "linear,trained,linear,0,0,cross_entropy,,none,constant,1")  # fmt: skip
     plan = small.plan()
     assert plan.trained == ["linear"]
-    assert plan.predicted == ["linear", "linear"]
+    assert plan.predicted == ["linear"]
     # The matching of its batch, and not of the other one; no reliability diagram is of it.
     assert jobs(plan) == {
-        "train_model": 1, "predict_dataset": 2, "match_predictions": 2, **AFTER_MATCHING,
+        "train_model": 1, "predict_datasets": 1, "match_predictions": 2, **AFTER_MATCHING,
         "count_correct": 2, **AFTER_COUNTING,
     }  # fmt: skip
     small.run()
@@ -116,7 +116,7 @@ def test_a_deleted_prediction_file(small):
     assert plan.trained == []
     assert plan.predicted == ["mlp"]
     assert jobs(plan) == {
-        "predict_dataset": 1, "match_predictions": 2, "save_pairs": 2, "plot_reliability": 2,
+        "predict_datasets": 1, "match_predictions": 2, "save_pairs": 2, "plot_reliability": 2,
         **AFTER_MATCHING, "count_correct": 1, **AFTER_COUNTING,
     }  # fmt: skip
     small.run()
@@ -152,7 +152,7 @@ def processes(folder):
 class TestKilled:
     """SIGKILL leaves whole files or none, and the next run completes to the same bytes."""
 
-    @pytest.mark.parametrize("rule", ["train_model", "predict_dataset", "match_predictions"])
+    @pytest.mark.parametrize("rule", ["train_model", "predict_datasets", "match_predictions"])
     def test_the_whole_run(self, built, tmp_path, rule):
         workflow = Workflow.fresh(tmp_path / "tree")
 

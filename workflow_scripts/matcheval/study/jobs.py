@@ -5,7 +5,7 @@ Rules in `rules/` name these methods; each takes a job's wildcards.
 
 import json
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -261,9 +261,26 @@ class StageJobs:
             "--predictions", study.predictions_folder,
             "--device", settings.device, "--precision", settings.precision,
             *(["--compile"] if settings.compile else []),
+        ]  # fmt: skip
+
+    def output_arguments(self, wildcards: Wildcards, output: Sequence[str]) -> list[str]:
+        """Return the arguments of an inference job that name outputs besides the predictions.
+
+        Snakemake records no parameters that are derived from outputs, so that one that is left out
+        again repeats nothing; the files of one that is added are missing, and so the job runs
+        (see `Predicting.remove_untrue_indexes`).
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+        output : sequence of str
+            The job's indexes.
+        """
+        settings = self._study.inference
+        return [
             *(["--outputs", *settings.outputs] if settings.outputs else []),
             *(["--n-top", str(settings.top)] if "top" in settings.outputs else []),
-        ]  # fmt: skip
+        ]
 
     def _source(self, model: str) -> ModelSource:
         source = self._study.runnable[model].source

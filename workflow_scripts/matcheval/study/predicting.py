@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Iterator
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,8 @@ from matcheval.inference.store import index_key, output_files
 from matcheval.models.rows import CHECKPOINT
 from matcheval.study.analysis import file_states
 from matcheval.training import TRAINING_VERSION
+
+log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from matcheval.study.study import Study
@@ -223,21 +226,25 @@ class Predicting:
             for name in self._names(model)
         )
 
-    @cached_property
-    def untrue_indexes(self) -> list[str]:
-        """Indexes of files that are not there any more, or were replaced since.
+    def remove_untrue_indexes(self) -> None:
+        """Remove indexes of files that are not there any more, or were replaced since.
 
-        Their jobs have to run again, which Snakemake cannot know: it does not see the files.
+        Their jobs have to run again, which Snakemake cannot know, as it does not see these files.
         """
-        if not Path(self._study.folder, "inference").is_dir():
-            return []
-        return [
-            path
-            for batch in self.batches
-            for collection in self.collections
-            if Path(path := self.index(collection, batch)).exists()
-            and not self._is_untouched(collection, batch)
-        ]
+        for path, collection, batch in self._existing_indexes():
+            if not self._is_untouched(collection, batch):
+                log.info("%s names predictions that are missing or were replaced: removed", path)
+                path.unlink()
+
+    def _existing_indexes(self) -> Iterator[tuple[Path, str, str]]:
+        """Yield the indexes of this study that exist, each with its collection and batch."""
+        for collection in self.collections:
+            folder = Path(self.index(collection, "")).parent
+            names = {file.name for file in folder.iterdir()} if folder.is_dir() else set()
+            for batch in self.batches:
+                path = Path(self.index(collection, batch))
+                if path.name in names:
+                    yield path, collection, batch
 
     @cached_property
     def settled_indexes(self) -> set[str]:
@@ -245,14 +252,16 @@ class Predicting:
 
         Jobs that read them need not be repeated because of that job.
         """
-        if not Path(self._study.folder, "inference").is_dir():
-            return set()
-        settled: set[str] = set()
-        for batch in self.batches:
-            ready = {name: self._is_settled(name, batch) for name in self.collections}
-            if not all(ready.values()):
-                settled |= {self.index(name, batch) for name, is_ready in ready.items() if is_ready}
-        return settled
+        ready: dict[str, set[str]] = {}
+        for _, collection, batch in self._existing_indexes():
+            if self._is_settled(collection, batch):
+                ready.setdefault(batch, set()).add(collection)
+        return {
+            self.index(collection, batch)
+            for batch, settled in ready.items()
+            if len(settled) < len(self.collections)
+            for collection in settled
+        }
 
     def _is_settled(self, collection: str, batch: str) -> bool:
         path = Path(self.index(collection, batch))
