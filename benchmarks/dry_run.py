@@ -21,14 +21,16 @@ STUDIES = ("config.yaml", "studies/cifar10.yaml", "studies/imagenet.yaml")
 PROFILES = ("laptop", "slurm")
 
 
-def dry_run(folder: Path, study: str, profile: str) -> tuple[float, float, int]:
+def dry_run(
+    folder: Path, study: str, profile: str, target: str = "all"
+) -> tuple[float, float, int]:
     """Seconds, most memory in MiB, and number of jobs of a dry run."""
     output = folder / "output.txt"
     start = time.perf_counter()
     with output.open("wb") as stream:
         process = subprocess.Popen(
             [
-                sys.executable, "-m", "snakemake", "-n", "--quiet", "rules",
+                sys.executable, "-m", "snakemake", target, "-n", "--quiet", "rules",
                 "--profile", f"profiles/{profile}", "--configfile", study,
             ],
             cwd=folder, stdout=stream, stderr=stream,

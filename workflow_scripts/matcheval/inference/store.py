@@ -13,6 +13,7 @@ while writing costs all of them, and every reader of one dataset would have to k
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from matcheval.models.rows import CHECKPOINT, ModelSource
 from matcheval.predictions.files import read_predictions
 
 INPUTS_KEY = "inputs_sha256"
+_KEY = re.compile(rb'\{\s*"key": "([^"]*)"')
 
 
 def output_files(
@@ -161,7 +163,8 @@ def write_index(path: Path, key: str, digests: Mapping[str, Mapping[str, str]]) 
     digests : mapping of str to mapping of str to str
         SHA-256 of the prediction files, by dataset and model.
     """
-    text = json.dumps({"key": key, "predictions": digests}, indent=1, sort_keys=True)
+    # The key comes first: of thousands of indexes, only that is read when a run is planned.
+    text = json.dumps({"key": key, "predictions": digests}, indent=1)
     with atomic_file(path) as partial:
         partial.write_text(text + "\n", encoding="utf-8")
 
@@ -175,10 +178,11 @@ def index_key(path: str | Path) -> str | None:
         The JSON file.
     """
     try:
-        key: str = json.loads(Path(path).read_text(encoding="utf-8"))["key"]
-    except (OSError, ValueError, KeyError, TypeError):
+        with Path(path).open("rb") as stream:
+            found = _KEY.match(stream.read(200))
+    except OSError:
         return None
-    return key
+    return found[1].decode() if found else None
 
 
 def file_digest(path: Path) -> str:

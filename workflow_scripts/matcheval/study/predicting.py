@@ -230,9 +230,11 @@ class Predicting:
         """Remove indexes of files that are not there any more, or were replaced since.
 
         Their jobs have to run again, which Snakemake cannot know, as it does not see these files.
+        (Indexes that were written for another configuration are replaced anyway.)
         """
         for path, collection, batch in self._existing_indexes():
-            if not self._is_untouched(collection, batch):
+            asked_for = index_key(path) == self.key(collection, batch)
+            if asked_for and not self._is_untouched(collection, batch):
                 log.info("%s names predictions that are missing or were replaced: removed", path)
                 path.unlink()
 
