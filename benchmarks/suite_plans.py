@@ -7,11 +7,13 @@ predictions but those on one set. Files are stubs: planning opens none of them.
 """
 
 import json
+import os
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 from common import copy_workflow, write_results
 from dry_run import dry_run
 
@@ -59,9 +61,7 @@ def make_predictions(folder: Path, name: str, n_sets: int) -> None:
         place.mkdir(parents=True)
         description = {"name": f"set{i}", "n": 10_000, "n_classes": 10}
         (place / "dataset.json").write_text(json.dumps(description))
-        # An array without data, of the true shape.
-        import numpy as np
-
+        # An array without data.
         header = np.lib.format.header_data_from_array_1_0(np.empty((0, 32, 32, 3), np.uint8))
         with (place / "images.npy").open("wb") as stream:
             np.lib.format.write_array_header_1_0(stream, header)
@@ -70,9 +70,6 @@ def make_predictions(folder: Path, name: str, n_sets: int) -> None:
         predictions.mkdir(parents=True)
         for model in study.models:
             (predictions / f"{model}.parquet").touch()
-    suite = Path(jobs.suite_file("all"))
-    suite.parent.mkdir(parents=True)
-    suite.write_text(json.dumps({f"set{i}": "0" * 64 for i in range(n_sets)}))
     entry = {f"set{i}": {"model": "0" * 64} for i in range(n_sets)}
     for batch in jobs.batches:
         index = Path(jobs.index("all", batch))
@@ -83,8 +80,6 @@ def make_predictions(folder: Path, name: str, n_sets: int) -> None:
 
 def main() -> None:
     """Time the plans on a fresh copy."""
-    import os
-
     rows = []
     for n_models, n_sets in SIZES:
         with tempfile.TemporaryDirectory() as temporary:

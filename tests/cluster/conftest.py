@@ -22,10 +22,18 @@ def cluster(slurm: None) -> Iterator[Cluster]:
         yield cluster
 
 
+SUITE = """\
+suites: {all: {members: [digits-validation, digits-new-writers]}}
+suite_accuracies: {suites: {all: digits-known}}
+"""
+
+
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
-    """The small study with its datasets, made without a cluster."""
+    """The small study, with a suite, and with its datasets, made without a cluster."""
     workflow = Workflow.fresh(tmp_path_factory.mktemp("prepared") / "tree")
+    with (workflow.folder / "small.yaml").open("a") as stream:
+        stream.write(SUITE)
     names = ("digits-train", "digits-validation", "digits-known", "digits-new-writers")
     workflow.run(*(f"results/datasets/{name}/dataset.json" for name in names))
     return workflow

@@ -9,8 +9,9 @@ def test_the_same_bytes_as_without_a_cluster(on_cluster, prepared, tmp_path):
     run = on_cluster()
     code, output = run.run()
     assert code == 0, output
-    # Few submissions: three trainings, and groups of predictions, matchings and tables.
-    assert output.count("has been submitted with SLURM jobid") == 6
+    # Few submissions: three trainings, and groups of the suite, predictions, matchings and tables.
+    assert output.count("has been submitted with SLURM jobid") == 7
+    assert (run.folder / "results/digits/suite_accuracies/all.csv").exists()
     local = prepared.copy_to(tmp_path / "local")
     local.run()
     here, there = local.artifacts(), run.workflow.artifacts()

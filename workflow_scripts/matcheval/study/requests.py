@@ -185,9 +185,10 @@ class Requests:
         largest = self._size(todo[0][0])
         for dataset, model in todo:
             data = self._size(dataset)
-            by_model = images.setdefault(replace(data, images=1), {})
+            by_model = images.setdefault(self._one_image(dataset), {})
             by_model[model] = by_model.get(model, 0) + data.images
-            largest = max(largest, data, key=lambda one: one.pixel_bytes)
+            if data.pixel_bytes > largest.pixel_bytes:
+                largest = data
         return resources.of_inference(
             [
                 (
@@ -205,3 +206,8 @@ class Requests:
     @cache  # noqa: B019 - lives as long as the study
     def _size(self, dataset: str) -> ImageSet:
         return dataset_size(self._study, dataset)
+
+    @cache  # noqa: B019 - lives as long as the study
+    def _one_image(self, dataset: str) -> ImageSet:
+        """Return what images of a dataset are like: sets of the same are counted together."""
+        return replace(self._size(dataset), images=1)

@@ -1,0 +1,127 @@
+"""A suite in the real workflow: a job per model, and only what is new or damaged again."""
+
+import numpy as np
+import pytest
+from engine import Workflow
+
+from matcheval.datasets.build import build_dataset
+
+CONFIG = """\
+study: suites
+models: studies/small.csv
+datasets:
+  digits-train: {kind: digits, part: train}
+  digits-validation: {kind: digits, part: validation}
+  digits-known: {kind: digits, part: known}
+  digits-new-writers: {kind: digits, part: new-writers}
+training: {train: digits-train, validation: digits-validation}
+pairs: {new-writers: {original: digits-known, replication: digits-new-writers}}
+matching: {seeds: 1}
+figures: {formats: [png]}
+suites:
+  noise:
+    members:
+      - dataset:
+          kind: arrays
+          file: "noise/{severity}.npz"
+          max_value: 16
+          classes: ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]
+        name: "noise-{severity}"
+        severity: "{severity}"
+  all: {members: [digits-new-writers, {suite: noise}]}
+suite_accuracies: {suites: {all: digits-known}}
+"""
+MODELS = ["cnn.v1", "linear", "mlp"]
+
+
+def write_noise(workflow, severity):
+    digits = build_dataset("d", "digits", {"part": "validation"})
+    noise = np.random.default_rng(severity).normal(0, severity, digits.images.shape)
+    images = np.clip(digits.images + noise.round(), 0, 16).astype(np.uint8)
+    folder = workflow.folder / "noise"
+    folder.mkdir(exist_ok=True)
+    np.savez(folder / f"{severity}.npz", images=images, labels=digits.labels)
+
+
+@pytest.fixture(scope="module")
+def workflow(tmp_path_factory):
+    workflow = Workflow.fresh(tmp_path_factory.mktemp("suites") / "w", small=True)
+    (workflow.folder / "small.yaml").write_text(CONFIG)
+    for severity in (1, 2, 4):
+        write_noise(workflow, severity)
+    plan = workflow.plan()
+    assert (plan.jobs["predict_datasets"], plan.jobs["prepare_dataset"]) == (3, 7)
+    workflow.run()
+    return workflow
+
+
+def predictions(workflow):
+    folder = workflow.folder / "results" / "predictions"
+    return {
+        str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in sorted(folder.rglob("*.parquet"))
+    }
+
+
+def test_a_set_is_computed_once_per_model_whatever_it_is_part_of(workflow):
+    assert len(predictions(workflow)) == 5 * 3
+    assert workflow.plan().jobs == {}
+    log = workflow.folder / "results/suites/logs/predict_datasets/mlp.log"
+    assert log.read_text().count("mlp on ") == 5
+
+
+def test_a_set_that_is_added_changes_nothing_else(workflow, tmp_path):
+    copy = workflow.copy_to(tmp_path / "w")
+    before = predictions(copy)
+    write_noise(copy, 8)
+    plan = copy.plan()
+    assert plan.jobs == {
+        "prepare_dataset": 1, "index_suite": 2, "predict_datasets": 3, "all": 1,
+        "tabulate_suite_accuracies": 1, "plot_suite_accuracies": 1,
+    }  # fmt: skip
+    copy.run()
+    after = predictions(copy)
+    assert set(after) - set(before) == {f"noise-8/{model}.parquet" for model in MODELS}
+    assert before.items() <= after.items()  # not even their times
+    assert copy.plan().jobs == {}
+
+
+def test_files_that_are_deleted_damaged_or_replaced_are_made_again(workflow, tmp_path):
+    copy = workflow.copy_to(tmp_path / "w")
+    before = predictions(copy)
+    folder = copy.folder / "results" / "predictions"
+    (folder / "noise-1" / "mlp.parquet").unlink()
+    damaged = folder / "digits-known" / "linear.parquet"
+    damaged.write_bytes(damaged.read_bytes()[:300])
+    plan = copy.plan()
+    assert plan.predicted == ["linear", "mlp"]
+    copy.run()
+    changed = {name for name, value in predictions(copy).items() if value != before[name]}
+    assert changed == {"noise-1/mlp.parquet", "digits-known/linear.parquet"}
+    assert {n: c for n, (c, _) in predictions(copy).items()} == {
+        n: c for n, (c, _) in before.items()
+    }
+    assert copy.plan().jobs == {}
+
+
+def test_a_killed_job_goes_on_after_the_last_complete_set(workflow, tmp_path):
+    copy = workflow.copy_to(tmp_path / "w")
+    before = predictions(copy)
+    for name in before:
+        (copy.folder / "results" / "predictions" / name).unlink()
+    script = "workflow_scripts/matcheval/inference/job.py"
+    copy.edit(
+        script,
+        "        with problems.collected():\n            start =",
+        "        if name == 'noise-2':\n            __import__('os').kill(__import__('os').getpid(), 9)\n"
+        "        with problems.collected():\n            start =",
+    )
+    copy.run("predictions", check=False)
+    left = {name.split("/")[0] for name in predictions(copy)}
+    assert left == {"digits-known", "digits-new-writers", "noise-1"}
+    times = predictions(copy)
+    copy.edit(script, "if name == 'noise-2':", "if False:")
+    copy.run("predictions")
+    after = predictions(copy)
+    assert times.items() <= after.items()
+    assert {n: c for n, (c, _) in after.items()} == {n: c for n, (c, _) in before.items()}
