@@ -9,10 +9,7 @@ from hypothesis import strategies as st
 from matcheval.analyses.near_duplicates import distances
 from matcheval.analyses.near_duplicates.distances import nearest_neighbours, pairs_within
 from matcheval.analyses.near_duplicates.ssim import structural_similarity
-from matcheval.analyses.near_duplicates.tables import (
-    accuracy_without_duplicates,
-    duplicate_accuracies,
-)
+from matcheval.analyses.near_duplicates.tables import duplicate_accuracies
 from matcheval.errors import InputError
 
 
@@ -145,14 +142,18 @@ def test_ssim_refuses_windows_that_do_not_fit():
 
 def test_the_papers_arithmetic():
     """Appendix B.2.2: 93 % with 8 % near duplicates, all correct, is 92.39 % without them."""
-    rest = accuracy_without_duplicates(0.93, 0.08)
-    assert round(float(rest), 4) == 0.9239
-    assert round(100 * (0.93 - float(rest)), 2) == 0.61
-    assert accuracy_without_duplicates([0.5, 0.6], 0.2, [0.5, 0.6]) == pytest.approx([0.5, 0.6])
-    with pytest.raises(InputError, match="more"):
-        accuracy_without_duplicates(0.05, 0.08)
-    with pytest.raises(InputError, match="share"):
-        accuracy_without_duplicates(0.5, 1.0)
+    correct = np.arange(100) < 93
+    paper = duplicate_accuracies({"m": correct}, range(8), "set").iloc[0]
+    assert round(paper.least_accuracy_rest, 4) == 0.9239 == round(paper.accuracy_rest, 4)
+    assert round(100 * (paper.least_accuracy_rest - paper.accuracy_all), 2) == -0.61
+    # A bound: with one of them incorrect, more of the others are correct.
+    other = duplicate_accuracies({"m": correct}, range(92, 100), "set").iloc[0]
+    assert other.least_accuracy_rest == paper.least_accuracy_rest < other.accuracy_rest == 1
+    poor = duplicate_accuracies({"m": np.arange(100) < 5}, range(8), "set").iloc[0]
+    assert poor.least_accuracy_rest == 0
+    assert np.isnan(
+        duplicate_accuracies({"m": correct[:8]}, range(8), "set").least_accuracy_rest[0]
+    )
 
 
 def test_accuracies_on_flagged_and_other_images():
@@ -161,9 +162,7 @@ def test_accuracies_on_flagged_and_other_images():
     row = table.iloc[0]
     assert (row.n_all, row.n_duplicates, row.n_rest) == (10, 3, 7)
     assert (row.n_correct_all, row.n_correct_duplicates, row.n_correct_rest) == (6, 2, 4)
-    # By hand; the arithmetic on shares gives the same.
     assert row.change == pytest.approx(4 / 7 - 0.6)
-    assert accuracy_without_duplicates(0.6, 0.3, 2 / 3) == pytest.approx(row.accuracy_rest)
     assert row.accuracy_rest_low < row.accuracy_rest < row.accuracy_rest_high
     none = duplicate_accuracies({"m": correct}, [], "set").iloc[0]
     assert np.isnan(none.accuracy_duplicates)

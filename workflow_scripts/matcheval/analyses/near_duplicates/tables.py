@@ -1,7 +1,8 @@
 """The effect of near duplicates of training images on accuracies.
 
 Recht et al. (2019), arXiv 1902.10811, appendix B.2.2: about 8 % of the CIFAR-10 test images have a
-near duplicate in the training set. Even a model that is correct on all of them would gain little.
+near duplicate in the training set. Even a model that is correct on all of them gains little: the
+least accuracy on the others is (k - d) / (n - d) for k of n images correct and d near duplicates.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,54 +15,9 @@ import pandas as pd
 from matcheval.analyses.near_duplicates.reviewed import read_reviewed
 from matcheval.analyses.near_duplicates.schemas import DUPLICATE_ACCURACIES as SCHEMA
 from matcheval.errors import InputError
-from matcheval.io.text_tables import TextColumn, accuracy_cells, signed_cells
+from matcheval.io.text_tables import TextColumn, accuracy_cells, percent_cell, signed_cells
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.accuracies import accuracy_columns
-
-
-def accuracy_without_duplicates(
-    accuracy: npt.ArrayLike, share: float, accuracy_on_duplicates: npt.ArrayLike = 1.0
-) -> npt.NDArray[np.float64]:
-    """Compute the accuracy on images that are not near duplicates from the overall accuracy.
-
-    Parameters
-    ----------
-    accuracy : array-like of float
-        Accuracy on all images, in [0, 1].
-    share : float
-        Fraction of the images that are near duplicates, in [0, 1).
-    accuracy_on_duplicates : array-like of float
-        Accuracy on the near duplicates, in [0, 1]; 1 gives a lower bound of the result.
-
-    Returns
-    -------
-    float64 array
-        Accuracy on the other images, in [0, 1], of the broadcast shape.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range, or the values contradict each other.
-
-    References
-    ----------
-    Recht et al. (2019), arXiv 1902.10811, appendix B.2.2.
-    """
-    overall, inside = np.broadcast_arrays(
-        np.asarray(accuracy, np.float64), np.asarray(accuracy_on_duplicates, np.float64)
-    )
-    if not 0 <= share < 1:
-        raise InputError(f"{share} is not in [0, 1)", field="share")
-    if not all(((values >= 0) & (values <= 1)).all() for values in (overall, inside)):
-        raise InputError("accuracies must be in [0, 1]", field="accuracy")
-    rest = (overall - share * inside) / (1 - share)
-    if ((rest < -1e-12) | (rest > 1 + 1e-12)).any():
-        raise InputError(
-            f"impossible: with a share of {share}, near duplicates alone have more correct or more "
-            "incorrect predictions than all images",
-            field="share",
-        )
-    return np.clip(rest, 0.0, 1.0)
 
 
 def duplicate_accuracies(
@@ -110,6 +66,8 @@ def duplicate_accuracies(
         for part, values in parts.items():
             row |= accuracy_columns(part, values, confidence)
         row["change"] = row["accuracy_rest"] - row["accuracy_all"]
+        least = max(row["n_correct_all"] - len(positions), 0)
+        row["least_accuracy_rest"] = least / row["n_rest"] if row["n_rest"] else np.nan
         rows.append(row)
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
@@ -168,5 +126,6 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
         TextColumn(f"All {n['all']:,} (%) [{level}]", accuracy_cells(table, "all")),
         TextColumn(f"{n['duplicates']:,} duplicates (%)", accuracy_cells(table, "duplicates")),
         TextColumn(f"Other {n['rest']:,} (%)", accuracy_cells(table, "rest")),
+        TextColumn("At least (%)", [percent_cell(x) for x in table["least_accuracy_rest"]]),
         TextColumn("Change", signed_cells(table["change"].tolist(), 2)),
     ]
