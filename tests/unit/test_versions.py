@@ -41,9 +41,9 @@ DECIDED = {
     "train_model.py": (TRAINING_VERSION, 2, "8ab5aa5a82538ee2"),
     "predict_dataset.py": (INFERENCE_VERSION, 2, "2da0c8c93d79417b"),
     "derive_dataset.py": (DERIVATION_VERSION, 1, "75551dd3f0cfc31b"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "c6e092b00476c74f"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "a7569d800dd8c7bf"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "5d60cce089661659"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "29530f19ababb4cb"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "ee9af44f27e79a07"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "357ae04f878148de"),
 }
 
 

@@ -103,7 +103,12 @@ def add_allocate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "counts", metavar="COUNTS.json", help="number of images by class and keyword"
     )
-    parser.add_argument("--per-class", type=int, required=True, help="images to allocate per class")
+    total = parser.add_mutually_exclusive_group(required=True)
+    total.add_argument("--per-class", type=int, help="images to allocate per class")
+    total.add_argument(
+        "--one-per", type=int, metavar="N",
+        help="one image per N images of a keyword, rounded up, instead of a fixed total",
+    )  # fmt: skip
     parser.add_argument(
         "--top-keywords", type=int, default=50,
         help="only the most frequent keywords of a class (default: %(default)s)",
@@ -196,17 +201,15 @@ def run_allocate(arguments: argparse.Namespace) -> None:
     InputError
         If the counts cannot be read, or there is nothing to divide the images by.
     """
-    from matcheval.analyses.sampling.allocation import keyword_targets
+    from matcheval.analyses.sampling.allocation import keyword_targets, proportional_targets
     from matcheval.io.files import atomic_file
 
+    number = arguments.per_class if arguments.one_per is None else arguments.one_per
+    allocate = keyword_targets if arguments.one_per is None else proportional_targets
     try:
         counts = json.loads(Path(arguments.counts).read_text(encoding="utf-8"))
         targets = {
-            name: keyword_targets(
-                {keyword: int(n) for keyword, n in of.items()},
-                arguments.per_class,
-                arguments.top_keywords,
-            )
+            name: allocate({k: int(n) for k, n in of.items()}, number, arguments.top_keywords)
             for name, of in counts.items()
         }
     except InputError:
