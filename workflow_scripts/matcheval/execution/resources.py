@@ -225,32 +225,10 @@ def of_matching(n_models: int, n_seeds: int, images: int) -> ResourceRequest:
     return ResourceRequest(_megabytes(BASE_MB, n_models * images * 16), _minutes(seconds))
 
 
-def of_reading(n_models: int, images: int) -> ResourceRequest:
-    """Estimate the request for reading all models' predictions on a set, to count or tabulate.
-
-    Parameters
-    ----------
-    n_models : int
-        Number of models.
-    images : int
-        Number of images of the set.
-    """
-    return ResourceRequest(_megabytes(BASE_MB, images * 64), _minutes(n_models * 0.05))
-
-
-def of_downloading(megabytes: float = 1000) -> ResourceRequest:
-    """Estimate the request for a download over a slow connection (2 MB per second).
-
-    Parameters
-    ----------
-    megabytes : float
-        Size of the file, which is not read into memory.
-    """
-    return ResourceRequest(BASE_MB, _minutes(megabytes / 2))
-
-
-# Jobs that write tables and figures take seconds, for studies of any size.
+# Jobs that count, or write tables and figures, take seconds to minutes in studies of any size.
 SMALL = ResourceRequest(mem_mb=1000, runtime=STEP_MINUTES)
+# A gigabyte over a slow connection (2 MB per second); files are not read into memory.
+DOWNLOAD = ResourceRequest(BASE_MB, runtime=3 * STEP_MINUTES)
 
 
 def _megabytes(base: int, size: float) -> int:

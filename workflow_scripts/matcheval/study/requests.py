@@ -73,14 +73,13 @@ class Requests:
         self._study, self._machine = study, machine
         # Rules that neither this table nor an analysis names are small: seconds in any study.
         self._by_rule: Mapping[str, Callable[[Any], ResourceRequest]] = {
-            "download_file": lambda w: resources.of_downloading(),
-            "download_weights": lambda w: resources.of_downloading(),
+            "download_file": lambda w: resources.DOWNLOAD,
+            "download_weights": lambda w: resources.DOWNLOAD,
             "prepare_dataset": self._of_preparation,
             "derive_dataset": self._of_preparation,
             "transform_images": self._of_pixel_cache,
             "train_model": self._of_training,
             "predict_dataset": self._of_inference,
-            "count_correct": self._of_counting,
         }
         for analysis in study.analyses.values():
             self._by_rule |= analysis.resource_requests
@@ -148,10 +147,6 @@ class Requests:
         manifest = f"{self._study.results}/pixels/{wildcards.manifest}.json"
         job = self._study.pixel_jobs[manifest]
         return resources.of_pixels(dataset_size(self._study, job.dataset), cached=job.cached)
-
-    def _of_counting(self, wildcards: Wildcards) -> ResourceRequest:
-        images = dataset_size(self._study, wildcards.dataset).images
-        return resources.of_reading(len(self._study.models), images)
 
     def _of_training(self, wildcards: Wildcards) -> ResourceRequest:
         trained, settings = self._study.trained[wildcards.model], self._study.training
