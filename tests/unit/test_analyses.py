@@ -21,7 +21,7 @@ from matcheval.analyses.revisions import tables as revisions
 from matcheval.analyses.revisions.tables import tabulate_revisions
 from matcheval.analyses.selection_frequency import figures as frequency_figures
 from matcheval.analyses.selection_frequency import tables as selection_frequency
-from matcheval.analyses.selection_frequency.tables import accuracies_by_frequency, read_counts
+from matcheval.analyses.selection_frequency.tables import read_counts
 from matcheval.analyses.shared_errors import figures as shared_error_figures
 from matcheval.analyses.shared_errors import tables as shared_errors
 from matcheval.analyses.shared_errors.tables import by_model
@@ -91,13 +91,14 @@ def test_balanced_subsets_are_exactly_balanced():
     assert (row.per_class, row.n_balanced) == (5, 15)
 
 
-def test_accuracy_by_frequency_by_hand():
-    counts = pd.DataFrame({
+def test_accuracy_by_frequency_by_hand(tmp_path):
+    path = str(tmp_path / "counts.csv")
+    pd.DataFrame({
         "index": [0, 1, 2, 3, 5],
         "n_annotations": [10, 10, 5, 0, 10],
         "n_selected": [10, 2, 3, 0, 7],
-    })  # fmt: skip
-    table = accuracies_by_frequency(known(["110001", "011111"]), "set", counts)
+    }).to_csv(path)  # fmt: skip
+    table = selection_frequency.tabulate(known(["110001", "011111"]), "set", path)
     first = table[table.model == "m0"]
     assert first.n_bin.tolist() == [0, 1, 0, 2, 1]  # 3 of 5 and 7 of 10 are in [0.6, 0.8)
     assert first.n_correct_bin.tolist() == [0, 1, 0, 1, 1]
@@ -107,7 +108,7 @@ def test_accuracy_by_frequency_by_hand():
     with pytest.raises(
         InputError, match="1 of the values are not datapoints of the dataset, such as 5"
     ):
-        accuracies_by_frequency(known(["10101"]), "set", counts)
+        selection_frequency.tabulate(known(["10101"]), "set", path)
 
 
 @pytest.mark.parametrize(
@@ -331,7 +332,7 @@ def test_classes_reweighted_in_the_published_set():
 
 
 @needs_data
-def test_accuracy_rises_with_the_agreement_of_annotators():
+def test_accuracy_rises_with_the_agreement_of_annotators(tmp_path):
     """A stand-in for selection frequencies, which were not published: 6,761 ambiguous images."""
     agreement = pd.read_parquet(DATA / "optional" / "imagenet_classify_agreement.parquet")
     imagenet = study("recht-imagenet")
@@ -345,11 +346,12 @@ def test_accuracy_rises_with_the_agreement_of_annotators():
     with np.load(DATA / "imagenetv2_top1.npz") as archive:
         row = {int(number): i for i, number in enumerate(archive["val_ids"])}
     numbers = agreement.image.str.extract(r"val_(\d+)")[0].astype(int)
-    counts = pd.DataFrame({
+    path = tmp_path / "counts.csv"
+    pd.DataFrame({
         "index": numbers.map(row), "n_annotations": agreement.n_annot,
         "n_selected": (agreement.sel_freq * agreement.n_annot).round().astype(int),
-    })  # fmt: skip
-    table = accuracies_by_frequency(right, pair.original, counts)
+    }).to_csv(path)  # fmt: skip
+    table = selection_frequency.tabulate(right, pair.original, str(path))
     mean = 100 * table.groupby("bin").accuracy_bin.mean()
     assert mean.round(1).tolist() == [39.1, 61.6, 69.3, 73.5, 78.6]
 
