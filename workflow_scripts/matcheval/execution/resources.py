@@ -155,7 +155,7 @@ def _request(
     )
 
 
-def of_preparing(data: ImageSet) -> ResourceRequest:
+def of_preparing(data: ImageSet, *, streamed: bool = False) -> ResourceRequest:
     """Estimate the request for preparing a dataset.
 
     All images are in memory twice; preparing a thousand of them takes a second.
@@ -164,8 +164,12 @@ def of_preparing(data: ImageSet) -> ResourceRequest:
     ----------
     data : ImageSet
         Size of the dataset.
+    streamed : bool
+        Whether image files are read one by one, so that few are in memory.
     """
-    size = data.images * 150_000 if data.encoded else data.pixel_bytes
+    size = data.pixel_bytes
+    if data.encoded:
+        size = 0 if streamed else data.images * 150_000
     return ResourceRequest(_megabytes(BASE_TORCH_MB, 2 * size), _minutes(data.images / 1000))
 
 

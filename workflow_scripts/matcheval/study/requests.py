@@ -75,7 +75,7 @@ class Requests:
         self._by_rule: Mapping[str, Callable[[Any], ResourceRequest]] = {
             "download_file": lambda w: resources.DOWNLOAD,
             "download_weights": lambda w: resources.DOWNLOAD,
-            "prepare_dataset": self._of_preparation,
+            "prepare_dataset": lambda w: self._of_preparation(w, streamed=True),
             "derive_dataset": self._of_preparation,
             "transform_images": self._of_pixel_cache,
             "train_model": self._of_training,
@@ -140,8 +140,9 @@ class Requests:
 
         return threads
 
-    def _of_preparation(self, wildcards: Wildcards) -> ResourceRequest:
-        return resources.of_preparing(dataset_size(self._study, wildcards.dataset))
+    def _of_preparation(self, wildcards: Wildcards, *, streamed: bool = False) -> ResourceRequest:
+        size = dataset_size(self._study, wildcards.dataset)
+        return resources.of_preparing(size, streamed=streamed)
 
     def _of_pixel_cache(self, wildcards: Wildcards) -> ResourceRequest:
         manifest = f"{self._study.results}/pixels/{wildcards.manifest}.json"
