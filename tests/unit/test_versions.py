@@ -36,14 +36,14 @@ DECIDED = {
             "arrays": 1,
             "parquet": 1,
         },
-        "8d65dc463465353f",
+        "bea5e8973b258123",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "8ab5aa5a82538ee2"),
-    "predict_dataset.py": (INFERENCE_VERSION, 2, "2da0c8c93d79417b"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "75551dd3f0cfc31b"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "29530f19ababb4cb"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "ee9af44f27e79a07"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "357ae04f878148de"),
+    "train_model.py": (TRAINING_VERSION, 2, "1be96712f142fcc1"),
+    "predict_dataset.py": (INFERENCE_VERSION, 2, "7360132b8b360c16"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "4de0959d44a9348a"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "76097c9f299e36c7"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "9cc1ccbf26751967"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "62ae9d0f1bf4b07e"),
 }
 
 
