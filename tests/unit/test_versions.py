@@ -41,9 +41,9 @@ DECIDED = {
     "train_model.py": (TRAINING_VERSION, 2, "1be96712f142fcc1"),
     "predict_dataset.py": (INFERENCE_VERSION, 2, "7360132b8b360c16"),
     "derive_dataset.py": (DERIVATION_VERSION, 1, "4de0959d44a9348a"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "76097c9f299e36c7"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "9cc1ccbf26751967"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "62ae9d0f1bf4b07e"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "d379e9db7c187641"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "882a551b4ad73ea0"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "eb59c03d916a9428"),
 }
 
 
