@@ -5,13 +5,13 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.downloads.fetching import download_published
+from matcheval.downloads.fetching import download
 from matcheval.downloads.sources import published_file
 from matcheval.errors import InputError
 from matcheval.execution.entry_points import run_command, show_progress
 
 
-def download(name: str, output: str, mirror: str, log: str) -> None:
+def download_file(name: str, output: str, mirror: str, log: str) -> None:
     """Download a published file; messages go to `log`, as standard error has the progress bar.
 
     Parameters
@@ -19,7 +19,7 @@ def download(name: str, output: str, mirror: str, log: str) -> None:
     name : str
         Name of the file in `downloads/sources.yaml`.
     output : str
-        File to write, in the folder for this file.
+        File to write, of the published name.
     mirror : str
         Folder or address used instead of the published address; empty for none.
     log : str
@@ -28,13 +28,16 @@ def download(name: str, output: str, mirror: str, log: str) -> None:
     Raises
     ------
     InputError
-        As for `downloads.fetching.download_published`.
+        As for `downloads.fetching.download`.
     """
     if log:
         logging.getLogger().addHandler(logging.FileHandler(log, mode="w", encoding="utf-8"))
     try:
         file = published_file(name)
-        download_published(file, Path(output).parent, mirror or None, progress=show_progress())
+        download(
+            file.urls, output, sha256=file.sha256, md5=file.md5, size=file.size,
+            mirror=mirror or None, progress=show_progress(),
+        )  # fmt: skip
     except InputError as error:
         if log:
             with Path(log).open("a", encoding="utf-8") as lines:
@@ -57,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--mirror", default="", help="folder or address that replaces all hosts")
     parser.add_argument("--log", default="", help="file for messages, besides standard error")
-    run_command(download, **vars(parser.parse_args(argv)))
+    run_command(download_file, **vars(parser.parse_args(argv)))
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ def download_weights(url: str, output: Path, mirror: str | None) -> None:
     from matcheval.downloads.fetching import download
     from matcheval.models.published import check_file_name_digest
 
-    done = download(url, output, mirror=mirror or None, progress=show_progress())
-    check_file_name_digest(url, output, done.sha256)
+    sha256 = download(url, output, mirror=mirror or None, progress=show_progress())
+    check_file_name_digest(url, output, sha256)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -10,7 +10,7 @@ from matcheval.analyses.difficulty.figures import plot_difficulty
 from matcheval.analyses.difficulty.model import model_difficulty
 from matcheval.analyses.difficulty.tables import DIFFICULTY, SKILLS, difficulty_columns
 from matcheval.execution.entry_points import run_script
-from matcheval.figures.saving import save_figures
+from matcheval.figures.saving import save_figure
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import write_readable
 from matcheval.replication.schemas import FITS, RESULTS
@@ -60,7 +60,7 @@ def main(
     row, of_models = model_difficulty(table, fit, sigma, seed)
     write_readable(pd.DataFrame([row]), DIFFICULTY, difficulty_columns, tables)
     write_table(SKILLS.from_frame(of_models), skills)
-    save_figures(plot_difficulty(table, of_models, pd.Series(row)), plots)
+    save_figure(plot_difficulty(table, of_models, pd.Series(row)), *plots)
     logging.info(
         "replication: mu %.4f, sigma %.4f", row["mu_replication"], row["sigma_replication"]
     )

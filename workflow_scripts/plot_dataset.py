@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 
 from matcheval.execution.entry_points import run_script
-from matcheval.figures.saving import save_figures
+from matcheval.figures.saving import save_figure
 
 
 def main(*, room: str, table: Path, outputs: Sequence[Path]) -> None:
@@ -22,7 +22,7 @@ def main(*, room: str, table: Path, outputs: Sequence[Path]) -> None:
     """
     schema = import_module(f"{room}.tables").SCHEMA
     figure = import_module(f"{room}.figures").plot(schema.read(table).to_pandas())
-    save_figures(figure, outputs)
+    save_figure(figure, *outputs)
 
 
 if __name__ == "__main__":

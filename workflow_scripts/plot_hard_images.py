@@ -8,7 +8,7 @@ from matcheval.analyses.hard_images.tables import SCHEMA
 from matcheval.analyses.near_duplicates.images import labelled_pixels
 from matcheval.datasets.folders import read_dataset
 from matcheval.execution.entry_points import run_script
-from matcheval.figures.saving import save_figures
+from matcheval.figures.saving import save_figure
 
 
 def main(
@@ -36,7 +36,7 @@ def main(
     """
     images = labelled_pixels(read_dataset(folder), size)
     figure = plot_hard_images(SCHEMA.read(table).to_pandas(), images, sheet)
-    save_figures(figure, outputs)
+    save_figure(figure, *outputs)
 
 
 if __name__ == "__main__":

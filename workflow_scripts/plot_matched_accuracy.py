@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from matcheval.execution.entry_points import run_script
-from matcheval.figures.saving import save_figures
+from matcheval.figures.saving import save_figure
 from matcheval.protocol.figures.matched_accuracy import plot_matched_accuracy
 from matcheval.protocol.schemas import MODEL_TABLE
 
@@ -22,7 +22,7 @@ def main(*, table: Path, outputs: Sequence[Path]) -> None:
     """
     models = MODEL_TABLE.read(table).to_pandas()
     figure = plot_matched_accuracy(models)
-    save_figures(figure, outputs)
+    save_figure(figure, *outputs)
     logging.info("%d models", len(models))
 
 

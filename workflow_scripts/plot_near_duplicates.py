@@ -8,7 +8,7 @@ from matcheval.analyses.near_duplicates.images import labelled_pixels
 from matcheval.analyses.near_duplicates.schemas import NEAREST_IMAGES
 from matcheval.datasets.folders import read_dataset
 from matcheval.execution.entry_points import run_script
-from matcheval.figures.saving import save_figures
+from matcheval.figures.saving import save_figure
 
 
 def main(
@@ -42,7 +42,7 @@ def main(
     """
     sets = [labelled_pixels(read_dataset(folder), size) for folder in (queries, references)]
     figure = plot_near_duplicates(NEAREST_IMAGES.read(nearest).to_pandas(), *sets, rows)
-    save_figures(figure, outputs)
+    save_figure(figure, *outputs)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from matcheval.datasets.pairs import Pair
 from matcheval.execution.entry_points import run_script
-from matcheval.figures.saving import save_figures
+from matcheval.figures.saving import save_figure
 from matcheval.predictions.files import read_predictions
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.figures.reliability import plot_reliability
@@ -58,7 +58,7 @@ def main(
     sets = [read_predictions(files[0]) for files in (original, replication)]
     comparison = Comparison(models[0], pair, *sets)
     data = reliability_data(comparison, PAIRS.read(pairs), criterion, epsilon, seeds)
-    save_figures(plot_reliability(data, bins), outputs)
+    save_figure(plot_reliability(data, bins), *outputs)
     logging.info("%s", {subset.role.value: subset.n_per_seed for subset in data.subsets})
 
 

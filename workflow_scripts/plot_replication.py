@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from matcheval.execution.entry_points import run_script
-from matcheval.figures.saving import save_figures
+from matcheval.figures.saving import save_figure
 from matcheval.replication.figures import plot_replication
 from matcheval.replication.schemas import FITS, REGION, RESULTS
 from matcheval.statistics.scales import Scale
@@ -31,7 +31,7 @@ def main(*, results: Path, fits: Path, region: Path, scale: Scale, outputs: Sequ
     table = FITS.read(fits).to_pandas()
     fit = table[table["scale"] == scale.value].iloc[0]
     figure = plot_replication(models, fit, REGION.read(region).to_pandas(), scale)
-    save_figures(figure, outputs)
+    save_figure(figure, *outputs)
     logging.info("%d models", len(models))
 
 

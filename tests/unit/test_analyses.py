@@ -6,27 +6,25 @@ import pytest
 
 from drawings import draw
 from matcheval.analyses.class_balanced import tables as class_balanced
-from matcheval.analyses.class_balanced.tables import balanced_accuracies, balanced_rows
+from matcheval.analyses.class_balanced.tables import balanced_rows
 from matcheval.analyses.groups import tables as groups
-from matcheval.analyses.groups.tables import accuracies_by_group, read_groups
+from matcheval.analyses.groups.tables import read_groups
 from matcheval.analyses.hard_images import tables as hard
 from matcheval.analyses.hard_images.figures import plot_hard_images
-from matcheval.analyses.hard_images.tables import hard_images
 from matcheval.analyses.human_accuracy import tables as human_accuracy
 from matcheval.analyses.human_accuracy.tables import human_accuracies, read_annotations
 from matcheval.analyses.near_duplicates import tables as near_duplicates
 from matcheval.analyses.near_duplicates.figures import most_alike, plot_near_duplicates
 from matcheval.analyses.near_duplicates.images import LabelledPixels
-from matcheval.analyses.near_duplicates.reviewed import read_reviewed
 from matcheval.analyses.near_duplicates.search import find_near_duplicates
-from matcheval.analyses.near_duplicates.tables import duplicate_accuracies
 from matcheval.analyses.revisions import tables as revisions
 from matcheval.analyses.revisions.tables import tabulate_revisions
 from matcheval.analyses.selection_frequency import figures as frequency_figures
 from matcheval.analyses.selection_frequency import tables as selection_frequency
-from matcheval.analyses.selection_frequency.tables import accuracies_by_frequency, read_counts
+from matcheval.analyses.selection_frequency.tables import read_counts
 from matcheval.analyses.shared_errors import figures as shared_error_figures
-from matcheval.analyses.shared_errors.tables import by_model, shared_errors
+from matcheval.analyses.shared_errors import tables as shared_errors
+from matcheval.analyses.shared_errors.tables import by_model
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
@@ -59,20 +57,20 @@ def test_a_share_of_hard_images_is_exact_in_decimals():
     rows = np.tri(100, dtype=int)  # the i-th image, i models get it right: no ties
     models = known(["".join(map(str, row)) for row in rows])
     for percent in range(1, 101):
-        assert len(hard_images(models, "set", percent / 100)) == percent
-    assert len(hard_images(models, "set", 1e-12)) == 1
+        assert len(hard.tabulate(models, "set", share=percent / 100)) == percent
+    assert len(hard.tabulate(models, "set", share=1e-12)) == 1
 
 
 def test_hard_images_come_with_their_ties():
     models = known(["1011010100", "1011000100", "1011010000"])
-    table = hard_images(models, "set", 0.1)
+    table = hard.tabulate(models, "set", share=0.1)
     assert table["index"].tolist() == [1, 4, 6, 8, 9]  # right of none: all, though one would do
-    table = hard_images(models, "set", 0.6)
+    table = hard.tabulate(models, "set", share=0.6)
     assert table["index"].tolist() == [1, 4, 6, 8, 9, 5, 7]
     assert table.n_right.tolist() == [0] * 5 + [2] * 2
     assert [c.cells for c in hard.text_columns(table)] == [["0", "2"], ["5", "2"], ["5", "7"]]
     with pytest.raises(InputError, match=r"'hard_images\.share'"):
-        hard_images(models, "set", 0)
+        hard.tabulate(models, "set", share=0)
 
 
 def test_balanced_subsets_are_exactly_balanced():
@@ -86,20 +84,21 @@ def test_balanced_subsets_are_exactly_balanced():
         counts[balanced_rows(labels, seed)] += 1
     assert counts[:5].min() == 2000
     np.testing.assert_allclose(counts[5:14] / 2000, 5 / 9, atol=0.05)
-    table = balanced_accuracies(known(["1" * 5 + "0" * 9 + "1" * 7], labels), "set", seed=3)
+    table = class_balanced.tabulate(known(["1" * 5 + "0" * 9 + "1" * 7], labels), "set", seed=3)
     row = table.iloc[0]
     assert (row.accuracy_by_class, row.accuracy_balanced) == (2 / 3, 2 / 3)
     assert row.accuracy_all == 12 / 21
     assert (row.per_class, row.n_balanced) == (5, 15)
 
 
-def test_accuracy_by_frequency_by_hand():
-    counts = pd.DataFrame({
+def test_accuracy_by_frequency_by_hand(tmp_path):
+    path = str(tmp_path / "counts.csv")
+    pd.DataFrame({
         "index": [0, 1, 2, 3, 5],
         "n_annotations": [10, 10, 5, 0, 10],
         "n_selected": [10, 2, 3, 0, 7],
-    })  # fmt: skip
-    table = accuracies_by_frequency(known(["110001", "011111"]), "set", counts)
+    }).to_csv(path)  # fmt: skip
+    table = selection_frequency.tabulate(known(["110001", "011111"]), "set", path)
     first = table[table.model == "m0"]
     assert first.n_bin.tolist() == [0, 1, 0, 2, 1]  # 3 of 5 and 7 of 10 are in [0.6, 0.8)
     assert first.n_correct_bin.tolist() == [0, 1, 0, 1, 1]
@@ -109,7 +108,7 @@ def test_accuracy_by_frequency_by_hand():
     with pytest.raises(
         InputError, match="1 of the values are not datapoints of the dataset, such as 5"
     ):
-        accuracies_by_frequency(known(["10101"]), "set", counts)
+        selection_frequency.tabulate(known(["10101"]), "set", path)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +160,7 @@ def test_human_accuracies_by_hand(tmp_path):
 
 def test_shared_errors_by_hand():
     """Wrong: 0, 1, 2, 3 of the first; 2, 3, 4 of the second; none of the third."""
-    table = shared_errors(known(["0000111111", "1100011111", "1" * 10]), "set")
+    table = shared_errors.tabulate(known(["0000111111", "1100011111", "1" * 10]), "set")
     assert table.n_wrong_both.tolist() == [2, 0, 0]
     assert table.jaccard.tolist() == [2 / 5, 0, 0]
     assert table.jaccard_by_chance[0] == pytest.approx(1.2 / (7 - 1.2))
@@ -169,18 +168,18 @@ def test_shared_errors_by_hand():
     assert models.model.tolist() == ["m2", "m1", "m0"]
     assert models.nearest.tolist() == ["m0", "m0", "m1"]
     assert models.jaccard.tolist() == [0, 0.2, 0.2]
-    assert np.isnan(shared_errors(known(["11", "11"]), "set").jaccard[0])
+    assert np.isnan(shared_errors.tabulate(known(["11", "11"]), "set").jaccard[0])
     for many in (False, True):
         rows = ["0" * (i + 1) + "1" * (60 - i) for i in range(45 if many else 3)]
-        draw(shared_error_figures.plot(shared_errors(known(rows), "set")))
+        draw(shared_error_figures.plot(shared_errors.tabulate(known(rows), "set")))
     with pytest.raises(InputError, match="one model"):
-        shared_errors(known(["10"]), "set")
+        shared_errors.tabulate(known(["10"]), "set")
 
 
 def test_accuracies_by_group_by_hand(tmp_path):
     path = tmp_path / "groups.csv"
     path.write_text("index,group\n0,both\n4,one\n2,both\n1,one\n")
-    table = accuracies_by_group(known(["10111", "00011"]), "set", read_groups(path))
+    table = groups.tabulate(known(["10111", "00011"]), "set", str(path))
     assert table.group.tolist() == ["both", "one"] * 2
     assert table.n_group.tolist() == [2] * 4
     assert table.n_correct_group.tolist() == [2, 1, 0, 1]
@@ -250,7 +249,7 @@ def test_near_duplicates_table_and_sheet(tmp_path):
 
 
 def test_the_sheet_of_hard_images_shows_them_in_order():
-    table = hard_images(known(["110010", "110110"]), "set", 0.5)
+    table = hard.tabulate(known(["110010", "110110"]), "set", share=0.5)
     figure = plot_hard_images(table, images(6), most=2)
     draw(figure)
     assert [axes.get_title() for axes in figure.axes] == ["2: ape\n0 of 2", "5: ape\n0 of 2"]
@@ -262,22 +261,22 @@ def test_the_sheet_of_hard_images_shows_them_in_order():
 
 def test_reviewed_duplicates_and_every_table_is_written(tmp_path):
     path = tmp_path / "reviewed.csv"
-    path.write_text("index,note\n3,same car\n0,\n")
-    assert read_reviewed(path) == [3, 0]
-    path.write_text("image\n3\n")
-    with pytest.raises(InputError, match="no column index"):
-        read_reviewed(path)
     models = known(["110010", "110110"])
-    right = dict(zip(models.models, models.right, strict=True))
-    duplicates = duplicate_accuracies(right, [3, 0], "set")
+    for text, message in (("image\n3\n", "no column index"), ("index\n3.5\n", "whole number")):
+        path.write_text(text)
+        with pytest.raises(InputError, match=message):
+            near_duplicates.tabulate(models, "set", str(path))
+    path.write_text("index,note\n3,same car\n0,\n")
+    duplicates = near_duplicates.tabulate(models, "set", str(path))
+    assert duplicates.n_correct_duplicates.tolist() == [1, 2]
     heads = [column.head for column in near_duplicates.text_columns(duplicates)]
-    assert heads[1:4] == ["All 6 (%) [95 % CI]", "2 duplicates (%)", "Other 4 (%)"]
-    for table, schema, columns in (
-        (hard_images(models, "set"), hard.SCHEMA, hard.text_columns),
-        (balanced_accuracies(models, "set"), class_balanced.SCHEMA, class_balanced.text_columns),
-    ):
-        paths = [tmp_path / f"{schema.name}.{suffix}" for suffix in ("parquet", "csv", "md", "tex")]
-        write_readable(table, schema, columns, paths)
+    assert heads[1:] == [
+        "All 6 (%) [95 % CI]", "2 duplicates (%)", "Other 4 (%)", "At least (%)", "Change",
+    ]  # fmt: skip
+    for room in (hard, class_balanced):
+        table = room.tabulate(models, "set")
+        paths = [tmp_path / f"table.{suffix}" for suffix in ("parquet", "csv", "md", "tex")]
+        write_readable(table, room.SCHEMA, room.text_columns, paths)
         assert all(path.stat().st_size for path in paths)
     assert set(human_accuracy.SCHEMA.names) & set(selection_frequency.SCHEMA.names) == {
         "confidence"
@@ -314,7 +313,7 @@ def test_hard_images_of_the_published_models():
     )
     counts = {
         spec.name: [
-            len(hard_images(dataset_correctness(spec, models), spec.name))
+            len(hard.tabulate(dataset_correctness(spec, models), spec.name))
             for models in (every, without)
         ]
         for spec in (original, new)
@@ -327,13 +326,13 @@ def test_classes_reweighted_in_the_published_set():
     """CIFAR-10.1 v4 with equal weights of the classes: 0.20 points more, mean of 30 models."""
     cifar = study("recht-cifar10")
     spec = cifar.datasets[cifar.pairs["v4"].replication]
-    table = balanced_accuracies(dataset_correctness(spec, list(cifar.models)), spec.name)
+    table = class_balanced.tabulate(dataset_correctness(spec, list(cifar.models)), spec.name)
     assert table.per_class.tolist() == [161] * 30
     assert round(100 * (table.accuracy_by_class - table.accuracy_all).mean(), 2) == 0.20
 
 
 @needs_data
-def test_accuracy_rises_with_the_agreement_of_annotators():
+def test_accuracy_rises_with_the_agreement_of_annotators(tmp_path):
     """A stand-in for selection frequencies, which were not published: 6,761 ambiguous images."""
     agreement = pd.read_parquet(DATA / "optional" / "imagenet_classify_agreement.parquet")
     imagenet = study("recht-imagenet")
@@ -347,17 +346,18 @@ def test_accuracy_rises_with_the_agreement_of_annotators():
     with np.load(DATA / "imagenetv2_top1.npz") as archive:
         row = {int(number): i for i, number in enumerate(archive["val_ids"])}
     numbers = agreement.image.str.extract(r"val_(\d+)")[0].astype(int)
-    counts = pd.DataFrame({
+    path = tmp_path / "counts.csv"
+    pd.DataFrame({
         "index": numbers.map(row), "n_annotations": agreement.n_annot,
         "n_selected": (agreement.sel_freq * agreement.n_annot).round().astype(int),
-    })  # fmt: skip
-    table = accuracies_by_frequency(right, pair.original, counts)
+    }).to_csv(path)  # fmt: skip
+    table = selection_frequency.tabulate(right, pair.original, str(path))
     mean = 100 * table.groupby("bin").accuracy_bin.mean()
     assert mean.round(1).tolist() == [39.1, 61.6, 69.3, 73.5, 78.6]
 
 
 @needs_data
-def test_membership_in_the_other_sets_goes_with_accuracy():
+def test_membership_in_the_other_sets_goes_with_accuracy(tmp_path):
     """A stand-in for selection frequencies: what MatchedFrequency shares with the other sets."""
     imagenet = study("recht-imagenet")
     with np.load(DATA / "imagenetv2_top1.npz") as archive:
@@ -377,6 +377,8 @@ def test_membership_in_the_other_sets_goes_with_accuracy():
         if m not in imagenet.analyses["replication"].settings.left_out(Scale.LINEAR)
     ]
     right = dataset_correctness(imagenet.datasets["MatchedFrequency"], networks)
-    table = accuracies_by_group(right, "MatchedFrequency", membership)
+    path = tmp_path / "groups.csv"
+    membership.rename("group").rename_axis("index").to_csv(path)
+    table = groups.tabulate(right, "MatchedFrequency", str(path))
     mean = (100 * table.groupby("group").accuracy_group.mean()).round(1)
     assert mean.to_dict() == {"both": 74.8, "neither": 55.5, "threshold": 68.8, "top": 79.1}

@@ -13,7 +13,7 @@ from torch import nn
 from cifar import WEIGHTS, cifar, needs_cifar
 from matcheval.models.architectures.resnet import SqueezeExcitation
 from matcheval.models.architectures.shake_shake import ShakeBlock
-from matcheval.models.arithmetic import to_input
+from matcheval.models.arithmetic import normalize
 from matcheval.models.building import build_model
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
@@ -99,9 +99,8 @@ def test_published_weights_classify_as_published(depth):
     test = cifar("test", 500)
     model = build("resnet_a", 16, depth)
     model.load_state_dict(load_file(WEIGHTS / f"resnet{depth}.safetensors"))
-    images = to_input(
-        test.images, test.max_value, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225)
-    )
+    images = torch.from_numpy(test.images).permute(0, 3, 1, 2) / test.max_value
+    images = normalize(images, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
     with torch.inference_mode():
         predicted = model.eval()(images).argmax(dim=1).numpy()
     assert np.mean(predicted == test.labels) > 0.89

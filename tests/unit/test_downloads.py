@@ -46,7 +46,9 @@ def get(server, tmp_path):
     def get(**options):
         get.waits = []
         options = {"sha256": SHA256, "sleep": get.waits.append} | options
-        return download(server.url("data.bin"), tmp_path / "data.bin", **options)
+        path = tmp_path / "data.bin"
+        assert download(server.url("data.bin"), path, **options) == file_digests(path)["sha256"]
+        return path
 
     return get
 
@@ -56,16 +58,16 @@ def left(folder):
 
 
 @pytest.mark.parametrize("checksum", [{"sha256": SHA256}, {"sha256": None, "md5": MD5}])
-def test_a_file_is_downloaded_and_verified(get, server, tmp_path, checksum):
-    done = get(size=len(DATA), **checksum)
-    assert (done.path.read_bytes(), done.sha256, done.verified) == (DATA, SHA256, True)
+def test_a_file_is_downloaded_and_verified(get, server, tmp_path, caplog, checksum):
+    assert get(size=len(DATA), **checksum).read_bytes() == DATA
+    assert "not verified" not in caplog.text
     assert left(tmp_path) == ["data.bin"]
     assert [request.sent for request in server.requests] == [len(DATA)]
 
 
 def test_an_existing_file_is_verified_and_not_downloaded(get, server, tmp_path):
     (tmp_path / "data.bin").write_bytes(DATA)
-    assert get().verified
+    assert get().read_bytes() == DATA
     assert server.requests == []
     (tmp_path / "data.bin").write_bytes(DATA[:-1])
     with pytest.raises(InputError, match=f"data.bin: has sha256 .*, not {SHA256}. Delete it"):
@@ -77,7 +79,7 @@ def test_an_existing_file_is_verified_and_not_downloaded(get, server, tmp_path):
 def test_an_interrupted_download_is_continued(get, server, etags):
     server.etags = etags
     server.failures["data.bin"] = [("cut", 2_000_000), ("cut", 500_000)]
-    assert get().path.read_bytes() == DATA
+    assert get().read_bytes() == DATA
     asked = [request.range for request in server.requests]
     starts = [int(re.findall(r"\d+", text)[0]) for text in asked[1:]]
     assert asked[0] is None
@@ -101,7 +103,7 @@ def test_a_later_process_continues_a_download(get, server, tmp_path):
 
 def test_a_server_without_ranges_starts_again(get, server):
     server.failures["data.bin"] = [("cut", 2_000_000), ("no ranges",)]
-    assert get().path.read_bytes() == DATA
+    assert get().read_bytes() == DATA
     assert [r.status for r in server.requests] == [200, 200]
     assert server.requests[1].sent == len(DATA)
 
@@ -117,7 +119,7 @@ def test_versions_of_a_file_are_not_mixed(get, server, etags):
     with pytest.raises(InputError):
         get(attempts=1)
     server.files["data.bin"] = DATA
-    assert get().path.read_bytes() == DATA
+    assert get().read_bytes() == DATA
     assert server.requests[-1].sent == len(DATA)
 
 
@@ -128,7 +130,7 @@ def test_a_changed_length_is_detected_without_tags(get, server):
     with pytest.raises(InputError):
         get(attempts=1)
     server.files["data.bin"] = DATA
-    assert get().path.read_bytes() == DATA
+    assert get().read_bytes() == DATA
     assert [r.status for r in server.requests] == [200, 206, 200]
 
 
@@ -146,21 +148,20 @@ def test_another_address_is_tried_if_the_first_has_another_file(server, tmp_path
     """Repositories that have moved respond with a web page."""
     server.files["old"], server.files["new"] = b"<html>we have moved</html>", DATA
     urls = [server.url("old"), server.url("new")]
-    done = download(urls, tmp_path / "data.bin", sha256=SHA256)
-    assert (done.path.read_bytes(), done.verified) == (DATA, True)
+    assert download(urls, tmp_path / "data.bin", sha256=SHA256) == SHA256
     assert left(tmp_path) == ["data.bin"]
 
 
 def test_damaged_bytes_are_downloaded_once_more(get, server):
     server.failures["data.bin"] = [("bytes", DATA[:-1] + b"x")]
-    assert get().path.read_bytes() == DATA
+    assert get().read_bytes() == DATA
 
 
 def test_waits_for_busy_servers_grow(get, server):
     server.failures["data.bin"] = [
         ("status", 503), ("status", 429, {"Retry-After": "7"}), ("status", 500),
     ]  # fmt: skip
-    assert get().path.read_bytes() == DATA
+    assert get().read_bytes() == DATA
     assert get.waits == [1, 7, 4]
 
 
@@ -187,7 +188,7 @@ def test_the_error_without_a_network_says_what_to_do_by_hand(tmp_path):
 
 def test_further_addresses_are_tried(server, tmp_path):
     urls = [server.url("gone"), server.url("data.bin")]
-    assert download(urls, tmp_path / "data.bin", sha256=SHA256).verified
+    assert download(urls, tmp_path / "data.bin", sha256=SHA256) == SHA256
 
 
 @pytest.mark.parametrize(("checksum", "again"), [(SHA256, 1), (None, 0)])
@@ -207,15 +208,15 @@ def test_a_part_of_another_file_is_discarded(server, tmp_path):
     server.files |= {"other.bin": bytes(len(DATA)), "copy.bin": DATA}
     server.failures["other.bin"] = [("cut", 2_000_000), ("status", 404)]
     urls = [server.url("other.bin"), server.url("copy.bin")]
-    done = download(urls, tmp_path / "data.bin", sha256=SHA256, sleep=lambda _: None)
-    assert done.verified
+    assert download(urls, tmp_path / "data.bin", sha256=SHA256, sleep=lambda _: None) == SHA256
     assert [request.range is not None for request in server.requests[2:]] == [True, False]
 
 
 def test_without_a_checksum_a_warning_is_logged(get, caplog):
-    done = get(sha256=None)
-    assert (done.sha256, done.verified) == (SHA256, False)
-    assert "data.bin: no checksum is published; the download is not verified" in caplog.text
+    for _ in ("downloaded", "found"):
+        get(sha256=None)
+        assert "data.bin: no checksum is published; the file is not verified" in caplog.text
+        caplog.clear()
 
 
 @pytest.mark.parametrize("form", ["{}", "file://{}"])
@@ -228,13 +229,13 @@ def test_a_folder_can_be_the_mirror(server, tmp_path, form):
     ):
         download(url, path, sha256=SHA256, mirror=mirror)
     (tmp_path / "mirror" / "my data.bin").write_bytes(DATA)
-    assert download(url, path, sha256=SHA256, mirror=mirror).path.read_bytes() == DATA
+    assert download(url, path, sha256=SHA256, mirror=mirror) == SHA256
     assert server.requests == []
 
 
 def test_a_server_can_be_the_mirror(server, tmp_path):
     url, path = "https://nowhere.invalid/a/b?download=1", tmp_path / "data.bin"
-    assert download(url, path, sha256=SHA256, mirror=f"{server.address}/").verified
+    assert download(url, path, sha256=SHA256, mirror=f"{server.address}/") == SHA256
 
 
 def _in_a_process(url, path):
@@ -321,7 +322,7 @@ def test_a_disk_that_fills_up_is_reported_and_the_partial_file_kept(get, tmp_pat
             get()
     kept = (tmp_path / "data.bin.part").stat().st_size
     assert kept == 1 << 20
-    assert get().path.read_bytes() == DATA
+    assert get().read_bytes() == DATA
 
 
 def test_the_list_of_published_files_is_complete():

@@ -1,19 +1,18 @@
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
 
 from matcheval.errors import InputError
 from matcheval.models import ARCHITECTURES, FAMILIES
-from matcheval.models.arithmetic import repeatable_arithmetic, to_input, transform_text
+from matcheval.models.arithmetic import normalize, repeatable_arithmetic
 from matcheval.models.building import _BUILDERS, build_model
 from matcheval.models.checkpoints import (
     Checkpoint,
     CheckpointInfo,
     load_checkpoint,
     save_checkpoint,
-    weights_digest,
 )
+from matcheval.models.loaded_model import state_digest
 from matcheval.models.sizes import SPECIFICATIONS
 
 # The smallest of each; width, depth and groups.
@@ -125,19 +124,10 @@ def test_one_class_is_rejected():
         build("linear", n_classes=1)
 
 
-def test_to_input_scales_and_puts_channels_first():
-    images = np.array([[[[0, 16], [8, 4]]]], np.uint8)  # one row of two pixels, two channels
-    tensor = to_input(images, 16)
-    assert tensor.dtype == torch.float32
-    assert tensor.tolist() == [[[[0.0, 0.5]], [[1.0, 0.25]]]]
-
-
-def test_to_input_normalises_by_channel():
-    images = np.array([[[[0, 16], [8, 4]]]], np.uint8)
-    tensor = to_input(images, 16, mean=(0.5, 0.25), std=(0.5, 0.25))
-    assert tensor.tolist() == [[[[-1.0, 0.0]], [[3.0, 0.0]]]]
-    assert transform_text(16, (0.0, 0.0), (1.0, 1.0)) == transform_text(16) == "uint8 / 16"
-    assert transform_text(16, (0.5, 0.25), (0.5, 1)) == "(uint8 / 16 - (0.5, 0.25)) / (0.5, 1)"
+def test_images_are_normalised_by_channel():
+    images = torch.tensor([[[[0.0, 0.5]], [[1.0, 0.25]]]])
+    assert normalize(images, (0.5, 0.25), (0.5, 0.25)).tolist() == [[[[-1.0, 0.0]], [[3.0, 0.0]]]]
+    assert normalize(images, (0.0, 0.0), (1.0, 1.0)) is images is normalize(images, (), ())
 
 
 def test_repeatable_arithmetic_restores_the_settings():
@@ -174,11 +164,11 @@ def test_checkpoints_are_read_back_and_are_byte_identical(architecture, tmp_path
 
 
 def test_the_digest_depends_only_on_the_weights():
-    digest = weights_digest(checkpoint())
-    assert digest == weights_digest(checkpoint(model="other", recipe={}))
+    digest = state_digest(checkpoint().state)
+    assert digest == state_digest(checkpoint(model="other", recipe={}).state)
     changed = checkpoint()
     next(iter(changed.state.values())).view(-1)[0] += 1
-    assert weights_digest(changed) != digest
+    assert state_digest(changed.state) != digest
     assert len(digest) == 64
 
 

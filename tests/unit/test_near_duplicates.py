@@ -1,7 +1,6 @@
 """Nearest neighbours over pixels, SSIM, and the effect of near duplicates on accuracies."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,11 +8,9 @@ from hypothesis import strategies as st
 from matcheval.analyses.near_duplicates import distances
 from matcheval.analyses.near_duplicates.distances import nearest_neighbours, pairs_within
 from matcheval.analyses.near_duplicates.ssim import structural_similarity
-from matcheval.analyses.near_duplicates.tables import (
-    accuracy_without_duplicates,
-    duplicate_accuracies,
-)
+from matcheval.analyses.near_duplicates.tables import tabulate
 from matcheval.errors import InputError
+from matcheval.predictions.correctness import Correctness
 
 
 def naive(queries, references):
@@ -143,32 +140,44 @@ def test_ssim_refuses_windows_that_do_not_fit():
     assert structural_similarity(images[:0], images[:0], window=3).shape == (0,)
 
 
-def test_the_papers_arithmetic():
+@pytest.fixture
+def accuracies(tmp_path):
+    """The row of the first model, given who is right and which images review found."""
+
+    def tabulated(right, found):
+        path = tmp_path / "reviewed.csv"
+        path.write_text("\n".join(["index", *map(str, found)]))
+        right = np.atleast_2d(np.asarray(right, bool))
+        at = np.arange(right.shape[1])
+        known = Correctness(tuple(f"m{i}" for i in range(len(right))), at, 0 * at, right)
+        return tabulate(known, "set", str(path)).iloc[0]
+
+    return tabulated
+
+
+def test_the_papers_arithmetic(accuracies):
     """Appendix B.2.2: 93 % with 8 % near duplicates, all correct, is 92.39 % without them."""
-    rest = accuracy_without_duplicates(0.93, 0.08)
-    assert round(float(rest), 4) == 0.9239
-    assert round(100 * (0.93 - float(rest)), 2) == 0.61
-    assert accuracy_without_duplicates([0.5, 0.6], 0.2, [0.5, 0.6]) == pytest.approx([0.5, 0.6])
-    with pytest.raises(InputError, match="more"):
-        accuracy_without_duplicates(0.05, 0.08)
-    with pytest.raises(InputError, match="share"):
-        accuracy_without_duplicates(0.5, 1.0)
+    correct = np.arange(100) < 93
+    paper = accuracies(correct, range(8))
+    assert round(paper.least_accuracy_rest, 4) == 0.9239 == round(paper.accuracy_rest, 4)
+    assert round(100 * (paper.least_accuracy_rest - paper.accuracy_all), 2) == -0.61
+    # A bound: with one of them incorrect, more of the others are correct.
+    other = accuracies(correct, range(92, 100))
+    assert other.least_accuracy_rest == paper.least_accuracy_rest < other.accuracy_rest == 1
+    assert accuracies(np.arange(100) < 5, range(8)).least_accuracy_rest == 0
+    assert np.isnan(accuracies(correct[:8], range(8)).least_accuracy_rest)
 
 
-def test_accuracies_on_flagged_and_other_images():
+def test_accuracies_on_flagged_and_other_images(accuracies):
     correct = np.array([1, 1, 0, 1, 0, 0, 1, 1, 1, 0], bool)
-    table = duplicate_accuracies({"m": correct, "n": ~correct}, [0, 2, 3], "set")
-    row = table.iloc[0]
+    row = accuracies([correct, ~correct], [0, 2, 3])
     assert (row.n_all, row.n_duplicates, row.n_rest) == (10, 3, 7)
     assert (row.n_correct_all, row.n_correct_duplicates, row.n_correct_rest) == (6, 2, 4)
-    # By hand; the arithmetic on shares gives the same.
     assert row.change == pytest.approx(4 / 7 - 0.6)
-    assert accuracy_without_duplicates(0.6, 0.3, 2 / 3) == pytest.approx(row.accuracy_rest)
     assert row.accuracy_rest_low < row.accuracy_rest < row.accuracy_rest_high
-    none = duplicate_accuracies({"m": correct}, [], "set").iloc[0]
+    none = accuracies(correct, [])
     assert np.isnan(none.accuracy_duplicates)
     assert none.change == 0
     for bad in ([10], [-1], [1, 1]):
-        with pytest.raises(InputError, match="near duplicates"):
-            duplicate_accuracies({"m": correct}, bad, "set")
-    assert isinstance(table, pd.DataFrame)
+        with pytest.raises(InputError, match=r"reviewed.csv, field 'index'|reviewed.csv: 'index'"):
+            accuracies(correct, bad)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from matcheval.analyses.sampling.allocation import keyword_targets, proportional_targets
+from matcheval.analyses.sampling.allocation import keyword_targets
 from matcheval.analyses.sampling.duplicates import connected_components
 from matcheval.analyses.sampling.frequencies import (
     class_histograms,
@@ -19,6 +19,7 @@ from matcheval.analyses.sampling.pool import build_pool
 from matcheval.analyses.sampling.rounds import sample_in_rounds
 from matcheval.analyses.sampling.settings import SamplingSettings
 from matcheval.analyses.sampling.simulation import simulate_annotations
+from matcheval.cli.main import main
 from published import DATA, needs_data
 
 pytestmark = needs_data
@@ -39,11 +40,17 @@ def test_the_published_allocation_of_version_7(keywords):
     assert all(sum(of.values()) == 200 for of in targets.values())
 
 
-def test_the_rule_of_version_4(keywords):
+def test_the_rule_of_version_4(keywords, tmp_path):
     """The rule gives 242 of 250 counts; the others were changed by hand (2,023, not 2,021)."""
     counts = keywords["keyword_counts"]["v4"]
     published = {name: len(of) for name, of in keywords["v4_indices_per_keyword"].items()}
-    targets = proportional_targets(counts, 30, top=250)
+    path = tmp_path / "counts.json"
+    path.write_text(json.dumps({"all": counts}))
+    main(
+        ["replicate", "allocate", str(path), "--one-per", "30", "--top-keywords", "250",
+         "--output", str(tmp_path / "targets.json")]
+    )  # fmt: skip
+    targets = json.loads((tmp_path / "targets.json").read_text())["all"]
     assert sum(targets.values()) == 2023
     assert sum(published.values()) == 2021
     assert sum(targets.get(name, 0) == published.get(name, 0) for name in counts) == 242

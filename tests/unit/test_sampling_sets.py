@@ -306,6 +306,14 @@ def test_keywords_are_allocated_by_command_line(tmp_path, capsys):
     assert json.loads((tmp_path / "out.json").read_text()) == {
         "cat": {"tabby": 3, "tom": 1}, "dog": {"pug": 4},
     }  # fmt: skip
+    replicate("allocate", counts, "--one-per", 2, "--output", tmp_path / "out.json")
+    assert json.loads((tmp_path / "out.json").read_text()) == {
+        "cat": {"tabby": 2, "tom": 1}, "dog": {"pug": 1},
+    }  # fmt: skip
+    for wrong in (("--one-per", 0), ("--one-per", 2, "--per-class", 4), ()):
+        with pytest.raises(SystemExit):
+            replicate("allocate", counts, *wrong, "--output", tmp_path / "out.json")
+    assert "cannot allocate one image per 0" in capsys.readouterr().err
     counts.write_text("[1, 2]")
     with pytest.raises(SystemExit):
         replicate("allocate", counts, "--per-class", 4, "--output", tmp_path / "out.json")

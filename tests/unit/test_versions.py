@@ -36,14 +36,14 @@ DECIDED = {
             "arrays": 1,
             "parquet": 1,
         },
-        "8d65dc463465353f",
+        "bea5e8973b258123",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "bbde1bf52326ca1a"),
-    "predict_dataset.py": (INFERENCE_VERSION, 2, "6d2dd0abfce01f32"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "75551dd3f0cfc31b"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "c6e092b00476c74f"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "a7569d800dd8c7bf"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "5d60cce089661659"),
+    "train_model.py": (TRAINING_VERSION, 2, "1be96712f142fcc1"),
+    "predict_dataset.py": (INFERENCE_VERSION, 2, "7360132b8b360c16"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "4de0959d44a9348a"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "d379e9db7c187641"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "882a551b4ad73ea0"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "eb59c03d916a9428"),
 }
 
 

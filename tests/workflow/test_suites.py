@@ -113,7 +113,8 @@ def test_a_killed_job_goes_on_after_the_last_complete_set(workflow, tmp_path):
     copy.edit(
         script,
         "        with problems.collected():\n            start =",
-        "        if name == 'noise-2':\n            __import__('os').kill(__import__('os').getpid(), 9)\n"
+        "        if name == 'noise-2':\n"
+        "            import os\n            os.kill(os.getpid(), 9)\n"
         "        with problems.collected():\n            start =",
     )
     copy.run("predictions", check=False)

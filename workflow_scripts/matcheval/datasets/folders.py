@@ -142,15 +142,13 @@ def write_datapoints(
     write_table(DATAPOINTS_SCHEMA.table(columns), folder / DATAPOINTS)
 
 
-def read_dataset(folder: str | os.PathLike[str], mmap: bool = True, verify: bool = True) -> Dataset:
+def read_dataset(folder: str | os.PathLike[str], verify: bool = True) -> Dataset:
     """Read and check a dataset.
 
     Parameters
     ----------
     folder : path-like
         A folder written by `write_dataset`.
-    mmap : bool
-        Map the images from their file instead of loading them.
     verify : bool
         Compare the content with the recorded digest, which reads every image once (about a second
         per gigabyte).
@@ -158,6 +156,7 @@ def read_dataset(folder: str | os.PathLike[str], mmap: bool = True, verify: bool
     Returns
     -------
     Dataset
+        Its images are mapped from their file.
 
     Raises
     ------
@@ -167,7 +166,7 @@ def read_dataset(folder: str | os.PathLike[str], mmap: bool = True, verify: bool
     """
     folder = Path(folder)
     description = read_description(folder)
-    array = read_array(folder / IMAGES, mmap)
+    array = map_array(folder / IMAGES)
     datapoints = DATAPOINTS_SCHEMA.read(folder / DATAPOINTS)
     labels = datapoints["label"].to_numpy().astype(np.int16)
     images: Images = array
@@ -233,15 +232,13 @@ def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
     return dict(description)
 
 
-def read_array(path: Path, mmap: bool) -> npt.NDArray[Any]:
-    """Read or map the array of an .npy file.
+def map_array(path: Path) -> npt.NDArray[Any]:
+    """Map the array of an .npy file into memory.
 
     Parameters
     ----------
     path : Path
         The file.
-    mmap : bool
-        Map it into memory instead of loading it.
 
     Returns
     -------
@@ -253,7 +250,7 @@ def read_array(path: Path, mmap: bool) -> npt.NDArray[Any]:
         If the file is missing or damaged, or is not an .npy file.
     """
     try:
-        array = np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError as error:
         raise InputError("no such file", file=path, remedy=_REMEDY) from error
     except (OSError, ValueError, EOFError) as error:

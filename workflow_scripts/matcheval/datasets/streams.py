@@ -25,7 +25,7 @@ from matcheval.datasets.decoding import (
 )
 from matcheval.datasets.folders import (
     IMAGES,
-    read_array,
+    map_array,
     remove_description,
     write_description,
 )
@@ -136,7 +136,7 @@ def write_stream(
         is_array = spooled.lossless and len(spooled.sizes) == 1
         if is_array:
             _to_array(partial, offsets, spooled.sizes.pop(), n_threads)
-    data = read_array(folder / IMAGES, mmap=True)
+    data = map_array(folder / IMAGES)
     if spooled.unreadable:
         provenance |= {"unreadable": len(spooled.unreadable), "skipped": spooled.unreadable}
     dataset = make_dataset(
@@ -196,7 +196,7 @@ def _to_array(
     path: Path, offsets: npt.NDArray[np.int64], size: tuple[int, int], n_threads: int
 ) -> None:
     """Replace concatenated files by their pixels; all have the same height and width."""
-    images = EncodedImages(read_array(path, mmap=True), offsets)
+    images = EncodedImages(map_array(path), offsets)
 
     def pixels(i: int) -> bytes:
         return decode_rgb(images.encoded(i)).tobytes()

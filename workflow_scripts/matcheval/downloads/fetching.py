@@ -4,12 +4,10 @@ import logging
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from matcheval.downloads.checksums import Expected, verify_file
-from matcheval.downloads.sources import PublishedFile
 from matcheval.downloads.transfer import MissingError, TransferError, delete_partial, transfer
 from matcheval.errors import InputError
 from matcheval.io.files import file_lock
@@ -18,25 +16,6 @@ ATTEMPTS = 5
 LONGEST_WAIT_S = 60.0
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Downloaded:
-    """A complete file on disk.
-
-    Attributes
-    ----------
-    path : Path
-        The file.
-    sha256 : str
-        Its checksum.
-    verified : bool
-        Whether it was compared with a published checksum.
-    """
-
-    path: Path
-    sha256: str
-    verified: bool
 
 
 def download(
@@ -50,7 +29,7 @@ def download(
     attempts: int = ATTEMPTS,
     progress: bool = False,
     sleep: Callable[[float], None] = time.sleep,
-) -> Downloaded:
+) -> str:
     """Download a file, unless it exists already.
 
     The bytes are written to `<path>.part`, which is renamed to `path` once its checksum is
@@ -82,7 +61,8 @@ def download(
 
     Returns
     -------
-    Downloaded
+    str
+        SHA-256 of the file.
 
     Raises
     ------
@@ -93,63 +73,28 @@ def download(
     path, expected = Path(path), Expected(sha256, md5, size)
     addresses = _addresses([url] if isinstance(url, str) else list(url), path.name, mirror)
     with file_lock(path):
+        if not expected.has_checksum:
+            log.warning("%s: no checksum is published; the file is not verified", path.name)
         if path.exists():
-            return _existing(path, expected)
+            return _verified(path, expected)
         partial = path.with_name(f"{path.name}.part")
         failures = []
         for address in addresses:
             try:
-                _attempt(address, partial, expected, attempts, progress, sleep)
-                found = _verified(address, partial, expected, attempts, progress, sleep)
-            except (MissingError, TransferError, _OtherFileError) as error:
+                found = _fetched(address, partial, expected, attempts, progress, sleep)
+            except (MissingError, TransferError) as error:
                 failures.append(f"{address}: {error}")
                 continue
             partial.replace(path)
             delete_partial(partial)
             log.info("%s: from %s, SHA-256 %s", path.name, address, found)
-            return Downloaded(path, found, expected.has_checksum)
+            return found
         raise InputError(
             f"could not be downloaded from {'; '.join(failures)} ({expected})",
             file=path.name,
             remedy=f"Try again later, or put the file at {path} by hand, or into a folder that you "
             "set as 'mirror' in the configuration",
         )
-
-
-def download_published(
-    file: PublishedFile, folder: str | os.PathLike[str], mirror: str | None = None,
-    *, progress: bool = False,
-) -> Downloaded:  # fmt: skip
-    """Download a published file into a folder, unless it exists there already.
-
-    Parameters
-    ----------
-    file : PublishedFile
-        Its name, addresses and checksums.
-    folder : path-like
-        Where to save it, under its name.
-    mirror : str, optional
-        As for `download`.
-    progress : bool
-        Whether to draw a progress bar.
-
-    Returns
-    -------
-    Downloaded
-
-    Raises
-    ------
-    InputError
-        As for `download`.
-    """
-    return download(
-        file.urls, Path(folder) / file.name, sha256=file.sha256, md5=file.md5, size=file.size,
-        mirror=mirror, progress=progress,
-    )  # fmt: skip
-
-
-class _OtherFileError(Exception):
-    """The received file is not the published one."""
 
 
 def _addresses(urls: list[str], name: str, mirror: str | None) -> list[str]:
@@ -180,42 +125,33 @@ def _attempt(
             sleep(wait)
 
 
-def _verified(
+def _fetched(
     address: str, partial: Path, expected: Expected, attempts: int, progress: bool,
-    sleep: Callable[[float], None],
+    sleep: Callable[[float], None], *, again: bool = True,
 ) -> str:  # fmt: skip
-    """Verify a transferred file; if its checksum is wrong, transfer it once more from the start."""
-    for last in (False, True):
-        try:
-            found = verify_file(partial, expected)
-        except InputError as error:
-            delete_partial(partial)
-            if last:
-                reason = str(error).removeprefix(f"{partial}: ")
-                raise _OtherFileError(
-                    f"the received file {reason}: it is damaged, or not the published one"
-                ) from error
-            log.warning("%s; downloading it once more", error)
-            _attempt(address, partial, expected, attempts, progress, sleep)
-        else:
-            if not expected.has_checksum:
-                log.warning(
-                    "%s: no checksum is published; the download is not verified", partial.stem
-                )
-            return found
-    raise AssertionError("not reached")
-
-
-def _existing(path: Path, expected: Expected) -> Downloaded:
+    """Transfer a file and verify it; if its checksum is wrong, once more from the start."""
+    _attempt(address, partial, expected, attempts, progress, sleep)
     try:
-        found = verify_file(path, expected)
+        return verify_file(partial, expected)
+    except InputError as error:
+        delete_partial(partial)
+        if not again:
+            reason = str(error).removeprefix(f"{partial}: ")
+            raise MissingError(
+                f"the received file {reason}: it is damaged, or not the published one"
+            ) from error
+        log.warning("%s; downloading it once more", error)
+    return _fetched(address, partial, expected, attempts, progress, sleep, again=False)
+
+
+def _verified(path: Path, expected: Expected) -> str:
+    """Verify a file that was there before."""
+    try:
+        return verify_file(path, expected)
     except InputError as error:
         raise InputError(
             str(error), remedy="Delete it, or replace it by the published file"
         ) from error
-    if not expected.has_checksum:
-        log.warning("%s: no checksum is published; the file is not verified", path)
-    return Downloaded(path, found, expected.has_checksum)
 
 
 def _size(path: Path) -> int:

@@ -37,7 +37,7 @@ class TransferError(Exception):
 
 
 class MissingError(Exception):
-    """An address does not have the file, so that repeating the attempt is useless."""
+    """An address has no such file, or another one, so that repeating the attempt is useless."""
 
 
 @dataclass(frozen=True)

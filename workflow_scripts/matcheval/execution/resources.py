@@ -169,7 +169,7 @@ def _pixels(data: ImageSet) -> int:
     return 0 if data.encoded else 2 * data.pixel_bytes
 
 
-def of_preparing(data: ImageSet) -> ResourceRequest:
+def of_preparing(data: ImageSet, *, streamed: bool = False) -> ResourceRequest:
     """Estimate the request for preparing a dataset.
 
     All images are in memory twice; preparing a thousand of them takes a second.
@@ -178,8 +178,12 @@ def of_preparing(data: ImageSet) -> ResourceRequest:
     ----------
     data : ImageSet
         Size of the dataset.
+    streamed : bool
+        Whether image files are read one by one, so that few are in memory.
     """
-    size = data.images * 150_000 if data.encoded else data.pixel_bytes
+    size = data.pixel_bytes
+    if data.encoded:
+        size = 0 if streamed else data.images * 150_000
     return ResourceRequest(_megabytes(BASE_TORCH_MB, 2 * size), _minutes(data.images / 1000))
 
 
@@ -223,32 +227,23 @@ def of_matching(n_models: int, n_seeds: int, images: int) -> ResourceRequest:
     return ResourceRequest(_megabytes(BASE_MB, n_models * images * 16), _minutes(seconds))
 
 
-def of_reading(n_models: int, images: int) -> ResourceRequest:
-    """Estimate the request for reading all models' predictions on a set, to count or tabulate.
+def of_reading(n_files: int, images: int) -> ResourceRequest:
+    """Estimate the request for reading many prediction files, as of all models on a suite.
 
     Parameters
     ----------
-    n_models : int
-        Number of models.
+    n_files : int
+        Number of files.
     images : int
-        Number of images of the set.
+        Number of images of the largest set.
     """
-    return ResourceRequest(_megabytes(BASE_MB, images * 64), _minutes(n_models * 0.05))
+    return ResourceRequest(_megabytes(BASE_MB, images * 64), _minutes(n_files * 0.05))
 
 
-def of_downloading(megabytes: float = 1000) -> ResourceRequest:
-    """Estimate the request for a download over a slow connection (2 MB per second).
-
-    Parameters
-    ----------
-    megabytes : float
-        Size of the file, which is not read into memory.
-    """
-    return ResourceRequest(BASE_MB, _minutes(megabytes / 2))
-
-
-# Jobs that write tables and figures take seconds, for studies of any size.
+# Jobs that count, or write tables and figures, take seconds to minutes in studies of any size.
 SMALL = ResourceRequest(mem_mb=1000, runtime=STEP_MINUTES)
+# A gigabyte over a slow connection (2 MB per second); files are not read into memory.
+DOWNLOAD = ResourceRequest(BASE_MB, runtime=3 * STEP_MINUTES)
 
 
 def _megabytes(base: int, size: float) -> int:

@@ -173,15 +173,13 @@ def _convolutions(stages: list[tuple[int, int]], data: ImageSet) -> ModelSize:
     return ModelSize(weights + last, operations + last, kept)
 
 
-def size_of_published(name: str, *, parameters: float | None = None, side: int = 224) -> ModelSize:
+def size_of_published(name: str, *, side: int = 224) -> ModelSize:
     """Estimate the size of a published model from its name.
 
     Parameters
     ----------
     name : str
         Its name in timm or torchvision.
-    parameters : float, optional
-        Its number of weights, if known; then the name is not used.
     side : int
         Height and width of its input, in pixels.
 
@@ -191,7 +189,7 @@ def size_of_published(name: str, *, parameters: float | None = None, side: int =
         Operations are 200 per weight at 224 × 224 pixels, as in common convolutional networks and
         transformers, and proportional to the number of pixels.
     """
-    weights = int(parameters) if parameters else _weights_by_name(name)
+    weights = _weights_by_name(name)
     return ModelSize(weights, int(200 * weights * (side / 224) ** 2))
 
 

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +23,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> None:
-    """Save a figure atomically as PDF or PNG, depending on the suffix of `path`.
+def save_figure(figure: "Figure", *paths: str | os.PathLike[str]) -> None:
+    """Save a figure atomically as PDF or PNG, depending on the suffixes of `paths`.
 
     With the same version of matplotlib, the same figure gives the same bytes, and every format
     has the same layout. The layout is fixed when the figure is first saved.
@@ -33,30 +33,7 @@ def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> None:
     ----------
     figure : matplotlib.figure.Figure
         Saved at its own size; PNG at 300 dpi.
-    path : path-like
-        Output file; missing parent folders are created.
-
-    Raises
-    ------
-    InputError
-        If the suffix is neither `.pdf` nor `.png`, or the file cannot be written.
-    """
-    suffix = Path(path).suffix.lower()
-    if suffix not in _OPTIONS:
-        raise InputError(f"cannot save '{suffix}' figures", file=path, remedy="Use .pdf or .png")
-    with style(), _quiet("fontTools"), atomic_file(path) as partial:
-        fix_layout(figure)
-        figure.savefig(partial, **_OPTIONS[suffix])
-
-
-def save_figures(figure: "Figure", paths: Iterable[str | os.PathLike[str]]) -> None:
-    """Save a figure to several files.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        Saved at its own size; PNG at 300 dpi.
-    paths : iterable of path-like
+    *paths : path-like
         Output files; missing parent folders are created.
 
     Raises
@@ -65,7 +42,14 @@ def save_figures(figure: "Figure", paths: Iterable[str | os.PathLike[str]]) -> N
         If a suffix is neither `.pdf` nor `.png`, or a file cannot be written.
     """
     for path in paths:
-        save_figure(figure, path)
+        suffix = Path(path).suffix.lower()
+        if suffix not in _OPTIONS:
+            raise InputError(
+                f"cannot save '{suffix}' figures", file=path, remedy="Use .pdf or .png"
+            )
+        with style(), _quiet("fontTools"), atomic_file(path) as partial:
+            fix_layout(figure)
+            figure.savefig(partial, **_OPTIONS[suffix])
 
 
 @contextmanager

@@ -112,17 +112,13 @@ class TableSchema:
             raise InputError(f"columns {nulls} contain nulls", file=self.name)
         return table.replace_schema_metadata(dict(metadata)) if metadata else table
 
-    def from_records(
-        self, records: Sequence[Any], metadata: Mapping[str, str] | None = None
-    ) -> pa.Table:
+    def from_records(self, records: Sequence[Any]) -> pa.Table:
         """Build a table from objects whose attributes are its columns.
 
         Parameters
         ----------
         records : sequence
             One object per row, with an attribute per declared column.
-        metadata : mapping of str to str, optional
-            As for `table`.
 
         Returns
         -------
@@ -133,8 +129,7 @@ class TableSchema:
         InputError
             As for `table`.
         """
-        columns = {name: [getattr(record, name) for record in records] for name in self.names}
-        return self.table(columns, metadata)
+        return self.table({n: [getattr(record, n) for record in records] for n in self.names})
 
     def from_frame(self, frame: "pd.DataFrame") -> pa.Table:
         """Build a table from a data frame.

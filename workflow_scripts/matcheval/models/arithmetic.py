@@ -4,41 +4,11 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.utils import deterministic
 
 from matcheval.errors import InputError
-
-
-def to_input(
-    images: npt.NDArray[np.uint8],
-    max_value: int,
-    mean: Sequence[float] = (),
-    std: Sequence[float] = (),
-) -> Tensor:
-    """Convert pixels to a model's input.
-
-    Parameters
-    ----------
-    images : uint8 array, shape (n, height, width, channels)
-        Pixels in 0..max_value.
-    max_value : int
-        The pixel value that stands for 1.0.
-    mean, std : sequence of float
-        Mean and standard deviation (above 0) of each channel, for pixels in [0, 1]; empty for 0
-        and 1.
-
-    Returns
-    -------
-    float32 tensor, shape (n, channels, height, width)
-        (pixels / max_value - mean) / std in float32.
-    """
-    channels_first = images.transpose(0, 3, 1, 2)
-    scaled = np.ascontiguousarray(channels_first, dtype=np.float32) / max_value
-    return normalize(torch.from_numpy(scaled), mean, std)
 
 
 def normalize(images: Tensor, mean: Sequence[float], std: Sequence[float]) -> Tensor:
@@ -49,7 +19,8 @@ def normalize(images: Tensor, mean: Sequence[float], std: Sequence[float]) -> Te
     images : float tensor, shape (n, channels, height, width)
         Pixels in [0, 1].
     mean, std : sequence of float
-        As for `to_input`; means of 0 with deviations of 1 return the images themselves.
+        Mean and standard deviation (above 0) of each channel; means of 0 with deviations of 1
+        return the images themselves.
 
     Returns
     -------
@@ -59,27 +30,6 @@ def normalize(images: Tensor, mean: Sequence[float], std: Sequence[float]) -> Te
         return images
     as_channels = (images.new_tensor(tuple(values))[:, None, None] for values in (mean, std))
     return (images - next(as_channels)) / next(as_channels)
-
-
-def transform_text(max_value: int, mean: Sequence[float] = (), std: Sequence[float] = ()) -> str:
-    """Describe the computation of `to_input`, for a file's provenance.
-
-    Parameters
-    ----------
-    max_value : int
-        The pixel value that stands for 1.0.
-    mean, std : sequence of float
-        As for `to_input`.
-
-    Returns
-    -------
-    str
-        The formula, with numbers.
-    """
-    if not any(mean) and all(value == 1 for value in std):
-        return f"uint8 / {max_value}"
-    means, deviations = (", ".join(f"{value:.6g}" for value in values) for values in (mean, std))
-    return f"(uint8 / {max_value} - ({means})) / ({deviations})"
 
 
 @contextmanager

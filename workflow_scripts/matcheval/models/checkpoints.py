@@ -5,7 +5,6 @@ single entry, which holds JSON: safetensors stores several entries in random ord
 checkpoints must give equal bytes.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -178,27 +177,6 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     except InputError as error:
         raise InputError(str(error), file=path) from error
     return checkpoint
-
-
-def weights_digest(checkpoint: Checkpoint) -> str:
-    """Compute the SHA-256 of the weights: name, dtype, shape and bytes of each tensor, by name.
-
-    Parameters
-    ----------
-    checkpoint : Checkpoint
-        The model; its description does not enter the digest.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
-    """
-    digest = hashlib.sha256()
-    for name in sorted(checkpoint.state):
-        array = checkpoint.state[name].contiguous().numpy()
-        digest.update(f"{name} {array.dtype} {array.shape} ".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()
 
 
 def _parse_info(text: str | None, path: object) -> CheckpointInfo:

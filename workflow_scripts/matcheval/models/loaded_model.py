@@ -49,8 +49,7 @@ def state_digest(state: Mapping[str, Tensor]) -> str:
     Returns
     -------
     str
-        64 hexadecimal digits; for checkpoints of this workflow equal to
-        `checkpoints.weights_digest`.
+        64 hexadecimal digits.
     """
     digest = hashlib.sha256()
     for name in sorted(state):

@@ -16,7 +16,6 @@ from matcheval.errors import InputError
 from matcheval.io.csv_rows import read_csv_rows
 from matcheval.predictions.label_files import models_at
 
-UNITS = ("percent", "fraction", "correct")
 _SINGLE_PRECISION = Decimal("1e-7")  # rounding of fractions that were computed in float32
 
 
@@ -56,8 +55,8 @@ def read_accuracies(
         CSV file with a header.
     options : mapping
         `columns`: names of the file's columns under the keys `model` (or a list of columns, whose
-        cells are joined by `-`), `top1` and optionally `top5`; `unit`: one of `UNITS`, by default
-        percent; `n`: number of datapoints, optional except for the unit `correct`.
+        cells are joined by `-`), `top1` and optionally `top5`; `unit`: `percent` (the default),
+        `fraction` or `correct`; `n`: number of datapoints, optional except for `correct`.
     models : sequence of str
         Models to read, in order.
 

@@ -75,14 +75,13 @@ class Requests:
         self._study, self._machine = study, machine
         # Rules that neither this table nor an analysis names are small: seconds in any study.
         self._by_rule: Mapping[str, Callable[[Any], ResourceRequest]] = {
-            "download_file": lambda w: resources.of_downloading(),
-            "download_weights": lambda w: resources.of_downloading(),
-            "prepare_dataset": self._of_preparation,
+            "download_file": lambda w: resources.DOWNLOAD,
+            "download_weights": lambda w: resources.DOWNLOAD,
+            "prepare_dataset": lambda w: self._of_preparation(w, streamed=True),
             "derive_dataset": self._of_preparation,
             "train_model": self._of_training,
             "predict_datasets": self._of_inference,
             "predict_dataset": self._of_single_inference,
-            "count_correct": self._of_counting,
         }
         for analysis in study.analyses.values():
             self._by_rule |= analysis.resource_requests
@@ -143,12 +142,9 @@ class Requests:
 
         return threads
 
-    def _of_preparation(self, wildcards: Wildcards) -> ResourceRequest:
-        return resources.of_preparing(dataset_size(self._study, wildcards.dataset))
-
-    def _of_counting(self, wildcards: Wildcards) -> ResourceRequest:
-        images = dataset_size(self._study, wildcards.dataset).images
-        return resources.of_reading(len(self._study.models), images)
+    def _of_preparation(self, wildcards: Wildcards, *, streamed: bool = False) -> ResourceRequest:
+        size = dataset_size(self._study, wildcards.dataset)
+        return resources.of_preparing(size, streamed=streamed)
 
     def _of_training(self, wildcards: Wildcards) -> ResourceRequest:
         trained, settings = self._study.trained[wildcards.model], self._study.training

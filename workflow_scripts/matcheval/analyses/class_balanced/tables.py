@@ -51,8 +51,8 @@ def balanced_rows(labels: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.in
     return np.sort(np.concatenate(chosen))
 
 
-def balanced_accuracies(
-    known: Correctness, dataset: str, seed: int = 0, confidence: float = 0.95
+def tabulate(
+    known: Correctness, dataset: str, file: str = "", *, seed: int = 0, confidence: float = 0.95
 ) -> pd.DataFrame:
     """Tabulate accuracies on a class-balanced subset, and averaged over classes.
 
@@ -62,6 +62,8 @@ def balanced_accuracies(
         Which datapoints each model classifies correctly.
     dataset : str
         Name of the dataset.
+    file : str
+        Not used.
     seed : int
         Seed of the random subset, the same for all models.
     confidence : float
@@ -94,32 +96,6 @@ def balanced_accuracies(
             }
         )
     return pd.DataFrame(table, columns=SCHEMA.names)
-
-
-def tabulate(
-    known: Correctness, dataset: str, file: str = "", *, seed: int = 0, confidence: float = 0.95
-) -> pd.DataFrame:
-    """Tabulate one dataset, for its rule: see `balanced_accuracies`.
-
-    Parameters
-    ----------
-    known : Correctness
-        Which datapoints each model classifies correctly.
-    dataset : str
-        Name of the dataset.
-    file : str
-        Not used.
-    seed : int
-        Seed of the random subset.
-    confidence : float
-        Level of the Clopper-Pearson intervals, in (0, 1).
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`.
-    """
-    return balanced_accuracies(known, dataset, seed, confidence)
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:

@@ -81,32 +81,12 @@ def skills(accuracy: npt.ArrayLike, difficulty: Difficulty) -> FloatArray:
     return difficulty.mu + difficulty.spread * to_scale(accuracy, Scale.PROBIT)
 
 
-def probit_line(original: Difficulty, replication: Difficulty) -> tuple[float, float]:
-    """Compute the line on which the accuracies on two sets lie on the probit scale.
-
-    Parameters
-    ----------
-    original, replication : Difficulty
-        Difficulties of the two sets.
-
-    Returns
-    -------
-    slope, offset : float
-        u = √(σ₁² + 1) / √(σ₂² + 1) and v = (μ₁ − μ₂) / √(σ₂² + 1), where 1 is the original.
-
-    References
-    ----------
-    Recht et al. (2019), arXiv 1902.10811, section 5.3.
-    """
-    slope = original.spread / replication.spread
-    return slope, (original.mu - replication.mu) / replication.spread
-
-
 def fitted_difficulty(slope: float, offset: float, original: Difficulty) -> Difficulty:
-    """Compute the difficulty of the replication from a probit line; inverts `probit_line`.
+    """Compute the difficulty of the replication from a line on the probit scale.
 
-    The line has two parameters and the two sets have four, so that the original's must be chosen:
-    accuracies do not determine them.
+    Accuracies on two sets lie on the line with u = √(σ₁² + 1) / √(σ₂² + 1) and
+    v = (μ₁ − μ₂) / √(σ₂² + 1), where 1 is the original. The line has two parameters and the two
+    sets have four, so that the original's must be chosen: accuracies do not determine them.
 
     Parameters
     ----------
@@ -124,6 +104,10 @@ def fitted_difficulty(slope: float, offset: float, original: Difficulty) -> Diff
     ------
     InputError
         If the slope is not above 0, or is above √(σ₁² + 1): then σ₂² would be negative.
+
+    References
+    ----------
+    Recht et al. (2019), arXiv 1902.10811, section 5.3.
     """
     variance = (original.spread / slope) ** 2 - 1 if slope > 0 else -1.0
     if variance < 0:

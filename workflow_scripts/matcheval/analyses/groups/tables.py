@@ -64,57 +64,10 @@ def read_groups(path: str | Path) -> pd.Series:
     return groups
 
 
-def accuracies_by_group(
-    known: Correctness,
-    dataset: str,
-    groups: pd.Series,
-    confidence: float = 0.95,
-    file: object = None,
+def tabulate(
+    known: Correctness, dataset: str, file: str, *, confidence: float = 0.95
 ) -> pd.DataFrame:
     """Tabulate accuracies within groups.
-
-    Parameters
-    ----------
-    known : Correctness
-        Which datapoints each model classifies correctly.
-    dataset : str
-        Name of the dataset.
-    groups : pandas.Series
-        Names of groups by position in the dataset, as `read_groups` returns them.
-    confidence : float
-        Level of the Clopper-Pearson intervals, in (0, 1).
-    file : object
-        File that the groups come from, for error messages.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`, a row per model and group, groups sorted by name.
-
-    Raises
-    ------
-    InputError
-        If a datapoint is not in the dataset.
-    """
-    rows = known.rows_of(groups.index.tolist(), file=file)
-    table = [
-        {
-            "model": model,
-            "dataset": dataset,
-            "group": name,
-            **accuracy_columns("group", correct[rows[(groups == name).to_numpy()]], confidence),
-            "confidence": confidence,
-        }
-        for model, correct in zip(known.models, known.right, strict=True)
-        for name in sorted(groups.unique())
-    ]
-    return pd.DataFrame(table, columns=SCHEMA.names)
-
-
-def tabulate(
-    known: Correctness, dataset: str, file: str = "", *, confidence: float = 0.95
-) -> pd.DataFrame:
-    """Tabulate one dataset, for its rule: see `accuracies_by_group`.
 
     Parameters
     ----------
@@ -130,14 +83,27 @@ def tabulate(
     Returns
     -------
     pandas.DataFrame
-        Columns of `SCHEMA`.
+        Columns of `SCHEMA`, a row per model and group, groups sorted by name.
 
     Raises
     ------
     InputError
         If the file is invalid (see `read_groups`), or a datapoint is not in the dataset.
     """
-    return accuracies_by_group(known, dataset, read_groups(file), confidence, file)
+    groups = read_groups(file)
+    rows = known.rows_of(groups.index.tolist(), file=file)
+    table = [
+        {
+            "model": model,
+            "dataset": dataset,
+            "group": name,
+            **accuracy_columns("group", correct[rows[(groups == name).to_numpy()]], confidence),
+            "confidence": confidence,
+        }
+        for model, correct in zip(known.models, known.right, strict=True)
+        for name in sorted(groups.unique())
+    ]
+    return pd.DataFrame(table, columns=SCHEMA.names)
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:

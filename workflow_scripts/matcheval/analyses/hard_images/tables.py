@@ -25,7 +25,9 @@ SCHEMA = TableSchema(
 )
 
 
-def hard_images(known: Correctness, dataset: str, share: float = 0.05) -> pd.DataFrame:
+def tabulate(
+    known: Correctness, dataset: str, file: str = "", *, share: float = 0.05
+) -> pd.DataFrame:
     """List the hardest images of a dataset.
 
     Parameters
@@ -34,6 +36,8 @@ def hard_images(known: Correctness, dataset: str, share: float = 0.05) -> pd.Dat
         Which datapoints each model classifies correctly.
     dataset : str
         Name of the dataset.
+    file : str
+        Not used.
     share : float
         Smallest share of the images that is listed, in (0, 1]. Images that tie with the last one
         listed are listed as well, so that no choice is made between equals.
@@ -69,35 +73,6 @@ def hard_images(known: Correctness, dataset: str, share: float = 0.05) -> pd.Dat
             "n_models": len(known.models),
         }
     )[SCHEMA.names]
-
-
-def tabulate(
-    known: Correctness, dataset: str, file: str = "", *, share: float = 0.05
-) -> pd.DataFrame:
-    """Tabulate one dataset, for its rule: see `hard_images`.
-
-    Parameters
-    ----------
-    known : Correctness
-        Which datapoints each model classifies correctly.
-    dataset : str
-        Name of the dataset.
-    file : str
-        Not used.
-    share : float
-        Smallest share of the images that is listed, in (0, 1].
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`.
-
-    Raises
-    ------
-    InputError
-        If the share is out of range.
-    """
-    return hard_images(known, dataset, share)
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:

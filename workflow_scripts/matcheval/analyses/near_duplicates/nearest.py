@@ -1,4 +1,8 @@
-"""The compiled loop that finds the k smallest distances of every row."""
+"""The compiled loop that finds the k smallest distances of every row.
+
+NumPy has to sort or partition every block, with ties resolved by a key that contains the position;
+that takes longer by far (benchmarks/README.md).
+"""
 
 import numpy as np
 import numpy.typing as npt

@@ -29,6 +29,10 @@ DUPLICATE_ACCURACIES = TableSchema(
         *accuracy("all", "size of the test set"),
         *accuracy("duplicates", "test images that are near duplicates"),
         *accuracy("rest", "test images that are not near duplicates"),
+        fraction(
+            "least_accuracy_rest",
+            "accuracy on the rest if all near duplicates were classified correctly",
+        ),
         fraction("change", "accuracy on the rest minus accuracy on all images"),
         CONFIDENCE_LEVEL,
     ),

@@ -2,8 +2,9 @@
 
 The definition is scikit-image's default, `structural_similarity(..., channel_axis=-1)`: a uniform
 window, sample covariances, and the mean over all positions of the window within the image. It is
-implemented here because scikit-image compares one pair per call and is a large dependency for one
-formula; a test compares the results with scikit-image's.
+implemented here because scikit-image, which compares one pair per call, takes 17 times as long and
+is a large dependency for one formula (benchmarks/README.md); a test compares the results with
+scikit-image's.
 """
 
 import numpy as np

@@ -1,123 +1,27 @@
 """The effect of near duplicates of training images on accuracies.
 
 Recht et al. (2019), arXiv 1902.10811, appendix B.2.2: about 8 % of the CIFAR-10 test images have a
-near duplicate in the training set. Even a model that is correct on all of them would gain little.
+near duplicate in the training set. Even a model that is correct on all of them gains little: the
+least accuracy on the others is (k - d) / (n - d) for k of n images correct and d near duplicates.
 """
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from matcheval.analyses.near_duplicates.reviewed import read_reviewed
 from matcheval.analyses.near_duplicates.schemas import DUPLICATE_ACCURACIES as SCHEMA
 from matcheval.errors import InputError
-from matcheval.io.text_tables import TextColumn, accuracy_cells, signed_cells
+from matcheval.io.csv_rows import read_csv_rows
+from matcheval.io.text_tables import TextColumn, accuracy_cells, percent_cell, signed_cells
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.accuracies import accuracy_columns
 
 
-def accuracy_without_duplicates(
-    accuracy: npt.ArrayLike, share: float, accuracy_on_duplicates: npt.ArrayLike = 1.0
-) -> npt.NDArray[np.float64]:
-    """Compute the accuracy on images that are not near duplicates from the overall accuracy.
-
-    Parameters
-    ----------
-    accuracy : array-like of float
-        Accuracy on all images, in [0, 1].
-    share : float
-        Fraction of the images that are near duplicates, in [0, 1).
-    accuracy_on_duplicates : array-like of float
-        Accuracy on the near duplicates, in [0, 1]; 1 gives a lower bound of the result.
-
-    Returns
-    -------
-    float64 array
-        Accuracy on the other images, in [0, 1], of the broadcast shape.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range, or the values contradict each other.
-
-    References
-    ----------
-    Recht et al. (2019), arXiv 1902.10811, appendix B.2.2.
-    """
-    overall, inside = np.broadcast_arrays(
-        np.asarray(accuracy, np.float64), np.asarray(accuracy_on_duplicates, np.float64)
-    )
-    if not 0 <= share < 1:
-        raise InputError(f"{share} is not in [0, 1)", field="share")
-    if not all(((values >= 0) & (values <= 1)).all() for values in (overall, inside)):
-        raise InputError("accuracies must be in [0, 1]", field="accuracy")
-    rest = (overall - share * inside) / (1 - share)
-    if ((rest < -1e-12) | (rest > 1 + 1e-12)).any():
-        raise InputError(
-            f"impossible: with a share of {share}, near duplicates alone have more correct or more "
-            "incorrect predictions than all images",
-            field="share",
-        )
-    return np.clip(rest, 0.0, 1.0)
-
-
-def duplicate_accuracies(
-    correct: Mapping[str, npt.NDArray[np.bool_]],
-    flagged: Sequence[int],
-    dataset: str,
-    confidence: float = 0.95,
-) -> pd.DataFrame:
-    """Tabulate accuracies on the test images that are near duplicates, and on the others.
-
-    Parameters
-    ----------
-    correct : mapping of str to bool array, shape (n_images,)
-        Whether each image of the test set was classified correctly, by model.
-    flagged : sequence of int
-        Positions of the near duplicates, from 0.
-    dataset : str
-        Name of the test set.
-    confidence : float
-        Level of the Clopper-Pearson intervals, in (0, 1).
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`, a row per model, in the order of `correct`.
-
-    Raises
-    ------
-    InputError
-        If a position is not in the test set or occurs twice.
-    """
-    rows = []
-    positions = np.asarray(list(flagged), np.int64)
-    for model, is_correct in correct.items():
-        outside = positions[(positions < 0) | (positions >= len(is_correct))]
-        if len(outside) or len(set(positions.tolist())) < len(positions):
-            what = "a position occurs twice"
-            if len(outside):
-                what = f"{outside[0]} is not in 0..{len(is_correct) - 1}"
-            raise InputError(f"near duplicates: {what}", file=dataset, field="index")
-        is_duplicate = np.zeros(len(is_correct), bool)
-        is_duplicate[positions] = True
-        parts = {"all": is_correct, "duplicates": is_correct[is_duplicate]}
-        parts["rest"] = is_correct[~is_duplicate]
-        row: dict[str, Any] = {"model": model, "dataset": dataset, "confidence": confidence}
-        for part, values in parts.items():
-            row |= accuracy_columns(part, values, confidence)
-        row["change"] = row["accuracy_rest"] - row["accuracy_all"]
-        rows.append(row)
-    return pd.DataFrame(rows, columns=SCHEMA.names)
-
-
 def tabulate(
-    known: Correctness, dataset: str, file: str = "", *, confidence: float = 0.95
+    known: Correctness, dataset: str, file: str, *, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Tabulate accuracies with and without the reviewed near duplicates of a dataset.
+    """Tabulate accuracies on the images that are near duplicates, and on the others.
 
     Parameters
     ----------
@@ -126,26 +30,40 @@ def tabulate(
     dataset : str
         Name of the dataset.
     file : str
-        The near duplicates found by review, as `reviewed.read_reviewed` reads them.
+        The near duplicates found by review: a CSV file with a column `index`, positions in the
+        dataset; other columns are ignored.
     confidence : float
         Level of the Clopper-Pearson intervals, in (0, 1).
 
     Returns
     -------
     pandas.DataFrame
-        Columns of `SCHEMA`.
+        Columns of `SCHEMA`, a row per model.
 
     Raises
     ------
     InputError
-        If the file cannot be read, or contains a position that is not in the dataset.
+        If the file cannot be read or has no such column, a cell is not a whole number, or a
+        position is not in the dataset or occurs twice.
     """
-    return duplicate_accuracies(
-        dict(zip(known.models, known.right, strict=True)),
-        known.rows_of(read_reviewed(file), file=file).tolist(),
-        dataset,
-        confidence,
-    )
+    listed = read_csv_rows(file, ("index",))
+    try:
+        positions = [int(row["index"]) for row in listed]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"not a whole number ({error})", file=file, field="index") from error
+    is_duplicate = np.zeros(len(known), bool)
+    is_duplicate[known.rows_of(positions, file=file)] = True
+    rows = []
+    for model, correct in zip(known.models, known.right, strict=True):
+        row: dict[str, Any] = {"model": model, "dataset": dataset, "confidence": confidence}
+        row |= accuracy_columns("all", correct, confidence)
+        row |= accuracy_columns("duplicates", correct[is_duplicate], confidence)
+        row |= accuracy_columns("rest", correct[~is_duplicate], confidence)
+        least = max(row["n_correct_all"] - len(positions), 0)
+        row["least_accuracy_rest"] = least / row["n_rest"] if row["n_rest"] else np.nan
+        row["change"] = row["accuracy_rest"] - row["accuracy_all"]
+        rows.append(row)
+    return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
@@ -168,5 +86,6 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
         TextColumn(f"All {n['all']:,} (%) [{level}]", accuracy_cells(table, "all")),
         TextColumn(f"{n['duplicates']:,} duplicates (%)", accuracy_cells(table, "duplicates")),
         TextColumn(f"Other {n['rest']:,} (%)", accuracy_cells(table, "rest")),
+        TextColumn("At least (%)", [percent_cell(x) for x in table["least_accuracy_rest"]]),
         TextColumn("Change", signed_cells(table["change"].tolist(), 2)),
     ]

@@ -102,10 +102,17 @@ def proportional_targets(counts: Mapping[str, int], divisor: int, top: int) -> d
         Number of images by keyword, the most frequent first: count / `divisor`, rounded up.
         Keywords with a quotient below one half are left out.
 
+    Raises
+    ------
+    InputError
+        If `divisor` is below 1.
+
     References
     ----------
     The rule of CIFAR-10.1 version 4 (divisor 30, 25 keywords per class).
     """
+    if divisor < 1:
+        raise InputError(f"cannot allocate one image per {divisor}", remedy="Give at least 1")
     targets = {
         name: 0 if 2 * number < divisor else -(-number // divisor)
         for name, number in _leading(counts, top)

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from functools import partial
 from pathlib import Path
 
 from matcheval.analyses.sampling.settings_flags import add_settings, read_settings
@@ -14,7 +15,7 @@ def add_simulate(parser: argparse.ArgumentParser) -> None:
     Parameters
     ----------
     parser : argparse.ArgumentParser
-        Gets `run_simulate` as its default for `run`.
+        Gets its default for `run`: `run.simulate_to_file`, called with the parsed arguments.
     """
     _add_sets(parser)
     parser.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
@@ -33,7 +34,7 @@ def add_simulate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", required=True, metavar="FILE", help="annotations (.parquet, .csv)"
     )
-    parser.set_defaults(run=run_simulate)
+    parser.set_defaults(run=partial(_call, "simulate_to_file"))
 
 
 def add_count(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +43,7 @@ def add_count(parser: argparse.ArgumentParser) -> None:
     Parameters
     ----------
     parser : argparse.ArgumentParser
-        Gets `run_count` as its default for `run`.
+        Gets its default for `run`: `run.count_to_file`, called with the parsed arguments.
     """
     _add_sets(parser)
     parser.add_argument(
@@ -58,7 +59,7 @@ def add_count(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="selection frequencies (.parquet, as `sample` reads them, or .csv)",
     )
-    parser.set_defaults(run=run_count)
+    parser.set_defaults(run=partial(_call, "count_to_file"))
 
 
 def add_sample(parser: argparse.ArgumentParser) -> None:
@@ -103,53 +104,18 @@ def add_allocate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "counts", metavar="COUNTS.json", help="number of images by class and keyword"
     )
-    parser.add_argument("--per-class", type=int, required=True, help="images to allocate per class")
+    total = parser.add_mutually_exclusive_group(required=True)
+    total.add_argument("--per-class", type=int, help="images to allocate per class")
+    total.add_argument(
+        "--one-per", type=int, metavar="N",
+        help="one image per N images of a keyword, rounded up, instead of a fixed total",
+    )  # fmt: skip
     parser.add_argument(
         "--top-keywords", type=int, default=50,
         help="only the most frequent keywords of a class (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument("--output", required=True, metavar="FILE.json", help="the allocation")
     parser.set_defaults(run=run_allocate)
-
-
-def run_simulate(arguments: argparse.Namespace) -> None:
-    """Simulate annotations and write them.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Parsed arguments of `add_simulate`.
-    """
-    from matcheval.analyses.sampling.run import simulate_to_file
-
-    simulate_to_file(
-        arguments.candidates,
-        arguments.original,
-        arguments.output,
-        seed=arguments.seed,
-        assignments=arguments.assignments,
-        positive_rounds=arguments.positive_rounds,
-        compare_size=arguments.compare_size,
-    )
-
-
-def run_count(arguments: argparse.Namespace) -> None:
-    """Count annotations and write the selection frequencies.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Parsed arguments of `add_count`.
-    """
-    from matcheval.analyses.sampling.run import count_to_file
-
-    count_to_file(
-        arguments.annotations,
-        arguments.candidates,
-        arguments.original,
-        arguments.output,
-        repeated=arguments.repeated,
-    )
 
 
 def run_sample(arguments: argparse.Namespace) -> None:
@@ -196,17 +162,15 @@ def run_allocate(arguments: argparse.Namespace) -> None:
     InputError
         If the counts cannot be read, or there is nothing to divide the images by.
     """
-    from matcheval.analyses.sampling.allocation import keyword_targets
+    from matcheval.analyses.sampling.allocation import keyword_targets, proportional_targets
     from matcheval.io.files import atomic_file
 
+    number = arguments.per_class if arguments.one_per is None else arguments.one_per
+    allocate = keyword_targets if arguments.one_per is None else proportional_targets
     try:
         counts = json.loads(Path(arguments.counts).read_text(encoding="utf-8"))
         targets = {
-            name: keyword_targets(
-                {keyword: int(n) for keyword, n in of.items()},
-                arguments.per_class,
-                arguments.top_keywords,
-            )
+            name: allocate({k: int(n) for k, n in of.items()}, number, arguments.top_keywords)
             for name, of in counts.items()
         }
     except InputError:
@@ -219,6 +183,13 @@ def run_allocate(arguments: argparse.Namespace) -> None:
     with atomic_file(arguments.output) as partial:
         text = json.dumps(targets, indent=2, ensure_ascii=False)
         partial.write_text(text + "\n", encoding="utf-8")
+
+
+def _call(name: str, arguments: argparse.Namespace) -> None:
+    """Call a function of `run`, imported only now, with all arguments by name."""
+    from matcheval.analyses.sampling import run
+
+    getattr(run, name)(**{key: value for key, value in vars(arguments).items() if key != "run"})
 
 
 def _add_sets(parser: argparse.ArgumentParser) -> None:

@@ -90,9 +90,9 @@ def draw_strata(
         for name in _pick(free[stratum], target, previous, rng):
             taken[name] = stratum
             free[stratum].remove(name)
-        lacking = target - sum(place == stratum for place in taken.values())
-        if lacking:
-            missing[stratum] = lacking
+            target -= 1
+        if target:
+            missing[stratum] = target
     if fill_upward:
         _fill_upward(free, taken, missing, previous, rng)
     return Draw(taken, missing)
@@ -139,7 +139,7 @@ def _fill_upward(
     """Fill strata that lack images from higher ones; the highest of these strata goes first."""
     strata = list(free)
     for stratum in reversed(list(missing)):
-        for higher in strata[strata.index(stratum) + 1 :]:
+        for higher in strata[strata.index(stratum) :]:
             for name in _pick(free[higher], missing[stratum], previous, rng):
                 taken[name] = stratum
                 free[higher].remove(name)
@@ -153,7 +153,7 @@ def _pick(
 ) -> list[str]:  # fmt: skip
     """Pick up to n names without replacement, those of the round before first."""
     kept = [name for name in names if name in previous]
-    if len(kept) >= n:
-        return kept if len(kept) == n else rng.sample(kept, n)
+    if len(kept) > n:
+        return rng.sample(kept, n)
     rest = [name for name in names if name not in previous]
     return kept + rng.sample(rest, min(n - len(kept), len(rest)))

@@ -6,8 +6,6 @@ shows its class, the more accurate the models are.
 
 import os
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
@@ -32,7 +30,7 @@ SCHEMA = TableSchema(
     ),
 )
 
-BINS = 5  # default number of bins
+BINS = 5  # of equal width over [0, 1]
 
 
 def read_counts(path: str | os.PathLike[str]) -> pd.DataFrame:
@@ -84,14 +82,8 @@ def read_counts(path: str | os.PathLike[str]) -> pd.DataFrame:
     return counts
 
 
-def accuracies_by_frequency(
-    known: Correctness,
-    dataset: str,
-    counts: pd.DataFrame,
-    *,
-    bins: int = BINS,
-    confidence: float = 0.95,
-    file: object = None,
+def tabulate(
+    known: Correctness, dataset: str, file: str, *, confidence: float = 0.95
 ) -> pd.DataFrame:
     """Tabulate accuracies by bins of the selection frequency.
 
@@ -101,15 +93,11 @@ def accuracies_by_frequency(
         Which datapoints each model classifies correctly.
     dataset : str
         Name of the dataset.
-    counts : pandas.DataFrame
-        Columns `index`, `n_annotations` and `n_selected`; datapoints without annotations are left
-        out.
-    bins : int
-        Number of bins of equal width over [0, 1].
+    file : str
+        The numbers of annotations and selections, as `read_counts` reads them; datapoints without
+        annotations are left out.
     confidence : float
         Level of the Clopper-Pearson intervals, in (0, 1).
-    file : object
-        File that the counts come from, for error messages.
 
     Returns
     -------
@@ -119,62 +107,30 @@ def accuracies_by_frequency(
     Raises
     ------
     InputError
-        If a datapoint is not in the dataset.
+        If the file is invalid (see `read_counts`), or a datapoint is not in the dataset.
 
     References
     ----------
     Recht et al. (2019), arXiv 1902.10811, appendix C.4.7.
     """
+    counts = read_counts(file)
     seen = counts[counts["n_annotations"] > 0]
     rows = known.rows_of(seen["index"].tolist(), file=file)
-    bin_numbers: npt.NDArray[np.int64] = frequency_bins(
-        seen["n_selected"], seen["n_annotations"], bins
-    )
+    bin_numbers = frequency_bins(seen["n_selected"], seen["n_annotations"], BINS)
     table = [
         {
             "model": model,
             "dataset": dataset,
             "bin": i,
-            "frequency_low": i / bins,
-            "frequency_high": (i + 1) / bins,
+            "frequency_low": i / BINS,
+            "frequency_high": (i + 1) / BINS,
             **accuracy_columns("bin", correct[rows[bin_numbers == i]], confidence),
             "confidence": confidence,
         }
         for model, correct in zip(known.models, known.right, strict=True)
-        for i in range(bins)
+        for i in range(BINS)
     ]
     return pd.DataFrame(table, columns=SCHEMA.names)
-
-
-def tabulate(
-    known: Correctness, dataset: str, file: str = "", *, confidence: float = 0.95
-) -> pd.DataFrame:
-    """Tabulate one dataset, for its rule: see `accuracies_by_frequency`.
-
-    Parameters
-    ----------
-    known : Correctness
-        Which datapoints each model classifies correctly.
-    dataset : str
-        Name of the dataset.
-    file : str
-        The numbers of annotations and selections, as `read_counts` reads them.
-    confidence : float
-        Level of the Clopper-Pearson intervals, in (0, 1).
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`.
-
-    Raises
-    ------
-    InputError
-        If the file is invalid (see `read_counts`), or a datapoint is not in the dataset.
-    """
-    return accuracies_by_frequency(
-        known, dataset, read_counts(file), confidence=confidence, file=file
-    )
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:

@@ -31,7 +31,7 @@ SCHEMA = TableSchema(
 )
 
 
-def shared_errors(known: Correctness, dataset: str) -> pd.DataFrame:
+def tabulate(known: Correctness, dataset: str, file: str = "") -> pd.DataFrame:
     """Compare the errors of every two models.
 
     Parameters
@@ -40,6 +40,8 @@ def shared_errors(known: Correctness, dataset: str) -> pd.DataFrame:
         Which datapoints each model classifies correctly, for at least two models.
     dataset : str
         Name of the dataset.
+    file : str
+        Not used.
 
     Returns
     -------
@@ -129,31 +131,6 @@ def _jaccard(
 ) -> npt.NDArray[np.float64]:
     union = a + b - both
     return np.divide(both, union, out=np.full_like(union, np.nan), where=union > 0)
-
-
-def tabulate(known: Correctness, dataset: str, file: str = "") -> pd.DataFrame:
-    """Tabulate one dataset, for its rule: see `shared_errors`.
-
-    Parameters
-    ----------
-    known : Correctness
-        Which datapoints each model classifies correctly.
-    dataset : str
-        Name of the dataset.
-    file : str
-        Not used.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two models.
-    """
-    return shared_errors(known, dataset)
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
