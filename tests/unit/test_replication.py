@@ -109,13 +109,20 @@ class TestResults:
         assert np.isnan(changes.selection_frequency[0])
         assert changes.selection_frequency[1] == 0.7
 
+    def test_the_least_z_has_the_smallest_size_not_value(self):
+        """On the second set a is much worse, b a little, and c better."""
+        table = results({"a": 80, "b": 75, "c": 60}, {"a": 20, "b": 36, "c": 40})
+        row = summarize_changes([table]).iloc[0]
+        assert row.least_z == table.set_index("model").z["b"]
+        assert row.n_significant == 2
+
     def test_z_by_hand(self):
         """80 of 100 against 30 of 50: 0.2 over the root of 0.0016 + 0.0048."""
         row = results({"a": 80}, {"a": 30}).iloc[0]
         assert row.z == pytest.approx(0.2 / 0.08)
         assert np.isnan(results({"a": 0.8}, {"a": 0.6}, 100, 0).z[0])
         assert np.isnan(two_sample_z(50, 50, 100, 100))
-        assert count_significant([2.0, -2.3, 2.5, np.nan]) == 1  # three tests: 2.394
+        assert count_significant([2.0, -2.3, 2.45, np.nan]) == 1  # three tests: 2.394; four: 2.498
         assert count_significant([-2.5, 1.0]) == 1
         assert count_significant([np.nan]) == 0
 
@@ -133,12 +140,15 @@ class TestFits:
 
     def test_linear_in_percentage_points(self):
         table = results(MODELS, ON_NEW)
+        table["confidence"] = 0.5  # of all intervals
         row = fit_replication(table, Scale.LINEAR, SETTINGS).row
         x, y = ([100 * c / n for _, c in sorted(of.items())] for of, n in
                 ((MODELS, 100), (ON_NEW, 50)))  # fmt: skip
         assert [row["slope"], row["offset"]] == pytest.approx(np.polyfit(x, y, 1).tolist())
         boot = bootstrap_lines(x, y, 200, 1)
-        assert (row["slope_low"], row["slope_high"]) == percentile_interval(boot.slope)
+        for name, values in (("slope", boot.slope), ("offset", boot.offset)):
+            expected = percentile_interval(values, 0.5)
+            assert (row[f"{name}_low"], row[f"{name}_high"]) == pytest.approx(expected)
         assert row["n_degenerate"] == boot.n_degenerate
         assert row["slopes_at_most_1"] == (boot.slope <= 1).mean()
         FITS.from_records([pd.Series(row)])
@@ -177,6 +187,15 @@ class TestFits:
             assert region.accuracy_original.iloc[0] < 0.6
             assert 0.95 < region.accuracy_original.iloc[-1] <= 1
 
+    @pytest.mark.parametrize(
+        ("counts", "ends"), [((1, 50, 99), (0, 1)), ((20, 60, 80), (0.17, 0.83))]
+    )
+    def test_the_region_exceeds_the_models_by_a_twentieth_but_not_0_and_1(self, counts, ends):
+        models = dict(zip("abc", counts, strict=True))
+        table = results(models, models, n_new=100)
+        region = fit_replication(table, Scale.LINEAR, SETTINGS).region
+        assert region.accuracy_original.iloc[[0, -1]].tolist() == pytest.approx(ends)
+
     def test_models_left_out(self):
         settings = settings_with(fit_without=("alex",))
         row = fit_replication(results(MODELS, ON_NEW), Scale.LINEAR, settings).row
@@ -212,11 +231,13 @@ class TestExtremes:
         from scipy.stats import norm
 
         settings = settings_with(extremes=Extremes.CLIP)
-        row = fit_replication(self.table, Scale.PROBIT, settings).row
-        assert (row["n_models"], row["extreme"], row["extremes"]) == (5, "best", "clip")
-        frame = self.table.set_index("model")
+        # An accuracy on the other set, here 90 %, stays as it is.
+        table = results(MODELS | {"best": 100, "poor": 30}, ON_NEW | {"best": 45, "poor": 0})
+        row = fit_replication(table, Scale.PROBIT, settings).row
+        assert (row["n_models"], row["extreme"], row["extremes"]) == (6, "best poor", "clip")
+        frame = table.set_index("model")
         x, y = (frame[f"accuracy_{o}"].copy() for o in ("original", "replication"))
-        x["best"], y["best"] = 100.5 / 101, 50.5 / 51
+        x["best"], y["poor"] = 100.5 / 101, 0.5 / 51
         expected = np.polyfit(norm.ppf(x), norm.ppf(y), 1)
         assert (row["slope"], row["offset"]) == pytest.approx(tuple(expected))
 

@@ -103,5 +103,7 @@ class TestRanks:
     def test_correlations(self):
         assert rank_correlations([1, 2, 3], [10, 20, 30]) == (1, 1)
         assert rank_correlations([1, 2, 3], [1, 3, 2]) == pytest.approx((0.5, 1 / 3))
+        # Ties: of six pairs, four agree, and one is tied in each series (tau-c would be 0.75).
+        assert rank_correlations([1, 1, 2, 3], [1, 2, 2, 3]) == pytest.approx((5 / 6, 4 / 5))
         assert np.isnan(rank_correlations([1, 1], [1, 2])).all()
         assert np.isnan(rank_correlations([1], [1])).all()
