@@ -121,7 +121,9 @@ class TestResults:
         row = results({"a": 80}, {"a": 30}).iloc[0]
         assert row.z == pytest.approx(0.2 / 0.08)
         assert np.isnan(results({"a": 0.8}, {"a": 0.6}, 100, 0).z[0])
-        assert np.isnan(two_sample_z(50, 50, 100, 100))
+        assert np.isnan(
+            two_sample_z([50, 50, 5, 5], [50, 50, 0, 9], [100, 0, 1, 1], [100, 9, 9, 0])
+        ).all()
         assert count_significant([2.0, -2.3, 2.45, np.nan]) == 1  # three tests: 2.394; four: 2.498
         assert count_significant([-2.5, 1.0]) == 1
         assert count_significant([np.nan]) == 0
@@ -275,14 +277,30 @@ class TestRendering:
         ]  # fmt: skip
 
     def test_fits_and_changes(self):
-        table = results(MODELS | {"best": 100}, ON_NEW | {"best": 50})
-        fits = pd.DataFrame([fit_replication(table, scale, SETTINGS).row for scale in Scale])
-        text = markdown(fits_columns(fits))
-        assert f"| linear | {fits.slope[0]:.2f} [" in text
-        assert f" | {fits.r_squared[1]:.3f} | " in text
-        assert "best (left out)" in text.splitlines()[-1]
-        changes = markdown(changes_columns(summarize_changes([table])))
-        assert "| both | 1 | 5 | 87.0 | 74.0 | −13.0 |" in changes
+        fits = pd.DataFrame({
+            "scale": ["linear", "probit"], "slope": 1.254, "slope_low": 1.249, "slope_high": 1.261,
+            "offset": -7.5, "offset_low": -8.25, "offset_high": 0.001, "r_squared": 0.98765,
+            "slopes_at_most_1": 0.01234, "n_models": 5, "left_out": ["", "a b"],
+            "extreme": ["", "best"], "extremes": "clip", "confidence": 0.9, "resamples": 2000,
+            "seed": 7,
+        })  # fmt: skip
+        head, _, *lines = markdown(fits_columns(fits)).splitlines()
+        assert head.startswith("| Fit | Slope [90 % CI] | Offset [90 % CI] | R² | Slopes ≤ 1 |")
+        numbers = "1.25 [1.24, 1.27] | −7.50 [−8.25, 0.01] | 0.988 | 1.23 % | 5"
+        assert lines == [
+            f"| linear | {numbers} | – | – | 2,000 | 7 |",
+            f"| probit | {numbers} | a b | best (clipped) | 2,000 | 7 |",
+        ]
+        table = results({"a": 80, "b": 75, "c": 60}, {"a": 20, "b": 36, "c": 40})
+        table = pd.concat(
+            [summarize_changes([table], selection_frequencies=f) for f in ({}, {"new": 0.7})]
+        )
+        lines = markdown(changes_columns(table)).splitlines()
+        numbers = "both | 1 | 3 | 71.7 | 64.0 | −7.7 | 0.0 | 20.0"
+        assert lines[2:] == [
+            f"| {numbers} | {frequency} | 0.39 | 2 | −1.000 | −1.000 |"
+            for frequency in ("–", "0.70")
+        ]
 
     def test_intervals_are_rounded_outward(self):
         assert outward(1.639, 1.756, 2) == ("1.63", "1.76")
