@@ -303,7 +303,10 @@ def test_reviewed_duplicates_and_every_table_is_written(tmp_path):
 
 def test_correctness_is_that_of_the_counts(tmp_path):
     labels = np.array([0, 1, 2, 1])
-    classes = {"a": [[0, 1], [1, 0], [0, 2], [1, 2]], "b": [[1, 0], [0, 1], [0, 2], [2, 1]]}
+    classes = {
+        "a": [[0, 1], [1, 0], [0, 2], [1, 2]],
+        "b": [[1, 2, 0], [0, 2, 1], [0, 1, 2], [0, 2, 1]],
+    }
     np.save(tmp_path / "labels.npy", labels)
     for model, rows in classes.items():
         np.save(tmp_path / f"{model}.npy", rows)

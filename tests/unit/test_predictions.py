@@ -241,7 +241,9 @@ class TestNpz:
 class TestSoftmax:
     def test_by_hand(self):
         logits = np.log(np.array([[1.0, 3.0], [2.0, 2.0]]))
-        np.testing.assert_allclose(softmax(logits), [[0.25, 0.75], [0.5, 0.5]], rtol=1e-6)
+        for shape in ((2, 2), (2, 1, 2)):
+            expected = np.reshape([[0.25, 0.75], [0.5, 0.5]], shape)
+            np.testing.assert_allclose(softmax(logits.reshape(shape)), expected, rtol=1e-6)
         prediction, probability = most_probable(logits, logits=True)
         assert prediction.tolist() == [1, 0]
         assert prediction.dtype == np.int16

@@ -292,11 +292,10 @@ class TestRendering:
             f"| probit | {numbers} | a b | best (clipped) | 2,000 | 7 |",
         ]
         table = results({"a": 80, "b": 75, "c": 60}, {"a": 20, "b": 36, "c": 40})
-        table = pd.concat(
-            [summarize_changes([table], selection_frequencies=f) for f in ({}, {"new": 0.7})]
-        )
+        table = pd.concat([summarize_changes([table])] * 2)
+        table = table.assign(spread=0.0614, selection_frequency=[np.nan, 0.7])
         lines = markdown(changes_columns(table)).splitlines()
-        numbers = "both | 1 | 3 | 71.7 | 64.0 | −7.7 | 0.0 | 20.0"
+        numbers = "both | 1 | 3 | 71.7 | 64.0 | −7.7 | 6.1 | 20.0"
         assert lines[2:] == [
             f"| {numbers} | {frequency} | 0.39 | 2 | −1.000 | −1.000 |"
             for frequency in ("–", "0.70")
