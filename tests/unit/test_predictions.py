@@ -106,6 +106,7 @@ class TestBadInput:
             read_predictions(path)
         assert message in str(caught.value)
         assert "bad.csv" in str(caught.value)
+        assert "(and 0 more)" not in str(caught.value)
 
     def test_missing_file(self, tmp_path):
         with pytest.raises(InputError, match=r"none\.csv: no such file"):

@@ -321,7 +321,9 @@ class TestSummary:
         )
         assert (summary.n_models, summary.n_undefined) == (2, 1)
         assert summary.gap == pytest.approx(0.2)
-        assert "For 1 of 2 models, no target was matched" in write_summary("s", [summary])
+        page = write_summary("s", [summary])
+        assert "For 1 of 2 models, no target was matched" in page
+        assert " | 1 of 2 | 1 | " in page
 
     def test_nothing_matched_at_all(self):
         summary = summarize_gaps(self.table(runs_table("none", [math.nan], [math.nan])))

@@ -9,6 +9,7 @@ from helpers import predictions
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.predictions.accuracies import dataset_accuracies
+from matcheval.predictions.correctness import dataset_correctness
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.label_files import count_hits
 from matcheval.predictions.records import write_predictions
@@ -217,6 +218,12 @@ class TestPredictions:
         write_predictions(predictions([0.9] * 3, [0, 1, 1], [0, 1, 1]), files[1])
         spec = DatasetSpec("set", "predictions", {"files": "{model}"})
         assert rows(spec, "ab", files) == [("a", 1, 2, 3), ("b", 1, 3, 3)]
+        found = dataset_correctness(spec, "ab", files)
+        assert found.right.tolist() == [[True, True, False], [True] * 3]
+        assert (found.index.tolist(), found.labels.tolist()) == ([0, 1, 2], [0, 1, 1])
+        with pytest.raises(InputError, match="no models"):
+            dataset_correctness(spec, [], [])
         write_predictions(predictions([0.9] * 3, [0, 1, 1], [0, 0, 1]), files[1])
-        with pytest.raises(InputError, match="model 'b' has other indices or labels than model 'a"):
-            dataset_accuracies(spec, "ab", files)
+        for read in (dataset_accuracies, dataset_correctness):
+            with pytest.raises(InputError, match="model 'b' has other indices or labels than mode"):
+                read(spec, "ab", files)

@@ -82,4 +82,4 @@ def clopper_pearson(
     # clamped there to keep `betaincinv` defined, and its result is not used.
     low = np.where(k == 0, 0.0, betaincinv(np.maximum(k, 1), m - k + 1, tail))
     high = np.where(k == m, 1.0, betaincinv(k + 1, np.maximum(m - k, 1), 1 - tail))
-    return Interval(low.astype(np.float64), high.astype(np.float64))
+    return Interval(low, high)
