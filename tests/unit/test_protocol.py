@@ -144,17 +144,21 @@ class TestRoles:
     def compare(self, original, replication, source=None):
         return Comparison("m", Pair("p", "old", "new", source), original, replication)
 
-    def test_the_larger_set_is_the_source(self):
-        assert self.compare(self.large, self.small).source_name == "old"
-        assert self.compare(self.small, self.large).source_name == "new"
-
-    def test_equal_sizes_make_the_original_the_source(self):
-        assert self.compare(self.small, self.small).source_name == "old"
-
-    def test_a_study_may_name_the_source(self):
-        named = self.compare(self.large, self.small, source="new")
-        assert (named.source_name, named.target_name) == ("new", "old")
-        assert named.target is self.large
+    @pytest.mark.parametrize(
+        ("original", "replication", "named", "source"),
+        [
+            (large, small, None, "old"),  # the larger set
+            (small, large, None, "new"),
+            (small, dataclasses.replace(small), None, "old"),  # of equal sizes, the original
+            (large, small, "new", "new"),  # as the study says
+        ],
+    )
+    def test_which_set_is_the_source(self, original, replication, named, source):
+        found = self.compare(original, replication, named)
+        sets = {"old": original, "new": replication}
+        assert found.source_name == source
+        assert found.source is sets.pop(source)
+        assert found.target is sets[found.target_name]
 
     def test_an_unknown_source(self):
         with pytest.raises(InputError, match="'other' of pair 'p' is neither 'old' nor 'new'"):
@@ -273,7 +277,10 @@ class TestTable:
                 [runs_table("m", [1.0], [1.0]), runs_table("m", [1.0], [1.0])],
                 "seed 0 of model 'm' occurs twice",
             ),
-            ([runs_table("m", [1.0], [1.0]), runs_table("n", [1.0], [1.0], pair="q")], "different"),
+            (
+                [runs_table("m", [1.0], [1.0]), runs_table("n", [1.0], [1.0], pair="a")],
+                r"different values: \['a', 'p'\]",
+            ),
             ([runs_table("m", [1.0], [1.0]), runs_table("n", [1.0], [1.0], epsilon=0.1)], "0.005"),
             ([runs_table("m", [1.0], [1.0]), runs_table("n", [1.0], [1.0], source="new")], "old"),
         ],

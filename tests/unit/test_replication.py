@@ -284,7 +284,8 @@ class TestRendering:
             "extreme": ["", "best"], "extremes": "clip", "confidence": 0.9, "resamples": 2000,
             "seed": 7,
         })  # fmt: skip
-        head, _, *lines = markdown(fits_columns(fits)).splitlines()
+        head, dashes, *lines = markdown(fits_columns(fits)).splitlines()
+        assert dashes == "| --- | --: | --: | --: | --: | --: | --- | --- | --: | --: |"
         assert head.startswith("| Fit | Slope [90 % CI] | Offset [90 % CI] | R² | Slopes ≤ 1 |")
         numbers = "1.25 [1.24, 1.27] | −7.50 [−8.25, 0.01] | 0.988 | 1.23 % | 5"
         assert lines == [
