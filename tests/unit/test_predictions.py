@@ -32,9 +32,17 @@ class TestReading:
         rng = np.random.default_rng(0)
         logits = rng.normal(size=(50, 4)).astype(np.float32) * 3
         labels = rng.integers(0, 4, 50)
+        index = rng.permutation(50)
         np.savez(tmp_path / "a.npz", labels=labels, logits=logits)
-        np.savez(tmp_path / "b.npz", labels=labels, probabilities=softmax(logits))
+        of_index = {
+            "index": index,
+            "labels": labels[index],
+            "probabilities": softmax(logits[index]),
+        }
+        np.savez(tmp_path / "b.npz", **of_index)
         read = read_predictions(tmp_path / "a.npz")
+        types = [getattr(read, column).dtype for column in PREDICTIONS.names]
+        assert types == [np.int32, np.int16, np.int16, np.float32]
         write_predictions(read, tmp_path / "c.parquet")
         write_predictions(read, tmp_path / "d.csv")
         for name in ("b.npz", "c.parquet", "d.csv"):

@@ -13,6 +13,7 @@ from matcheval.predictions.correctness import dataset_correctness
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.label_files import count_hits
 from matcheval.predictions.records import write_predictions
+from matcheval.predictions.top_k import write_top_k
 
 LABELS = np.array([0, 1, 2, 1], dtype=np.int16)
 FIRST = np.array([0, 1, 1, 2], dtype=np.int16)  # two right
@@ -78,6 +79,11 @@ class TestLabels:
         (tmp_path / "a.json").write_text(json.dumps(content))
         refuse(labels(classes=3), told)
 
+    def test_labels_that_are_no_list(self, labels, tmp_path):
+        np.save(tmp_path / "labels.npy", 7)
+        (tmp_path / "a.json").write_text("7")
+        refuse(labels(), "classes of shape () for labels of shape ()")
+
     def test_a_label_that_is_no_class(self, labels):
         refuse(labels(classes=2), "row 2: label 2 is not in 0..1")
 
@@ -129,6 +135,7 @@ class TestArchive:
         for classes in (both, both.T):
             spec = self.spec(tmp_path, classes)
             assert rows(spec, ["b", "a"]) == [("b", 1, 4, 4), ("a", 1, 2, 4)]
+            assert dataset_correctness(spec, ["a"]).right.tolist() == [[True, True, False, False]]
 
     def test_several_classes(self, tmp_path):
         both = np.stack([THREE, THREE[:, ::-1]])
@@ -223,7 +230,15 @@ class TestPredictions:
         assert (found.index.tolist(), found.labels.tolist()) == ([0, 1, 2], [0, 1, 1])
         with pytest.raises(InputError, match="no models"):
             dataset_correctness(spec, [], [])
-        write_predictions(predictions([0.9] * 3, [0, 1, 1], [0, 0, 1]), files[1])
+        # Our own top-k classes may be right at the last only.
+        top = [str(tmp_path / f"top-{model}.parquet") for model in "ab"]
+        hard = predictions([0.5] * 40, [1] * 40, [0] * 40)
+        for file, file_of_top in zip(files, top, strict=True):
+            write_predictions(hard, file)
+            write_top_k(hard.label, np.tile(np.int16([1, 2, 0]), (40, 1)), file_of_top, {})
+        table = dataset_accuracies(spec, "ab", files, top)
+        assert table["n_correct"].to_pylist() == [0, 0, 40] * 2
+        write_predictions(predictions([0.9] * 40, [1] * 40, [1] * 40), files[1])
         for read in (dataset_accuracies, dataset_correctness):
             with pytest.raises(InputError, match="model 'b' has other indices or labels than mode"):
                 read(spec, "ab", files)

@@ -83,8 +83,14 @@ class TestResults:
             results(MODELS, {k: v for k, v in ON_NEW.items() if k != "alex"} | {"extra": 1})
 
     def test_no_such_top(self):
-        with pytest.raises(InputError, match=r"old: 'replication.top': no top-5 accuracy of 4 mod"):
+        told = (
+            r"old: 'replication.top': no top-5 accuracy of 4 models \(vgg, alex, res, ...\): their"
+        )
+        with pytest.raises(InputError, match=told):
             results(MODELS, ON_NEW, top=5)
+        three = dict.fromkeys("abc", 1)
+        with pytest.raises(InputError, match=r"3 models \(a, b, c\): their files"):
+            results(three, three, top=5)
 
     def test_average_change(self):
         row = summarize_changes([results(MODELS, ON_NEW)]).iloc[0]
@@ -258,7 +264,8 @@ class TestExtremes:
 class TestRendering:
     def test_results(self):
         text = markdown(results_columns(results(MODELS, ON_NEW)))
-        head, _, first, *_ = text.splitlines()
+        head, dashes, first, *_ = text.splitlines()
+        assert dashes == "| --: | --- |" + " --: |" * 7
         assert head.startswith("| Original rank | Model | Original accuracy (%) [95 % CI] |")
         assert first == (
             "| 1 | res | 95.0 [88.7, 98.4] | 80.0 [66.3, 90.0] | 15.0 | "

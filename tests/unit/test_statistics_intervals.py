@@ -64,6 +64,7 @@ class TestClopperPearson:
             ([1, 0], [2, 0], 0.95, "0 correct of 0"),
             (0.5, 2, 0.95, "'correct': has dtype float64"),
             (1, 2, 0, "confidence is 0"),
+            (1, 2, 1, "confidence is 1"),
             (1, 2, float("nan"), "confidence is nan"),
         ],
     )
@@ -89,6 +90,9 @@ class TestScales:
         assert to_scale([0.5, 0.25], Scale.LINEAR).tolist() == [50, 25]
         quantiles = [0, stats.norm.ppf(0.25), np.inf, -np.inf]
         assert to_scale([0.5, 0.25, 1, 0], Scale.PROBIT).tolist() == pytest.approx(quantiles)
+        assert from_scale([50, 25], Scale.LINEAR).tolist() == [0.5, 0.25]
+        for scale, convert in itertools.product(Scale, (to_scale, from_scale)):
+            assert convert(np.array([0.5], np.float32), scale).dtype == np.float64
 
     @given(st.floats(0.001, 0.999), st.sampled_from(Scale))
     def test_there_and_back(self, accuracy, scale):
