@@ -180,8 +180,8 @@ class TestAccuracies:
     def test_counts_and_fractions(self, tmp_path):
         spec = self.spec(tmp_path, "name,acc\na,4279\n", unit="correct", n=10_000)
         assert rows(spec, ["a"]) == [("a", 1, 4279, 10_000)]
-        spec = self.spec(tmp_path, "name,acc\na,0.25\n", unit="fraction", n=4)
-        assert rows(spec, ["a"]) == [("a", 1, 1, 4)]
+        spec = self.spec(tmp_path, "name,acc\na,0.25\nb,0\nc,1\n", unit="fraction", n=4)
+        assert rows(spec, "abc") == [("a", 1, 1, 4), ("b", 1, 0, 4), ("c", 1, 4, 4)]
 
     def test_without_the_number_of_datapoints(self, tmp_path):
         spec = self.spec(tmp_path, "name,acc\na,90.1\n")
