@@ -111,6 +111,23 @@ def test_accuracy_by_frequency_by_hand(tmp_path):
         selection_frequency.tabulate(known(["10101"]), "set", path)
 
 
+def test_the_figure_of_frequencies_shows_bins_at_their_middles():
+    """The mean of two models; the markers of bins with fewer than 30 datapoints are hollow."""
+    table = pd.DataFrame({
+        "model": ["a", "a", "b", "b"], "bin": [1, 4, 1, 4], "frequency_low": [0.2, 0.8] * 2,
+        "frequency_high": [0.4, 1.0] * 2, "n_bin": [29, 30] * 2, "dataset": "set",
+        "accuracy_bin": [0.5, 0.75, 0.25, 0.5],
+    })  # fmt: skip
+    (axes,) = frequency_figures.plot(table).axes
+    first, _, mean, hollow, solid = axes.lines
+    np.testing.assert_allclose(first.get_xydata(), [[0.3, 50], [0.9, 75]])
+    np.testing.assert_allclose(mean.get_xydata(), [[0.3, 37.5], [0.9, 62.5]])
+    np.testing.assert_allclose(axes.get_xticks(), [0.3, 0.9])
+    np.testing.assert_allclose(hollow.get_xydata(), [[0.3, 37.5]])
+    np.testing.assert_allclose(solid.get_xydata(), [[0.9, 62.5]])
+    assert hollow.get_markerfacecolor() == "white" != solid.get_markerfacecolor()
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -285,7 +302,10 @@ def test_reviewed_duplicates_and_every_table_is_written(tmp_path):
 
 def test_correctness_is_that_of_the_counts(tmp_path):
     labels = np.array([0, 1, 2, 1])
-    classes = {"a": [[0, 1], [1, 0], [0, 2], [1, 2]], "b": [[1, 0], [0, 1], [0, 2], [2, 1]]}
+    classes = {
+        "a": [[0, 1], [1, 0], [0, 2], [1, 2]],
+        "b": [[1, 2, 0], [0, 2, 1], [0, 1, 2], [0, 2, 1]],
+    }
     np.save(tmp_path / "labels.npy", labels)
     for model, rows in classes.items():
         np.save(tmp_path / f"{model}.npy", rows)

@@ -237,7 +237,7 @@ def test_sampling_range_by_hand_and_by_simulation():
         accuracy_original=0.8, accuracy_replication=0.9, n_original=400, n_replication=100
     )
     expected = 1.96 * np.sqrt(0.8 * 0.2 / 400 + 0.9 * 0.1 / 100)
-    assert sampling_range(table) == pytest.approx([expected])
+    assert sampling_range(table) == pytest.approx([expected], rel=1e-12)
     perfect = table.assign(accuracy_original=1.0, accuracy_replication=1.0)
     assert sampling_range(perfect).tolist() == [0.0]
 

@@ -32,9 +32,17 @@ class TestReading:
         rng = np.random.default_rng(0)
         logits = rng.normal(size=(50, 4)).astype(np.float32) * 3
         labels = rng.integers(0, 4, 50)
+        index = rng.permutation(50)
         np.savez(tmp_path / "a.npz", labels=labels, logits=logits)
-        np.savez(tmp_path / "b.npz", labels=labels, probabilities=softmax(logits))
+        of_index = {
+            "index": index,
+            "labels": labels[index],
+            "probabilities": softmax(logits[index]),
+        }
+        np.savez(tmp_path / "b.npz", **of_index)
         read = read_predictions(tmp_path / "a.npz")
+        types = [getattr(read, column).dtype for column in PREDICTIONS.names]
+        assert types == [np.int32, np.int16, np.int16, np.float32]
         write_predictions(read, tmp_path / "c.parquet")
         write_predictions(read, tmp_path / "d.csv")
         for name in ("b.npz", "c.parquet", "d.csv"):
@@ -106,6 +114,7 @@ class TestBadInput:
             read_predictions(path)
         assert message in str(caught.value)
         assert "bad.csv" in str(caught.value)
+        assert "(and 0 more)" not in str(caught.value)
 
     def test_missing_file(self, tmp_path):
         with pytest.raises(InputError, match=r"none\.csv: no such file"):
@@ -241,7 +250,9 @@ class TestNpz:
 class TestSoftmax:
     def test_by_hand(self):
         logits = np.log(np.array([[1.0, 3.0], [2.0, 2.0]]))
-        np.testing.assert_allclose(softmax(logits), [[0.25, 0.75], [0.5, 0.5]], rtol=1e-6)
+        for shape in ((2, 2), (2, 1, 2)):
+            expected = np.reshape([[0.25, 0.75], [0.5, 0.5]], shape)
+            np.testing.assert_allclose(softmax(logits.reshape(shape)), expected, rtol=1e-6)
         prediction, probability = most_probable(logits, logits=True)
         assert prediction.tolist() == [1, 0]
         assert prediction.dtype == np.int16

@@ -125,6 +125,8 @@ def test_identities(n_source, n_target, seed, n_classes):
     for run in run_protocol(source, target, NAME, epsilon=0.05, seeds=[0, 1]):
         n_unmatched = run.n_target - run.n_matched
         assert run.fraction_unmatched == pytest.approx(n_unmatched / run.n_target)
+        confidence = source.probability.astype(float).mean()
+        assert run.confidence_source == pytest.approx(confidence, rel=1e-12)  # not of float32
         n_correct = 0.0
         if run.n_matched:
             n_correct += run.matched_accuracy_target * run.n_matched
@@ -142,17 +144,21 @@ class TestRoles:
     def compare(self, original, replication, source=None):
         return Comparison("m", Pair("p", "old", "new", source), original, replication)
 
-    def test_the_larger_set_is_the_source(self):
-        assert self.compare(self.large, self.small).source_name == "old"
-        assert self.compare(self.small, self.large).source_name == "new"
-
-    def test_equal_sizes_make_the_original_the_source(self):
-        assert self.compare(self.small, self.small).source_name == "old"
-
-    def test_a_study_may_name_the_source(self):
-        named = self.compare(self.large, self.small, source="new")
-        assert (named.source_name, named.target_name) == ("new", "old")
-        assert named.target is self.large
+    @pytest.mark.parametrize(
+        ("original", "replication", "named", "source"),
+        [
+            (large, small, None, "old"),  # the larger set
+            (small, large, None, "new"),
+            (small, dataclasses.replace(small), None, "old"),  # of equal sizes, the original
+            (large, small, "new", "new"),  # as the study says
+        ],
+    )
+    def test_which_set_is_the_source(self, original, replication, named, source):
+        found = self.compare(original, replication, named)
+        sets = {"old": original, "new": replication}
+        assert found.source_name == source
+        assert found.source is sets.pop(source)
+        assert found.target is sets[found.target_name]
 
     def test_an_unknown_source(self):
         with pytest.raises(InputError, match="'other' of pair 'p' is neither 'old' nor 'new'"):
@@ -205,6 +211,9 @@ class TestSameDatapoints:
             InputError, match=f"'{key}': the predictions on old have the value 1, those on new 2"
         ):
             Comparison("m", Pair("p", "old", "new"), *sets)
+        Comparison(
+            "m", Pair("p", "old", "new"), sets[0], predictions([0.5])
+        )  # unknown: not compared
 
 
 def runs_table(model, matched_source, matched_target, **override):
@@ -268,7 +277,10 @@ class TestTable:
                 [runs_table("m", [1.0], [1.0]), runs_table("m", [1.0], [1.0])],
                 "seed 0 of model 'm' occurs twice",
             ),
-            ([runs_table("m", [1.0], [1.0]), runs_table("n", [1.0], [1.0], pair="q")], "different"),
+            (
+                [runs_table("m", [1.0], [1.0]), runs_table("n", [1.0], [1.0], pair="a")],
+                r"different values: \['a', 'p'\]",
+            ),
             ([runs_table("m", [1.0], [1.0]), runs_table("n", [1.0], [1.0], epsilon=0.1)], "0.005"),
             ([runs_table("m", [1.0], [1.0]), runs_table("n", [1.0], [1.0], source="new")], "old"),
         ],
@@ -283,21 +295,28 @@ class TestSummary:
         return tabulate_runs(list(runs))
 
     def test_by_hand(self):
-        summary = summarize_gaps(
-            self.table(
-                runs_table("narrower", [0.85, 0.85], [0.8, 0.8]),  # gap 0.2, matched 0.05
-                runs_table("wider", [0.5, 0.5], [0.75, 0.75]),  # gap 0.2, matched -0.25
-            )
-        )
-        assert (summary.n_models, summary.n_narrower, summary.n_undefined) == (2, 1, 0)
-        assert summary.gap == pytest.approx(0.2)
-        assert summary.matched_gap == pytest.approx(0.15)
-        assert summary.relative_narrowing == pytest.approx(0.25)
+        of_model = "accuracy_source accuracy_target fraction_unmatched unmatched_accuracy_target"
+        runs = {
+            # Gap 0.5; after matching 0.25, 0 and 0.125, so that the standard deviation is 0.125.
+            "narrower": ([0.75, 0.5, 0.625], [0.5] * 3, (0.75, 0.25, 0.125, 0.25)),
+            "wider": ([0.25] * 2, [0.75] * 2, (0.5, 0.75, 0.5, 0.25)),  # -0.25, then -0.5
+            "equal": ([0.5] * 4, [0.75] * 4, (0.75, 0.5, 0.125, 1.0)),  # 0.25, then -0.25
+        }
+        tables = [
+            runs_table(model, *matched, **dict(zip(of_model.split(), values, strict=True)))
+            for model, (*matched, values) in runs.items()
+        ]
+        summary = summarize_gaps(self.table(*tables))
+        assert (summary.n_models, summary.n_narrower, summary.n_undefined) == (3, 1, 0)
+        assert (summary.n_seeds, summary.epsilon) == (2, 0.005)  # the fewest of a model
+        assert summary.gap == pytest.approx((0.5 + 0.25 + 0.25) / 3)
+        assert summary.matched_gap == pytest.approx((0.125 + 0.5 + 0.25) / 3)
+        assert summary.largest_sem == pytest.approx(0.125 / math.sqrt(3))
         page = write_summary("s", [summary])
-        assert "`old` (n = 100) and `new` (n = 50), source `old`: over 2 models, the gap" in page
-        assert "the gap is 20.00 points before and 15.00 points after matching" in page
-        assert "it is narrower after matching for 1 of 2. Unmatched targets: 20.0 %." in page
-        assert "| 20.00 | 15.00 | 25.0 % | 1 | 20.0 % |" in page
+        assert "`old` (n = 100) and `new` (n = 50), source `old`: over 3 models, the gap" in page
+        assert "the gap is 33.33 points before and 29.17 points after matching" in page
+        assert "it is narrower after matching for 1 of 3. Unmatched targets: 25.0 %." in page
+        assert "| 33.33 | 29.17 | 12.5 % | 1 | 25.0 % | 50.0 % | 7.22 |" in page
 
     def test_undefined_models_are_counted_and_left_out(self):
         nan = math.nan
@@ -309,7 +328,9 @@ class TestSummary:
         )
         assert (summary.n_models, summary.n_undefined) == (2, 1)
         assert summary.gap == pytest.approx(0.2)
-        assert "For 1 of 2 models, no target was matched" in write_summary("s", [summary])
+        page = write_summary("s", [summary])
+        assert "For 1 of 2 models, no target was matched" in page
+        assert " | 1 of 2 | 1 | " in page
 
     def test_nothing_matched_at_all(self):
         summary = summarize_gaps(self.table(runs_table("none", [math.nan], [math.nan])))

@@ -9,9 +9,11 @@ from helpers import predictions
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.predictions.accuracies import dataset_accuracies
+from matcheval.predictions.correctness import dataset_correctness
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.label_files import count_hits
 from matcheval.predictions.records import write_predictions
+from matcheval.predictions.top_k import write_top_k
 
 LABELS = np.array([0, 1, 2, 1], dtype=np.int16)
 FIRST = np.array([0, 1, 1, 2], dtype=np.int16)  # two right
@@ -77,6 +79,11 @@ class TestLabels:
         (tmp_path / "a.json").write_text(json.dumps(content))
         refuse(labels(classes=3), told)
 
+    def test_labels_that_are_no_list(self, labels, tmp_path):
+        np.save(tmp_path / "labels.npy", 7)
+        (tmp_path / "a.json").write_text("7")
+        refuse(labels(), "classes of shape () for labels of shape ()")
+
     def test_a_label_that_is_no_class(self, labels):
         refuse(labels(classes=2), "row 2: label 2 is not in 0..1")
 
@@ -128,6 +135,7 @@ class TestArchive:
         for classes in (both, both.T):
             spec = self.spec(tmp_path, classes)
             assert rows(spec, ["b", "a"]) == [("b", 1, 4, 4), ("a", 1, 2, 4)]
+            assert dataset_correctness(spec, ["a"]).right.tolist() == [[True, True, False, False]]
 
     def test_several_classes(self, tmp_path):
         both = np.stack([THREE, THREE[:, ::-1]])
@@ -172,8 +180,8 @@ class TestAccuracies:
     def test_counts_and_fractions(self, tmp_path):
         spec = self.spec(tmp_path, "name,acc\na,4279\n", unit="correct", n=10_000)
         assert rows(spec, ["a"]) == [("a", 1, 4279, 10_000)]
-        spec = self.spec(tmp_path, "name,acc\na,0.25\n", unit="fraction", n=4)
-        assert rows(spec, ["a"]) == [("a", 1, 1, 4)]
+        spec = self.spec(tmp_path, "name,acc\na,0.25\nb,0\nc,1\n", unit="fraction", n=4)
+        assert rows(spec, "abc") == [("a", 1, 1, 4), ("b", 1, 0, 4), ("c", 1, 4, 4)]
 
     def test_without_the_number_of_datapoints(self, tmp_path):
         spec = self.spec(tmp_path, "name,acc\na,90.1\n")
@@ -217,6 +225,20 @@ class TestPredictions:
         write_predictions(predictions([0.9] * 3, [0, 1, 1], [0, 1, 1]), files[1])
         spec = DatasetSpec("set", "predictions", {"files": "{model}"})
         assert rows(spec, "ab", files) == [("a", 1, 2, 3), ("b", 1, 3, 3)]
-        write_predictions(predictions([0.9] * 3, [0, 1, 1], [0, 0, 1]), files[1])
-        with pytest.raises(InputError, match="model 'b' has other indices or labels than model 'a"):
-            dataset_accuracies(spec, "ab", files)
+        found = dataset_correctness(spec, "ab", files)
+        assert found.right.tolist() == [[True, True, False], [True] * 3]
+        assert (found.index.tolist(), found.labels.tolist()) == ([0, 1, 2], [0, 1, 1])
+        with pytest.raises(InputError, match="no models"):
+            dataset_correctness(spec, [], [])
+        # Our own top-k classes may be right at the last only.
+        top = [str(tmp_path / f"top-{model}.parquet") for model in "ab"]
+        hard = predictions([0.5] * 40, [1] * 40, [0] * 40)
+        for file, file_of_top in zip(files, top, strict=True):
+            write_predictions(hard, file)
+            write_top_k(hard.label, np.tile(np.int16([1, 2, 0]), (40, 1)), file_of_top, {})
+        table = dataset_accuracies(spec, "ab", files, top)
+        assert table["n_correct"].to_pylist() == [0, 0, 40] * 2
+        write_predictions(predictions([0.9] * 40, [1] * 40, [1] * 40), files[1])
+        for read in (dataset_accuracies, dataset_correctness):
+            with pytest.raises(InputError, match="model 'b' has other indices or labels than mode"):
+                read(spec, "ab", files)

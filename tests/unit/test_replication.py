@@ -83,8 +83,14 @@ class TestResults:
             results(MODELS, {k: v for k, v in ON_NEW.items() if k != "alex"} | {"extra": 1})
 
     def test_no_such_top(self):
-        with pytest.raises(InputError, match=r"old: 'replication.top': no top-5 accuracy of 4 mod"):
+        told = (
+            r"old: 'replication.top': no top-5 accuracy of 4 models \(vgg, alex, res, ...\): their"
+        )
+        with pytest.raises(InputError, match=told):
             results(MODELS, ON_NEW, top=5)
+        three = dict.fromkeys("abc", 1)
+        with pytest.raises(InputError, match=r"3 models \(a, b, c\): their files"):
+            results(three, three, top=5)
 
     def test_average_change(self):
         row = summarize_changes([results(MODELS, ON_NEW)]).iloc[0]
@@ -109,13 +115,22 @@ class TestResults:
         assert np.isnan(changes.selection_frequency[0])
         assert changes.selection_frequency[1] == 0.7
 
+    def test_the_least_z_has_the_smallest_size_not_value(self):
+        """On the second set a is much worse, b a little, and c better."""
+        table = results({"a": 80, "b": 75, "c": 60}, {"a": 20, "b": 36, "c": 40})
+        row = summarize_changes([table]).iloc[0]
+        assert row.least_z == table.set_index("model").z["b"]
+        assert row.n_significant == 2
+
     def test_z_by_hand(self):
         """80 of 100 against 30 of 50: 0.2 over the root of 0.0016 + 0.0048."""
         row = results({"a": 80}, {"a": 30}).iloc[0]
         assert row.z == pytest.approx(0.2 / 0.08)
         assert np.isnan(results({"a": 0.8}, {"a": 0.6}, 100, 0).z[0])
-        assert np.isnan(two_sample_z(50, 50, 100, 100))
-        assert count_significant([2.0, -2.3, 2.5, np.nan]) == 1  # three tests: 2.394
+        assert np.isnan(
+            two_sample_z([50, 50, 5, 5], [50, 50, 0, 9], [100, 0, 1, 1], [100, 9, 9, 0])
+        ).all()
+        assert count_significant([2.0, -2.3, 2.45, np.nan]) == 1  # three tests: 2.394; four: 2.498
         assert count_significant([-2.5, 1.0]) == 1
         assert count_significant([np.nan]) == 0
 
@@ -133,12 +148,15 @@ class TestFits:
 
     def test_linear_in_percentage_points(self):
         table = results(MODELS, ON_NEW)
+        table["confidence"] = 0.5  # of all intervals
         row = fit_replication(table, Scale.LINEAR, SETTINGS).row
         x, y = ([100 * c / n for _, c in sorted(of.items())] for of, n in
                 ((MODELS, 100), (ON_NEW, 50)))  # fmt: skip
         assert [row["slope"], row["offset"]] == pytest.approx(np.polyfit(x, y, 1).tolist())
         boot = bootstrap_lines(x, y, 200, 1)
-        assert (row["slope_low"], row["slope_high"]) == percentile_interval(boot.slope)
+        for name, values in (("slope", boot.slope), ("offset", boot.offset)):
+            expected = percentile_interval(values, 0.5)
+            assert (row[f"{name}_low"], row[f"{name}_high"]) == pytest.approx(expected)
         assert row["n_degenerate"] == boot.n_degenerate
         assert row["slopes_at_most_1"] == (boot.slope <= 1).mean()
         FITS.from_records([pd.Series(row)])
@@ -177,6 +195,15 @@ class TestFits:
             assert region.accuracy_original.iloc[0] < 0.6
             assert 0.95 < region.accuracy_original.iloc[-1] <= 1
 
+    @pytest.mark.parametrize(
+        ("counts", "ends"), [((1, 50, 99), (0, 1)), ((20, 60, 80), (0.17, 0.83))]
+    )
+    def test_the_region_exceeds_the_models_by_a_twentieth_but_not_0_and_1(self, counts, ends):
+        models = dict(zip("abc", counts, strict=True))
+        table = results(models, models, n_new=100)
+        region = fit_replication(table, Scale.LINEAR, SETTINGS).region
+        assert region.accuracy_original.iloc[[0, -1]].tolist() == pytest.approx(ends)
+
     def test_models_left_out(self):
         settings = settings_with(fit_without=("alex",))
         row = fit_replication(results(MODELS, ON_NEW), Scale.LINEAR, settings).row
@@ -212,11 +239,13 @@ class TestExtremes:
         from scipy.stats import norm
 
         settings = settings_with(extremes=Extremes.CLIP)
-        row = fit_replication(self.table, Scale.PROBIT, settings).row
-        assert (row["n_models"], row["extreme"], row["extremes"]) == (5, "best", "clip")
-        frame = self.table.set_index("model")
+        # An accuracy on the other set, here 90 %, stays as it is.
+        table = results(MODELS | {"best": 100, "poor": 30}, ON_NEW | {"best": 45, "poor": 0})
+        row = fit_replication(table, Scale.PROBIT, settings).row
+        assert (row["n_models"], row["extreme"], row["extremes"]) == (6, "best poor", "clip")
+        frame = table.set_index("model")
         x, y = (frame[f"accuracy_{o}"].copy() for o in ("original", "replication"))
-        x["best"], y["best"] = 100.5 / 101, 50.5 / 51
+        x["best"], y["poor"] = 100.5 / 101, 0.5 / 51
         expected = np.polyfit(norm.ppf(x), norm.ppf(y), 1)
         assert (row["slope"], row["offset"]) == pytest.approx(tuple(expected))
 
@@ -235,7 +264,8 @@ class TestExtremes:
 class TestRendering:
     def test_results(self):
         text = markdown(results_columns(results(MODELS, ON_NEW)))
-        head, _, first, *_ = text.splitlines()
+        head, dashes, first, *_ = text.splitlines()
+        assert dashes == "| --: | --- |" + " --: |" * 7
         assert head.startswith("| Original rank | Model | Original accuracy (%) [95 % CI] |")
         assert first == (
             "| 1 | res | 95.0 [88.7, 98.4] | 80.0 [66.3, 90.0] | 15.0 | "
@@ -254,14 +284,34 @@ class TestRendering:
         ]  # fmt: skip
 
     def test_fits_and_changes(self):
-        table = results(MODELS | {"best": 100}, ON_NEW | {"best": 50})
-        fits = pd.DataFrame([fit_replication(table, scale, SETTINGS).row for scale in Scale])
-        text = markdown(fits_columns(fits))
-        assert f"| linear | {fits.slope[0]:.2f} [" in text
-        assert f" | {fits.r_squared[1]:.3f} | " in text
-        assert "best (left out)" in text.splitlines()[-1]
-        changes = markdown(changes_columns(summarize_changes([table])))
-        assert "| both | 1 | 5 | 87.0 | 74.0 | −13.0 |" in changes
+        fits = pd.DataFrame({
+            "scale": ["linear", "probit"], "slope": 1.254, "slope_low": 1.249, "slope_high": 1.261,
+            "offset": -7.5, "offset_low": -8.25, "offset_high": 0.001, "r_squared": 0.98765,
+            "slopes_at_most_1": 0.01234, "n_models": 5, "left_out": ["", "a b"],
+            "extreme": ["", "best"], "extremes": "clip", "confidence": 0.9, "resamples": 2000,
+            "seed": 7,
+        })  # fmt: skip
+        head, dashes, *lines = markdown(fits_columns(fits)).splitlines()
+        assert dashes == "| --- | --: | --: | --: | --: | --: | --- | --- | --: | --: |"
+        assert head.startswith("| Fit | Slope [90 % CI] | Offset [90 % CI] | R² | Slopes ≤ 1 |")
+        numbers = "1.25 [1.24, 1.27] | −7.50 [−8.25, 0.01] | 0.988 | 1.23 % | 5"
+        assert lines == [
+            f"| linear | {numbers} | – | – | 2,000 | 7 |",
+            f"| probit | {numbers} | a b | best (clipped) | 2,000 | 7 |",
+        ]
+        table = results({"a": 80, "b": 75, "c": 60}, {"a": 20, "b": 36, "c": 40})
+        table = pd.concat([summarize_changes([table])] * 2)
+        table = table.assign(
+            spread=0.0614, selection_frequency=[np.nan, 0.7], change=[-0.077, 0.077]
+        )
+        lines = markdown(changes_columns(table)).splitlines()
+        for line, (change, frequency) in zip(
+            lines[2:], (("−7.7", "–"), ("+7.7", "0.70")), strict=True
+        ):
+            assert line == (
+                f"| both | 1 | 3 | 71.7 | 64.0 | {change} | 6.1 | 20.0 | {frequency} | 0.39 | 2 | "
+                "−1.000 | −1.000 |"
+            )
 
     def test_intervals_are_rounded_outward(self):
         assert outward(1.639, 1.756, 2) == ("1.63", "1.76")

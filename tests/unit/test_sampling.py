@@ -164,7 +164,8 @@ def test_strata_keep_the_round_before_and_are_filled_at_random():
     second = draw_strata(candidates, targets, previous, random.Random(1))
     assert {"l003", "l004"} <= set(second.taken)
     assert {name for name in second.taken if name[0] == "h"} < previous
-    assert second.taken == draw_strata(candidates, targets, previous, random.Random(1)).taken
+    shuffled = random.Random(2).sample(candidates, 40)
+    assert second.taken == draw_strata(shuffled, targets, previous, random.Random(1)).taken
 
 
 def test_every_candidate_of_a_stratum_is_as_likely():
@@ -199,6 +200,14 @@ def test_upward_filling_never_lowers_a_bin(have, want, seed):
     assert Counter(own.taken.values()) == Counter(
         {f"{b}": min(have[b], want[b]) for b in range(n) if min(have[b], want[b])}
     )
+
+
+def test_the_highest_short_bin_is_filled_first():
+    candidates = [Candidate("a", "2"), Candidate("b", "2")]
+    targets = {"0": 1, "1": 1, "2": 1}
+    draw = draw_strata(candidates, targets, (), random.Random(0), fill_upward=True)
+    assert sorted(draw.taken.values()) == ["1", "2"]
+    assert draw.missing == {"0": 1}
 
 
 def test_the_best_are_ranked_by_frequency_annotations_and_name():

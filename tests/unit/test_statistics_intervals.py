@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from matcheval.errors import InputError
+from matcheval.statistics.accuracies import accuracy_columns
 from matcheval.statistics.intervals import clopper_pearson
 from matcheval.statistics.ranks import ordinal_ranks, rank_correlations
 from matcheval.statistics.scales import Scale, clipped_accuracy, from_scale, to_scale
@@ -63,6 +64,7 @@ class TestClopperPearson:
             ([1, 0], [2, 0], 0.95, "0 correct of 0"),
             (0.5, 2, 0.95, "'correct': has dtype float64"),
             (1, 2, 0, "confidence is 0"),
+            (1, 2, 1, "confidence is 1"),
             (1, 2, float("nan"), "confidence is nan"),
         ],
     )
@@ -71,18 +73,33 @@ class TestClopperPearson:
             clopper_pearson(correct, n, level)
 
 
+def test_columns_of_a_subset():
+    row = accuracy_columns("hard", np.array([True, True, True, False]), 0.9)
+    interval = clopper_pearson(3, 4, 0.9)
+    assert row == {
+        "n_hard": 4, "n_correct_hard": 3, "accuracy_hard": 0.75,
+        "accuracy_hard_low": interval.low, "accuracy_hard_high": interval.high,
+    }  # fmt: skip
+    n, n_correct, *rest = accuracy_columns("x", np.array([], bool), 0.9).values()
+    assert (n, n_correct) == (0, 0)
+    assert np.isnan(rest).all()
+
+
 class TestScales:
     def test_by_hand(self):
         assert to_scale([0.5, 0.25], Scale.LINEAR).tolist() == [50, 25]
         quantiles = [0, stats.norm.ppf(0.25), np.inf, -np.inf]
         assert to_scale([0.5, 0.25, 1, 0], Scale.PROBIT).tolist() == pytest.approx(quantiles)
+        assert from_scale([50, 25], Scale.LINEAR).tolist() == [0.5, 0.25]
+        for scale, convert in itertools.product(Scale, (to_scale, from_scale)):
+            assert convert(np.array([0.5], np.float32), scale).dtype == np.float64
 
     @given(st.floats(0.001, 0.999), st.sampled_from(Scale))
     def test_there_and_back(self, accuracy, scale):
         assert from_scale(to_scale(accuracy, scale), scale) == pytest.approx(accuracy)
 
     def test_clipped(self):
-        assert clipped_accuracy([0, 10], [10, 10]).tolist() == pytest.approx([0.5 / 11, 10.5 / 11])
+        assert clipped_accuracy([0, 10], [10, 10]).tolist() == [0.5 / 11, 10.5 / 11]
 
 
 class TestRanks:
@@ -100,8 +117,11 @@ class TestRanks:
             again = ordinal_ranks([accuracies[i] for i in order], mixed)
             assert dict(zip(mixed, again, strict=True)) == ranks
 
+    @pytest.mark.filterwarnings("error")
     def test_correlations(self):
-        assert rank_correlations([1, 2, 3], [10, 20, 30]) == (1, 1)
+        assert rank_correlations([1, 2], [20, 19]) == pytest.approx((-1, -1))
         assert rank_correlations([1, 2, 3], [1, 3, 2]) == pytest.approx((0.5, 1 / 3))
-        assert np.isnan(rank_correlations([1, 1], [1, 2])).all()
-        assert np.isnan(rank_correlations([1], [1])).all()
+        # Ties: of six pairs, four agree, and one is tied in each series (tau-c would be 0.75).
+        assert rank_correlations([1, 1, 2, 3], [1, 2, 2, 3]) == pytest.approx((5 / 6, 4 / 5))
+        for x, y in (([1, 1], [1, 2]), ([1, 2], [1, 1]), ([1], [1])):
+            assert np.isnan(rank_correlations(x, y)).all()

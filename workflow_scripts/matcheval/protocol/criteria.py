@@ -30,8 +30,8 @@ class Criterion(StrEnum):
         return "criterion 2 (probability)"
 
 
-def check_epsilon(epsilon: float) -> float:
-    """Check that ε lies in (0, 1], and return it.
+def check_epsilon(epsilon: float) -> None:
+    """Check that ε lies in (0, 1].
 
     Parameters
     ----------
@@ -47,4 +47,3 @@ def check_epsilon(epsilon: float) -> float:
         raise InputError(
             f"epsilon is {epsilon}", remedy="Give a number above 0 and at most 1, usually 0.005"
         )
-    return float(epsilon)

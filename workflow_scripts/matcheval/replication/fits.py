@@ -148,7 +148,7 @@ def _clipped(
             field="replication.extremes",
             remedy="Give 'n' with the accuracies, or set it to leave_out",
         )
-    return np.where(here, clipped_accuracy(correct, np.maximum(n, 1)), accuracy)
+    return np.where(here, clipped_accuracy(correct, n), accuracy)
 
 
 def _estimates(line: Line, lines: BootstrapLines, confidence: float) -> dict[str, float]:

@@ -39,8 +39,8 @@ def two_sample_z(
         first, second = (count / size for count, size in zip(counts, sizes, strict=True))
         variance = first * (1 - first) / sizes[0] + second * (1 - second) / sizes[1]
         z = (first - second) / np.sqrt(variance)
-    known = (sizes[0] > 0) & (sizes[1] > 0) & (variance > 0)
-    return np.where(known, z, np.nan)
+    # With a size of 0 the variance is NaN or negative.
+    return np.where(variance > 0, z, np.nan)
 
 
 def count_significant(z: npt.ArrayLike, level: float = 0.95) -> int:

@@ -78,8 +78,7 @@ def clopper_pearson(
     if bad.any():
         first = np.unravel_index(int(bad.argmax()), bad.shape)
         raise InputError(f"{k[first]} correct of {m[first]}", remedy="Give 0 <= correct <= n > 0")
-    # The beta distribution is undefined where a bound is known to be 0 or 1. The arguments are
-    # clamped there to keep `betaincinv` defined, and its result is not used.
-    low = np.where(k == 0, 0.0, betaincinv(np.maximum(k, 1), m - k + 1, tail))
-    high = np.where(k == m, 1.0, betaincinv(k + 1, np.maximum(m - k, 1), 1 - tail))
-    return Interval(low.astype(np.float64), high.astype(np.float64))
+    # Where a bound is known to be 0 or 1, the beta distribution is undefined and its quantile NaN.
+    low = np.where(k == 0, 0.0, betaincinv(k, m - k + 1, tail))
+    high = np.where(k == m, 1.0, betaincinv(k + 1, m - k, 1 - tail))
+    return Interval(low, high)
