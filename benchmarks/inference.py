@@ -7,8 +7,9 @@ r"""Inference against a plain loop of timm's validation style; memory; what bf16
 
 The images are generated JPEGs of 500 × 375 pixels, the weights random: neither changes the work.
 The plain loop is `ImageFolder` and `DataLoader` with the same transform, batch and threads, and
-`model(images)`. `cold` decodes on the way; `shared` has five models read one pixel cache, whose
-making counts a fifth to each; `forward` is the model alone on pixels that are on the device.
+`model(images)`. `alone` is our pass of one model; `shared` one pass of five models over one decoding;
+`decoded` a pass over images that are decoded already, and `forward` the model alone on pixels that
+are on the device: what a pass without decoding could reach.
 """
 
 import argparse
@@ -20,7 +21,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +32,16 @@ from PIL import Image
 from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.datasets.images import EncodedImages
-from matcheval.inference.forward import ForwardConfig, run_inference
-from matcheval.inference.pixel_cache import open_pixels, write_pixels
+from matcheval.inference.forward import run_inference
+from matcheval.inference.forward_model import ForwardConfig, ForwardModel
 from matcheval.inference.precision import arithmetic
-from matcheval.inference.readers import DecodingReader, Reader
+from matcheval.inference.readers import ArrayReader, DecodingReader, Reader, decode
 from matcheval.inference.writers import PredictionWriter
 from matcheval.models.geometry import Geometry
 from matcheval.models.timm_library import load_timm
 from matcheval.models.transforms import Transform
 
-SHARING = 5  # models that share a cache
+SHARING = 5  # models that share a decoding
 Rates = dict[str, float]
 N_DISTINCT = 500  # photographs; more images are these again
 
@@ -127,19 +127,30 @@ def plain_loop(name: str, tree: Path, settings: ForwardConfig, workers: int) -> 
 
 
 def our_pass(
-    name: str, reader: Reader, dataset: Dataset, settings: ForwardConfig
-) -> tuple[float, object]:
-    """Images a second of this workflow, without its start, and the predictions."""
-    model, data = make_model(name)
-    model.to(settings.device)
-    writer = PredictionWriter(Path("unused"), {"n_classes": "1000"})
-    writer.finish = lambda: None  # type: ignore[method-assign]
+    name: str, reader: Reader, dataset: Dataset, settings: ForwardConfig, n_models: int = 1
+) -> tuple[float, Any]:
+    """Images a second and model of this workflow, without its start, and the predictions."""
+    tasks = []
+    for _ in range(n_models):
+        model, data = make_model(name)
+        writer = PredictionWriter(Path("unused"), {"n_classes": "1000"})
+        writer.finish = lambda: None  # type: ignore[method-assign]
+        transform = Transform.from_data_config(data)
+        tasks.append((ForwardModel(name, model, transform, settings), [writer]))
     start = seconds_of(settings)
-    run_inference(
-        model, reader, Transform.from_data_config(data), dataset,
-        model_name=name, settings=settings, writers=[writer],
-    )  # fmt: skip
-    return len(dataset) / (seconds_of(settings) - start), writer.collect()
+    run_inference(tasks, reader, dataset, settings)
+    rate = n_models * len(dataset) / (seconds_of(settings) - start)
+    return rate, tasks[0][1][0].collect()
+
+
+def decoded_reader(dataset: Dataset, geometry: Geometry) -> Reader:
+    """The images of a dataset as an array, decoded, resized and cropped."""
+    pixels = np.stack([decode(dataset, i, geometry) for i in range(len(dataset))])
+    return ArrayReader(
+        make_dataset(
+            "decoded", pixels, dataset.labels, classes=dataset.classes, max_value=255, source=""
+        )
+    )
 
 
 def forward_rate(name: str, settings: ForwardConfig, size: int) -> float:
@@ -168,26 +179,22 @@ def measure_speed(name: str, folder: Path, settings: ForwardConfig, workers: int
     _, data = make_model(name)
     geometry = Transform.from_data_config(data).geometry
     plain = plain_loop(name, folder / "tree", settings, workers)
-    cold, _ = our_pass(name, DecodingReader(dataset, geometry, workers), dataset, settings)
-    start = time.perf_counter()
-    write_pixels(folder / "dataset", geometry, folder / "p.npy", n_workers=workers)
-    transforming = time.perf_counter() - start
-    warm, fp32 = our_pass(
-        name, open_pixels(folder / "p.npy", dataset.sha256, geometry), dataset, settings
-    )
+    def reader() -> Reader:
+        return DecodingReader(dataset, geometry, workers)
+
+    alone, fp32 = our_pass(name, reader(), dataset, settings)
+    shared, _ = our_pass(name, reader(), dataset, settings, SHARING)
+    decoded, _ = our_pass(name, decoded_reader(dataset, geometry), dataset, settings)
     forward = forward_rate(name, settings, geometry.crop[0])
     low = replace(settings, precision="bf16")
-    bf16, rounded = our_pass(
-        name, open_pixels(folder / "p.npy", dataset.sha256, geometry), dataset, low
-    )
-    shared, shared_bf16 = (
-        len(dataset) / (len(dataset) / rate + transforming / SHARING) for rate in (warm, bf16)
-    )
+    bf16, rounded = our_pass(name, reader(), dataset, low)
+    shared_bf16, _ = our_pass(name, reader(), dataset, low, SHARING)
     return {
-        "plain_per_s": plain, "cold_per_s": cold, "transform_s": transforming, "warm_per_s": warm,
-        "shared_per_s": shared, "forward_per_s": forward, "bf16_per_s": bf16,
-        "cold_ratio": cold / plain, "shared_ratio": shared / plain,
-        "shared_bf16_ratio": shared_bf16 / plain, "warm_of_forward": warm / forward,
+        "plain_per_s": plain, "alone_per_s": alone, "shared_per_s": shared,
+        "decoded_per_s": decoded, "forward_per_s": forward, "bf16_per_s": bf16,
+        "alone_ratio": alone / plain, "shared_ratio": shared / plain,
+        "bf16_ratio": bf16 / plain, "shared_bf16_ratio": shared_bf16 / plain,
+        "decoded_of_forward": decoded / forward,
         "bf16_flips": (fp32.prediction != rounded.prediction).mean(),
     }  # fmt: skip
 
@@ -203,37 +210,31 @@ def typical(name: str, folder: Path, given: argparse.Namespace) -> dict[str, obj
     for key in rounds[0]:
         values = sorted(each[key] for each in rounds)
         row[key] = f"{statistics.median(values):.3g}"
-        if key.endswith("_ratio") or key == "warm_of_forward":
+        if key.endswith("_ratio") or key == "decoded_of_forward":
             row[f"{key}_range"] = f"{values[0]:.3g} to {values[-1]:.3g}"
     return row
 
 
-def measure_memory(n: int, cached: bool) -> dict[str, object]:
-    """Peak memory of a pass of a small model, in a process of its own."""
+def measure_memory(n: int, n_models: int) -> dict[str, object]:
+    """Peak memory of a pass of small models, in a process of its own."""
     settings = ForwardConfig(torch.device("cpu"), 64, 2)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         alone(make_dataset_folder, folder, n)
         dataset = read_dataset(folder / "dataset")
         geometry = Geometry("short", (256, 256), (224, 224), "bicubic")
-        reader: Reader = DecodingReader(dataset, geometry, 2)
-        if cached:
-            alone(
-                partial(write_pixels, n_workers=2), folder / "dataset", geometry, folder / "p.npy"
+        transform = Transform(geometry, (0.5,) * 3, (0.5,) * 3)
+        tasks = []
+        for i in range(n_models):
+            model = torch.nn.Sequential(  # what counts is the reading: a small model saves an hour
+                torch.nn.AvgPool2d(16), torch.nn.Flatten(), torch.nn.Linear(588, 1000)
             )
-            reader = open_pixels(folder / "p.npy", dataset.sha256, geometry)
-        model = torch.nn.Sequential(  # what counts is the reading: a small model saves an hour
-            torch.nn.AvgPool2d(16), torch.nn.Flatten(), torch.nn.Linear(588, 1000)
-        )
-        writer = PredictionWriter(folder / "p.parquet", {"n_classes": "1000"})
+            writer = PredictionWriter(folder / f"{i}.parquet", {"n_classes": "1000"})
+            tasks.append((ForwardModel("small", model, transform, settings), [writer]))
         before = peak_mib()
-        run_inference(
-            model, reader, Transform(geometry, (0.5,) * 3, (0.5,) * 3), dataset,
-            model_name="small", settings=settings, writers=[writer],
-        )  # fmt: skip
+        run_inference(tasks, DecodingReader(dataset, geometry, 2), dataset, settings)
     return {
-        "images": n, "pixels": "cache" if cached else "decoded", "peak_mib": peak_mib(),
-        "of_it_before_mib": before,
+        "images": n, "models": n_models, "peak_mib": peak_mib(), "of_it_before_mib": before,
     }  # fmt: skip
 
 
@@ -253,7 +254,7 @@ def main() -> None:
     )
     given = parser.parse_args()
     if given.memory:
-        cases = [(1_000, False), (20_000, False), (1_000, True), (20_000, True)]
+        cases = [(1_000, 1), (20_000, 1), (1_000, 5), (20_000, 5)]
         peaks = [alone(measure_memory, *case) for case in cases]
         write_results("inference_memory", peaks, "torch", "pillow")
         return

@@ -1,12 +1,12 @@
 """Geometry of evaluation transforms: resizing, then central cropping or padding.
 
-The results equal those of timm's and torchvision's evaluation transforms in every pixel (tests
-compare them). This module needs only Pillow, whereas their transforms import torch: a worker that
-decodes images starts in a tenth of a second and uses a few megabytes. Normalisation is not
-included; it is computed on the model's device.
+A geometry is a description, by which models that can share their pixels are found before any job;
+timm's and torchvision's own transforms carry it out. Normalisation is not included; it is computed
+on the model's device.
 """
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from PIL import Image
 from matcheval.errors import InputError
 
 Size = tuple[int, int]
+Step = Callable[[Image.Image], Image.Image]
 
 INTERPOLATIONS = {name.lower(): value for name, value in Image.Resampling.__members__.items()}
 
@@ -114,7 +115,7 @@ class Geometry:
         return f"{words} ({self.interpolation}), centre {_edges(self.crop)}{fill}"
 
     def apply(self, image: Image.Image) -> Image.Image:
-        """Resize and crop an image.
+        """Resize and crop an image, by the public transforms of torchvision and timm.
 
         Parameters
         ----------
@@ -128,38 +129,26 @@ class Geometry:
         """
         if self.resize == "none":
             return image
-        height, width = self._resized(image.height, image.width)
-        if (width, height) != image.size:
-            image = image.resize((width, height), INTERPOLATIONS[self.interpolation])
-        return self._cropped(image)
-
-    def _resized(self, height: int, width: int) -> Size:
-        if self.resize == "exact":
-            return self.scale
-        if self.resize == "short":
-            edge = self.scale[0]
-            if width <= height:
-                return int(edge * height / width), edge
-            return edge, int(edge * width / height)
-        ratios = height / self.scale[0], width / self.scale[1]
-        ratio = min(ratios) if self.resize == "cover" else max(ratios)
-        return round(height / ratio), round(width / ratio)
-
-    def _cropped(self, image: Image.Image) -> Image.Image:
-        height, width = self.crop
-        top, left = _start(image.height, height), _start(image.width, width)
-        if image.height >= height and image.width >= width:
-            return image.crop((left, top, left + width, top + height))
-        canvas = Image.new(image.mode, (width, height), self.fill or 0)
-        canvas.paste(image, (-left, -top))
-        return canvas
+        resized, cropped = _steps(self)
+        return cropped(resized(image))
 
 
-def _start(length: int, cropped: int) -> int:
-    """Return where a central crop begins along an axis; a negative number means padding."""
-    if length >= cropped:
-        return round((length - cropped) / 2)
-    return -((cropped - length) // 2)
+@functools.cache
+def _steps(geometry: Geometry) -> tuple[Step, Step]:
+    """Return the transforms that resize and that crop or pad."""
+    from torchvision import transforms
+
+    scale, interpolation = geometry.scale, transforms.InterpolationMode(geometry.interpolation)
+    crop = transforms.CenterCrop(geometry.crop)
+    if geometry.resize in ("short", "exact"):
+        size = scale[0] if geometry.resize == "short" else scale
+        return transforms.Resize(size, interpolation), crop
+    from timm.data.transforms import CenterCropOrPad, ResizeKeepRatio
+
+    # longest: 0 for edges of at least, 1 for edges of at most the scale
+    longest = float(geometry.resize == "fit")
+    resized = ResizeKeepRatio(scale, longest=longest, interpolation=geometry.interpolation)
+    return resized, CenterCropOrPad(geometry.crop, fill=geometry.fill or 0)
 
 
 def _edges(size: Size) -> str:
