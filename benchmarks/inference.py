@@ -7,9 +7,9 @@ r"""Inference against a plain loop of timm's validation style; memory; what bf16
 
 The images are generated JPEGs of 500 × 375 pixels, the weights random: neither changes the work.
 The plain loop is `ImageFolder` and `DataLoader` with the same transform, batch and threads, and
-`model(images)`. `alone` is our pass of one model; `shared` one pass of five models over one decoding;
-`decoded` a pass over images that are decoded already, and `forward` the model alone on pixels that
-are on the device: what a pass without decoding could reach.
+`model(images)`. `alone` is our pass of one model, `shared` one pass of five models over one
+decoding, `decoded` a pass over images that are decoded already, and `forward` the model alone on
+pixels that are on the device: what a pass without decoding could reach.
 """
 
 import argparse
@@ -179,6 +179,7 @@ def measure_speed(name: str, folder: Path, settings: ForwardConfig, workers: int
     _, data = make_model(name)
     geometry = Transform.from_data_config(data).geometry
     plain = plain_loop(name, folder / "tree", settings, workers)
+
     def reader() -> Reader:
         return DecodingReader(dataset, geometry, workers)
 

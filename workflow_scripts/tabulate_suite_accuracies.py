@@ -11,7 +11,7 @@ from matcheval.datasets.folders import read_description
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.datasets.suites import Suite
 from matcheval.execution.entry_points import run_script
-from matcheval.inference.store import output_files
+from matcheval.inference.files import output_files
 from matcheval.io.text_tables import write_readable
 from matcheval.predictions.correctness import dataset_correctness
 

@@ -39,7 +39,11 @@ def test_every_rule_has_its_row():
 @pytest.fixture
 def asked(tmp_path):
     """What a rule asks for in the digits' study with sampled sets and searches: `asked(rule)`."""
-    study = load(configuration("digits-sampling") | {"results": str(tmp_path)})
+    suite = {
+        "suites": {"all": {"members": ["digits-known", "top-images"]}},
+        "suite_accuracies": {"suites": {"all": "digits-known"}},
+    }
+    study = load(configuration("digits-sampling") | suite | {"results": str(tmp_path)})
     requests = Requests(study, Machine())
     job = SimpleNamespace(
         dataset="digits-train", model="resnet-16-mixup", pair="top-images",
@@ -49,6 +53,7 @@ def asked(tmp_path):
     other = {
         "sample_dataset": SimpleNamespace(dataset="top-images"),
         "predict_datasets": SimpleNamespace(batch=job.model),
+        "tabulate_suite_accuracies": SimpleNamespace(suite="all"),
     }
     return lambda rule: requests.of(rule, other.get(rule, job))
 

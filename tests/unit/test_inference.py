@@ -16,6 +16,7 @@ from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
 from matcheval.inference import blocks as blocks_module
+from matcheval.inference.files import output_files
 from matcheval.inference.forward import run_inference
 from matcheval.inference.forward_model import ForwardConfig, ForwardModel
 from matcheval.inference.job import InferenceConfig, predict_datasets
@@ -23,7 +24,7 @@ from matcheval.inference.outputs import _WRITERS, build_writers
 from matcheval.inference.precision import arithmetic
 from matcheval.inference.readers import ArrayReader, DecodingReader
 from matcheval.inference.statistics import RunningStatistics, read_statistics
-from matcheval.inference.store import ModelFiles, output_files
+from matcheval.inference.store import ModelFiles
 from matcheval.inference.vectors import read_vectors
 from matcheval.inference.writers import PredictionWriter
 from matcheval.models.building import build_model

@@ -11,8 +11,9 @@ from matcheval.datasets.build import build_dataset
 from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
 from matcheval.inference import readers, running
+from matcheval.inference.files import output_files
 from matcheval.inference.job import InferenceConfig, predict_datasets
-from matcheval.inference.store import ModelFiles, output_files
+from matcheval.inference.store import ModelFiles
 from matcheval.models.building import build_model
 from matcheval.models.rows import ModelSource
 from matcheval.predictions.files import read_predictions

@@ -128,7 +128,7 @@ def test_larger_work_never_asks_for_less(size, data, factor):
     def requests(model: ModelSize, images: ImageSet) -> list[ResourceRequest]:
         return [
             resources.of_training(model, images, epochs=1, batch_size=8, gpus=1),
-            resources.of_inference(model, images, batch_size=8, gpus=1),
+            resources.of_inference([(images, [model])], images, batch_size=8, gpus=1),
         ]
 
     larger = ModelSize(size.parameters * factor, size.multiply_adds * factor)
@@ -177,7 +177,7 @@ def test_measured_memory_of_the_digits_is_within_the_request():
     assert measured is not None
     model = workloads.size_of_architecture("resnet", 16, 2, DIGITS)
     training = resources.of_training(model, DIGITS, epochs=15, batch_size=32, gpus=0)
-    inference = resources.of_inference(model, DIGITS, batch_size=256, gpus=0)
+    inference = resources.of_inference([(DIGITS, [model])], DIGITS, batch_size=256, gpus=0)
     snakemakes = 340  # one, and its fork in a group
     assert int(measured[1]) + snakemakes <= training.mem_mb <= 2500
     assert int(measured[2]) + snakemakes <= inference.mem_mb <= 2500

@@ -39,7 +39,7 @@ DECIDED = {
         "bea5e8973b258123",
     ),
     "train_model.py": (TRAINING_VERSION, 2, "1be96712f142fcc1"),
-    "predict_dataset.py": (INFERENCE_VERSION, 2, "7360132b8b360c16"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "7360132b8b360c16"),
     "derive_dataset.py": (DERIVATION_VERSION, 1, "4de0959d44a9348a"),
     "simulate_annotations.py": (SAMPLING_VERSION, 1, "d379e9db7c187641"),
     "count_selections.py": (SAMPLING_VERSION, 1, "882a551b4ad73ea0"),

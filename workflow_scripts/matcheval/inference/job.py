@@ -13,13 +13,13 @@ from typing import Any
 from matcheval.datasets.folders import read_description
 from matcheval.errors import ErrorCollector
 from matcheval.inference import AUTOMATIC, N_TOP
+from matcheval.inference.files import output_files
 from matcheval.inference.store import (
     ModelFiles,
     Task,
     file_digest,
     inputs_digest,
     is_current,
-    output_files,
 )
 
 log = logging.getLogger(__name__)

@@ -14,46 +14,19 @@ while writing costs all of them, and every reader of one dataset would have to k
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from matcheval.errors import InputError
-from matcheval.inference import INFERENCE_VERSION, OUTPUT_SUFFIXES
+from matcheval.inference import INFERENCE_VERSION
 from matcheval.io.files import atomic_file
 from matcheval.models.rows import CHECKPOINT, ModelSource
 from matcheval.predictions.files import read_predictions
 
 INPUTS_KEY = "inputs_sha256"
 _KEY = re.compile(rb'\{\s*"key": "([^"]*)"')
-
-
-def output_files(
-    folder: str | Path, dataset: str, model: str, outputs: Sequence[str]
-) -> dict[str, Path]:
-    """Return the files of a model's results on a dataset, the predictions last.
-
-    Parameters
-    ----------
-    folder : path-like
-        Folder of all predictions.
-    dataset, model : str
-        Names.
-    outputs : sequence of str
-        Outputs besides the predictions, of `inference.OUTPUTS`.
-
-    Returns
-    -------
-    dict of str to Path
-        By output, in the order in which they are written: the prediction file marks the results as
-        complete.
-    """
-    stem = Path(folder, dataset, model)
-    return {
-        name: stem.with_name(f"{stem.name}{OUTPUT_SUFFIXES[name]}")
-        for name in (*outputs, "predictions")
-    }
 
 
 @dataclass(frozen=True)
@@ -136,7 +109,7 @@ def is_current(files: Mapping[str, Path], inputs: str) -> bool:
     Parameters
     ----------
     files : mapping of str to Path
-        As returned by `output_files`.
+        As returned by `files.output_files`.
     inputs : str
         As returned by `inputs_digest`.
     """

@@ -143,12 +143,13 @@ def _steps(geometry: Geometry) -> tuple[Step, Step]:
     if geometry.resize in ("short", "exact"):
         size = scale[0] if geometry.resize == "short" else scale
         return transforms.Resize(size, interpolation), crop
-    from timm.data.transforms import CenterCropOrPad, ResizeKeepRatio
+    from matcheval.models.timm_library import load_timm
 
+    timms = load_timm().data.transforms
     # longest: 0 for edges of at least, 1 for edges of at most the scale
     longest = float(geometry.resize == "fit")
-    resized = ResizeKeepRatio(scale, longest=longest, interpolation=geometry.interpolation)
-    return resized, CenterCropOrPad(geometry.crop, fill=geometry.fill or 0)
+    resized = timms.ResizeKeepRatio(scale, longest=longest, interpolation=geometry.interpolation)
+    return resized, timms.CenterCropOrPad(geometry.crop, fill=geometry.fill or 0)
 
 
 def _edges(size: Size) -> str:

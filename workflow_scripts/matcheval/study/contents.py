@@ -39,12 +39,12 @@ class StudyContents:
         In catalogue order.
     datasets : mapping of str to DatasetSpec
     pairs : mapping of str to Pair
-    suites : mapping of str to Suite
     training : TrainingSettings or None
         None if nothing is trained.
     inference : InferenceSettings
     inference_plan : InferencePlan
         Weights and transforms of the models.
+    suites : mapping of str to Suite
     analyses : mapping of str to Analysis
         In the order of the registry.
     """
@@ -57,10 +57,10 @@ class StudyContents:
     models: Mapping[str, Model]
     datasets: Mapping[str, DatasetSpec]
     pairs: Mapping[str, Pair]
-    suites: Mapping[str, Suite]
     training: TrainingSettings | None
     inference: InferenceSettings
     inference_plan: InferencePlan
+    suites: Mapping[str, Suite] = field(default_factory=dict)
     analyses: dict[str, Analysis] = field(default_factory=dict)
 
     @property

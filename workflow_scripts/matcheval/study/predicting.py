@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matcheval.inference import INFERENCE_VERSION
-from matcheval.inference.store import index_key, output_files
+from matcheval.inference.files import output_files
+from matcheval.inference.store import index_key
 from matcheval.models.rows import CHECKPOINT
 from matcheval.study.analysis import file_states
 from matcheval.training import TRAINING_VERSION

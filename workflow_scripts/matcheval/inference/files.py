@@ -1,0 +1,33 @@
+"""Names of the files that inference writes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from matcheval.inference import OUTPUT_SUFFIXES
+
+
+def output_files(
+    folder: str | Path, dataset: str, model: str, outputs: Sequence[str]
+) -> dict[str, Path]:
+    """Return the files of a model's results on a dataset, the predictions last.
+
+    Parameters
+    ----------
+    folder : path-like
+        Folder of all predictions.
+    dataset, model : str
+        Names.
+    outputs : sequence of str
+        Outputs besides the predictions, of `inference.OUTPUTS`.
+
+    Returns
+    -------
+    dict of str to Path
+        By output, in the order in which they are written: the prediction file marks the results as
+        complete.
+    """
+    stem = Path(folder, dataset, model)
+    return {
+        name: stem.with_name(f"{stem.name}{OUTPUT_SUFFIXES[name]}")
+        for name in (*outputs, "predictions")
+    }
