@@ -7,7 +7,10 @@ CHECKS = Path(workflow.basedir) / "tests" / "artefacts"
 rule check:
     input:
         checks=multiext(f"{CHECKS}/", "test_results.py", "conftest.py"),
-        results=[analysis.targets for analysis in STUDY.analyses.values()],
+        results=[
+            PREDICTING.all_indexes,
+            [analysis.targets for analysis in STUDY.analyses.values()],
+        ],
         datasets=[
             STUDY.dataset_files(name)
             for name in STUDY.built_datasets

@@ -32,7 +32,8 @@ rule predict_datasets:
     input:
         unpack(JOBS.batch_files),
     output:
-        [PREDICTING.index(name, "{batch}") for name in PREDICTING.collections],
+        # Updated, not made anew: jobs may read an index that stays as it is (`settled`).
+        [update(PREDICTING.index(name, "{batch}")) for name in PREDICTING.collections],
     log:
         f"{OWN}/logs/predict_datasets/{{batch}}.log",
     benchmark:

@@ -1,6 +1,7 @@
 """Built results are what they claim to be, whatever the study."""
 
 import csv
+import hashlib
 import json
 
 import numpy as np
@@ -74,6 +75,15 @@ def test_csv_and_parquet_tables_agree(tables):
         )
         with path.with_suffix(".csv").open() as stream:
             assert next(csv.reader(stream)) == MODEL_TABLE.names
+
+
+def test_predictions_are_those_of_their_indexes(results):
+    folder = results.study.parent / "predictions"
+    for path in results.of_stage("inference"):
+        for dataset, digests in json.loads(path.read_text())["predictions"].items():
+            for model, digest in digests.items():
+                file = folder / dataset / f"{model}.parquet"
+                assert hashlib.sha256(file.read_bytes()).hexdigest() == digest, file
 
 
 def test_pairs_use_no_point_twice(results):
