@@ -133,7 +133,7 @@ def engine_epoch(recipe: Recipe, dataset: Dataset, channels_last: bool) -> Calla
     """An epoch of this project's engine, not validated."""
     engine = Engine(n_threads=THREADS, channels_last=channels_last, validate_every=10**6)
     device = torch.device("cpu")
-    run = _Run("benchmark", recipe, dataset, engine, device)
+    run = _Run("benchmark", recipe, [dataset], engine, device)
     watched = ResidentSet.of(dataset, device)
 
     def epoch() -> None:
