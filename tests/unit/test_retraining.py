@@ -64,7 +64,7 @@ def test_half_of_the_new_set_is_added_and_the_other_half_tests(models):
     assert len(found.trained) == 2
     for seed, (name, trained) in enumerate(found.trained.items()):
         added, tested = (f"new.part-{i}-of-2.seed-{seed}" for i in (1, 2))
-        assert found.derivations[trained.train].of == ("train", added)
+        assert found.derivations[trained.train[0]].of == ("train", added)
         on_half = [t.model for t in found.trials if t.dataset == tested]
         assert on_half == ["cnn", name]
     # What the study's own model does on the original is told once.
@@ -81,7 +81,7 @@ def test_each_fold_is_tested_by_a_model_that_has_not_seen_it(models):
     folds = [t for t in found.trials if t.variant != "baseline"]
     assert [t.dataset for t in folds] == [f"train.part-{i}-of-3.seed-1" for i in (1, 2, 3)]
     for i, trial in enumerate(folds, 1):
-        joined = found.derivations[found.trained[trial.model].train]
+        joined = found.derivations[found.trained[trial.model].train[0]]
         assert joined.of == (f"train.without-{i}-of-3.seed-1", "old")
 
 

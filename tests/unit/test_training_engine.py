@@ -25,11 +25,11 @@ from matcheval.models import FAMILIES
 from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.training import loop
+from matcheval.training.algorithm import Minibatch, Setup
+from matcheval.training.algorithms.erm import Erm
 from matcheval.training.data import ResidentSet, channel_statistics
 from matcheval.training.engine import Engine
 from matcheval.training.loop import train
-from matcheval.training.algorithms.base import Minibatch, Setup
-from matcheval.training.algorithms.erm import Erm
 from matcheval.training.recipe import Recipe
 from matcheval.training.running import train_to_checkpoint
 

@@ -59,7 +59,7 @@ class CoreConfiguration(Settings):
     study: Name = Field(description="Results go to <results>/<study>/")
     results: PathText = Field("results", description="Folder that studies share")
     mirror: str = Field("", description="Folder or address that replaces all hosts of downloads")
-    models: Annotated[str, Field(pattern=r"\.csv$")] = Field(description="Model catalogue")
+    models: Annotated[str, Field(pattern=r"\.(csv|ya?ml)$")] = Field(description="Model catalogue")
     training: TrainingSettings | None = None
     pairs: Annotated[Named[PairSettings], Field(min_length=1)]
     inference: InferenceSettings = InferenceSettings()

@@ -172,7 +172,8 @@ def batches(
         Ascending row indices of each batch. The batches of a pass are of nearly equal size: batch
         norm fails on a last batch of a single image.
     """
-    own, drawn = math.ceil(len(rows) / batch_size), []
+    own = math.ceil(len(rows) / batch_size)
+    drawn: list[npt.NDArray[np.int64]] = []
     while len(drawn) < n_batches:
         drawn += np.array_split(rng.permutation(rows), own)
     return [np.sort(batch) for batch in drawn[:n_batches]]

@@ -19,7 +19,7 @@ from matcheval.models.architectures.shake_shake import ShakeBlock
 from matcheval.models.arithmetic import normalize
 from matcheval.models.building import build_model
 from matcheval.models.devices import full_memory
-from matcheval.training.algorithms.base import Minibatch, Setup, build_algorithm
+from matcheval.training.algorithm import Minibatch, Setup, build_algorithm
 from matcheval.training.augmentation import augment
 from matcheval.training.data import ResidentSet, batches, check_sets, normalization_of, subset
 from matcheval.training.engine import Engine

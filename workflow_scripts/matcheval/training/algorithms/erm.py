@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from matcheval.training.algorithms.base import Algorithm, Minibatch, Setup, Update, concatenated
+from matcheval.training.algorithm import Algorithm, Minibatch, Setup, Update, concatenated
 from matcheval.training.optimizers import Optimizer
 from matcheval.training.recipe import Recipe
 

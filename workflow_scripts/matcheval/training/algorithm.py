@@ -72,9 +72,9 @@ class Algorithm(nn.Module):
     `state_dict` has the parameters and buffers of the network, of its moving average and of what a
     subclass adds (heads, moving averages, counters: as submodules and buffers), and the states of
     all `optimizers`, so that a resumed training goes on to the same bits. A subclass that replaces
-    an optimiser in the course of training puts the new one in place of the old. What it adds it moves
-    to the network's device before it builds optimisers. Initial values come from torch's global
-    generator, which is seeded, later random numbers from `setup.generator`.
+    an optimiser in the course of training puts the new one in place of the old. A module that it
+    adds it moves to the network's device before it builds an optimiser of it. Initial values come
+    from torch's global generator, which is seeded, later random numbers from `setup.generator`.
 
     Parameters
     ----------
