@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -109,6 +110,26 @@ def test_a_grid_has_every_combination_once_and_the_baseline(models):
 def test_what_cannot_be_is_refused(models, spec, message):
     with pytest.raises(InputError, match=message):
         design(models, **({"kind": "grid", "values": {"seed": [1]}} | spec))
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_models_of_several_training_sets(models, own):
+    """Their recipes can be varied; no experiment changes one set of several."""
+    several = ("train", "old")
+    if own:
+        models = models | {"cnn": replace(models["cnn"], train=several)}
+        training = TRAINING
+    else:
+        training = TrainingSettings(train=several, validation="val")
+    found = design(models, kind="grid", values={"seed": [1]}, training=training)
+    assert {each.train for each in found.trained.values()} == {several}
+    assert {trial.train for trial in found.trials} == {"train+old"}
+    for spec in (
+        {"kind": "half_of_new", "seeds": 1},
+        {"kind": "cross_validation", "folds": 2, "seed": 0},
+    ):
+        with pytest.raises(InputError, match=r"'cnn' is trained on several sets \(train, old\)"):
+            design(models, training=training, **spec)
 
 
 def test_no_training_set(models):

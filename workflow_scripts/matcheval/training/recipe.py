@@ -24,7 +24,7 @@ from matcheval.training.parameters import AUGMENTATION_PARAMETERS, LOSS_PARAMETE
 
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
-_CHOICES: Mapping[str, tuple[str, ...]] = {
+_CHOICES: Mapping[str, Collection[str]] = {
     "architecture": ARCHITECTURES,
     "loss": LOSSES,
     "augmentation": AUGMENTATIONS,
@@ -32,8 +32,8 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "normalization": NORMALIZATIONS,
     "weight_decay_on": DECAYED,
     "precision": PRECISIONS,
-    "algorithm": tuple(ALGORITHMS),
-    "optimizer": tuple(OPTIMIZERS),
+    "algorithm": ALGORITHMS,
+    "optimizer": OPTIMIZERS,
 }
 # Fields that were added after checkpoints recorded all of them.
 _RECORDED_IF_GIVEN = ("algorithm", "optimizer", "options")
