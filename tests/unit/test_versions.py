@@ -50,7 +50,7 @@ DECIDED = {
         },
         "2a5b567c4b72ca0f",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "a44a9ff7e8776e86"),
+    "train_model.py": (TRAINING_VERSION, 2, "799b2a24eb579c42"),
     "predict_dataset.py": (INFERENCE_VERSION, 2, "6d2dd0abfce01f32"),
     "derive_dataset.py": (DERIVATION_VERSION, 1, "75551dd3f0cfc31b"),
     "simulate_annotations.py": (SAMPLING_VERSION, 1, "7b80b61080ab04c0"),

@@ -122,7 +122,7 @@ def train(
     with engine.arithmetic(device), memory:
         run = _Run(name, recipe, train_sets, engine, device)
         validation = ResidentSet.of(validation_set, device, channels_last=engine.channels_last)
-        if resume_file and (state := load_resume_state(resume_file, full_identity, device)):
+        if resume_file and (state := load_resume_state(resume_file, full_identity)):
             run.restore(state)
         saved = time.monotonic()
         epochs = range(len(run.history), recipe.epochs)
@@ -254,12 +254,12 @@ class _Run:
         Parameters
         ----------
         state : mapping of str to object
-            The saved state, with tensors on the training device.
+            The saved state, with tensors on the CPU.
         """
         self.algorithm.load_state_dict(state["algorithm"])
         self.order.bit_generator.state = state["order"]
         for name, generator in self.generators.items():
-            generator.set_state(state["generators"][name].cpu())
+            generator.set_state(state["generators"][name])
         self.history = [Epoch(**values) for values in state["history"]]
 
 
