@@ -135,13 +135,17 @@ def of_architecture(name: str) -> Fingerprint:
 
 
 def of_loss(name: str) -> Fingerprint:
-    """Values and gradients, for hard and soft targets, with the default and another parameter."""
+    """Values and gradients, with the default and another parameter.
+
+    For hard and soft targets, and for logits that are calibrated.
+    """
     found: list[Any] = []
     soft = torch.softmax(_batch(1, 8)[0, 0] * 4, dim=1)
     hard = torch.eye(8)[torch.arange(8) * 3 % 8]
-    for targets in (hard, soft):
+    guess = 6 * _batch(1, 8)[0, 1] - 2
+    for targets, given in ((hard, guess), (soft, guess), (soft, soft.log())):
         for parameter in (None, 0.7) if name in LOSS_PARAMETERS else (None,):
-            logits = (6 * _batch(1, 8)[0, 1] - 2).requires_grad_()
+            logits = given.clone().requires_grad_()
             value = build_loss(name, parameter)(logits, targets)
             value.backward()
             found += [value.detach(), logits.grad]

@@ -3,7 +3,8 @@
 Datasets, sampling, training and inference run by `shell:` rules, which do not notice edits of the
 library. If an edit changes results, raise the version of the stage, so that everything is rebuilt.
 If it does not (a message, a type, a faster way to the same bytes), leave the version alone. In both
-cases, enter the new digest here; this test is the reminder. `test_fingerprints.py` compares results.
+cases, enter the new digest here; this test is the reminder. Results are compared by
+`test_fingerprints.py`.
 """
 
 import sys

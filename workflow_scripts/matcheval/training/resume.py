@@ -54,8 +54,9 @@ def load_resume_state(path: Path, identity: Mapping[str, Any]) -> Mapping[str, A
     Returns
     -------
     mapping or None
-        With its tensors on the CPU, where Adam counts its steps on every device. None if the file is missing, damaged or of another identity. In the last two cases a
-        warning with the reason is logged.
+        With its tensors on the CPU, where Adam counts its steps on every device. None if the file
+        is missing, damaged or of another identity. In the last two cases a warning with the reason
+        is logged.
     """
     if not path.is_file():
         return None
