@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import fingerprints
-from fingerprints import GROUPS, NAMES, differs, fingerprint, present, stored
+from fingerprints import GROUPS, NAMES, present, stored
+from golden.values import differs, fingerprint
 from matcheval.models.geometry import _WORDS
 
 STORED = stored()
