@@ -1,4 +1,4 @@
-"""Fingerprints of kinds of dataset, from tiny files in the published formats, and of derivations."""
+"""Fingerprints of kinds of dataset, from tiny files in published formats, and of derivations."""
 
 import io
 import tempfile

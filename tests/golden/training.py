@@ -16,6 +16,11 @@ from matcheval.training.parameters import LOSS_PARAMETERS
 from matcheval.training.recipe import Recipe
 from matcheval.training.schedules import learning_rate_factor
 
+
+def _batch(n: int, side: int, channels: int = 3) -> torch.Tensor:
+    return torch.from_numpy(pixels(n, channels, side, side)).float() / 255
+
+
 # Smallest members: width, depth, groups, side of the images.
 SIZES = {
     "linear": (0, 0, 1, 8), "mlp": (5, 2, 1, 8), "cnn": (4, 2, 1, 8), "resnet": (4, 2, 1, 8),

@@ -44,7 +44,3 @@ def pixels(*shape: int) -> np.ndarray:
     """Bytes without pattern, the same on every machine and with every version of NumPy."""
     n = np.arange(math.prod(shape), dtype=np.int64)
     return ((n * n * 7919 + n * 104729) // 97 % 251).astype(np.uint8).reshape(shape)
-
-
-def _batch(n: int, side: int, channels: int = 3) -> torch.Tensor:
-    return torch.from_numpy(pixels(n, channels, side, side)).float() / 255
