@@ -14,7 +14,7 @@ DATA ?= data/recht
 RECHT := recht-cifar10 recht-imagenet recht-revisions
 SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 
-.PHONY: help demo slurm recht recht-docs sampling-docs test cluster-test lint format docs settings clean
+.PHONY: help demo slurm recht recht-docs sampling-docs test cluster-test lint format docs settings fingerprints clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -103,6 +103,10 @@ sampling-docs: $(VENV)/.workflow
 ## make settings  write the JSON schema and docs/settings.md from the typed settings
 settings: $(VENV)/.workflow
 	$(BIN)/python docs/make_settings.py
+
+## make fingerprints  enter changed results of training, inference and datasets, after their version was raised
+fingerprints: $(VENV)/.test
+	$(BIN)/python tests/fingerprints.py
 
 ## make clean     remove the environment and caches, not the results
 clean:

@@ -133,7 +133,7 @@ def engine_epoch(recipe: Recipe, dataset: Dataset, channels_last: bool) -> Calla
     """An epoch of this project's engine, not validated."""
     engine = Engine(n_threads=THREADS, channels_last=channels_last, validate_every=10**6)
     device = torch.device("cpu")
-    run = _Run("benchmark", recipe, dataset, engine, device)
+    run = _Run("benchmark", recipe, [dataset], engine, device)
     watched = ResidentSet.of(dataset, device)
 
     def epoch() -> None:
@@ -195,7 +195,7 @@ def on_a_gpu(device: str, train_set: Dataset | None, test_set: Dataset | None) -
         for precision in ("fp32", "bf16"):
             ends: list[float] = []
             train(
-                name, replace(recipe, epochs=3, warmup_epochs=0, precision=precision), dataset,
+                name, replace(recipe, epochs=3, warmup_epochs=0, precision=precision), [dataset],
                 dataset, engine=engine, on_epoch=lambda _, ends=ends: ends.append(time.monotonic()),
             )  # fmt: skip
             # Between the ends of the first and the second epoch: neither start nor validation.
@@ -223,7 +223,7 @@ def time_to_94(engine: Engine, train_set: Dataset, test_set: Dataset) -> dict[st
 
     reached = False
     try:
-        train("resnet-18", recipe, train_set, test_set,
+        train("resnet-18", recipe, [train_set], test_set,
               engine=replace(engine, validate_every=1), on_epoch=watch)  # fmt: skip
     except Reached:
         reached = True

@@ -13,7 +13,13 @@ log = logging.getLogger("train_model")
 
 
 def train_model(
-    name: str, recipe: str, train: str, validation: str, output: str, history: str, **engine: Any
+    name: str,
+    recipe: str,
+    train: Sequence[str],
+    validation: str,
+    output: str,
+    history: str,
+    **engine: Any,
 ) -> None:
     """Train a model.
 
@@ -23,8 +29,10 @@ def train_model(
         Name of the model, from which its seeds are derived.
     recipe : str
         JSON object with the fields of a `Recipe`.
-    train, validation : str
-        Folders of the training and validation set.
+    train : sequence of str
+        Folders of the training sets.
+    validation : str
+        Folder of the validation set.
     output : str
         Checkpoint to write, `.safetensors`.
     history : str
@@ -41,9 +49,14 @@ def train_model(
     from matcheval.training.running import train_to_checkpoint
 
     start = time.perf_counter()
-    files = map(Path, (train, validation, output, history))
+    files = map(Path, (validation, output, history))
     last = train_to_checkpoint(
-        name, recipe, *files, engine=Engine(**engine), progress=show_progress()
+        name,
+        recipe,
+        [Path(folder) for folder in train],
+        *files,
+        engine=Engine(**engine),
+        progress=show_progress(),
     )
     log.info(
         f"{name}: accuracy {last.train_accuracy:.4f} in training, {last.validation_accuracy:.4f} "
@@ -63,12 +76,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     for option, meaning in (
         ("--name", "the model's name, from which its seeds are derived"),
         ("--recipe", "the recipe's fields, a JSON object"),
-        ("--train", "folder of the training set"),
         ("--validation", "folder of the validation set"),
         ("--output", "checkpoint to write, .safetensors"),
         ("--history", "history by epoch to write, .csv"),
     ):
         parser.add_argument(option, required=True, help=meaning)
+    parser.add_argument("--train", required=True, nargs="+", help="folders of the training sets")
     parser.add_argument("--threads", type=int, default=1, dest="n_threads", help="CPU threads")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
     parser.add_argument(

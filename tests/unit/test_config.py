@@ -141,7 +141,7 @@ class TestOwnStudy:
         config["datasets"] |= {"d": {"kind": "digits", "part": "train"}}
         config["training"] = {"train": "d", "validation": "d", "threads": 2}
         training = load(**config).training
-        assert (training.train, training.threads, training.device) == ("d", 2, "cpu")
+        assert (training.train, training.threads, training.device) == (("d",), 2, "cpu")
         del config["training"]["validation"]
         with pytest.raises(InputError, match="'training': validation missing"):
             load(**config)

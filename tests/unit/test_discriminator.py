@@ -41,7 +41,7 @@ def told_apart(halves, change, seed):
         derive(Derivation("origins", ("old", "new"), {**options, "role": role}), sets)
         for role in ("train", "test")
     )
-    last = train(f"tells-{seed}", RECIPE, learnt, tested).history[-1]
+    last = train(f"tells-{seed}", RECIPE, [learnt], tested).history[-1]
     n = len(tested)
     assert n == PER_SET
     return clopper_pearson(round(last.validation_accuracy * n), n)

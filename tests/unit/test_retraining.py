@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -64,7 +65,7 @@ def test_half_of_the_new_set_is_added_and_the_other_half_tests(models):
     assert len(found.trained) == 2
     for seed, (name, trained) in enumerate(found.trained.items()):
         added, tested = (f"new.part-{i}-of-2.seed-{seed}" for i in (1, 2))
-        assert found.derivations[trained.train].of == ("train", added)
+        assert found.derivations[trained.train[0]].of == ("train", added)
         on_half = [t.model for t in found.trials if t.dataset == tested]
         assert on_half == ["cnn", name]
     # What the study's own model does on the original is told once.
@@ -81,7 +82,7 @@ def test_each_fold_is_tested_by_a_model_that_has_not_seen_it(models):
     folds = [t for t in found.trials if t.variant != "baseline"]
     assert [t.dataset for t in folds] == [f"train.part-{i}-of-3.seed-1" for i in (1, 2, 3)]
     for i, trial in enumerate(folds, 1):
-        joined = found.derivations[found.trained[trial.model].train]
+        joined = found.derivations[found.trained[trial.model].train[0]]
         assert joined.of == (f"train.without-{i}-of-3.seed-1", "old")
 
 
@@ -109,6 +110,26 @@ def test_a_grid_has_every_combination_once_and_the_baseline(models):
 def test_what_cannot_be_is_refused(models, spec, message):
     with pytest.raises(InputError, match=message):
         design(models, **({"kind": "grid", "values": {"seed": [1]}} | spec))
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_models_of_several_training_sets(models, own):
+    """Their recipes can be varied; no experiment changes one set of several."""
+    several = ("train", "old")
+    if own:
+        models = models | {"cnn": replace(models["cnn"], train=several)}
+        training = TRAINING
+    else:
+        training = TrainingSettings(train=several, validation="val")
+    found = design(models, kind="grid", values={"seed": [1]}, training=training)
+    assert {each.train for each in found.trained.values()} == {several}
+    assert {trial.train for trial in found.trials} == {"train+old"}
+    for spec in (
+        {"kind": "half_of_new", "seeds": 1},
+        {"kind": "cross_validation", "folds": 2, "seed": 0},
+    ):
+        with pytest.raises(InputError, match=r"'cnn' is trained on several sets \(train, old\)"):
+            design(models, training=training, **spec)
 
 
 def test_no_training_set(models):

@@ -33,18 +33,19 @@ RECIPE = Recipe(
 
 @pytest.fixture(scope="module")
 def sets():
-    return tuple(
+    known, validation = (
         build_dataset(f"digits-{part}", "digits", {"part": part})
         for part in ("train", "validation")
     )
+    return [known], validation
 
 
 @pytest.fixture(scope="module")
 def folders(sets, tmp_path_factory):
     root = tmp_path_factory.mktemp("datasets")
-    for dataset in sets:
+    for dataset in (*sets[0], sets[1]):
         write_dataset(dataset, root / dataset.name)
-    return [root / dataset.name for dataset in sets]
+    return [root / sets[0][0].name], root / sets[1].name
 
 
 def test_derived_seeds_are_fixed_and_distinct():
@@ -91,12 +92,14 @@ def test_the_model_learns(sets):
 def test_only_the_fraction_of_the_training_set_is_used(sets):
     recipe = replace(RECIPE, train_fraction=0.1, epochs=1, augmentation="none")
     run = _Run("m", recipe, sets[0], Engine(), torch.device("cpu"))
-    assert len(run.rows) == 60
-    others = np.setdiff1d(np.arange(600), run.rows)
-    images = sets[0].images.copy()
+    ((_, rows),) = run.domains
+    assert len(rows) == 60
+    (known,), validation = sets
+    others = np.setdiff1d(np.arange(600), rows)
+    images = known.images.copy()
     images[others] = 16 - images[others]
-    changed = replace(sets[0], images=images)
-    before, after = (train("m", recipe, data, sets[1]).state for data in (sets[0], changed))
+    changed = replace(known, images=images)
+    before, after = (train("m", recipe, [data], validation).state for data in (known, changed))
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
@@ -109,7 +112,7 @@ def test_divergence_is_reported_with_model_and_epoch(sets):
 def test_sets_of_different_pixel_ranges_are_rejected(sets):
     other = make_dataset(
         "other", np.zeros((4, 8, 8, 1), np.uint8), np.zeros(4, int),
-        classes=sets[0].classes, max_value=255, source="",
+        classes=sets[0][0].classes, max_value=255, source="",
     )  # fmt: skip
     with pytest.raises(InputError, match="'max_value': is 255 in other, but 16 in digits-train"):
         train("m", RECIPE, sets[0], other)
@@ -117,17 +120,17 @@ def test_sets_of_different_pixel_ranges_are_rejected(sets):
 
 def test_no_batch_holds_a_single_image(sets):
     small = make_dataset(
-        "small", sets[0].images[:33], sets[0].labels[:33],
-        classes=sets[0].classes, max_value=16, source="",
+        "small", sets[0][0].images[:33], sets[0][0].labels[:33],
+        classes=sets[0][0].classes, max_value=16, source="",
     )  # fmt: skip
     recipe = replace(RECIPE, architecture="resnet", train_fraction=1.0, epochs=1)
-    assert len(train("m", recipe, small, sets[1]).history) == 1
+    assert len(train("m", recipe, [small], sets[1]).history) == 1
 
 
 def command(folders, tmp_path, recipe):
     return [
         sys.executable, str(SCRIPTS / "train_model.py"), "--name", "cli", "--recipe", recipe,
-        "--train", str(folders[0]), "--validation", str(folders[1]), "--threads", "1",
+        "--train", str(folders[0][0]), "--validation", str(folders[1]), "--threads", "1",
         "--output", str(tmp_path / "cli.safetensors"), "--history", str(tmp_path / "cli.csv"),
     ]  # fmt: skip
 
@@ -141,7 +144,7 @@ def test_the_command_line_trains(folders, sets, tmp_path):
     assert done.stderr.count("\n") == 1  # no progress bar: not a terminal
     checkpoint = load_checkpoint(tmp_path / "cli.safetensors")
     assert Recipe.from_mapping(checkpoint.info.recipe) == RECIPE
-    assert checkpoint.info.data["train"] == f"digits-train {sets[0].sha256}"
+    assert checkpoint.info.data["train"] == f"digits-train {sets[0][0].sha256}"
     assert state_digest(checkpoint.state) == state_digest(train("cli", RECIPE, *sets).state)
     with (tmp_path / "cli.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))

@@ -25,10 +25,11 @@ from matcheval.models import FAMILIES
 from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.training import loop
+from matcheval.training.algorithm import Minibatch, Setup
+from matcheval.training.algorithms.erm import Erm
 from matcheval.training.data import ResidentSet, channel_statistics
 from matcheval.training.engine import Engine
 from matcheval.training.loop import train
-from matcheval.training.optimisation import Optimisation
 from matcheval.training.recipe import Recipe
 from matcheval.training.running import train_to_checkpoint
 
@@ -42,18 +43,19 @@ RECIPE = Recipe(
 
 @pytest.fixture(scope="module")
 def sets():
-    return tuple(
+    known, validation = (
         build_dataset(f"digits-{part}", "digits", {"part": part})
         for part in ("train", "validation")
     )
+    return [known], validation
 
 
 @pytest.fixture(scope="module")
 def folders(sets, tmp_path_factory):
     root = tmp_path_factory.mktemp("datasets")
-    for dataset in sets:
+    for dataset in (*sets[0], sets[1]):
         write_dataset(dataset, root / dataset.name)
-    return [root / dataset.name for dataset in sets]
+    return [root / sets[0][0].name], root / sets[1].name
 
 
 def same(one, other):
@@ -61,8 +63,8 @@ def same(one, other):
 
 
 def test_normalised_training_keeps_its_statistics(sets):
-    scaled = sets[0].images[..., 0] / 16
-    mean, std = channel_statistics(sets[0])
+    scaled = sets[0][0].images[..., 0] / 16
+    mean, std = channel_statistics(*sets[0])
     assert mean == pytest.approx((scaled.mean(),), rel=1e-12)
     assert std == pytest.approx((scaled.std(),), rel=1e-12)
     run = train("m", replace(RECIPE, normalization="channels"), *sets)
@@ -100,7 +102,7 @@ def test_steps_equal_an_explicit_implementation():
         weight_decay_on="weights", momentum=0.8, clip_norm=0.01,
     )  # fmt: skip
     model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 3))
-    optimisation = Optimisation(model, recipe)
+    algorithm = Erm(model, recipe, Setup(1, torch.Generator()))
     weight, bias = (p.detach().clone() for p in model.parameters())
     images, targets = torch.rand(5, 1, 2, 2), torch.eye(3)[[0, 1, 2, 0, 1]]
     velocity = [torch.zeros_like(weight), torch.zeros_like(bias)]
@@ -118,7 +120,7 @@ def test_steps_equal_an_explicit_implementation():
             p.detach() - rate * (g + 0.8 * v)
             for p, g, v in zip(parameters, gradients, velocity, strict=True)
         )
-        found, _ = optimisation.step(images, targets, rate)
+        found, _ = algorithm.update([Minibatch(images, targets)], rate / recipe.learning_rate)
         assert found.item() == pytest.approx(loss.item(), rel=1e-5)
     for ours, theirs in zip((weight, bias), model.parameters(), strict=True):
         assert torch.allclose(ours, theirs, atol=1e-6)
@@ -128,14 +130,14 @@ def test_the_moving_average_is_saved(sets):
     recipe = replace(RECIPE, architecture="resnet", ema_decay=0.5, epochs=1, batch_size=40)
     weights = []
 
-    class Recorded(Optimisation):
-        def step(self, images, targets, rate):
-            result = super().step(images, targets, rate)
-            weights.append({k: v.clone() for k, v in self.model.state_dict().items()})
+    class Recorded(Erm):
+        def step(self, minibatches, factor):
+            result = super().step(minibatches, factor)
+            weights.append({k: v.clone() for k, v in self.network.state_dict().items()})
             return result
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "Optimisation", Recorded)
+        patch.setattr(loop, "build_algorithm", Recorded)
         run = train("m", recipe, *sets)
     first, second, third = (w["0.weight"] for w in weights)
     expected = 0.5 * (0.5 * first + 0.5 * second) + 0.5 * third
@@ -191,7 +193,7 @@ def out_of_memory_on_the_cpu(*_):
 
 @pytest.mark.parametrize("full", [out_of_memory_on_a_gpu, out_of_memory_on_the_cpu])
 def test_out_of_memory_errors_name_the_batch_size(sets, monkeypatch, full):
-    monkeypatch.setattr(Optimisation, "step", full)
+    monkeypatch.setattr(Erm, "step", full)
     with pytest.raises(InputError, match=r"m: 'batch_size': cpu ran out of memory .* 32 images"):
         train("m", RECIPE, *sets)
 
@@ -285,7 +287,7 @@ class TestResuming:
         names = ("m.safetensors", "m.history.csv")
         command = [
             sys.executable, str(SCRIPTS / "train_model.py"), "--name", "m", "--save-minutes", "0",
-            "--recipe", json.dumps(recipe.to_mapping()), "--train", str(folders[0]),
+            "--recipe", json.dumps(recipe.to_mapping()), "--train", str(folders[0][0]),
             "--validation", str(folders[1]), "--output", str(tmp_path / names[0]),
             "--history", str(tmp_path / names[1]),
         ]  # fmt: skip
@@ -337,8 +339,9 @@ def test_two_epochs_on_500_cifar_images_lower_the_loss(family, tmp_path):
     for dataset in (images, validation):
         write_dataset(dataset, tmp_path / dataset.name)
     last = train_to_checkpoint(
-        family, json.dumps(recipe.to_mapping()), tmp_path / images.name, tmp_path / validation.name,
-        tmp_path / "m.safetensors", tmp_path / "m.csv", engine=Engine(channels_last=True),
+        family, json.dumps(recipe.to_mapping()), [tmp_path / images.name],
+        tmp_path / validation.name, tmp_path / "m.safetensors", tmp_path / "m.csv",
+        engine=Engine(channels_last=True),
     )  # fmt: skip
     first = float((tmp_path / "m.csv").read_text().splitlines()[1].split(",")[2])
     assert last.train_loss < first

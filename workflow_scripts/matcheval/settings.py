@@ -115,6 +115,13 @@ Texts = Annotated[
     BeforeValidator(_as_list, json_schema_input_type=PathText | tuple[PathText, ...]),
     Field(min_length=1),
 ]
+# A list of names, or one name for a list of one.
+NameOrNames = Annotated[
+    tuple[Name, ...],
+    BeforeValidator(_as_list, json_schema_input_type=Name | tuple[Name, ...]),
+    Unique,
+    Field(min_length=1),
+]
 
 
 def read_settings(kind: type[BaseModel], given: Any, *, file: object = "configuration") -> Any:

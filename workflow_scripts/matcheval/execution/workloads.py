@@ -10,6 +10,7 @@ import functools
 import itertools
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -236,6 +237,23 @@ def size_of_dataset(kind: str, folder: str | Path | None = None) -> ImageSet:
     known = [name for name in KINDS if kind.startswith(name)]
     guess = KINDS[max(known, key=len)] if known else IMAGENET
     return _read_size(Path(folder), guess) if folder is not None else guess
+
+
+def together(sets: Iterable[ImageSet]) -> ImageSet:
+    """Return the size of several datasets of images of one shape.
+
+    Parameters
+    ----------
+    sets : iterable of ImageSet
+        At least one.
+
+    Returns
+    -------
+    ImageSet
+        With the images of all of them.
+    """
+    first, *others = sets
+    return dataclasses.replace(first, images=sum(one.images for one in (first, *others)))
 
 
 @functools.cache

@@ -27,12 +27,40 @@ def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
     InputError
         If the file is missing, is not valid YAML, or its top level is not a mapping.
     """
+    content = _read(path)
+    if not isinstance(content, dict):
+        raise InputError("is not a mapping of keys to values", file=path)
+    return content
+
+
+def read_yaml_list(path: str | os.PathLike[str]) -> list[Any]:
+    """Read a YAML file whose top level is a list.
+
+    Parameters
+    ----------
+    path : path-like
+        A UTF-8 file.
+
+    Returns
+    -------
+    list
+        Its content.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, is not valid YAML, or its top level is not a list.
+    """
+    content = _read(path)
+    if not isinstance(content, list):
+        raise InputError("is not a list", file=path, remedy="Begin every entry with '- '")
+    return content
+
+
+def _read(path: str | os.PathLike[str]) -> Any:
     try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InputError("no such file", file=path) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"not readable as YAML ({error})", file=path) from error
-    if not isinstance(content, dict):
-        raise InputError("is not a mapping of keys to values", file=path)
-    return content

@@ -45,7 +45,7 @@ class CheckpointInfo:
     recipe : mapping of str to object
         The fields of its recipe.
     data : mapping of str to str
-        Under `train` and `validation`, name and digest of the set.
+        Under `train` and `validation`, name and digest of the set; several are joined by commas.
     versions : mapping of str to str
         Versions of Python, of packages and of the training code.
     classes : tuple of str

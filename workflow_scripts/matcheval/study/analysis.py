@@ -37,13 +37,20 @@ class TrainedModel:
     ----------
     model : Model
         Its name and recipe.
-    train, validation : str
-        Names of the sets, perhaps derived.
+    train : tuple of str
+        Names of the training sets, perhaps derived.
+    validation : str
+        Name of the validation set, perhaps derived.
     """
 
     model: "Model"
-    train: str
+    train: tuple[str, ...]
     validation: str
+
+    @property
+    def train_text(self) -> str:
+        """Names of the training sets, joined by `+`, which no name contains."""
+        return "+".join(self.train)
 
 
 @dataclass(frozen=True)

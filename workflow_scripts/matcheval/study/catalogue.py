@@ -1,4 +1,4 @@
-"""Model catalogues: a CSV file that people read and edit, a row per model."""
+"""Model catalogues: a CSV or YAML file that people read and edit, a row per model."""
 
 import csv
 import json
@@ -6,14 +6,17 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from matcheval.datasets.specs import PREDICTIONS_KIND
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
+from matcheval.io.yaml_files import read_yaml_list
 from matcheval.models.rows import CALLABLE, CHECKPOINT, TIMM, TORCHVISION, TRAINED, ModelSource
 from matcheval.settings import is_name
 from matcheval.training.recipe import Recipe
 
+_NOT_OF_RECIPES = ("name", "kind", "source", "train")
 KINDS = (TRAINED, TIMM, TORCHVISION, CHECKPOINT, CALLABLE, PREDICTIONS_KIND)
 
 
@@ -30,11 +33,14 @@ class Model:
     source : ModelSource or None
         What it is loaded from; None for a model of kind `predictions`, known by its predictions
         only.
+    train : tuple of str
+        Names of its training sets; empty for those of the study.
     """
 
     name: str
     recipe: Recipe | None
     source: ModelSource | None
+    train: tuple[str, ...] = ()
 
     @property
     def recipe_json(self) -> str:
@@ -60,8 +66,9 @@ def read_catalogue(path: str | os.PathLike[str]) -> dict[str, Model]:
     Parameters
     ----------
     path : path-like
-        CSV with a header. Columns `name` and `kind` (one of `KINDS`), for trained models the
-        fields of `training.recipe.Recipe`, for others those that `models.rows.ModelSource`
+        CSV with a header, or YAML (`.yaml`, `.yml`) with a list of mappings. Columns, or keys:
+        `name` and `kind` (one of `KINDS`), for trained models the fields of
+        `training.recipe.Recipe` and `train`, for others those that `models.rows.ModelSource`
         takes, and a free `note`.
 
     Returns
@@ -72,31 +79,16 @@ def read_catalogue(path: str | os.PathLike[str]) -> dict[str, Model]:
     Raises
     ------
     InputError
-        Naming file, line, column and value: a missing file or column, no rows, a name that is
-        twice there or no name, an unknown kind, a bad recipe.
+        Naming file, line (in YAML: entry), column and value: a missing file or column, no rows, a
+        name that is twice there or no name, an unknown kind, a bad recipe.
     """
     path = Path(path)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream, strict=True)
-            rows = [(reader.line_num, row) for row in reader]
-    except FileNotFoundError as error:
-        raise InputError("no such model catalogue", file=path) from error
-    except (csv.Error, UnicodeDecodeError, OSError) as error:
-        raise InputError(f"not readable as CSV ({error})", file=path) from error
-    missing = [column for column in ("name", "kind") if column not in (reader.fieldnames or ())]
-    if missing:
-        raise InputError(
-            f"no column {' and '.join(missing)} in the header {reader.fieldnames}",
-            file=path,
-            remedy="The first line names the columns, separated by commas",
-        )
+    rows = _yaml_rows(path) if path.suffix in (".yaml", ".yml") else _csv_rows(path)
     if not rows:
         raise InputError("the catalogue has no models", file=path)
     models: dict[str, Model] = {}
     names: dict[str, str] = {}
-    for line, row in rows:
-        place = f"{path}, line {line}"
+    for place, row in rows:
         model = _model(row, place)
         # Some file systems do not tell upper from lower case.
         twin = names.setdefault(model.name.casefold(), model.name)
@@ -110,12 +102,49 @@ def read_catalogue(path: str | os.PathLike[str]) -> dict[str, Model]:
     return models
 
 
-def _model(row: Mapping[str | None, str | None], place: str) -> Model:
-    cells = {key: (value or "").strip() for key, value in row.items() if key is not None}
-    if None in row or None in row.values():
-        raise InputError("the row has not as many cells as the header", file=place)
+_Rows = list[tuple[str, dict[str, Any]]]  # place in the file, and values by column
+
+
+def _csv_rows(path: Path) -> _Rows:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.DictReader(stream, strict=True)
+            rows = [(f"{path}, line {reader.line_num}", row) for row in reader]
+    except FileNotFoundError as error:
+        raise InputError("no such model catalogue", file=path) from error
+    except (csv.Error, UnicodeDecodeError, OSError) as error:
+        raise InputError(f"not readable as CSV ({error})", file=path) from error
+    missing = [column for column in ("name", "kind") if column not in (reader.fieldnames or ())]
+    if missing:
+        raise InputError(
+            f"no column {' and '.join(missing)} in the header {reader.fieldnames}",
+            file=path,
+            remedy="The first line names the columns, separated by commas",
+        )
+    for place, row in rows:
+        if None in row or None in row.values():
+            raise InputError("the row has not as many cells as the header", file=place)
+    return rows
+
+
+def _yaml_rows(path: Path) -> _Rows:
+    rows: _Rows = []
+    for number, entry in enumerate(read_yaml_list(path), start=1):
+        place = f"{path}, entry {number}"
+        if not isinstance(entry, Mapping):
+            raise InputError(f"'{entry}' is not a mapping of keys to values", file=place)
+        for column in ("name", "kind"):
+            if column not in entry:
+                raise InputError("missing", file=place, field=column)
+        rows.append((place, {str(key): value for key, value in entry.items()}))
+    return rows
+
+
+def _model(row: Mapping[str, Any], place: str) -> Model:
+    values = {key: "" if value is None else value for key, value in row.items() if key != "note"}
+    # Of all but recipes, everything is text. YAML reads unquoted numbers as numbers.
+    cells = {key: str(value).strip() for key, value in values.items()}
     name, kind = cells.pop("name"), cells.pop("kind")
-    cells.pop("note", None)
     if not is_name(name) or name.endswith(tuple(f".{output}" for output in OUTPUTS)):
         raise InputError(
             f"'{name}' cannot be a name",
@@ -142,8 +171,23 @@ def _model(row: Mapping[str | None, str | None], place: str) -> Model:
     try:
         if kind != TRAINED:
             return Model(name, None, ModelSource.from_row(name, kind, cells))
-        if cells.pop("source", ""):
+        if cells.get("source"):
             raise InputError("is filled, and a trained model has none", field="source")
-        return Model(name, Recipe.from_mapping(cells), ModelSource(name, TRAINED))
+        recipe = {key: value for key, value in values.items() if key not in _NOT_OF_RECIPES}
+        train = _names(values.get("train", ""))
+        return Model(name, Recipe.from_mapping(recipe), ModelSource(name, TRAINED), train)
     except InputError as error:
         raise InputError(str(error), file=f"{place} ('{name}')") from error
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    """Read the column `train`: names separated by spaces, or a list of names."""
+    names = tuple(given.split() if isinstance(given, str) else given)
+    for name in names:
+        if not isinstance(name, str) or not is_name(name) or names.count(name) > 1:
+            raise InputError(
+                f"'{name}' is named twice or cannot be a name",
+                field="train",
+                remedy="Give names of datasets, separated by spaces",
+            )
+    return names

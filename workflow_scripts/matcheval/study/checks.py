@@ -96,11 +96,16 @@ def _check_training(study: Study) -> None:
                 field="training",
             )
         return
-    for key in ("train", "validation"):
-        study.check_dataset(getattr(study.training, key), f"training.{key}", images=True)
+    first = study.training.train[0]
+    sets = dict.fromkeys(study.training.train, "training.train")
+    sets |= {study.training.validation: "training.validation"}
+    for model in study.models.values():
+        sets |= dict.fromkeys(model.train, f"train of {model.name}")
+    for name, field in sets.items():
+        study.check_dataset(name, field, images=True)
     if trained and images:
-        for name in dict.fromkeys((*images, study.training.validation)):
-            _check_label_spaces(study, "training.train", study.training.train, name)
+        for name, field in (dict.fromkeys(images, "training.train") | sets).items():
+            _check_label_spaces(study, field, first, name)
 
 
 def _check_predictions(study: Study) -> None:

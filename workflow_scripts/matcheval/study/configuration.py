@@ -61,7 +61,7 @@ class CoreConfiguration(Settings):
     study: Name = Field(description="Results go to <results>/<study>/")
     results: PathText = Field("results", description="Folder that studies share")
     mirror: str = Field("", description="Folder or address that replaces all hosts of downloads")
-    models: Annotated[str, Field(pattern=r"\.csv$")] = Field(description="Model catalogue")
+    models: Annotated[str, Field(pattern=r"\.(csv|ya?ml)$")] = Field(description="Model catalogue")
     training: TrainingSettings | None = None
     pairs: Named[PairSettings] = Field({}, description="Datasets to compare, two by two")
     suites: Named[SuiteSettings] = Field({}, description="Collections of datasets")

@@ -104,7 +104,7 @@ class StudyContents:
         if training is None:
             return {}
         trained = {
-            name: TrainedModel(model, training.train, training.validation)
+            name: TrainedModel(model, model.train or training.train, training.validation)
             for name, model in self.models.items()
             if model.recipe is not None
         }
@@ -133,7 +133,10 @@ class StudyContents:
     @property
     def training_sets(self) -> list[str]:
         """Names of the datasets that models are trained and validated on."""
-        return [] if self.training is None else [self.training.train, self.training.validation]
+        if self.training is None:
+            return []
+        own = [name for model in self.models.values() for name in model.train]
+        return list(dict.fromkeys([*self.training.train, *own, self.training.validation]))
 
     @property
     def used(self) -> list[str]:

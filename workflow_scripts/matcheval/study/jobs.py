@@ -145,7 +145,7 @@ class StageJobs:
         """
         trained = self._study.trained[wildcards.model]
         return {
-            "train": self._study.dataset_files(trained.train),
+            "train": [file for name in trained.train for file in self._study.dataset_files(name)],
             "validation": self._study.dataset_files(trained.validation),
         }
 
@@ -160,7 +160,7 @@ class StageJobs:
         trained = self._study.trained[wildcards.model]
         return [
             "--name", wildcards.model, "--recipe", trained.model.recipe_json,
-            "--train", self._study.dataset_folder(trained.train),
+            "--train", *(self._study.dataset_folder(name) for name in trained.train),
             "--validation", self._study.dataset_folder(trained.validation),
         ]  # fmt: skip
 

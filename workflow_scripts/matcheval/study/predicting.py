@@ -176,7 +176,7 @@ class Predicting:
             identity += file_states([source.source])
         trained = study.trained.get(model)
         if trained is not None:
-            sets = [trained.train, trained.validation]
+            sets = [*trained.train, trained.validation]
             identity += [TRAINING_VERSION, trained.model.recipe_json]
             identity += [[study.dataset_identity(d), study.dataset_state(d)] for d in sets]
         return identity

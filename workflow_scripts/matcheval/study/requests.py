@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from matcheval.execution import resources
+from matcheval.execution import resources, workloads
 from matcheval.execution.resources import ResourceRequest
 from matcheval.execution.workloads import ImageSet
 from matcheval.study.analysis import Wildcards
@@ -151,12 +151,12 @@ class Requests:
         recipe = trained.model.recipe
         assert recipe is not None, wildcards.model
         assert settings is not None, wildcards.model
-        data = dataset_size(self._study, trained.train)
+        data = workloads.together(dataset_size(self._study, name) for name in trained.train)
         return resources.of_training(
             model_size(self._study, wildcards.model, data),
             data,
             epochs=recipe.epochs,
-            batch_size=recipe.batch_size,
+            batch_size=recipe.batch_size * len(trained.train),
             gpus=self._machine.gpus_for(settings.device),
             threads=settings.threads,
         )

@@ -1,5 +1,7 @@
 """Training data on the training device: uint8 images, uploaded once, and batches of them."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,13 +94,13 @@ class ResidentSet:
         return pixels.float() / self.max_value, targets
 
 
-def channel_statistics(dataset: Dataset) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Compute the mean and standard deviation of each channel over all pixels of a dataset.
+def channel_statistics(*datasets: Dataset) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Compute the mean and standard deviation of each channel over all pixels of datasets.
 
     Parameters
     ----------
-    dataset : Dataset
-        A dataset of pixel arrays of one shape.
+    *datasets : Dataset
+        Datasets of pixel arrays, of one image shape and pixel range.
 
     Returns
     -------
@@ -106,31 +108,33 @@ def channel_statistics(dataset: Dataset) -> tuple[tuple[float, ...], tuple[float
         One value per channel, for pixels in [0, 1]. The deviation of a constant channel is given
         as 1. The sums are over integers and therefore exact.
     """
-    channels = dataset.image_shape[2]
+    height, width, channels = datasets[0].image_shape
+    max_value = datasets[0].max_value
     sums, squares = np.zeros(channels, np.int64), np.zeros(channels, np.int64)
-    for start in range(0, len(dataset), _CHUNK):
-        chunk = np.asarray(dataset.pixels[start : start + _CHUNK])
-        values = chunk.reshape(-1, channels).astype(np.int64)
-        sums += values.sum(axis=0)
-        squares += (values * values).sum(axis=0)
-    n = len(dataset) * dataset.image_shape[0] * dataset.image_shape[1]
+    for dataset in datasets:
+        for start in range(0, len(dataset), _CHUNK):
+            chunk = np.asarray(dataset.pixels[start : start + _CHUNK])
+            values = chunk.reshape(-1, channels).astype(np.int64)
+            sums += values.sum(axis=0)
+            squares += (values * values).sum(axis=0)
+    n = sum(map(len, datasets)) * height * width
     mean = sums / n
-    std = np.sqrt(np.maximum(squares / n - mean**2, 0.0)) / dataset.max_value
+    std = np.sqrt(np.maximum(squares / n - mean**2, 0.0)) / max_value
     return (
-        tuple((mean / dataset.max_value).tolist()),
+        tuple((mean / max_value).tolist()),
         tuple(np.where(std > 0, std, 1.0).tolist()),
     )
 
 
 def normalization_of(
-    dataset: Dataset, normalization: str
+    datasets: Sequence[Dataset], normalization: str
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return the means and deviations for a recipe's `normalization`.
 
     Parameters
     ----------
-    dataset : Dataset
-        The training set.
+    datasets : sequence of Dataset
+        The training sets.
     normalization : str
         One of `training.NORMALIZATIONS`.
 
@@ -140,9 +144,39 @@ def normalization_of(
         One value per channel, for pixels in [0, 1]; 0 and 1 for no normalisation.
     """
     if normalization == "channels":
-        return channel_statistics(dataset)
-    channels = dataset.image_shape[2]
+        return channel_statistics(*datasets)
+    channels = datasets[0].image_shape[2]
     return (0.0,) * channels, (1.0,) * channels
+
+
+def batches(
+    rows: npt.NDArray[np.int64], n_batches: int, batch_size: int, rng: np.random.Generator
+) -> list[npt.NDArray[np.int64]]:
+    """Draw the batches of an epoch from one training set.
+
+    Parameters
+    ----------
+    rows : int64 array
+        Indices of the images to train on.
+    n_batches : int
+        Number of batches of the epoch. A set that has fewer in one pass is passed through again,
+        in a new order.
+    batch_size : int
+        Largest number of images in a batch.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    list of int64 arrays
+        Ascending row indices of each batch. The batches of a pass are of nearly equal size: batch
+        norm fails on a last batch of a single image.
+    """
+    own = math.ceil(len(rows) / batch_size)
+    drawn: list[npt.NDArray[np.int64]] = []
+    while len(drawn) < n_batches:
+        drawn += np.array_split(rng.permutation(rows), own)
+    return [np.sort(batch) for batch in drawn[:n_batches]]
 
 
 def subset(n: int, fraction: float, rng: np.random.Generator) -> npt.NDArray[np.int64]:
@@ -165,38 +199,41 @@ def subset(n: int, fraction: float, rng: np.random.Generator) -> npt.NDArray[np.
     return np.sort(rng.permutation(n)[: max(1, round(fraction * n))])
 
 
-def check_sets(name: str, train_set: Dataset, validation_set: Dataset) -> None:
-    """Check that a training set and a validation set match.
+def check_sets(name: str, train_sets: Sequence[Dataset], validation_set: Dataset) -> None:
+    """Check that training sets and a validation set match.
 
     Parameters
     ----------
     name : str
         The model's name, for the message.
-    train_set, validation_set : Dataset
-        The two sets.
+    train_sets : sequence of Dataset
+        At least one.
+    validation_set : Dataset
 
     Raises
     ------
     InputError
         If classes, image shape or pixel range differ; the message names the difference.
     """
-    train_classes, validation_classes = train_set.classes, validation_set.classes
-    if train_classes != validation_classes:
-        raise InputError(
-            _difference(train_classes, validation_classes, train_set.name, validation_set.name),
-            file=name,
-            field="classes",
-            remedy="Use training and validation sets of the same classes in the same order",
-        )
-    for field in ("image_shape", "max_value"):
-        expected, found = getattr(train_set, field), getattr(validation_set, field)
-        if expected != found:
+    first, *others = *train_sets, validation_set
+    for other in others:
+        if first.classes != other.classes:
             raise InputError(
-                f"is {found} in {validation_set.name}, but {expected} in {train_set.name}",
+                _difference(first.classes, other.classes, first.name, other.name),
                 file=name,
-                field=field,
-                remedy="Use training and validation sets of the same image shape and pixel range",
+                field="classes",
+                remedy="Use training and validation sets of the same classes in the same order",
             )
+        for field in ("image_shape", "max_value"):
+            expected, found = getattr(first, field), getattr(other, field)
+            if expected != found:
+                raise InputError(
+                    f"is {found} in {other.name}, but {expected} in {first.name}",
+                    file=name,
+                    field=field,
+                    remedy="Use training and validation sets of the same image shape and pixel "
+                    "range",
+                )
 
 
 def _difference(

@@ -2,12 +2,14 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from tqdm import tqdm
@@ -17,10 +19,10 @@ from matcheval.models.architectures.shake_shake import ShakeBlock
 from matcheval.models.arithmetic import normalize
 from matcheval.models.building import build_model
 from matcheval.models.devices import full_memory
+from matcheval.training.algorithm import Minibatch, Setup, build_algorithm
 from matcheval.training.augmentation import augment
-from matcheval.training.data import ResidentSet, check_sets, normalization_of, subset
+from matcheval.training.data import ResidentSet, batches, check_sets, normalization_of, subset
 from matcheval.training.engine import Engine
-from matcheval.training.optimisation import Optimisation
 from matcheval.training.recipe import Recipe
 from matcheval.training.resume import load_resume_state, save_resume_state
 from matcheval.training.running_metrics import Epoch, RunningMetrics
@@ -29,6 +31,7 @@ from matcheval.training.seeds import derived_seed
 
 _EVALUATION_BATCH = 1024
 _CHECK_STEPS = 50  # between checks of the loss, each of which waits for the device
+_STATE_FORMAT = 2  # of the resume state, as part of its identity
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +58,7 @@ class Training:
 def train(
     name: str,
     recipe: Recipe,
-    train_set: Dataset,
+    train_sets: Sequence[Dataset],
     validation_set: Dataset,
     *,
     engine: Engine | None = None,
@@ -74,8 +77,11 @@ def train(
         The model's name; together with `recipe.seed` it seeds all randomness.
     recipe : Recipe
         How the model is built and trained.
-    train_set, validation_set : Dataset
-        The data. The validation set is only reported on; no choice depends on it.
+    train_sets : sequence of Dataset
+        The training sets (domains). Every step takes a batch of each. An epoch has as many steps as
+        one pass over the largest set; the smaller ones are passed through again within it.
+    validation_set : Dataset
+        Only reported on; no choice depends on it.
     engine : Engine, optional
         Device and other machine settings; by default one thread of the CPU.
     resume_file : Path, optional
@@ -99,20 +105,24 @@ def train(
         If the sets do not match, the device is missing or runs out of memory, or the loss is no
         longer finite.
     """
-    check_sets(name, train_set, validation_set)
+    check_sets(name, train_sets, validation_set)
     engine = engine or Engine()
     device = engine.resolve()
-    full_identity = {"model": name, **asdict(recipe), **engine.identity(device), **(identity or {})}
+    full_identity = {
+        "format": _STATE_FORMAT, "model": name, **recipe.to_record(), **engine.identity(device),
+        **(identity or {}),
+    }  # fmt: skip
+    size = recipe.batch_size * len(train_sets)
     memory = full_memory(
-        f"{device.type} ran out of memory at batches of {recipe.batch_size} images",
+        f"{device.type} ran out of memory at batches of {size} images",
         file=name,
         field="batch_size",
         remedy="Use a smaller batch_size (and learning_rate), precision bf16, or a larger GPU",
     )
     with engine.arithmetic(device), memory:
-        run = _Run(name, recipe, train_set, engine, device)
+        run = _Run(name, recipe, train_sets, engine, device)
         validation = ResidentSet.of(validation_set, device, channels_last=engine.channels_last)
-        if resume_file and (state := load_resume_state(resume_file, full_identity, device)):
+        if resume_file and (state := load_resume_state(resume_file, full_identity)):
             run.restore(state)
         saved = time.monotonic()
         epochs = range(len(run.history), recipe.epochs)
@@ -135,24 +145,36 @@ class _Run:
     """A model in training, with all state that changes during the run."""
 
     def __init__(
-        self, name: str, recipe: Recipe, train_set: Dataset, engine: Engine, device: torch.device
+        self,
+        name: str,
+        recipe: Recipe,
+        train_sets: Sequence[Dataset],
+        engine: Engine,
+        device: torch.device,
     ) -> None:
         self.name, self.recipe, self.engine, self.device = name, recipe, engine, device
-        self.mean, self.std = normalization_of(train_set, recipe.normalization)
-        self.data = ResidentSet.of(train_set, device, channels_last=engine.channels_last)
-        model = initial_model(name, recipe, train_set).to(device)
+        self.mean, self.std = normalization_of(train_sets, recipe.normalization)
+        network = initial_model(name, recipe, train_sets[0]).to(device)
         if engine.channels_last:
-            model = model.to(memory_format=torch.channels_last)
-        self.optimisation = Optimisation(model, recipe, compiled=engine.compile)
+            network = network.to(memory_format=torch.channels_last)
         self.order = np.random.default_rng(derived_seed(name, recipe.seed, "order"))
         self.generators = {
             purpose: torch.Generator().manual_seed(derived_seed(name, recipe.seed, purpose))
-            for purpose in ("augmentation", "noise")
+            for purpose in ("augmentation", "noise", "algorithm")
         }
-        for module in model.modules():
+        setup = Setup(len(train_sets), self.generators["algorithm"], compiled=engine.compile)
+        with seeded(name, recipe, "algorithm"):
+            self.algorithm = build_algorithm(network, recipe, setup)
+        for module in network.modules():
             if isinstance(module, ShakeBlock):
                 module.noise = self.generators["noise"]
-        self.rows = subset(len(train_set), recipe.train_fraction, self.order)
+        self.domains = [
+            (
+                ResidentSet.of(data, device, channels_last=engine.channels_last),
+                subset(len(data), recipe.train_fraction, self.order),
+            )
+            for data in train_sets
+        ]
         self.history: list[Epoch] = []
 
     def one_pass(self, epoch: int, validation: ResidentSet) -> None:
@@ -166,52 +188,61 @@ class _Run:
             The validation set.
         """
         recipe = self.recipe
-        n_batches = math.ceil(len(self.rows) / recipe.batch_size)
-        metrics, rate = RunningMetrics(self.device), 0.0
-        self.optimisation.model.train()
-        # Batches of nearly equal size: batch norm fails on a last batch of a single image.
-        for i, rows in enumerate(np.array_split(self.order.permutation(self.rows), n_batches)):
-            rate = recipe.learning_rate * learning_rate_factor(
+        n_batches = math.ceil(max(len(rows) for _, rows in self.domains) / recipe.batch_size)
+        metrics, factor = RunningMetrics(self.device), 0.0
+        self.algorithm.train()
+        drawn = [batches(r, n_batches, recipe.batch_size, self.order) for _, r in self.domains]
+        for i, rows in enumerate(zip(*drawn, strict=True)):
+            factor = learning_rate_factor(
                 recipe.schedule,
                 epoch * n_batches + i,
                 recipe.epochs * n_batches,
                 round(recipe.warmup_epochs * n_batches),
             )
-            images, targets = self.data.batch(torch.from_numpy(np.sort(rows)).to(self.device))
-            images, targets = augment(
-                recipe.augmentation, images, targets, self.generators["augmentation"],
-                recipe.augmentation_parameter,
-            )  # fmt: skip
-            images = normalize(images, self.mean, self.std)
-            metrics.add(*self.optimisation.step(images, targets, rate), targets)
+            minibatches = [
+                self._minibatch(data, own)
+                for (data, _), own in zip(self.domains, rows, strict=True)
+            ]
+            targets = torch.cat([batch.targets for batch in minibatches])
+            metrics.add(*self.algorithm.update(minibatches, factor), targets)
             if i % _CHECK_STEPS == 0 or i == n_batches - 1:
                 metrics.check_finite(self.name, epoch + 1, recipe.learning_rate)
+        rate = recipe.learning_rate * factor
         last = epoch + 1 == recipe.epochs
         due = last or (epoch + 1) % self.engine.validate_every == 0
         validated = self._validate(validation, epoch) if due else (math.nan, math.nan)
         self.history.append(Epoch(epoch + 1, rate, metrics.loss, metrics.accuracy, *validated))
 
+    def _minibatch(self, data: ResidentSet, rows: npt.NDArray[np.int64]) -> Minibatch:
+        images, targets = augment(
+            self.recipe.augmentation,
+            *data.batch(torch.from_numpy(rows).to(self.device)),
+            self.generators["augmentation"],
+            self.recipe.augmentation_parameter,
+        )
+        return Minibatch(normalize(images, self.mean, self.std), targets)
+
     def _validate(self, validation: ResidentSet, epoch: int) -> tuple[float, float]:
         """Return mean loss and accuracy; also detects divergence in the last step of the epoch."""
-        model, metrics = self.optimisation.result, RunningMetrics(self.device)
-        model.eval()
+        metrics = RunningMetrics(self.device)
+        self.algorithm.eval()
         with torch.inference_mode():
             for start in range(0, len(validation), _EVALUATION_BATCH):
                 images, targets = validation.batch(slice(start, start + _EVALUATION_BATCH))
-                logits = self.optimisation.logits(normalize(images, self.mean, self.std), model)
-                metrics.add(self.optimisation.loss(logits, targets), logits, targets)
+                logits = self.algorithm.predict(normalize(images, self.mean, self.std))
+                metrics.add(self.algorithm.loss(logits, targets), logits, targets)
         metrics.check_finite(self.name, epoch + 1, self.recipe.learning_rate)
         return metrics.loss, metrics.accuracy
 
     def weights(self) -> dict[str, Tensor]:
         """Return the weights to be saved, on the CPU."""
-        state = self.optimisation.result.state_dict()
+        state = self.algorithm.result.state_dict()
         return {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
 
     def state(self) -> dict[str, Any]:
         """Return everything that the rest of the training depends on, for a resume state."""
         return {
-            "stepper": self.optimisation.state(),  # the key in existing resume files
+            "algorithm": self.algorithm.state_dict(),
             "order": self.order.bit_generator.state,
             "generators": {name: g.get_state() for name, g in self.generators.items()},
             "history": [asdict(epoch) for epoch in self.history],
@@ -223,20 +254,19 @@ class _Run:
         Parameters
         ----------
         state : mapping of str to object
-            The saved state, with tensors on the training device.
+            The saved state, with tensors on the CPU.
         """
-        self.optimisation.restore(state["stepper"])
+        self.algorithm.load_state_dict(state["algorithm"])
         self.order.bit_generator.state = state["order"]
         for name, generator in self.generators.items():
-            generator.set_state(state["generators"][name].cpu())
+            generator.set_state(state["generators"][name])
         self.history = [Epoch(**values) for values in state["history"]]
 
 
 def initial_model(name: str, recipe: Recipe, train_set: Dataset) -> nn.Module:
     """Build a model with its initial weights.
 
-    Torch draws initial weights only from its global generator, which is seeded here and restored
-    afterwards.
+    Torch draws initial weights only from its global generator.
 
     Parameters
     ----------
@@ -245,7 +275,7 @@ def initial_model(name: str, recipe: Recipe, train_set: Dataset) -> nn.Module:
     recipe : Recipe
         Architecture and size.
     train_set : Dataset
-        The training set, for image shape and number of classes.
+        A training set, for image shape and number of classes.
 
     Returns
     -------
@@ -257,8 +287,7 @@ def initial_model(name: str, recipe: Recipe, train_set: Dataset) -> nn.Module:
     InputError
         If the architecture does not accept the images (see `build_model`).
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(derived_seed(name, recipe.seed, "weights"))
+    with seeded(name, recipe, "weights"):
         return build_model(
             recipe.architecture,
             width=recipe.width,
@@ -267,3 +296,21 @@ def initial_model(name: str, recipe: Recipe, train_set: Dataset) -> nn.Module:
             input_shape=train_set.image_shape,
             n_classes=train_set.n_classes,
         )
+
+
+@contextmanager
+def seeded(name: str, recipe: Recipe, purpose: str) -> Iterator[None]:
+    """Seed torch's global generator in a block, for initial weights, and restore it afterwards.
+
+    Parameters
+    ----------
+    name : str
+        The model's name.
+    recipe : Recipe
+        Its seed is used.
+    purpose : str
+        What is drawn.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(derived_seed(name, recipe.seed, purpose))
+        yield

@@ -1,11 +1,14 @@
 """Recipes: how a model is trained, as a row of a catalogue. Does not import torch."""
 
+import dataclasses
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import MISSING, Field, asdict, dataclass, fields
+from functools import cached_property
 from typing import Any
 
-from matcheval.errors import InputError
+from matcheval.errors import InputError, suggest, unknown_name_error
 from matcheval.models.sizes import ARCHITECTURES, check_architecture
 from matcheval.training import (
     AUGMENTATIONS,
@@ -16,11 +19,12 @@ from matcheval.training import (
     SCHEDULES,
     WARM_SCHEDULES,
 )
+from matcheval.training.options import ALGORITHMS, OPTIMIZERS, AlgorithmOptions, read_options
 from matcheval.training.parameters import AUGMENTATION_PARAMETERS, LOSS_PARAMETERS, Parameter
 
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
-_CHOICES: Mapping[str, tuple[str, ...]] = {
+_CHOICES: Mapping[str, Collection[str]] = {
     "architecture": ARCHITECTURES,
     "loss": LOSSES,
     "augmentation": AUGMENTATIONS,
@@ -28,7 +32,12 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "normalization": NORMALIZATIONS,
     "weight_decay_on": DECAYED,
     "precision": PRECISIONS,
+    "algorithm": ALGORITHMS,
+    "optimizer": OPTIMIZERS,
 }
+# Fields that were added after checkpoints recorded all of them.
+_RECORDED_IF_GIVEN = ("algorithm", "optimizer", "options")
+_Options = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -55,7 +64,8 @@ class Recipe:
     learning_rate : float
         Highest learning rate of the schedule, more than 0.
     weight_decay : float
-        Coefficient of the weight decay (L2 penalty), at least 0.
+        Coefficient of the weight decay, at least 0: an L2 penalty, for `adamw` decoupled from the
+        gradient.
     train_fraction : float
         Fraction of the training set that is used, in (0, 1].
     seed : int
@@ -67,9 +77,9 @@ class Recipe:
         One of `training.NORMALIZATIONS`: `none`, or `channels` for the training set's mean and
         standard deviation of each channel, which are saved with the checkpoint.
     momentum : float
-        Momentum of SGD, in [0, 1).
+        Momentum of SGD, in [0, 1); other optimisers have none.
     nesterov : bool
-        Whether SGD uses Nesterov momentum.
+        Whether SGD uses Nesterov momentum; for other optimisers it has no meaning.
     warmup_epochs : float
         Epochs in which the learning rate rises linearly from 0, before the schedule; less than
         `epochs`.
@@ -85,6 +95,10 @@ class Recipe:
         Largest norm of the gradient, above which the gradient is scaled down; 0 for no clipping.
     precision : str
         One of `training.PRECISIONS`: `fp32`, or mixed precision with `bf16` or `fp16`.
+    algorithm, optimizer : str
+        Names in `options.ALGORITHMS` and `options.OPTIMIZERS`.
+    options : mapping of str to object
+        Options of the algorithm and of the optimiser, as JSON values.
 
     Raises
     ------
@@ -115,15 +129,14 @@ class Recipe:
     ema_decay: float = 0.0
     clip_norm: float = 0.0
     precision: str = "fp32"
+    algorithm: str = "erm"
+    optimizer: str = "sgd"
+    options: _Options = dataclasses.field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         for field, known in _CHOICES.items():
             if getattr(self, field) not in known:
-                raise InputError(
-                    f"unknown value '{getattr(self, field)}'",
-                    field=field,
-                    remedy=f"Known: {', '.join(known)}",
-                )
+                raise unknown_name_error("value", getattr(self, field), known, field=field)
         size = (0, 0) if self.architecture == "linear" else (1, math.inf)
         self._check("width", *size)
         self._check("depth", *size)
@@ -139,12 +152,7 @@ class Recipe:
         self._check("train_fraction", 0, 1, open_low=True)
         self._check_parameter("loss", LOSS_PARAMETERS)
         self._check_parameter("augmentation", AUGMENTATION_PARAMETERS)
-        if self.nesterov and self.momentum == 0:
-            raise InputError(
-                "Nesterov momentum needs a momentum above 0",
-                field="nesterov",
-                remedy="Set nesterov to false, or give a momentum above 0",
-            )
+        self._check_optimizer()
         if self.warmup_epochs and self.schedule in WARM_SCHEDULES:
             raise InputError(
                 f"is {self.warmup_epochs:g}, but the schedule {self.schedule} has a built-in "
@@ -152,6 +160,27 @@ class Recipe:
                 field="warmup_epochs",
                 remedy="Leave it empty, or choose another schedule",
             )
+
+    def _check_optimizer(self) -> None:
+        _ = self.typed_options  # raises if an option is invalid
+        for field, default in (("momentum", 0.9), ("nesterov", True)):
+            if self.optimizer != "sgd" and getattr(self, field) != default:
+                raise InputError(
+                    f"is {getattr(self, field)}, but optimizer {self.optimizer} has no {field}",
+                    field=field,
+                    remedy="Leave it empty",
+                )
+        if self.nesterov and self.momentum == 0:
+            raise InputError(
+                "Nesterov momentum needs a momentum above 0",
+                field="nesterov",
+                remedy="Set nesterov to false, or give a momentum above 0",
+            )
+
+    @cached_property
+    def typed_options(self) -> tuple[AlgorithmOptions, Any]:
+        """The options as settings: the algorithm's own, and the optimiser's."""
+        return read_options(self.algorithm, self.optimizer, self.options)
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any], name: str | None = None) -> "Recipe":
@@ -177,14 +206,14 @@ class Recipe:
         """
         types = {field.name: field.type for field in fields(cls)}
         required = {field.name for field in fields(cls) if not _is_optional(field)}
-        for problem, names in (
-            ("missing", required - values.keys()),
-            ("unknown field", values.keys() - types.keys()),
-        ):
-            if names:
-                raise InputError(
-                    problem, file=name, field=sorted(names)[0], remedy=f"Fields: {', '.join(types)}"
-                )
+        for missing in sorted(required - values.keys()):
+            raise InputError(
+                "missing", file=name, field=missing, remedy=f"Fields: {', '.join(types)}"
+            )
+        for unknown in sorted(values.keys() - types.keys()):
+            raise InputError(
+                "unknown field", file=name, field=unknown, remedy=suggest(unknown, types)
+            )
         given = {
             field: value
             for field, value in values.items()
@@ -202,11 +231,22 @@ class Recipe:
         Optional fields at their defaults are left out: adding a field to `Recipe` then leaves
         existing recipes as they are, and no model is trained again.
         """
-        optional = {field.name: field.default for field in fields(self) if _is_optional(field)}
+        return self._without_defaults([field.name for field in fields(self) if _is_optional(field)])
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the fields as JSON values for a checkpoint, defaults included.
+
+        Fields that checkpoints of earlier versions do not have are left out at their defaults, so
+        that models that do not use them keep their bytes.
+        """
+        return self._without_defaults(_RECORDED_IF_GIVEN)
+
+    def _without_defaults(self, names: Collection[str]) -> dict[str, Any]:
+        defaults = {field.name: _default(field) for field in fields(self)}
         return {
             name: value
             for name, value in asdict(self).items()
-            if name not in optional or value != optional[name]
+            if name not in names or value != defaults[name]
         }
 
     def _check(
@@ -242,13 +282,22 @@ class Recipe:
 
 
 def _is_optional(field: "Field[Any]") -> bool:
-    return field.default is not MISSING
+    return _default(field) is not MISSING
+
+
+def _default(field: "Field[Any]") -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def _parse(value: Any, kind: Any, field: str, name: str | None) -> Any:
     """Convert a JSON value or a CSV string to a field's type, never changing its value."""
     text = str(value).strip() if value is not None else ""
     try:
+        if kind == _Options:
+            options = json.loads(value) if isinstance(value, str) else value
+            if not isinstance(options, Mapping):
+                raise ValueError("not a mapping")
+            return dict(options)
         if kind is bool:
             return _BOOLEANS[text.lower()]
         if isinstance(value, bool):
@@ -264,7 +313,8 @@ def _parse(value: Any, kind: Any, field: str, name: str | None) -> Any:
             return int(text.removesuffix(".0"))
         return float(text)
     except (ValueError, OverflowError, KeyError) as error:
-        wanted = {str: "text", int: "a whole number", bool: "true or false"}.get(kind, "a number")
+        words = {str: "text", int: "a whole number", bool: "true or false"}
+        wanted = (words | {_Options: 'a JSON object, as {"betas": [0.9, 0.99]}'}).get(kind)
         raise InputError(
-            f"cannot read '{text}'", file=name, field=field, remedy=f"Give {wanted}"
+            f"cannot read '{text}'", file=name, field=field, remedy=f"Give {wanted or 'a number'}"
         ) from error

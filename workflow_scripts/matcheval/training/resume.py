@@ -41,9 +41,7 @@ def save_resume_state(path: Path, identity: Mapping[str, Any], state: Mapping[st
         torch.save({"identity": _to_json(identity), "state": dict(state)}, temporary)
 
 
-def load_resume_state(
-    path: Path, identity: Mapping[str, Any], device: torch.device
-) -> Mapping[str, Any] | None:
+def load_resume_state(path: Path, identity: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Read the state of an unfinished training of the given identity.
 
     Parameters
@@ -52,19 +50,18 @@ def load_resume_state(
         A file written by `save_resume_state`; it may be missing.
     identity : mapping of str to object
         The identity that the file must record.
-    device : torch.device
-        Where the tensors are loaded.
 
     Returns
     -------
     mapping or None
-        None if the file is missing, damaged or of another identity. In the last two cases a
-        warning with the reason is logged.
+        With its tensors on the CPU, where Adam counts its steps on every device. None if the file
+        is missing, damaged or of another identity. In the last two cases a warning with the reason
+        is logged.
     """
     if not path.is_file():
         return None
     try:
-        content = torch.load(path, map_location=device, weights_only=True)
+        content = torch.load(path, map_location="cpu", weights_only=True)
         found, state = json.loads(content["identity"]), content["state"]
     except (RuntimeError, OSError, EOFError, pickle.UnpicklingError, KeyError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__

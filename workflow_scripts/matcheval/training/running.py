@@ -1,7 +1,7 @@
 """Training from files to files: the implementation of the entry point `train_model`."""
 
 import json
-from dataclasses import asdict
+from collections.abc import Sequence
 from pathlib import Path
 
 from matcheval.datasets.folders import read_dataset
@@ -47,7 +47,7 @@ def parse_recipe(text: str, name: str) -> Recipe:
 def train_to_checkpoint(
     name: str,
     recipe_json: str,
-    train_folder: Path,
+    train_folders: Sequence[Path],
     validation_folder: Path,
     checkpoint_file: Path,
     history_file: Path,
@@ -66,8 +66,10 @@ def train_to_checkpoint(
         The model's name.
     recipe_json : str
         The recipe as a JSON object.
-    train_folder, validation_folder : Path
-        Folders of the two datasets.
+    train_folders : sequence of Path
+        Folders of the training sets.
+    validation_folder : Path
+        Folder of the validation set.
     checkpoint_file : Path
         The checkpoint to write, a safetensors file.
     history_file : Path
@@ -88,9 +90,10 @@ def train_to_checkpoint(
         If the recipe or a dataset is invalid, or training fails (see `train`).
     """
     recipe = parse_recipe(recipe_json, name)
-    train_set, validation_set = read_dataset(train_folder), read_dataset(validation_folder)
+    train_sets = [read_dataset(folder) for folder in train_folders]
+    validation_set, first = read_dataset(validation_folder), train_sets[0]
     data = {
-        "train": f"{train_set.name} {train_set.sha256}",
+        "train": ", ".join(f"{each.name} {each.sha256}" for each in train_sets),
         "validation": f"{validation_set.name} {validation_set.sha256}",
     }
     versions = software_versions("numpy", "torch") | {"training": str(TRAINING_VERSION)}
@@ -98,7 +101,7 @@ def train_to_checkpoint(
     trained = train(
         name,
         recipe,
-        train_set,
+        train_sets,
         validation_set,
         engine=engine,
         resume_file=resume_file,
@@ -112,13 +115,13 @@ def train_to_checkpoint(
         width=recipe.width,
         depth=recipe.depth,
         groups=recipe.groups,
-        input_shape=train_set.image_shape,
-        n_classes=train_set.n_classes,
-        max_value=train_set.max_value,
-        recipe=asdict(recipe),
+        input_shape=first.image_shape,
+        n_classes=first.n_classes,
+        max_value=first.max_value,
+        recipe=recipe.to_record(),
         data=data,
         versions=versions,
-        classes=train_set.classes,
+        classes=first.classes,
         mean=trained.mean,
         std=trained.std,
     )

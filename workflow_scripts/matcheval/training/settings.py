@@ -4,13 +4,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from matcheval.settings import Boolean, Count, Name, Number, Settings
+from matcheval.settings import Boolean, Count, Name, NameOrNames, Number, Settings
 
 
 class TrainingSettings(Settings):
     """The sets that models are trained and validated on, and how the machine is used."""
 
-    train: Name = Field(description="The training set")
+    train: NameOrNames = Field(description="The training set, or a list of several (domains)")
     validation: Name = Field(description="Its accuracy is recorded; no choice depends on it")
     device: Literal["cpu", "cuda", "mps", "auto"] = Field("cpu", description="auto: the best one")
     threads: Count = Field(1, description="CPU threads of one training")

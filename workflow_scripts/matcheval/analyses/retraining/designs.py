@@ -70,7 +70,8 @@ class _Design:
         self, settings: Any, models: Mapping[str, Model], pair: Pair, training: TrainingSettings
     ) -> None:
         self.settings, self.models, self.pair = settings, models, pair
-        self.train, self.validation = training.train, training.validation
+        self.validation = training.validation
+        self._train = training.train
         self.derivations: dict[str, Derivation] = {}
         self.trained: dict[str, TrainedModel] = {}
         self.trials: list[Trial] = []
@@ -91,8 +92,46 @@ class _Design:
         self.derivations[derivation.name] = derivation
         return derivation.name
 
+    def sets_of(self, base: str) -> tuple[str, ...]:
+        """Return the names of a model's training sets.
+
+        Parameters
+        ----------
+        base : str
+            Name of one of the study's models.
+        """
+        return self.models[base].train or self._train
+
+    def set_of(self, base: str) -> str:
+        """Return the name of a model's only training set.
+
+        Parameters
+        ----------
+        base : str
+            Name of one of the study's models.
+
+        Raises
+        ------
+        InputError
+            If it is trained on several.
+        """
+        train, *others = self.sets_of(base)
+        if others:
+            raise InputError(
+                f"model '{base}' is trained on several sets ({', '.join((train, *others))}), and "
+                "this experiment changes one",
+                field="models",
+                remedy="Name models that are trained on one set",
+            )
+        return train
+
     def variant(
-        self, base: Model, name: str, train: str, validation: str, recipe: Recipe | None = None
+        self,
+        base: Model,
+        name: str,
+        train: tuple[str, ...],
+        validation: str,
+        recipe: Recipe | None = None,
     ) -> str:
         """Add a model to train.
 
@@ -102,8 +141,10 @@ class _Design:
             The study's model that it is a variant of.
         name : str
             Name of the variant.
-        train, validation : str
-            Names of the datasets.
+        train : tuple of str
+            Names of the training sets.
+        validation : str
+            Name of the validation set.
         recipe : Recipe, optional
             Its recipe; that of `base` by default.
 
@@ -169,14 +210,15 @@ def design_experiment(name: str, settings: ExperimentSettings, study: Study) -> 
 
 def _half_of_new(design: _Design) -> None:
     """Add half of the new set to the training set, test on the other half (Recht et al., B.2.6)."""
-    new, train = design.pair.replication, design.train
+    new = design.pair.replication
     for (base, model), seed in itertools.product(
         design.models.items(), range(design.settings.seeds)
     ):
+        train = design.set_of(base)
         added, tested = (design.derived(part(new, i, 2, seed)) for i in (1, 2))
         joined = design.derived(union(train, added))
         name = design.variant(
-            model, f"{base}.and-half-{new}.seed-{seed}", joined, design.validation
+            model, f"{base}.and-half-{new}.seed-{seed}", (joined,), design.validation
         )
         for dataset in (tested, design.pair.original):
             baseline = Trial(base, base, dataset, "baseline", train)
@@ -188,9 +230,10 @@ def _half_of_new(design: _Design) -> None:
 
 def _cross_validation(design: _Design) -> None:
     """Test on folds of the training set instead of the test set (Recht et al., B.2.7, C.3.1)."""
-    original, train = design.pair.original, design.train
+    original = design.pair.original
     folds, seed = design.settings.folds, design.settings.seed
     for base, model in design.models.items():
+        train = design.set_of(base)
         for dataset in (original, design.pair.replication):
             design.trials.append(Trial(base, base, dataset, "baseline", train))
         for fold in range(1, folds + 1):
@@ -198,7 +241,7 @@ def _cross_validation(design: _Design) -> None:
             others = design.derived(rest(train, fold, folds, seed))
             joined = design.derived(union(others, original))
             name = f"{base}.fold-{fold}-of-{folds}.seed-{seed}"
-            design.variant(model, name, joined, tested)
+            design.variant(model, name, (joined,), tested)
             design.trials.append(Trial(base, name, tested, f"fold {fold} of {folds}", joined))
 
 
@@ -211,7 +254,7 @@ def _discriminator(design: _Design) -> None:
         for role in ("train", "test")
     )
     for base, model in design.models.items():
-        name = design.variant(model, f"{base}.tells-{train}", train, tested)
+        name = design.variant(model, f"{base}.tells-{train}", (train,), tested)
         design.trials.append(Trial(base, name, tested, "tells the sets apart", train))
 
 
@@ -227,7 +270,7 @@ def _grid(design: _Design) -> None:
                 remedy=f"Fields: {', '.join(sorted(known))}",
             )
     for base, model in design.models.items():
-        recipe = model.recipe
+        recipe, train = model.recipe, design.sets_of(base)
         assert recipe is not None  # `design_experiment` refuses models without one
         rows = [(base, "baseline", {key: getattr(recipe, key) for key in values})]
         for chosen in _combinations(values):
@@ -236,10 +279,10 @@ def _grid(design: _Design) -> None:
                 continue
             text = ", ".join(f"{key} {value}" for key, value in chosen.items())
             name = f"{base}.grid." + ".".join(f"{key}-{value}" for key, value in chosen.items())
-            design.variant(model, name, design.train, design.validation, changed)
+            design.variant(model, name, train, design.validation, changed)
             rows.append((name, text, chosen))
         design.trials += [
-            Trial(base, name, dataset, variant, design.train, chosen)
+            Trial(base, name, dataset, variant, "+".join(train), chosen)
             for name, variant, chosen in rows
             for dataset in (design.pair.original, design.pair.replication)
         ]

@@ -23,7 +23,7 @@ class Trial:
     variant : str
         How the model was trained, in words; `baseline` for the study's model itself.
     train : str
-        Name of its training set.
+        Name of its training set; several are joined by `+`.
     values : mapping of str to object
         Fields of the recipe that a grid varies, with their values; empty for other kinds.
     """

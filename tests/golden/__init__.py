@@ -1,0 +1,1 @@
+"""What golden fingerprints are taken of; `tests/fingerprints.py` has them all."""

@@ -1,0 +1,172 @@
+"""Catalogues with algorithms, optimisers, options and training sets; what studies do of them."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+import yaml
+
+from matcheval.errors import InputError
+from matcheval.execution.workloads import DIGITS, together
+from matcheval.study.catalogue import read_catalogue
+from matcheval.study.jobs import StageJobs
+from matcheval.study.requests import Machine, Requests
+from matcheval.study.shared_names import meanings
+from studies import configuration, load
+
+ROW = {
+    "name": "m", "kind": "trained", "architecture": "linear", "width": 0, "depth": 0,
+    "loss": "cross_entropy", "loss_parameter": None, "augmentation": "none",
+    "schedule": "constant", "epochs": 2, "batch_size": 8, "learning_rate": 0.1,
+    "weight_decay": 0, "train_fraction": 1, "seed": 0,
+}  # fmt: skip
+
+
+def catalogue(folder, row, form="csv"):
+    path = folder / f"models.{form}"
+    if form == "csv":
+        cells = {key: "" if value is None else str(value) for key, value in row.items()}
+        quoted = ['"' + cell.replace('"', '""') + '"' for cell in cells.values()]
+        path.write_text(f"{','.join(cells)}\n{','.join(quoted)}\n")
+    else:
+        path.write_text(yaml.safe_dump([row]))
+    return path
+
+
+@pytest.mark.parametrize("form", ["yaml", "yml"])
+def test_yaml_and_csv_catalogues_say_the_same(tmp_path, form):
+    options = {"betas": [0.5, 0.75], "eps": 1e-6}
+    further = {"optimizer": "adamw", "algorithm": "erm", "nesterov": True, "note": "why"}
+    csv = ROW | further | {"options": json.dumps(options), "train": "one  two"}
+    mapping = ROW | further | {"options": options, "train": ["one", "two"]}
+    (found,) = read_catalogue(catalogue(tmp_path, csv)).values()
+    assert read_catalogue(catalogue(tmp_path, mapping, form)) == {"m": found}
+    assert (found.train, found.recipe.options) == (("one", "two"), options)
+    assert json.loads(found.recipe_json)["options"] == options
+
+
+def test_yaml_catalogues_have_models_of_every_kind(tmp_path):
+    rows = [
+        {"name": 18, "kind": "checkpoint", "source": "w.safetensors", "architecture": "resnet_a",
+         "width": 16, "depth": 20},
+        {"name": "p", "kind": "predictions"},
+        {"name": "t", "kind": "timm", "source": "resnet18.a1_in1k"},
+    ]  # fmt: skip
+    (tmp_path / "m.yaml").write_text(yaml.safe_dump(rows))
+    found = read_catalogue(tmp_path / "m.yaml")
+    assert list(found) == ["18", "p", "t"]
+    assert found["18"].source.options["depth"] == 20
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"algorithm": "emr"}, r"'algorithm': unknown value 'emr'\. Did you mean 'erm'\?"),
+        ({"algorithm": "x"}, r"'algorithm': unknown value 'x'\. Known: erm"),
+        ({"optimizer": "adm"}, r"'optimizer': unknown value 'adm'\. Did you mean 'adam'"),
+        ({"options": {"beta": 1}}, r"'options': unknown option 'beta' of .* erm .* sgd\. There"),
+        (
+            {"optimizer": "adam", "options": {"beta": 1}},
+            r"'options': unknown option 'beta' of algorithm erm with optimizer adam\. .* 'betas'",
+        ),
+        (
+            {"optimizer": "adam", "options": {"betas": [0.5, 1]}},
+            r"'options': 'betas\[1\]': 1 must be below 1",
+        ),
+        ({"optimizer": "adam", "options": {"eps": 0}}, r"'eps': 0 must be above 0"),
+        ({"options": "{"}, r"'options': cannot read '\{'\. Give a JSON object"),
+        ({"options": "[1]"}, r"'options': cannot read '\[1\]'\. Give a JSON object"),
+        ({"optimizer": "adam", "momentum": 0.5}, "'momentum': is 0.5, but optimizer adam has no"),
+        ({"optimizer": "adamw", "nesterov": False}, "'nesterov': is False, but optimizer adamw"),
+        ({"optimiser": "adam"}, r"'optimiser': unknown field\. Did you mean 'optimizer'"),
+        ({"train": "a b a"}, "'train': 'a' is named twice"),
+        ({"train": "a,b"}, "'train': 'a,b' .* cannot be a name"),
+    ],
+)
+@pytest.mark.parametrize("form", ["csv", "yaml"])
+def test_what_is_unknown_is_named_with_its_place(tmp_path, given, message, form):
+    options = given.get("options")
+    if form == "csv" and isinstance(options, dict):
+        given = given | {"options": json.dumps(options)}
+    path = catalogue(tmp_path, ROW | given, form)
+    with pytest.raises(InputError, match=message) as caught:
+        read_catalogue(path)
+    place = f"{path}, line 2 ('m')" if form == "csv" else f"{path}, entry 1 ('m')"
+    assert str(caught.value).startswith(place)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: 1", "is not a list. Begin every entry with '- '"),
+        ("[]", "the catalogue has no models"),
+        ("- a", "entry 1: 'a' is not a mapping"),
+        ("- {name: a}", "entry 1: 'kind': missing"),
+        ("- [", "not readable as YAML"),
+        ("- {name: a, kind: timm, source: r.a, options: {b: 1}}", "do not use options"),
+    ],
+)
+def test_yaml_catalogues_that_are_none(tmp_path, text, message):
+    (tmp_path / "m.yaml").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_catalogue(tmp_path / "m.yaml")
+
+
+def digits(tmp_path, rows, **training):
+    """The digits, with models of one's own."""
+    path = tmp_path / "models.yaml"
+    path.write_text(yaml.safe_dump([ROW | row for row in rows]))
+    config = configuration("digits") | {"models": str(path), "results": str(tmp_path / "results")}
+    config["training"] |= training
+    config["matching"] = {}
+    return load(config)
+
+
+def test_models_are_trained_on_the_studys_sets_or_their_own(tmp_path):
+    study = digits(
+        tmp_path, [{}, {"name": "own", "train": ["digits-new-writers", "digits-known"]}]
+    )  # fmt: skip
+    assert study.used == [
+        "digits-known", "digits-new-writers", "digits-train", "digits-validation",
+    ]  # fmt: skip
+    jobs, folder = StageJobs(study), f"{tmp_path}/results/datasets"
+    arguments = {name: jobs.train_arguments(SimpleNamespace(model=name)) for name in study.models}
+    # What a job with one set depends on is as it was: the models are not trained again.
+    recipe = '--name m --recipe {"architecture": "linear", "augmentation": "none", "batch_size": 8'
+    assert " ".join(arguments["m"]).startswith(recipe)
+    assert arguments["m"][4:] == [
+        "--train", f"{folder}/digits-train", "--validation", f"{folder}/digits-validation",
+    ]  # fmt: skip
+    assert arguments["own"][4:] == [
+        "--train", f"{folder}/digits-new-writers", f"{folder}/digits-known",
+        "--validation", f"{folder}/digits-validation",
+    ]  # fmt: skip
+    files = jobs.training_sets(SimpleNamespace(model="own"))
+    assert [file for file in files["train"] if file.endswith(".json")] == [
+        f"{folder}/digits-new-writers/dataset.json", f"{folder}/digits-known/dataset.json",
+    ]  # fmt: skip
+    known = {name: each["training"]["train"] for name, each in meanings(study)["model"].items()}
+    assert known == {"m": "digits-train", "own": "digits-new-writers+digits-known"}
+
+
+def test_sizes_of_several_training_sets_add_up(tmp_path):
+    assert together([DIGITS, DIGITS]).images == 1200
+    several = digits(tmp_path, [{"epochs": 10**8}], train=["digits-train", "digits-known"])
+    asked = Requests(several, Machine()).of("train_model", SimpleNamespace(model="m"))
+    one = digits(tmp_path, [{"epochs": 10**8}])
+    before = Requests(one, Machine()).of("train_model", SimpleNamespace(model="m"))
+    assert asked.runtime == pytest.approx(2 * before.runtime, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("row", "training", "message"),
+    [
+        ({"train": "digits-trian"}, {}, "'train of m': unknown dataset 'digits-trian'"),
+        ({}, {"train": ["digits-train", "x"]}, "'training.train': unknown dataset 'x'"),
+        ({}, {"train": []}, r"'training\.train'"),
+        ({}, {"train": ["digits-train"] * 2}, "'digits-train' occurs twice"),
+    ],
+)
+def test_training_sets_that_cannot_be(tmp_path, row, training, message):
+    with pytest.raises(InputError, match=message):
+        digits(tmp_path, [row], **training)

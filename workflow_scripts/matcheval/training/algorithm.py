@@ -1,0 +1,238 @@
+"""The base class of algorithms: what happens in a training step, and what is resumed."""
+
+import importlib
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+from matcheval.training.losses import build_loss
+from matcheval.training.optimizers import Optimizer
+from matcheval.training.recipe import Recipe
+
+_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+class Minibatch(NamedTuple):
+    """A batch of one training set.
+
+    Attributes
+    ----------
+    images : float32 tensor, shape (n, channels, height, width)
+        Augmented and normalised.
+    targets : float32 tensor, shape (n, n_classes)
+        Distributions over the classes.
+    """
+
+    images: Tensor
+    targets: Tensor
+
+
+class Update(NamedTuple):
+    """What the history records of a training step.
+
+    Attributes
+    ----------
+    loss : tensor, shape ()
+        Mean loss of the batches before the update, without gradient.
+    logits : float32 tensor, shape (n, n_classes)
+        Logits of all batches, one after the other, before the update, without gradient.
+    """
+
+    loss: Tensor
+    logits: Tensor
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What an algorithm is built with, besides network and recipe.
+
+    Attributes
+    ----------
+    n_domains : int
+        Number of training sets, and of the batches of every step.
+    generator : torch.Generator
+        Source of the algorithm's own randomness, on the CPU; its state is resumed.
+    compiled : bool
+        Whether the forward pass in training is compiled by `torch.compile`.
+    """
+
+    n_domains: int
+    generator: Generator
+    compiled: bool = False
+
+
+class Algorithm(nn.Module):
+    """An algorithm with everything that a training step changes.
+
+    `state_dict` has the parameters and buffers of the network, of its moving average and of what a
+    subclass adds (heads, moving averages, counters: as submodules and buffers), and the states of
+    all `optimizers`, so that a resumed training goes on to the same bits. A subclass that replaces
+    an optimiser in the course of training puts the new one in place of the old. A module that it
+    adds it moves to the network's device before it builds an optimiser of it. Initial values come
+    from torch's global generator, which is seeded, later random numbers from `setup.generator`.
+
+    Parameters
+    ----------
+    network : torch.nn.Module
+        Maps images to logits; already on its device. It is changed in place.
+    recipe : Recipe
+        Loss, optimiser, precision, moving average and options.
+    setup : Setup
+
+    Attributes
+    ----------
+    network, recipe, setup
+        As given.
+    options : AlgorithmOptions
+        The algorithm's own options.
+    loss : callable
+        The recipe's loss of logits and targets.
+    optimizers : dict of str to Optimizer
+    """
+
+    def __init__(self, network: nn.Module, recipe: Recipe, setup: Setup) -> None:
+        super().__init__()
+        self.network, self.recipe, self.setup = network, recipe, setup
+        self.options: Any = recipe.typed_options[0]
+        self.loss = build_loss(recipe.loss, recipe.loss_parameter)
+        self.optimizers: dict[str, Optimizer] = {}
+        self.average: AveragedModel | None = None
+        if recipe.ema_decay:
+            self.average = AveragedModel(
+                network,
+                multi_avg_fn=get_ema_multi_avg_fn(recipe.ema_decay),  # type: ignore[no-untyped-call]
+                use_buffers=True,
+            )
+        # A compiled network is a module itself: in a list, it is not registered a second time.
+        self._training_network: list[Callable[[Tensor], Tensor]] = [
+            torch.compile(network) if setup.compiled else network
+        ]
+
+    @abstractmethod
+    def step(self, minibatches: Sequence[Minibatch], factor: float) -> Update:
+        """Update network and state by a batch of each training set.
+
+        Parameters
+        ----------
+        minibatches : sequence of Minibatch
+            One per training set, in their order; sizes may differ.
+        factor : float
+            Factor of every optimiser's learning rate, by the schedule.
+
+        Returns
+        -------
+        Update
+        """
+
+    def update(self, minibatches: Sequence[Minibatch], factor: float) -> Update:
+        """Take a training step, and update the moving average of the weights.
+
+        Parameters
+        ----------
+        minibatches : sequence of Minibatch
+        factor : float
+            As for `step`.
+
+        Returns
+        -------
+        Update
+        """
+        done = self.step(minibatches, factor)
+        if self.average is not None:
+            self.average.update_parameters(self.network)
+        return done
+
+    def logits(self, images: Tensor) -> Tensor:
+        """Run the network in training, in the recipe's precision.
+
+        Parameters
+        ----------
+        images : float32 tensor, shape (n, channels, height, width)
+            Normalised images.
+
+        Returns
+        -------
+        float32 tensor, shape (n, n_classes)
+        """
+        return self._run(self._training_network[0], images)
+
+    def predict(self, images: Tensor) -> Tensor:
+        """Run the network that is saved, in the recipe's precision.
+
+        Parameters
+        ----------
+        images : float32 tensor, shape (n, channels, height, width)
+            Normalised images.
+
+        Returns
+        -------
+        float32 tensor, shape (n, n_classes)
+        """
+        return self._run(self.result, images)
+
+    @property
+    def result(self) -> nn.Module:
+        """The network that is validated and saved: the moving average if there is one."""
+        return self.network if self.average is None else self.average.module
+
+    def get_extra_state(self) -> dict[str, Any]:
+        """Return the part of `state_dict` that is neither parameter nor buffer."""
+        return {name: each.state_dict() for name, each in self.optimizers.items()}
+
+    def set_extra_state(self, state: Mapping[str, Any]) -> None:
+        """Continue from what `get_extra_state` returned.
+
+        Parameters
+        ----------
+        state : mapping of str to object
+            States of the optimisers.
+        """
+        for name, optimizer in self.optimizers.items():
+            optimizer.load_state_dict(state[name])
+
+    def _run(self, network: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
+        dtype = _DTYPES[self.recipe.precision]
+        with torch.autocast(images.device.type, dtype, enabled=dtype is not torch.float32):
+            logits = network(images)
+        return logits.float()
+
+
+def concatenated(minibatches: Sequence[Minibatch]) -> Minibatch:
+    """Join the batches of all training sets.
+
+    Parameters
+    ----------
+    minibatches : sequence of Minibatch
+
+    Returns
+    -------
+    Minibatch
+        A single batch is returned as it is.
+    """
+    if len(minibatches) == 1:
+        return minibatches[0]
+    images, targets = zip(*minibatches, strict=True)
+    return Minibatch(torch.cat(images), torch.cat(targets))
+
+
+def build_algorithm(network: nn.Module, recipe: Recipe, setup: Setup) -> Algorithm:
+    """Build the algorithm of a recipe.
+
+    Parameters
+    ----------
+    network, recipe, setup
+        As for `Algorithm`.
+
+    Returns
+    -------
+    Algorithm
+    """
+    module, name = recipe.typed_options[0].implementation.split(".")
+    kind = getattr(importlib.import_module(f"matcheval.training.algorithms.{module}"), name)
+    algorithm: Algorithm = kind(network, recipe, setup)
+    return algorithm

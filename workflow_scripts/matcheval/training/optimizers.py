@@ -1,0 +1,114 @@
+"""Optimisers by name, with mixed precision, clipping and a learning rate of their own."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from matcheval.training.recipe import Recipe
+
+
+class Optimizer:
+    """A recipe's optimiser of the parameters of a module.
+
+    An algorithm may have several, of different modules or learning rates.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        Its parameters are updated; already on its device.
+    recipe : Recipe
+        Optimiser, weight decay, clipping and precision.
+    learning_rate : float, optional
+        Highest learning rate of the schedule; that of the recipe by default.
+    """
+
+    def __init__(
+        self, module: nn.Module, recipe: Recipe, *, learning_rate: float | None = None
+    ) -> None:
+        self._module, self._recipe = module, recipe
+        self._learning_rate = recipe.learning_rate if learning_rate is None else learning_rate
+        groups = list(_parameter_groups(module, recipe))
+        self._optimizer = _BUILDERS[recipe.optimizer](groups, self._learning_rate, recipe)
+        device = next(module.parameters()).device
+        self._scaler = torch.amp.GradScaler(device.type, enabled=recipe.precision == "fp16")
+
+    def step(self, loss: Tensor, factor: float) -> None:
+        """Update the parameters by the gradient of a loss.
+
+        Parameters
+        ----------
+        loss : tensor, shape ()
+            With its graph.
+        factor : float
+            Factor of the learning rate, by the schedule.
+        """
+        for group in self._optimizer.param_groups:
+            group["lr"] = self._learning_rate * factor
+        self._optimizer.zero_grad()
+        self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+        if self._recipe.clip_norm:
+            self._scaler.unscale_(self._optimizer)
+            nn.utils.clip_grad_norm_(self._module.parameters(), self._recipe.clip_norm)
+        self._scaler.step(self._optimizer)
+        self._scaler.update()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything that later steps depend on, for a resume state."""
+        return {
+            "optimizer": self._optimizer.state_dict(),
+            "scaler": self._scaler.state_dict(),
+            "learning_rate": self._learning_rate,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a saved state.
+
+        Parameters
+        ----------
+        state : mapping of str to object
+            As returned by `state_dict`.
+        """
+        self._optimizer.load_state_dict(state["optimizer"])
+        self._scaler.load_state_dict(state["scaler"])
+        self._learning_rate = state["learning_rate"]
+
+
+Groups = list[dict[str, Any]]
+
+
+def _sgd(groups: Groups, rate: float, recipe: Recipe) -> torch.optim.Optimizer:
+    return torch.optim.SGD(groups, lr=rate, momentum=recipe.momentum, nesterov=recipe.nesterov)
+
+
+def _adam(groups: Groups, rate: float, recipe: Recipe) -> torch.optim.Optimizer:
+    _, options = recipe.typed_options
+    return torch.optim.Adam(groups, lr=rate, betas=options.betas, eps=options.eps)
+
+
+def _adamw(groups: Groups, rate: float, recipe: Recipe) -> torch.optim.Optimizer:
+    _, options = recipe.typed_options
+    return torch.optim.AdamW(groups, lr=rate, betas=options.betas, eps=options.eps)
+
+
+# By the names in `options.OPTIMIZERS`. Every group has its own weight decay.
+_BUILDERS: dict[str, Callable[[Groups, float, Recipe], torch.optim.Optimizer]] = {
+    "sgd": _sgd,
+    "adam": _adam,
+    "adamw": _adamw,
+}
+
+
+def _parameter_groups(module: nn.Module, recipe: Recipe) -> Iterator[dict[str, Any]]:
+    """Yield the parameters with their weight decay.
+
+    Biases and the parameters of batch norm are those of one dimension.
+    """
+    if recipe.weight_decay_on == "all":
+        yield {"params": list(module.parameters()), "weight_decay": recipe.weight_decay}
+        return
+    for several, decay in ((True, recipe.weight_decay), (False, 0.0)):
+        parameters = [p for p in module.parameters() if (p.ndim > 1) == several]
+        if parameters:
+            yield {"params": parameters, "weight_decay": decay}

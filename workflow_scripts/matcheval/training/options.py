@@ -1,0 +1,100 @@
+"""Options of algorithms and optimisers, as typed settings by name. Does not import torch.
+
+To add an algorithm, see `training.algorithms`. To add an optimiser, write a class of its options
+with a line in `OPTIMIZERS`, and its construction in `training.optimizers`. A recipe has one mapping
+of options for both, so that no two of them may have an option of the same name
+(`tests/unit/test_algorithms.py` checks it).
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from matcheval.errors import InputError, suggest
+from matcheval.settings import Number, Settings, read_settings
+
+_Beta = Annotated[Number, Field(ge=0, lt=1)]
+
+
+class AlgorithmOptions(Settings):
+    """Options of an algorithm.
+
+    Attributes
+    ----------
+    implementation : str
+        `module.class` within `training.algorithms`, imported when a model is trained.
+    """
+
+    implementation: ClassVar[str]
+
+
+class ErmOptions(AlgorithmOptions):
+    """Empirical risk minimisation: none, as loss and augmentation are columns of the recipe."""
+
+    implementation: ClassVar[str] = "erm.Erm"
+
+
+class SgdOptions(Settings):
+    """Stochastic gradient descent: none, as `momentum` and `nesterov` are columns of the recipe."""
+
+
+class AdamOptions(Settings):
+    """Adam (Kingma & Ba 2015) and AdamW (Loshchilov & Hutter 2019)."""
+
+    betas: tuple[_Beta, _Beta] = Field(
+        (0.9, 0.999), description="Decay of the averages of the gradient and of its square"
+    )
+    eps: Annotated[Number, Field(gt=0)] = Field(
+        1e-8, description="Added to the denominator of a step"
+    )
+
+
+ALGORITHMS: Mapping[str, type[AlgorithmOptions]] = {"erm": ErmOptions}
+OPTIMIZERS: Mapping[str, type[Settings]] = {
+    "sgd": SgdOptions,
+    "adam": AdamOptions,
+    "adamw": AdamOptions,
+}
+
+
+def read_options(
+    algorithm: str, optimizer: str, given: Mapping[str, Any]
+) -> tuple[AlgorithmOptions, Any]:
+    """Read the options of a recipe.
+
+    Parameters
+    ----------
+    algorithm, optimizer : str
+        Names in `ALGORITHMS` and `OPTIMIZERS`.
+    given : mapping of str to object
+        Options of either, as JSON values; those left out have their defaults.
+
+    Returns
+    -------
+    algorithm_options : AlgorithmOptions
+    optimizer_options : Settings
+        Of the class in `OPTIMIZERS`.
+
+    Raises
+    ------
+    InputError
+        If an option is unknown or its value invalid; the message names it.
+    """
+    kinds = ALGORITHMS[algorithm], OPTIMIZERS[optimizer]
+    known = [name for kind in kinds for name in kind.model_fields]
+    for name in given:
+        if name not in known:
+            raise InputError(
+                f"unknown option '{name}' of algorithm {algorithm} with optimizer {optimizer}",
+                field="options",
+                remedy=suggest(name, known) if known else "There are none: leave it empty",
+            )
+    parts = [{name: given[name] for name in kind.model_fields if name in given} for kind in kinds]
+    try:
+        own, optimizer_options = (
+            read_settings(kind, part, file=None) for kind, part in zip(kinds, parts, strict=True)
+        )
+    except InputError as error:
+        raise InputError(str(error), field="options") from error
+    return own, optimizer_options
