@@ -36,14 +36,14 @@ DECIDED = {
             "arrays": 1,
             "parquet": 1,
         },
-        "8d65dc463465353f",
+        "34faa3fd7efc1771",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "bbde1bf52326ca1a"),
-    "predict_dataset.py": (INFERENCE_VERSION, 2, "6d2dd0abfce01f32"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "75551dd3f0cfc31b"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "c6e092b00476c74f"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "a7569d800dd8c7bf"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "5d60cce089661659"),
+    "train_model.py": (TRAINING_VERSION, 2, "0e36bf8cdc496dfd"),
+    "predict_dataset.py": (INFERENCE_VERSION, 2, "3289931a44c39249"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "3a226f870bb27337"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "83a56bc725236056"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "a9695084703e3928"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "b0269a78d994a6ba"),
 }
 
 

@@ -147,10 +147,7 @@ def match(
         rows = np.empty_like(picked)
         rows[order] = picked
         return rows
-    picks = _walk(plan.low, plan.high, generator.random(len(plan.low)), len(plan.source_order))
-    matched = picks != UNMATCHED
-    picks[matched] = plan.source_order[picks[matched]]
-    return picks
+    return _walk(plan.low, plan.high, generator.random(len(plan.low)), plan.source_order)
 
 
 def run_sequence(
@@ -290,10 +287,10 @@ def _walk(
     low: npt.NDArray[np.int64],
     high: npt.NDArray[np.int64],
     uniform: npt.NDArray[np.float64],
-    n_source: int,
+    source_order: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]:
-    """Match all targets; return for each its position in the sorted source, or -1."""
-    words, tree = _all_free(n_source)
+    """Match all targets; return for each its source row, or -1."""
+    words, tree = _all_free(len(source_order))
     n_words = len(words)
     top = np.int64(1)
     while top * 2 <= n_words:
@@ -317,7 +314,7 @@ def _walk(
                 rank -= tree[node]
             step >>= 1
         bit = _bit_of_rank(words[node], rank)
-        picks[i] = (node << 6) + bit
+        picks[i] = source_order[(node << 6) + bit]
         words[node] ^= np.uint64(1) << np.uint64(bit)
         node += 1
         while node <= n_words:
