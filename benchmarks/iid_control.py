@@ -16,7 +16,8 @@ from common import ROOT, write_results
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.runs import RunName, run_protocol
+from matcheval.protocol.runs import RunName, matched_rows, measure_runs
+from matcheval.protocol.settings import MatchingMethod
 
 PREDICTIONS = ROOT / "results" / "predictions"
 N_SOURCE, N_TARGET, SPLITS = 327, 273, 20
@@ -42,8 +43,10 @@ def measure(criterion: Criterion) -> list[dict]:
             source = take(known, order[:N_SOURCE])
             targets = {"i.i.d.": take(known, order[N_SOURCE:]), "new writers": take(new, new_rows)}
             for name, target in targets.items():
-                run_name = RunName(model, f"control {name}", criterion)
-                (run,) = run_protocol(source, target, run_name, seeds=[split])
+                method = MatchingMethod(criterion=criterion)
+                run_name = RunName(model, f"control {name}")
+                rows = matched_rows(source, target, run_name, method, [split])
+                (run,) = measure_runs(source, target, rows)
                 of_split[name].append(
                     (
                         run.accuracy_source - run.accuracy_target,

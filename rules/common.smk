@@ -91,12 +91,13 @@ def in_report(artifact):
 
 
 def digest(script, *modules):
-    """Return a digest of the code of a script and of the library modules that it imports.
+    """Return what computes a digest of the code of a script and the library modules it imports.
 
     It is a parameter of the rules with `script:`, so that an edit of the library repeats their
     jobs: Snakemake itself notices edits of the script only.
     """
-    return code_digest(SCRIPTS / f"{script}.py", *modules)
+    # A function, so that only the code of rules that have jobs is read.
+    return lambda wildcards: code_digest(SCRIPTS / f"{script}.py", *modules)
 
 
 # Indexes of predictions that no job has to make anew, though the job that wrote them runs again for

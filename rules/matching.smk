@@ -3,20 +3,23 @@ MATCHING = STUDY.analyses["matching"]
 
 
 wildcard_constraints:
-    criterion=one_of(MATCHING.criteria),
-    batch="[0-9]+",
+    matching=one_of(MATCHING.matchings),
+    batch=one_of(MATCHING.batches_alone),
 
 
+# Each prediction file is read once for all matchings. One more matching repeats those of the batch:
+# reading a file takes as long as some runs, and starting a job as long as a hundred.
 rule match_predictions:
     input:
         settled(MATCHING.inputs),
         classes=MATCHING.classes_of_pair,
     output:
-        runs=MATCHING.runs.file(),
+        runs=MATCHING.runs_of_batch,
+        pairs=[],
     log:
-        f"{OWN}/logs/match_predictions/{{pair}}/{{criterion}}/{{batch}}.log",
+        f"{OWN}/logs/match_predictions/{{pair}}/{{batch}}.log",
     benchmark:
-        f"{OWN}/benchmarks/match_predictions/{{pair}}/{{criterion}}/{{batch}}.tsv"
+        f"{OWN}/benchmarks/match_predictions/{{pair}}/{{batch}}.tsv"
     conda:
         "../envs/analysis.yaml"
     resources:
@@ -26,47 +29,43 @@ rule match_predictions:
         custom_files=MATCHING.custom_files_state,
         code=digest("match_predictions"),
     message:
-        "Matching {wildcards.pair} by {wildcards.criterion}, batch {wildcards.batch}"
+        "Matching {wildcards.pair}, batch {wildcards.batch}"
     script:
         "../workflow_scripts/match_predictions.py"
 
 
-rule save_pairs:
-    input:
-        settled(MATCHING.inputs),
-    output:
-        pairs=MATCHING.pairs_of_model.file(),
-    log:
-        f"{OWN}/logs/save_pairs/{{pair}}/{{criterion}}/{{model}}.log",
-    conda:
-        "../envs/analysis.yaml"
-    resources:
-        **REQUESTS.resources("save_pairs"),
-    params:
-        job=MATCHING.match_parameters,
-        custom_files=MATCHING.custom_files_state,
-        code=digest("save_pairs"),
-    message:
-        "Saving matched pairs of {wildcards.model} on {wildcards.pair} by {wildcards.criterion}"
-    script:
-        "../workflow_scripts/save_pairs.py"
+if MATCHING.saved_models:
+
+    use rule match_predictions as match_and_save_pairs with:
+        output:
+            runs=MATCHING.runs_with_pairs,
+            pairs=MATCHING.saved_pairs,
+        log:
+            f"{OWN}/logs/match_and_save_pairs/{{pair}}.log",
+        benchmark:
+            f"{OWN}/benchmarks/match_and_save_pairs/{{pair}}.tsv"
+        resources:
+            **REQUESTS.resources("match_and_save_pairs"),
+        message:
+            "Matching {wildcards.pair}, batches with models whose pairs are saved"
 
 
 rule tabulate_runs:
     input:
-        runs=MATCHING.runs_of_table,
+        runs=MATCHING.runs_of_tables,
     output:
-        outputs=MATCHING.result.files,
+        outputs=MATCHING.tables_of_pair,
     log:
-        f"{OWN}/logs/tabulate_runs/{{pair}}/{{criterion}}.log",
+        f"{OWN}/logs/tabulate_runs/{{pair}}.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("tabulate_runs"),
     params:
+        matchings=MATCHING.matchings,
         code=digest("tabulate_runs"),
     message:
-        "Tabulating the matching of {wildcards.pair} by {wildcards.criterion}"
+        "Tabulating the matchings of {wildcards.pair}"
     script:
         "../workflow_scripts/tabulate_runs.py"
 
@@ -84,6 +83,7 @@ rule write_summary:
         **REQUESTS.resources("write_summary"),
     params:
         study=STUDY.name,
+        titles=MATCHING.titles,
         code=digest("write_summary"),
     message:
         "Summarising study {params.study}"
@@ -93,7 +93,7 @@ rule write_summary:
 
 rule plot_confidence:
     input:
-        table=MATCHING.result.file(".parquet", criterion=MATCHING.criteria[0]),
+        table=MATCHING.result.file(".parquet", matching=MATCHING.matchings[0]),
     output:
         outputs=in_report(MATCHING.confidence_plot),
     log:
@@ -116,15 +116,16 @@ rule plot_matched_accuracy:
     output:
         outputs=in_report(MATCHING.accuracy_plot),
     log:
-        f"{OWN}/logs/plot_matched_accuracy/{{pair}}/{{criterion}}.log",
+        f"{OWN}/logs/plot_matched_accuracy/{{pair}}/{{matching}}.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("plot_matched_accuracy"),
     params:
+        title=MATCHING.title_of,
         code=digest("plot_matched_accuracy"),
     message:
-        "Plotting matched accuracy for {wildcards.pair} by {wildcards.criterion}"
+        "Plotting matched accuracy for {wildcards.pair} by {wildcards.matching}"
     script:
         "../workflow_scripts/plot_matched_accuracy.py"
 
@@ -136,17 +137,16 @@ rule plot_reliability:
     output:
         outputs=in_report(MATCHING.reliability_plot),
     log:
-        f"{OWN}/logs/plot_reliability/{{pair}}/{{criterion}}/{{model}}.log",
+        f"{OWN}/logs/plot_reliability/{{pair}}/{{matching}}/{{model}}.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("plot_reliability"),
     params:
-        job=MATCHING.match_parameters,
-        bins=MATCHING.settings.reliability_bins,
+        job=MATCHING.reliability_parameters,
         code=digest("plot_reliability"),
     message:
-        "Plotting reliability of {wildcards.model} on {wildcards.pair} by {wildcards.criterion}"
+        "Plotting reliability of {wildcards.model} on {wildcards.pair} by {wildcards.matching}"
     script:
         "../workflow_scripts/plot_reliability.py"
 

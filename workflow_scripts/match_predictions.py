@@ -1,7 +1,8 @@
-"""Rule match_predictions: match the predictions of a batch of models on one pair."""
+"""Rules match_predictions, match_and_save_pairs: match predictions of models on one pair."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 from matcheval.datasets.pairs import Pair
@@ -10,54 +11,67 @@ from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
 from matcheval.predictions.files import read_predictions
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.runs import comparison_runs
+from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import join_runs
+from matcheval.protocol.settings import MatchingMethod
 
 
 def main(
     *,
-    models: Sequence[str],
+    batches: Sequence[Sequence[str]],
+    saved: Sequence[str],
     pair: Pair,
     original: Sequence[Path],
     replication: Sequence[Path],
-    criterion: Criterion,
-    epsilon: float,
+    matchings: Mapping[str, MatchingMethod],
     seeds: Sequence[int],
-    runs: Path,
+    runs: Sequence[Path],
+    pairs: Sequence[Path],
 ) -> None:
-    """Run the matched evaluation protocol for a batch of models, and write the runs.
+    """Run the matched evaluation protocol by several matchings, and write runs and pairs.
+
+    Each prediction file is read once.
 
     Parameters
     ----------
-    models : sequence of str
-        Names of the models.
+    batches : sequence of sequence of str
+        Names of the models, by batch.
+    saved : sequence of str
+        Names of those whose matched pairs are written.
     pair : Pair
         The pair of datasets.
     original, replication : sequence of Path
-        Prediction files of the models on each dataset.
-    criterion : Criterion
-        Criterion of the matching.
-    epsilon : float
-        Largest difference of matched probabilities.
+        Prediction files of the models, in their order, on each dataset.
+    matchings : mapping of str to MatchingMethod
+        How they are matched, by name.
     seeds : sequence of int
         Seeds, one for each run.
-    runs : Path
-        Table to write, with the columns of `schemas.COMPARISON_RUNS`.
+    runs : sequence of Path
+        Tables to write, one per matching and batch, with the columns of
+        `schemas.COMPARISON_RUNS`.
+    pairs : sequence of Path
+        Tables to write, one per matching and saved model, with the columns of `schemas.PAIRS`.
 
     Raises
     ------
     InputError
         If models cannot be matched; the message names all of them.
     """
-    tables, problems = [], ErrorCollector()
-    for model, *files in zip(models, original, replication, strict=True):
+    problems, files = ErrorCollector(), zip(original, replication, strict=True)
+    pair_files = dict(zip(product(matchings, saved), pairs, strict=True))
+    tables = {place: [] for place in product(matchings, range(len(batches)))}
+    for batch, model in ((batch, model) for batch, of in enumerate(batches) for model in of):
         with problems.collected():
-            comparison = Comparison(model, pair, *map(read_predictions, files))
-            tables.append(comparison_runs(comparison, criterion, epsilon, seeds))
+            comparison = Comparison(model, pair, *map(read_predictions, next(files)))
+            for name, method in matchings.items():
+                matched = MatchedComparison(comparison, method, seeds)
+                tables[name, batch].append(matched.runs())
+                if model in saved:
+                    write_table(matched.pairs(), pair_files[name, model])
     problems.raise_any()
-    write_table(join_runs(tables), runs)
-    logging.info("%d models, %d seeds each, epsilon %g", len(models), len(seeds), epsilon)
+    for path, parts in zip(runs, tables.values(), strict=True):
+        write_table(join_runs(parts), path)
+    logging.info("%d models, %d matchings, %d seeds", len(original), len(matchings), len(seeds))
 
 
 if __name__ == "__main__":

@@ -10,18 +10,20 @@ from matcheval.protocol.figures.matched_accuracy import plot_matched_accuracy
 from matcheval.protocol.schemas import MODEL_TABLE
 
 
-def main(*, table: Path, outputs: Sequence[Path]) -> None:
+def main(*, table: Path, title: str, outputs: Sequence[Path]) -> None:
     """Plot accuracies and gaps of the models of one pair before and after matching.
 
     Parameters
     ----------
     table : Path
         Table with the columns of `schemas.MODEL_TABLE`.
+    title : str
+        What readers call the matching.
     outputs : sequence of Path
         Figure files to write, in the formats of their suffixes.
     """
     models = MODEL_TABLE.read(table).to_pandas()
-    figure = plot_matched_accuracy(models)
+    figure = plot_matched_accuracy(models, title)
     save_figure(figure, *outputs)
     logging.info("%d models", len(models))
 

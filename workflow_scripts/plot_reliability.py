@@ -16,12 +16,12 @@ from matcheval.protocol.schemas import PAIRS
 
 def main(
     *,
-    models: Sequence[str],
+    model: str,
     pair: Pair,
     original: Sequence[Path],
     replication: Sequence[Path],
     pairs: Path,
-    criterion: str,
+    title: str,
     epsilon: float,
     seeds: Sequence[int],
     bins: int,
@@ -31,7 +31,7 @@ def main(
 
     Parameters
     ----------
-    models : sequence of str
+    model : str
         Name of the model.
     pair : Pair
         The pair of datasets.
@@ -39,8 +39,8 @@ def main(
         Its prediction file on each dataset.
     pairs : Path
         Its matched index pairs, with the columns of `schemas.PAIRS`.
-    criterion : str
-        Criterion of the matching.
+    title : str
+        What readers call the matching.
     epsilon : float
         Largest difference of matched probabilities.
     seeds : sequence of int
@@ -56,8 +56,8 @@ def main(
         If the pairs do not match the predictions or the parameters.
     """
     sets = [read_predictions(files[0]) for files in (original, replication)]
-    comparison = Comparison(models[0], pair, *sets)
-    data = reliability_data(comparison, PAIRS.read(pairs), criterion, epsilon, seeds)
+    comparison = Comparison(model, pair, *sets)
+    data = reliability_data(comparison, PAIRS.read(pairs), title, epsilon, seeds)
     save_figure(plot_reliability(data, bins), *outputs)
     logging.info("%s", {subset.role.value: subset.n_per_seed for subset in data.subsets})
 

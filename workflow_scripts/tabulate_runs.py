@@ -1,4 +1,4 @@
-"""Rule tabulate_runs: average the runs of one pair and criterion over seeds, a row per model."""
+"""Rule tabulate_runs: average the runs of a pair over seeds, a table per matching."""
 
 import logging
 from collections.abc import Sequence
@@ -10,22 +10,27 @@ from matcheval.protocol.schemas import COMPARISON_RUNS, MODEL_TABLE
 from matcheval.protocol.tables import tabulate_runs
 
 
-def main(*, runs: Sequence[Path], outputs: Sequence[Path]) -> None:
+def main(*, matchings: Sequence[str], runs: Sequence[Path], outputs: Sequence[Path]) -> None:
     """Write the averages of the runs over seeds.
 
     Parameters
     ----------
+    matchings : sequence of str
+        Names of the matchings.
     runs : sequence of Path
-        Runs of the batches of models, with the columns of `schemas.COMPARISON_RUNS`.
+        Runs of the batches of models, with the columns of `schemas.COMPARISON_RUNS`; those of the
+        first matching first, and equally many of each.
     outputs : sequence of Path
         Tables to write, with the columns of `schemas.MODEL_TABLE`, in the formats of their
-        suffixes.
+        suffixes; in the same order.
     """
-    frame = tabulate_runs([COMPARISON_RUNS.read(path) for path in runs])
-    table = MODEL_TABLE.from_frame(frame)
-    for path in outputs:
-        write_table(table, path)
-    logging.info("%d models from %d batches", table.num_rows, len(runs))
+    n_runs, n_outputs = len(runs) // len(matchings), len(outputs) // len(matchings)
+    for number, matching in enumerate(matchings):
+        mine = runs[number * n_runs : (number + 1) * n_runs]
+        table = MODEL_TABLE.from_frame(tabulate_runs([COMPARISON_RUNS.read(path) for path in mine]))
+        for path in outputs[number * n_outputs : (number + 1) * n_outputs]:
+            write_table(table, path)
+        logging.info("%s: %d models from %d batches", matching, table.num_rows, n_runs)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Rule write_summary: summarise the gaps of all pairs of a study before and after matching."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 
 from matcheval.execution.entry_points import run_script
@@ -10,19 +11,25 @@ from matcheval.protocol.schemas import MODEL_TABLE
 from matcheval.protocol.summary import summarize_gaps, write_summary
 
 
-def main(*, study: str, tables: Sequence[Path], page: Path) -> None:
+def main(*, study: str, titles: Mapping[str, str], tables: Sequence[Path], page: Path) -> None:
     """Write the summary page of a study in Markdown.
 
     Parameters
     ----------
     study : str
         Name of the study.
+    titles : mapping of str to str
+        What readers call the matchings, by name.
     tables : sequence of Path
-        Tables with the columns of `schemas.MODEL_TABLE`, one for each pair and criterion.
+        Tables with the columns of `schemas.MODEL_TABLE`, one for each pair and matching; those of
+        a pair in the order of `titles`.
     page : Path
         File to write.
     """
-    summaries = [summarize_gaps(MODEL_TABLE.read(path).to_pandas()) for path in tables]
+    summaries = [
+        summarize_gaps(MODEL_TABLE.read(path).to_pandas(), *names)
+        for path, names in zip(tables, cycle(titles.items()))
+    ]
     with atomic_file(page) as partial:
         partial.write_text(write_summary(f"Study `{study}`", summaries), encoding="utf-8")
     logging.info("%d tables summarised", len(tables))

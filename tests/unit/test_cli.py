@@ -14,8 +14,9 @@ from helpers import predictions, simulate
 from matcheval.cli.main import main
 from matcheval.predictions.records import write_predictions
 from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.runs import RunName, run_protocol
+from matcheval.protocol.runs import RunName, matched_rows, measure_runs
 from matcheval.protocol.schemas import RUNS
+from matcheval.protocol.settings import MatchingMethod
 
 COLUMNS = [
     "seed", "n_source", "n_target", "n_matched", "accuracy_source", "accuracy_target",
@@ -53,10 +54,9 @@ class TestMatch:
         out = tmp_path / "out" / "runs.csv"
         main(["match", *files, "--criterion", criterion.value, "--epsilon", "0.01", "--seeds", "3",
               "--model", "m", "--pair", "p", "--output", str(out)])  # fmt: skip
-        expected = run_protocol(
-            simulate(800, 5, 1), simulate(300, 5, 2, accuracy=0.7), RunName("m", "p", criterion),
-            epsilon=0.01, seeds=range(3),
-        )  # fmt: skip
+        sets = simulate(800, 5, 1), simulate(300, 5, 2, accuracy=0.7)
+        method = MatchingMethod(criterion=criterion, epsilon=0.01)
+        expected = measure_runs(*sets, matched_rows(*sets, RunName("m", "p"), method, range(3)))
         frame = pd.read_csv(out)
         for name in RUNS.names:
             np.testing.assert_allclose(frame[name], [getattr(run, name) for run in expected])

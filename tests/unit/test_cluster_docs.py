@@ -26,7 +26,8 @@ CREATED = {
 
 def rules() -> set[str]:
     """Names of the rules that run as jobs; downloads run on the login node."""
-    found = {name for text in SOURCES.values() for name in re.findall(r"^rule (\w+):", text, re.M)}
+    pattern = r"^ *(?:rule|use rule \w+ as) (\w+)(?::| with:)"
+    found = {name for text in SOURCES.values() for name in re.findall(pattern, text, re.M)}
     written = {name for name in found - TARGETS if not name.startswith("download_")}
     return written | CREATED
 

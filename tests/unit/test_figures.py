@@ -346,7 +346,8 @@ def test_empty_tables_are_errors(plot):
 def test_scripts_of_tables(tmp_path, script):
     write_table(MODEL_TABLE.from_frame(model_table(3)), tmp_path / "table.parquet")
     outputs = [tmp_path / f"figure.{suffix}" for suffix in ("pdf", "png")]
-    script.main(table=tmp_path / "table.parquet", outputs=outputs)
+    title = {"title": "criterion 1"} if script is matched_accuracy_script else {}
+    script.main(table=tmp_path / "table.parquet", outputs=outputs, **title)
     assert {path.name for path in tmp_path.iterdir()} == {
         "table.parquet",
         "figure.pdf",

@@ -12,8 +12,9 @@ from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.figures.binning import reliability_curve
 from matcheval.protocol.figures.subsets import Role, reliability_data, split_subsets
-from matcheval.protocol.runs import comparison_pairs, comparison_runs
+from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import PAIRS
+from matcheval.protocol.settings import MatchingMethod
 
 probabilities = st.lists(st.floats(0, 1, width=32), max_size=200)
 
@@ -136,10 +137,11 @@ def test_subsets_agree_with_the_runs(replication_is_larger):
     original, replication = (simulate(n, 5, seed) for seed, n in enumerate(sizes))
     comparison = Comparison("m", Pair("p", "o", "r"), original, replication)
     seeds = [0, 3]
-    arguments = (Criterion.LABEL_PROBABILITY, 0.005, seeds)
-    data = reliability_data(comparison, comparison_pairs(comparison, *arguments), *arguments)
+    method = MatchingMethod(criterion=Criterion.LABEL_PROBABILITY)
+    matched = MatchedComparison(comparison, method, seeds)
+    data = reliability_data(comparison, matched.pairs(), method.title(), 0.005, seeds)
     assert data.subsets[0].dataset == ("r" if replication_is_larger else "o")
-    runs = comparison_runs(comparison, *arguments).to_pandas()
+    runs = matched.runs().to_pandas()
     for role in Role:
         subset = data.subsets[list(Role).index(role)]
         name = role.value.replace(" ", "_")

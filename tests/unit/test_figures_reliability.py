@@ -12,7 +12,8 @@ from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.figures.reliability import plot_reliability
 from matcheval.protocol.figures.subsets import Role, reliability_data
-from matcheval.protocol.runs import comparison_pairs
+from matcheval.protocol.runs import MatchedComparison
+from matcheval.protocol.settings import MatchingMethod
 
 
 def comparison_of(original, replication):
@@ -20,8 +21,9 @@ def comparison_of(original, replication):
 
 
 def data_of(comparison, seeds=(0, 1, 2), criterion=Criterion.PROBABILITY):
-    pairs = comparison_pairs(comparison, criterion, 0.005, seeds)
-    return reliability_data(comparison, pairs, criterion, 0.005, seeds)
+    method = MatchingMethod(criterion=criterion)
+    pairs = MatchedComparison(comparison, method, seeds).pairs()
+    return reliability_data(comparison, pairs, method.title(), 0.005, seeds)
 
 
 def test_reliability_labels():
@@ -143,15 +145,17 @@ def test_script_of_reliability(tmp_path):
     write_predictions(comparison.original, original)
     write_predictions(comparison.replication, replication)
     seeds = [0, 1]
-    pairs = comparison_pairs(comparison, Criterion.PROBABILITY, 0.005, seeds)
+    pairs = MatchedComparison(
+        comparison, MatchingMethod(criterion=Criterion.PROBABILITY), seeds
+    ).pairs()
     write_table(pairs, tmp_path / "pairs.parquet")
     reliability_script.main(
-        models=["net.a1"],
+        model="net.a1",
         pair=PAIR,
         original=[original],
         replication=[replication],
         pairs=tmp_path / "pairs.parquet",
-        criterion="probability",
+        title="criterion 2",
         epsilon=0.005,
         seeds=seeds,
         bins=10,

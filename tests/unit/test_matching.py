@@ -15,7 +15,7 @@ from helpers import predictions, simulate
 from matcheval import jit as compiling
 from matcheval.errors import InputError
 from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.matching import UNMATCHED, match, plan_matching, run_generator
+from matcheval.protocol.matching import UNMATCHED, _order, match, plan_matching, run_sequence
 
 BOTH = pytest.mark.parametrize("criterion", list(Criterion))
 LABEL, PROBABILITY = Criterion
@@ -23,6 +23,10 @@ LABEL, PROBABILITY = Criterion
 
 def picks_of(source, target, criterion=LABEL, epsilon=0.005, seed=0):
     return match(plan_matching(source, target, criterion, epsilon), np.random.default_rng(seed))
+
+
+def generator(seed, **names):
+    return np.random.default_rng(run_sequence(seed, **names))
 
 
 def rows(source, target, criterion=LABEL, epsilon=0.005, seed=0):
@@ -192,7 +196,7 @@ class TestDistribution:
         plan = plan_matching(source, target, criterion, 0.005)
         runs = 8_000
         generators = (
-            run_generator(seed, pair="p", criterion=criterion, model="m") for seed in range(runs)
+            generator(seed, pair="p", criterion=criterion, model="m") for seed in range(runs)
         )
         seen = Counter(tuple(match(plan, generator).tolist()) for generator in generators)
         assert set(seen) <= set(exact)
@@ -230,16 +234,27 @@ class TestGenerator:
             (0, base | {"model": "n"}),
             (0, {"pair": "", "criterion": LABEL, "model": "pm"}),
         ]
-        assert len({run_generator(seed, **names).random() for seed, names in variants}) == 6
+        assert len({generator(seed, **names).random() for seed, names in variants}) == 6
 
     def test_is_the_spawned_child_and_stays_the_same(self):
         names = {"pair": "digits", "criterion": LABEL, "model": "cnn"}
         # From child 3 of that SeedSequence. Another value would change every published run.
-        assert run_generator(3, **names).random() == 0.13071327080154482
+        assert generator(3, **names).random() == 0.13071327080154482
 
     def test_negative_seed(self):
         with pytest.raises(InputError, match="seed -1 is negative"):
-            run_generator(-1, pair="p", criterion=LABEL, model="m")
+            run_sequence(-1, pair="p", criterion=LABEL, model="m")
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.sampled_from([-2.5, -1.0, -0.0, 0.0, 0.25, 3.0]))),
+    st.sampled_from(["f4", "f8"]),
+)
+@settings(max_examples=100, deadline=None)
+def test_the_order_of_the_sort(points, dtype):
+    group = np.array([g for g, _ in points], np.int16)
+    score = np.array([s for _, s in points], dtype)
+    np.testing.assert_array_equal(_order(group, score), np.lexsort((score, group)))
 
 
 def test_ties_keep_dataset_order():

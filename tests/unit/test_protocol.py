@@ -17,19 +17,34 @@ from matcheval.errors import InputError
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.runs import (
+    MatchedComparison,
     MatchedRun,
     RunName,
-    comparison_runs,
-    matched_pairs,
-    run_protocol,
+    list_pairs,
+    matched_rows,
+    measure_runs,
 )
 from matcheval.protocol.schemas import COMPARISON_RUNS, MODEL_TABLE, RUNS
+from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.summary import summarize_gaps, write_summary
 from matcheval.protocol.tables import tabulate_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 LABEL, PROBABILITY = Criterion
-NAME = RunName("m", "p", LABEL)
+NAME = RunName("m", "p")
+
+
+def rows_of(source, target, epsilon=0.005, seeds=range(10)):
+    method = MatchingMethod(criterion=LABEL, epsilon=epsilon)
+    return matched_rows(source, target, NAME, method, seeds)
+
+
+def runs_of(source, target, **options):
+    return measure_runs(source, target, rows_of(source, target, **options))
+
+
+def pairs_of(source, target, **options):
+    return list_pairs(source, target, rows_of(source, target, **options))
 
 
 def test_the_record_and_its_table_agree():
@@ -47,7 +62,7 @@ def hand_worked():
 
 def test_quantities_by_hand():
     source, target = hand_worked()
-    (run,) = run_protocol(source, target, NAME, epsilon=0.005, seeds=[4])
+    (run,) = runs_of(source, target, epsilon=0.005, seeds=[4])
     assert (run.seed, run.n_source, run.n_target, run.n_matched) == (4, 5, 4, 3)
     assert run.accuracy_source == 3 / 5
     assert run.accuracy_target == 2 / 4
@@ -65,7 +80,7 @@ def test_quantities_by_hand():
 def test_pairs_contain_indices_not_rows():
     source = predictions([0.9, 0.5], index=np.array([70, 40]))  # sorted: 40 has 0.5, 70 has 0.9
     target = predictions([0.5, 0.1, 0.9], index=np.array([3, 4, 5]))
-    pairs = matched_pairs(source, target, NAME, seeds=[2, 7])
+    pairs = pairs_of(source, target, seeds=[2, 7])
     assert pairs.to_pydict() == {
         "seed": [2, 2, 7, 7],
         "source_index": [40, 70, 40, 70],
@@ -75,8 +90,8 @@ def test_pairs_contain_indices_not_rows():
 
 def test_pairs_are_those_of_the_runs():
     source, target = simulate(900, 4, 1), simulate(500, 4, 2)
-    runs = run_protocol(source, target, NAME)
-    pairs = matched_pairs(source, target, NAME).to_pandas()
+    runs = runs_of(source, target)
+    pairs = pairs_of(source, target).to_pandas()
     for run in runs:
         of_seed = pairs[pairs.seed == run.seed]
         assert len(of_seed) == run.n_matched
@@ -89,18 +104,18 @@ def test_pairs_are_those_of_the_runs():
 
 
 def test_nothing_matched_is_undefined_not_a_crash():
-    (run,) = run_protocol(predictions([0.1]), predictions([0.9, 0.8]), NAME, seeds=[0])
+    (run,) = runs_of(predictions([0.1]), predictions([0.9, 0.8]), seeds=[0])
     assert run.n_matched == 0
     assert run.fraction_unmatched == 1
     assert run.unmatched_accuracy_target == 1
     assert math.isnan(run.matched_accuracy_source)
     assert math.isnan(run.matched_accuracy_target)
     assert math.isnan(run.matched_confidence_source)
-    assert matched_pairs(predictions([0.1]), predictions([0.9]), NAME).num_rows == 0
+    assert pairs_of(predictions([0.1]), predictions([0.9])).num_rows == 0
 
 
 def test_everything_matched_leaves_the_unmatched_undefined():
-    (run,) = run_protocol(predictions([0.5] * 3), predictions([0.5] * 2), NAME, seeds=[0])
+    (run,) = runs_of(predictions([0.5] * 3), predictions([0.5] * 2), seeds=[0])
     assert run.fraction_unmatched == 0
     assert math.isnan(run.unmatched_accuracy_target)
     assert math.isnan(run.unmatched_confidence_target)
@@ -109,20 +124,20 @@ def test_everything_matched_leaves_the_unmatched_undefined():
 @pytest.mark.parametrize("seeds", [[], [1, 1], [-1]])
 def test_bad_seeds(seeds):
     with pytest.raises(InputError, match="seed"):
-        run_protocol(predictions([0.5]), predictions([0.5]), NAME, seeds=seeds)
+        runs_of(predictions([0.5]), predictions([0.5]), seeds=seeds)
 
 
 def test_a_run_does_not_depend_on_the_other_runs():
     source, target = simulate(500, 4, 1), simulate(300, 4, 2)
-    together = run_protocol(source, target, NAME, seeds=range(5))
-    assert run_protocol(source, target, NAME, seeds=[3]) == [together[3]]
+    together = runs_of(source, target, seeds=range(5))
+    assert runs_of(source, target, seeds=[3]) == [together[3]]
 
 
 @given(st.integers(1, 60), st.integers(1, 60), st.integers(0, 1000), st.sampled_from([1, 3]))
 @settings(max_examples=60, deadline=None)
 def test_identities(n_source, n_target, seed, n_classes):
     source, target = simulate(n_source, n_classes, seed), simulate(n_target, n_classes, seed + 1)
-    for run in run_protocol(source, target, NAME, epsilon=0.05, seeds=[0, 1]):
+    for run in runs_of(source, target, epsilon=0.05, seeds=[0, 1]):
         n_unmatched = run.n_target - run.n_matched
         assert run.fraction_unmatched == pytest.approx(n_unmatched / run.n_target)
         confidence = source.probability.astype(float).mean()
@@ -165,7 +180,11 @@ class TestRoles:
             self.compare(self.small, self.large, source="other")
 
     def test_gaps_are_original_minus_replication_whatever_the_roles(self):
-        runs = comparison_runs(self.compare(self.small, self.large), PROBABILITY, 0.02, range(3))
+        runs = MatchedComparison(
+            self.compare(self.small, self.large),
+            MatchingMethod(criterion=PROBABILITY, epsilon=0.02),
+            range(3),
+        ).runs()
         assert set(runs["source"].to_pylist()) == {"new"}
         row = tabulate_runs([runs]).iloc[0]
         assert row.n_original == 50
@@ -182,7 +201,7 @@ class TestSameDatapoints:
 
     def runs(self, model, original, replication):
         comparison = Comparison(model, Pair("p", "old", "new"), original, replication)
-        return comparison_runs(comparison, PROBABILITY, 0.005, range(2))
+        return MatchedComparison(comparison, MatchingMethod(criterion=PROBABILITY), range(2)).runs()
 
     def test_other_labels_are_refused(self):
         fine = self.runs("m", predictions([0.5] * 3), predictions([0.5] * 2))

@@ -33,18 +33,16 @@ class TestCodeDigest:
     @pytest.mark.parametrize(
         ("edited", "changes"),
         [
-            ("matcheval/protocol/matching.py", {"match_predictions", "save_pairs"}),
+            ("matcheval/protocol/matching.py", {"match_predictions"}),
             ("matcheval/protocol/summary.py", {"write_summary"}),
-            ("matcheval/io/tables.py", {"match_predictions", "save_pairs", "tabulate_runs",
-                                        "write_summary"}),
+            ("matcheval/io/tables.py", {"match_predictions", "tabulate_runs", "write_summary"}),
             ("tabulate_runs.py", {"tabulate_runs"}),
             ("matcheval/training/losses.py", set()),
-            ("matcheval/__init__.py", {"match_predictions", "save_pairs", "tabulate_runs",
-                                       "write_summary"}),
+            ("matcheval/__init__.py", {"match_predictions", "tabulate_runs", "write_summary"}),
         ],
     )  # fmt: skip
     def test_an_edit_changes_the_digests_of_its_users(self, tree, edited, changes):
-        scripts = ("match_predictions", "save_pairs", "tabulate_runs", "write_summary")
+        scripts = ("match_predictions", "tabulate_runs", "write_summary")
         before = {script: digest(tree, script) for script in scripts}
         path = tree / edited
         path.write_text(path.read_text() + "\nEDITED = True\n")

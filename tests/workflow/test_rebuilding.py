@@ -7,16 +7,18 @@ import psutil
 import pytest
 from engine import Workflow, own_study
 
-# What follows the matching, in the small study: 2 batches × 2 criteria, 1 reliability model.
+# What follows the matching, in the small study: 2 matchings, 1 reliability model in the first of 2
+# batches.
 AFTER_MATCHING = {
-    "tabulate_runs": 2, "write_summary": 1, "plot_confidence": 1, "plot_matched_accuracy": 2,
+    "tabulate_runs": 1, "write_summary": 1, "plot_confidence": 1, "plot_matched_accuracy": 2,
 }  # fmt: skip
 # What follows the counting of what is right, for its one pair.
 AFTER_COUNTING = {
     "tabulate_replication": 1, "fit_replication": 1, "plot_replication": 2,
     "summarize_replication": 1,
 }  # fmt: skip
-MATCHING = {"match_predictions": 4, "save_pairs": 2, "plot_reliability": 2, **AFTER_MATCHING}
+FIRST_BATCH = {"match_and_save_pairs": 1, "plot_reliability": 2}
+MATCHING = {"match_predictions": 1, **FIRST_BATCH, **AFTER_MATCHING}
 
 
 def jobs(plan):
@@ -35,9 +37,9 @@ def test_one_models_recipe(small):
     plan = small.plan()
     assert plan.trained == ["linear"]
     assert plan.predicted == ["linear"]
-    # The matching of its batch, and not of the other one; no reliability diagram is of it.
+    # The matching of its batch, and not of the other one.
     assert jobs(plan) == {
-        "train_model": 1, "predict_datasets": 1, "match_predictions": 2, **AFTER_MATCHING,
+        "train_model": 1, "predict_datasets": 1, **FIRST_BATCH, **AFTER_MATCHING,
         "count_correct": 2, **AFTER_COUNTING,
     }  # fmt: skip
     small.run()
@@ -59,6 +61,27 @@ def test_epsilon(small):
     assert jobs(small.plan()) == MATCHING
 
 
+def test_named_matchings(small):
+    """A sweep is read once; each matching has its files, and the default ones keep theirs."""
+    table = small.folder / "results/digits/tables/new-writers/probability.csv"
+    before = table.read_bytes()
+    small.edit(
+        "small.yaml",
+        "{seeds: 4",
+        """{matchings: {
+        probability: {criterion: probability},
+        wide: {criterion: probability, epsilon: 0.1},
+        ranks: {criterion: label_probability, score: confidence_rank, order: random}}, seeds: 4""",
+    )
+    assert jobs(small.plan()) == MATCHING | {"plot_matched_accuracy": 3, "plot_reliability": 3}
+    small.run()
+    assert table.read_bytes() == before
+    page = (small.folder / "results/digits/summary.md").read_text()
+    assert "**new-writers**, ranks: criterion 1 (predicted label and probability) on pooled" in page
+    assert "| new-writers | wide | 600 | 497 | 3 | 4 | 0.1 |" in page
+    small.run("check")
+
+
 def test_number_of_seeds(small):
     small.edit("small.yaml", "seeds: 4", "seeds: 5")
     assert jobs(small.plan()) == MATCHING
@@ -71,7 +94,8 @@ def test_a_model_more(small):
     plan = small.plan()
     assert plan.trained == ["late"]
     # It joins the second batch; the first one is left alone.
-    assert jobs(plan)["match_predictions"] == 2
+    assert jobs(plan)["match_predictions"] == 1
+    assert "match_and_save_pairs" not in jobs(plan)
 
 
 def test_code_of_the_matching(small):
@@ -116,8 +140,7 @@ def test_a_deleted_prediction_file(small):
     assert plan.trained == []
     assert plan.predicted == ["mlp"]
     assert jobs(plan) == {
-        "predict_datasets": 1, "match_predictions": 2, "save_pairs": 2, "plot_reliability": 2,
-        **AFTER_MATCHING, "count_correct": 1, **AFTER_COUNTING,
+        "predict_datasets": 1, **FIRST_BATCH, **AFTER_MATCHING, "count_correct": 1, **AFTER_COUNTING,
     }  # fmt: skip
     small.run()
     assert small.artifacts() == before
@@ -200,7 +223,7 @@ def test_predictions_of_ones_own_that_are_replaced_by_older_ones(tmp_path):
     path = workflow.folder / "new" / "b.csv"
     path.write_text(path.read_text().replace("0.5\n", "0.55\n"))
     os.utime(path, (1, 1))
-    assert jobs(workflow.plan("--configfile", "mine.yaml"))["match_predictions"] == 2
+    assert jobs(workflow.plan("--configfile", "mine.yaml"))["match_predictions"] == 1
 
 
 def test_what_an_earlier_configuration_left_is_not_checked(small):

@@ -11,8 +11,9 @@ from matcheval.io.tables import check_suffix, write_table
 from matcheval.predictions.files import read_predictions
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion, check_epsilon
-from matcheval.protocol.runs import comparison_pairs, comparison_runs
+from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import RUNS
+from matcheval.protocol.settings import MatchingMethod
 from matcheval.settings import NAME_PATTERN
 
 LOGGER = logging.getLogger(__name__)
@@ -38,13 +39,16 @@ def run_compare(arguments: argparse.Namespace) -> None:
     comparison = _comparison(arguments, original=arguments.original)
     criteria = [Criterion(name) for name in dict.fromkeys(arguments.criterion or Criterion)]
     seeds = range(arguments.seeds)
-    runs = {c: comparison_runs(comparison, c, arguments.epsilon, seeds) for c in criteria}
-    tables = {criterion: tabulate_runs([table]) for criterion, table in runs.items()}
+    matched = {
+        criterion: MatchedComparison(comparison, _method(criterion, arguments), seeds)
+        for criterion in criteria
+    }
+    tables = {criterion: tabulate_runs([each.runs()]) for criterion, each in matched.items()}
     sys.stdout.write(describe(comparison, tables))
     if arguments.output is not None:
         from matcheval.cli.comparison_files import write_comparison
 
-        for path in write_comparison(comparison, runs, tables, list(seeds), arguments.output):
+        for path in write_comparison(comparison, matched, tables, list(seeds), arguments.output):
             LOGGER.info("wrote %s", path)
 
 
@@ -65,7 +69,8 @@ def run_match(arguments: argparse.Namespace) -> None:
     _check_outputs(arguments)
     comparison = _comparison(arguments, original="source")
     criterion, seeds = Criterion(arguments.criterion), range(arguments.seeds)
-    runs = comparison_runs(comparison, criterion, arguments.epsilon, seeds)
+    matched = MatchedComparison(comparison, _method(criterion, arguments), seeds)
+    runs = matched.runs()
     identity = {
         "model": comparison.model,
         "pair": comparison.pair.name,
@@ -76,9 +81,11 @@ def run_match(arguments: argparse.Namespace) -> None:
     if not any(columns["n_matched"]):
         LOGGER.warning("no target was matched in any run: matched accuracies are NaN (undefined)")
     if arguments.pairs is not None:
-        write_table(
-            comparison_pairs(comparison, criterion, arguments.epsilon, seeds), arguments.pairs
-        )
+        write_table(matched.pairs(), arguments.pairs)
+
+
+def _method(criterion: Criterion, arguments: argparse.Namespace) -> MatchingMethod:
+    return MatchingMethod(criterion=criterion, epsilon=arguments.epsilon)
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:

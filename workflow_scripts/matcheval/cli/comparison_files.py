@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
-import pyarrow as pa
 
 from matcheval.figures.saving import save_figure
 from matcheval.io.files import atomic_file
@@ -16,7 +15,7 @@ from matcheval.protocol.figures.confidence import plot_confidence
 from matcheval.protocol.figures.matched_accuracy import plot_matched_accuracy
 from matcheval.protocol.figures.reliability import plot_reliability
 from matcheval.protocol.figures.subsets import reliability_data
-from matcheval.protocol.runs import comparison_pairs
+from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import MODEL_TABLE
 from matcheval.protocol.summary import summarize_gaps, write_summary
 
@@ -28,7 +27,7 @@ FORMATS = ("pdf", "png")
 
 def write_comparison(
     comparison: Comparison,
-    runs: Mapping[Criterion, pa.Table],
+    matched: Mapping[Criterion, MatchedComparison],
     tables: Mapping[Criterion, pd.DataFrame],
     seeds: Sequence[int],
     folder: Path,
@@ -39,8 +38,8 @@ def write_comparison(
     ----------
     comparison : Comparison
         The model, the pair and its predictions.
-    runs : mapping of Criterion to pyarrow.Table
-        Schema `schemas.COMPARISON_RUNS`.
+    matched : mapping of Criterion to MatchedComparison
+        The same comparison, matched by each criterion.
     tables : mapping of Criterion to pandas.DataFrame
         Columns of `schemas.MODEL_TABLE`, one row each.
     seeds : sequence of int
@@ -66,9 +65,9 @@ def write_comparison(
         epsilon = float(table["epsilon"].iloc[0])
         place = Path(pair, criterion.value)
         table_file = MODEL_TABLE.from_frame(table)
-        pairs = comparison_pairs(comparison, criterion, epsilon, seeds)
+        pairs = matched[criterion].pairs()
         for path, content in (
-            (folder / "matched" / f"{place}.parquet", runs[criterion]),
+            (folder / "matched" / f"{place}.parquet", matched[criterion].runs()),
             (folder / "pairs" / place / f"{model}.parquet", pairs),
             (folder / "tables" / f"{place}.csv", table_file),
             (folder / "tables" / f"{place}.parquet", table_file),
@@ -77,7 +76,7 @@ def write_comparison(
             yield path
         figures = folder / "figures" / place
         yield from _save(plot_matched_accuracy(table), figures / "matched_accuracy")
-        data = reliability_data(comparison, pairs, criterion, epsilon, seeds)
+        data = reliability_data(comparison, pairs, criterion.description, epsilon, seeds)
         yield from _save(plot_reliability(data), figures / "reliability" / model)
     summary = folder / "summary.md"
     page = write_summary(

@@ -3,6 +3,7 @@
 import ast
 import hashlib
 import platform
+from collections.abc import Iterator
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -79,10 +80,20 @@ def code_digest(script: Path, *modules: str) -> str:
 def _parse(code: str) -> tuple[str, frozenset[str]]:
     """Dump the syntax tree of code, and find its imports; cached, as scripts share most modules."""
     tree = ast.parse(code)
-    for node in ast.walk(tree):
+    for node in _statements(tree):
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:]
     return ast.dump(tree), _imports(tree)
+
+
+def _statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield a tree and all statements in it; no expression holds an import or a docstring."""
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        yield node
+        for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+            pending += getattr(node, block, ())
 
 
 def _source(name: str) -> Path:
@@ -93,7 +104,7 @@ def _source(name: str) -> Path:
 def _imports(tree: ast.AST) -> frozenset[str]:
     """Modules of this library that a syntax tree imports, named relative to the package."""
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in _statements(tree):
         if isinstance(node, ast.ImportFrom) and node.level:
             raise ValueError("relative imports are not followed: use absolute imports")
         if isinstance(node, ast.Import):

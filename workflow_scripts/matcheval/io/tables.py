@@ -196,7 +196,8 @@ def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
     """
     try:
         # One thread: the files are small, and the workers already occupy every core.
-        return pq.read_table(path, use_threads=False)
+        with pq.ParquetFile(path) as file:
+            return file.read(use_threads=False)
     except FileNotFoundError as error:
         raise InputError("no such file", file=path) from error
     except PermissionError as error:

@@ -22,8 +22,8 @@ class Matching(Analysis):
     def __init__(self, settings: MatchingSettings, study: Study) -> None:
         super().__init__(settings, study)
         own, figures = study.folder, f"{study.folder}/figures/{{pair}}"
-        formats, place = study.figure_suffixes, "{pair}/{criterion}"
-        labels = {"pair": "{pair}", "criterion": "{criterion}"}
+        formats, place = study.figure_suffixes, "{pair}/{matching}"
+        labels = {"pair": "{pair}", "matching": "{matching}"}
         self.runs = Artifact(f"{own}/matched/{place}/{{batch}}", (".parquet",))
         self.pairs_of_model = Artifact(f"{own}/pairs/{place}/{{model}}", (".parquet",))
         self.result = Artifact(f"{own}/tables/{place}", (".parquet", ".csv"))
@@ -35,11 +35,11 @@ class Matching(Analysis):
             ReportEntry("Accuracy and confidence", "confidence", {"pair": "{pair}"}), formats,
         )  # fmt: skip
         self.accuracy_plot = Artifact(
-            f"{figures}/{{criterion}}/matched_accuracy", formats,
+            f"{figures}/{{matching}}/matched_accuracy", formats,
             ReportEntry("Matched accuracy", "matched_accuracy", labels), formats,
         )  # fmt: skip
         self.reliability_plot = Artifact(
-            f"{figures}/{{criterion}}/reliability/{{model}}", formats,
+            f"{figures}/{{matching}}/reliability/{{model}}", formats,
             ReportEntry("Reliability", "reliability", {**labels, "model": "{model}"}), formats,
         )  # fmt: skip
 
@@ -66,9 +66,9 @@ class Matching(Analysis):
         ]
 
     @property
-    def criteria(self) -> list[str]:
-        """Names of the criteria."""
-        return [criterion.value for criterion in self.settings.criteria]
+    def matchings(self) -> list[str]:
+        """Names of the matchings."""
+        return list(self.settings.methods)
 
     @property
     def batches(self) -> dict[str, list[str]]:
@@ -80,41 +80,81 @@ class Matching(Analysis):
         starts = range(0, len(names), size)
         return {f"{start // size:03d}": names[start : start + size] for start in starts}
 
+    @property
+    def saved_models(self) -> list[str]:
+        """Models whose matched pairs are written: for reading them, or for a diagram."""
+        saved = {*self.settings.save_pairs, *self.settings.reliability_models}
+        return [model for model in self.study.models if model in saved]
+
+    @property
+    def batches_with_pairs(self) -> list[str]:
+        """Batches with models whose pairs are written; one job of a pair matches all of these.
+
+        Pairs are a file per model, and thus no output of a job per batch.
+        """
+        saved = set(self.saved_models)
+        return [batch for batch, models in self.batches.items() if not saved.isdisjoint(models)]
+
+    @property
+    def batches_alone(self) -> list[str]:
+        """The other batches, a job each."""
+        return [batch for batch in self.batches if batch not in self.batches_with_pairs]
+
     # --- files, by stage
 
     @property
     def matched_files(self) -> list[str]:
         """Runs of all models, and the matched pairs of some."""
-        runs = self.runs.expand(pair=self.pairs, criterion=self.criteria, batch=self.batches)
+        runs = self.runs.expand(pair=self.pairs, matching=self.matchings, batch=self.batches)
         pairs = self.pairs_of_model.expand(
-            pair=self.pairs, criterion=self.criteria, model=self.settings.save_pairs
+            pair=self.pairs, matching=self.matchings, model=self.saved_models
         )
         return [*runs, *pairs]
 
     @property
+    def runs_of_batch(self) -> list[str]:
+        """Runs of a batch by all matchings, with wildcards `pair` and `batch`."""
+        return self.runs.expand(matching=self.matchings)
+
+    @property
+    def runs_with_pairs(self) -> list[str]:
+        """Runs of the batches with pairs by all matchings, with wildcard `pair`."""
+        return self.runs.expand(matching=self.matchings, batch=self.batches_with_pairs)
+
+    @property
+    def saved_pairs(self) -> list[str]:
+        """Matched pairs of the saved models by all matchings, with wildcard `pair`."""
+        return self.pairs_of_model.expand(matching=self.matchings, model=self.saved_models)
+
+    @property
+    def tables_of_pair(self) -> list[str]:
+        """Tables of all matchings, with wildcard `pair`."""
+        return self.result.expand(matching=self.matchings)
+
+    @property
     def table_files(self) -> list[str]:
-        """Tables of all pairs and criteria, and the summary."""
-        tables = self.result.expand(pair=self.pairs, criterion=self.criteria)
+        """Tables of all pairs and matchings, and the summary."""
+        tables = self.result.expand(pair=self.pairs, matching=self.matchings)
         return [*tables, *(self.summary.files if self.pairs else [])]
 
     @property
     def tables_of_summary(self) -> list[str]:
-        """The tables that the summary is written from."""
+        """The tables that the summary is written from, of each pair in order of the matchings."""
         return [
-            self.result.file(".parquet", pair=pair, criterion=criterion)
+            self.result.file(".parquet", pair=pair, matching=matching)
             for pair in self.pairs
-            for criterion in self.criteria
+            for matching in self.matchings
         ]
 
     @property
     def figure_files(self) -> list[str]:
-        """Figures of all pairs and criteria."""
-        by_criterion = {"pair": self.pairs, "criterion": self.criteria}
+        """Figures of all pairs and matchings."""
+        each = {"pair": self.pairs, "matching": self.matchings}
         models = self.settings.reliability_models
         return [
             *self.confidence_plot.expand(pair=self.pairs),
-            *self.accuracy_plot.expand(**by_criterion),
-            *self.reliability_plot.expand(**by_criterion, model=models),
+            *self.accuracy_plot.expand(**each),
+            *self.reliability_plot.expand(**each, model=models),
         ]
 
     @property
@@ -125,12 +165,12 @@ class Matching(Analysis):
     # --- inputs and parameters of jobs
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return what a job that reads predictions of a batch, or of one model, waits for.
+        """Return what a matching job, or a job that reads one model's predictions, waits for.
 
         Parameters
         ----------
         wildcards : Wildcards
-            `pair`, and `batch` or `model`.
+            `pair`, and `batch` for a batch alone, or `model`.
 
         Raises
         ------
@@ -173,15 +213,53 @@ class Matching(Analysis):
         Parameters
         ----------
         wildcards : Wildcards
-            `pair`, and `batch` or `model`.
+            `pair`, and `batch` for a batch alone.
         """
+        batch = getattr(wildcards, "batch", None)
         return {
-            "models": self._models(wildcards),
+            "batches": [self.batches[b] for b in ([batch] if batch else self.batches_with_pairs)],
+            "saved": [] if batch else self.saved_models,
             "pair": vars(self.study.pairs[wildcards.pair]),
-            "epsilon": self.settings.epsilon,
-            "seeds": list(range(self.settings.seeds)),
+            "matchings": {
+                name: method.model_dump(mode="json")
+                for name, method in self.settings.methods.items()
+            },
+            "seeds": self._seeds,
             **self._predictions(wildcards),
         }
+
+    def reliability_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the parameters of a reliability diagram.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `pair` and `matching`.
+        """
+        method = self.settings.methods[wildcards.matching]
+        return {
+            "pair": vars(self.study.pairs[wildcards.pair]),
+            "epsilon": method.epsilon,
+            "title": method.title(wildcards.matching),
+            "seeds": self._seeds,
+            "bins": self.settings.reliability_bins,
+            **self._predictions(wildcards),
+        }
+
+    def title_of(self, wildcards: Wildcards) -> str:
+        """Return what readers call a matching.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `matching`.
+        """
+        return self.settings.methods[wildcards.matching].title(wildcards.matching)
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """What readers call the matchings, by name."""
+        return {name: method.title(name) for name, method in self.settings.methods.items()}
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's prediction files of a matching job.
@@ -189,35 +267,42 @@ class Matching(Analysis):
         Parameters
         ----------
         wildcards : Wildcards
-            `pair`, and `batch` or `model`.
+            `pair`, and `batch` for a batch alone.
         """
         datasets = self.study.pairs[wildcards.pair].datasets.values()
         own = [name for name in datasets if not self.study.datasets[name].has_images]
         models = self._models(wildcards)
         return file_states([self.study.predictions_file(d, m) for m in models for d in own])
 
-    def runs_of_table(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of the runs that a table averages.
+    def runs_of_tables(self, wildcards: Wildcards) -> list[str]:
+        """Return the files of the runs that the tables of a pair average.
 
         Parameters
         ----------
         wildcards : Wildcards
-            `pair` and `criterion`.
+            `pair`.
         """
-        return self.runs.expand(
-            pair=wildcards.pair, criterion=wildcards.criterion, batch=self.batches
-        )
+        return self.runs.expand(pair=wildcards.pair, matching=self.matchings, batch=self.batches)
 
     @property
     def resource_requests(self) -> Mapping[str, Callable[[Any], resources.ResourceRequest]]:
         """By the number of models and the size of the larger set."""
-        return {"match_predictions": self._request, "save_pairs": self._request}
+        return {"match_predictions": self._request, "match_and_save_pairs": self._request}
 
     def _request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         datasets = self.study.pairs[wildcards.pair].datasets.values()
         images = max(dataset_size(self.study, name).images for name in datasets)
-        return resources.of_matching(len(self._models(wildcards)), self.settings.seeds, images)
+        n_runs = self.settings.seeds * len(self.matchings)
+        return resources.of_matching(len(self._models(wildcards)), n_runs, images)
+
+    @property
+    def _seeds(self) -> list[int]:
+        return list(range(self.settings.seeds))
 
     def _models(self, wildcards: Wildcards) -> list[str]:
+        """Models of a job: one, those of a batch, or those of all batches with pairs."""
+        if hasattr(wildcards, "model"):
+            return [wildcards.model]
         batch = getattr(wildcards, "batch", None)
-        return [wildcards.model] if batch is None else self.batches[batch]
+        batches = [batch] if batch else self.batches_with_pairs
+        return [model for batch in batches for model in self.batches[batch]]

@@ -1,4 +1,4 @@
-"""The two matching criteria of the protocol and its tolerance ε, with the paper's defaults.
+"""The two matching criteria of the protocol, its tolerance ε and the order of its targets.
 
 Kept apart from the matching so that a dry run and the figures need not load numba.
 """
@@ -30,8 +30,15 @@ class Criterion(StrEnum):
         return "criterion 2 (probability)"
 
 
-def check_epsilon(epsilon: float) -> None:
-    """Check that ε lies in (0, 1].
+class Order(StrEnum):
+    """The order in which targets are matched: as in the dataset, or drawn anew for every run."""
+
+    DATASET = "dataset"
+    RANDOM = "random"
+
+
+def check_epsilon(epsilon: float) -> float:
+    """Check that ε lies in (0, 1], and return it.
 
     Parameters
     ----------

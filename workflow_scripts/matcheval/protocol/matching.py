@@ -3,16 +3,18 @@
 Anzaku, Wang, Van Messem & De Neve (2022), arXiv 2209.01848, Algorithm 1 (criterion
 `label_probability`) and Algorithm 2 (criterion `probability`, appendix A.3).
 
-Implementation. With the source sorted by (predicted label, probability), the candidates of a
-target form one interval, which is found by bisection and shared by all seeds (`plan_matching`).
+Implementation. With the source sorted by (predicted label, score), the candidates of a target form
+one interval, which is found in one pass over the sorted sets and shared by all seeds
+(`plan_matching`).
 A run (`match`) visits the targets in order and keeps the set of free source points in a structure
 that counts its members and finds the k-th one in O(log n): a Fenwick tree over the population
-counts of 64-bit words, small enough to stay in cache. Time: O(n_s log n_s + n_t log n_s) once,
-O((n_s + n_t) log n_s) per run.
+counts of 64-bit words, small enough to stay in cache. Time: O(n_s + n_t) once, after a sort by
+bits; O(n_s + n_t log n_s) per run.
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +23,7 @@ from matcheval.errors import InputError
 from matcheval.jit import compiled
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.criteria import EPSILON, Criterion, check_epsilon
+from matcheval.protocol.scores import Score
 
 UNMATCHED = -1
 
@@ -32,7 +35,7 @@ class MatchingPlan:
     Attributes
     ----------
     source_order : int64 array, shape (n_source,)
-        Source rows sorted by (predicted label under criterion 1, probability, row).
+        Source rows sorted by (predicted label under criterion 1, score, row).
     low, high : int64 arrays, shape (n_target,)
         The candidates of target i, before any are taken, are `source_order[low[i]:high[i]]`.
     """
@@ -43,11 +46,16 @@ class MatchingPlan:
 
 
 def plan_matching(
-    source: Predictions, target: Predictions, criterion: Criterion, epsilon: float = EPSILON
+    source: Predictions,
+    target: Predictions,
+    criterion: Criterion,
+    epsilon: float = EPSILON,
+    score: Score = Score.CONFIDENCE,
 ) -> MatchingPlan:
-    """Find the candidates of every target: source points with |p_s - p_t| <= epsilon.
+    """Find the candidates of every target: source points whose scores are close.
 
-    Differences are computed in float64; the bounds are included.
+    Differences are computed in float64; the bounds are included. On confidence, they are at most
+    epsilon.
 
     Parameters
     ----------
@@ -56,7 +64,9 @@ def plan_matching(
     criterion : Criterion
         With `LABEL_PROBABILITY`, candidates must also have the target's predicted label.
     epsilon : float
-        Largest difference between matched probabilities, in (0, 1].
+        Largest difference between matched probabilities, in (0, 1]; for other scores, see there.
+    score : Score
+        What the datapoints are compared by.
 
     Returns
     -------
@@ -68,56 +78,87 @@ def plan_matching(
         If epsilon is out of range.
     """
     check_epsilon(epsilon)
+    measured = score.measure(source, target, epsilon)
     if criterion is Criterion.LABEL_PROBABILITY:
-        source_group = source.prediction.astype(np.int64)
-        target_group = target.prediction.astype(np.int64)
+        source_group, target_group = source.prediction, target.prediction
     else:
-        source_group = np.zeros(len(source), np.int64)
-        target_group = np.zeros(len(target), np.int64)
-    # One integer key sorts by group, then probability: non-negative floats sort like their bit
-    # patterns. Adding 0 turns a negative zero, whose bit pattern is large, into a positive one.
-    bits = (source.probability + np.float32(0)).view(np.uint32).astype(np.int64)
-    # A stable sort keeps ties in dataset order on every machine.
-    order = np.argsort(source_group << 32 | bits, kind="stable")
+        source_group, target_group = (
+            np.zeros(len(source), np.int16),
+            np.zeros(len(target), np.int16),
+        )
     n_groups = 1 + int(max(source_group.max(), target_group.max()))
-    starts = np.searchsorted(source_group[order], np.arange(n_groups + 1))
+    starts = np.zeros(n_groups + 1, np.int64)
+    np.cumsum(np.bincount(source_group, minlength=n_groups), out=starts[1:])
+    order = _order(source_group, measured.source)
     low, high = _intervals(
-        source.probability[order].astype(np.float64),
+        measured.source[order].astype(np.float64),
         starts,
-        target.probability.astype(np.float64),
+        measured.target.astype(np.float64),
         target_group,
-        epsilon,
+        _order(target_group, measured.target),
+        measured.largest_difference,
     )
     return MatchingPlan(order, low, high)
 
 
-def match(plan: MatchingPlan, generator: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Match the targets in dataset order, each to a random free candidate.
+def _order(group: npt.NDArray[np.int16], score: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Sort rows by (group, score, row).
+
+    A radix sort: stable sorts by 16 bits at a time, which NumPy does in linear time. Ties thus stay
+    in dataset order on every machine.
+    """
+    # Bit patterns of non-negative floats sort like the floats; all bits of a negative one are
+    # inverted, and the highest bit of the others. Adding 0 turns a negative zero into a positive.
+    bits = (score + score.dtype.type(0)).view(f"u{score.dtype.itemsize}")
+    width = 8 * score.dtype.itemsize
+    highest = bits.dtype.type(1 << (width - 1))
+    key = np.where(bits & highest, ~bits, bits | highest)
+    order = np.arange(len(key))
+    words = [(key >> bits.dtype.type(shift)).astype(np.uint16) for shift in range(0, width, 16)]
+    for word in (*words, group):
+        order = order[np.argsort(word[order], kind="stable")]
+    return order
+
+
+def match(
+    plan: MatchingPlan,
+    generator: np.random.Generator,
+    order: npt.NDArray[np.int64] | None = None,
+) -> npt.NDArray[np.int64]:
+    """Match the targets one after the other, each to a random free candidate.
 
     Parameters
     ----------
     plan : MatchingPlan
         Candidates found by `plan_matching`.
     generator : numpy.random.Generator
-        One uniform number is drawn for each target, whether it is matched or not.
+        One uniform number is drawn for each target, whether it is matched or not, in the order in
+        which they are matched.
+    order : int64 array, shape (n_target,), optional
+        Target rows in this order; in dataset order by default.
 
     Returns
     -------
     int64 array, shape (n_target,)
         The source row matched to each target row, or `UNMATCHED` (-1).
     """
-    picks = _walk(plan.low, plan.high, generator.random(len(plan.low)), len(plan.source_order))
-    matched = picks != UNMATCHED
-    picks[matched] = plan.source_order[picks[matched]]
-    return picks
+    if order is not None:
+        picked = match(replace(plan, low=plan.low[order], high=plan.high[order]), generator)
+        rows = np.empty_like(picked)
+        rows[order] = picked
+        return rows
+    return _walk(plan.low, plan.high, generator.random(len(plan.low)), plan.source_order)
 
 
-def run_generator(seed: int, *, pair: str, criterion: Criterion, model: str) -> np.random.Generator:
-    """Create the random generator of a run, which depends on its names and seed only.
+def run_sequence(
+    seed: int, *, pair: str, criterion: Criterion, model: str
+) -> np.random.SeedSequence:
+    """Return what the random numbers of a run are seeded by: its names and seed only.
 
-    It is seeded by the seed-th child of a `SeedSequence` whose entropy is a hash of pair,
-    criterion and model. Runs are therefore independent of each other, and do not depend on which
-    other runs are computed, where or in what order.
+    It is the seed-th child of a `SeedSequence` whose entropy is a hash of pair, criterion and
+    model. Runs are therefore independent of each other, and do not depend on which other runs are
+    computed, where or in what order. Matchings of one criterion that differ in score, ε or order
+    share their numbers, so that less of their difference is chance.
 
     Parameters
     ----------
@@ -129,7 +170,8 @@ def run_generator(seed: int, *, pair: str, criterion: Criterion, model: str) -> 
 
     Returns
     -------
-    numpy.random.Generator
+    numpy.random.SeedSequence
+        Seeds the picks. Its first child seeds the order of the targets, where that is random.
 
     Raises
     ------
@@ -140,44 +182,38 @@ def run_generator(seed: int, *, pair: str, criterion: Criterion, model: str) -> 
         raise InputError(f"seed {seed} is negative", remedy="Give 0, 1, 2, ...")
     name = "\0".join((pair, criterion.value, model)).encode()
     entropy = int.from_bytes(hashlib.sha256(name).digest(), "big")
-    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(seed,)))
+    return np.random.SeedSequence(entropy, spawn_key=(seed,))
 
 
 @compiled()
 def _intervals(
-    probability: npt.NDArray[np.float64],
+    score: npt.NDArray[np.float64],
     starts: npt.NDArray[np.int64],
-    target_probability: npt.NDArray[np.float64],
-    target_group: npt.NDArray[np.int64],
-    epsilon: float,
+    target_score: npt.NDArray[np.float64],
+    target_group: npt.NDArray[np.int16],
+    target_order: npt.NDArray[np.int64],
+    largest: float,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Find each target's interval of candidates within its group of the sorted source.
 
     As in the protocol, `p_s - p_t` is compared with epsilon, not `p_s` with a rounded
-    `p_t ± epsilon`. Rounded subtraction is monotone in p_s, so that bisection remains valid.
+    `p_t ± epsilon`. Rounded subtraction is monotone in both, so that the bounds of sorted targets
+    only rise.
     """
-    n_target = len(target_probability)
+    n_target = len(target_score)
     low = np.empty(n_target, np.int64)
     high = np.empty(n_target, np.int64)
-    for i in range(n_target):
-        p = target_probability[i]
-        first, last = starts[target_group[i]], starts[target_group[i] + 1]
-        left, right = first, last
-        while left < right:
-            middle = (left + right) // 2
-            if probability[middle] - p < -epsilon:
-                left = middle + 1
-            else:
-                right = middle
-        low[i] = left
-        right = last
-        while left < right:
-            middle = (left + right) // 2
-            if probability[middle] - p <= epsilon:
-                left = middle + 1
-            else:
-                right = middle
-        high[i] = left
+    group, left, right = -1, 0, 0
+    for i in target_order:
+        if target_group[i] != group:
+            group = target_group[i]
+            left = right = starts[group]
+        p, end = target_score[i], starts[group + 1]
+        while left < end and score[left] - p < -largest:
+            left += 1
+        while right < end and score[right] - p <= largest:
+            right += 1
+        low[i], high[i] = left, right
     return low, high
 
 
@@ -251,10 +287,10 @@ def _walk(
     low: npt.NDArray[np.int64],
     high: npt.NDArray[np.int64],
     uniform: npt.NDArray[np.float64],
-    n_source: int,
+    source_order: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]:
-    """Match all targets; return for each its position in the sorted source, or -1."""
-    words, tree = _all_free(n_source)
+    """Match all targets; return for each its source row, or -1."""
+    words, tree = _all_free(len(source_order))
     n_words = len(words)
     top = np.int64(1)
     while top * 2 <= n_words:
@@ -278,7 +314,7 @@ def _walk(
                 rank -= tree[node]
             step >>= 1
         bit = _bit_of_rank(words[node], rank)
-        picks[i] = (node << 6) + bit
+        picks[i] = source_order[(node << 6) + bit]
         words[node] ^= np.uint64(1) << np.uint64(bit)
         node += 1
         while node <= n_words:

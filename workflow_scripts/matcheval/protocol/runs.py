@@ -1,10 +1,10 @@
 """Runs of the protocol: from predictions on two sets to the measured quantities per seed.
 
-Anzaku et al. (2022), arXiv 2209.01848, section 4. A run is determined by model, pair, criterion
-and seed.
+Anzaku et al. (2022), arXiv 2209.01848, section 4. A run is determined by the predictions, model,
+pair, method and seed.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +14,10 @@ import pyarrow as pa
 from matcheval.errors import InputError
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
-from matcheval.protocol.matching import UNMATCHED, match, plan_matching, run_generator
+from matcheval.protocol.criteria import Order
+from matcheval.protocol.matching import UNMATCHED, match, plan_matching, run_sequence
 from matcheval.protocol.schemas import COMPARISON_RUNS, PAIRS, RUN_COLUMNS
+from matcheval.protocol.settings import MatchingMethod
 
 
 @dataclass(frozen=True)
@@ -40,31 +41,25 @@ class MatchedRun:
     unmatched_confidence_target: float
 
 
+# Source row matched to each target row, or -1, by seed.
+MatchedRows = Mapping[int, npt.NDArray[np.int64]]
+
+
 @dataclass(frozen=True)
 class RunName:
-    """Identity of a run apart from its seed; the names are part of its random seed.
-
-    Attributes
-    ----------
-    model, pair : str
-        Names of the model and of the pair of sets.
-    criterion : Criterion
-        The matching criterion.
-    """
+    """Names of the model and of the pair of sets: they are part of a run's random seed."""
 
     model: str
     pair: str
-    criterion: Criterion
 
 
 def matched_rows(
     source: Predictions,
     target: Predictions,
     name: RunName,
-    *,
-    epsilon: float,
+    method: MatchingMethod,
     seeds: Iterable[int],
-) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+) -> MatchedRows:
     """Match once per seed.
 
     Parameters
@@ -72,68 +67,56 @@ def matched_rows(
     source, target : Predictions
         One model's predictions on the two sets.
     name : RunName
-        Model, pair and criterion.
-    epsilon : float
-        Largest difference between matched probabilities, in (0, 1].
-    seeds : iterable of int
-        Distinct and not negative; at least one.
-
-    Yields
-    ------
-    seed : int
-    rows : int64 array, shape (n_target,)
-        Source row matched to each target row, or -1.
-
-    Raises
-    ------
-    InputError
-        If epsilon or a seed is out of range, a seed occurs twice, or there are no seeds.
-    """
-    seeds = list(seeds)
-    if not seeds or len(set(seeds)) < len(seeds):
-        raise InputError(f"the seeds are {seeds}", remedy="Give at least one seed, each only once")
-    plan = plan_matching(source, target, name.criterion, epsilon)
-    for seed in seeds:
-        generator = run_generator(seed, pair=name.pair, criterion=name.criterion, model=name.model)
-        yield seed, match(plan, generator)
-
-
-def run_protocol(
-    source: Predictions,
-    target: Predictions,
-    name: RunName,
-    *,
-    epsilon: float = EPSILON,
-    seeds: Iterable[int] = range(N_SEEDS),
-) -> list[MatchedRun]:
-    """Run the protocol for one model, pair and criterion.
-
-    Parameters
-    ----------
-    source, target : Predictions
-        One model's predictions on the two sets.
-    name : RunName
-        Model, pair and criterion.
-    epsilon : float
-        Largest difference between matched probabilities, in (0, 1].
+        Model and pair.
+    method : MatchingMethod
+        Criterion, score, epsilon and order.
     seeds : iterable of int
         Distinct and not negative; at least one.
 
     Returns
     -------
-    list of MatchedRun
-        One per seed, in the order given.
+    mapping of int to int64 array, shape (n_target,)
+        By seed, the source row matched to each target row, or -1.
 
     Raises
     ------
     InputError
-        If epsilon or a seed is out of range, a seed occurs twice, or there are no seeds.
+        If a seed is negative or occurs twice, or there are no seeds.
+    """
+    seeds = list(seeds)
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise InputError(f"the seeds are {seeds}", remedy="Give at least one seed, each only once")
+    plan = plan_matching(source, target, method.criterion, method.epsilon, method.score)
+    rows = {}
+    for seed in seeds:
+        sequence = run_sequence(seed, pair=name.pair, criterion=method.criterion, model=name.model)
+        order = None
+        if method.order is Order.RANDOM:
+            order = np.random.default_rng(sequence.spawn(1)[0]).permutation(len(target))
+        rows[seed] = match(plan, np.random.default_rng(sequence), order)
+    return rows
+
+
+def measure_runs(source: Predictions, target: Predictions, rows: MatchedRows) -> list[MatchedRun]:
+    """Measure accuracies and confidences on the subsets of every run.
+
+    Parameters
+    ----------
+    source, target : Predictions
+        One model's predictions on the two sets.
+    rows : mapping
+        What `matched_rows` returns.
+
+    Returns
+    -------
+    list of MatchedRun
+        One per seed, in the order given.
     """
     whole_source, whole_target = _Subset.of(source), _Subset.of(target)
     runs = []
-    for seed, rows in matched_rows(source, target, name, epsilon=epsilon, seeds=seeds):
-        is_matched = rows != UNMATCHED
-        matched_source = _Subset.of(source, rows[is_matched])
+    for seed, row in rows.items():
+        is_matched = row != UNMATCHED
+        matched_source = _Subset.of(source, row[is_matched])
         matched_target = _Subset.of(target, np.flatnonzero(is_matched))
         unmatched = _Subset.of(target, np.flatnonzero(~is_matched))
         run = MatchedRun(
@@ -157,120 +140,80 @@ def run_protocol(
     return runs
 
 
-def matched_pairs(
-    source: Predictions,
-    target: Predictions,
-    name: RunName,
-    *,
-    epsilon: float = EPSILON,
-    seeds: Iterable[int] = range(N_SEEDS),
-) -> pa.Table:
-    """List the matched pairs of every seed, which are those of `run_protocol`.
+def list_pairs(source: Predictions, target: Predictions, rows: MatchedRows) -> pa.Table:
+    """List the matched pairs of every run.
 
     Parameters
     ----------
-    source, target : Predictions
-        One model's predictions on the two sets.
-    name : RunName
-        Model, pair and criterion.
-    epsilon : float
-        Largest difference between matched probabilities, in (0, 1].
-    seeds : iterable of int
-        Distinct and not negative; at least one.
+    source, target, rows
+        As for `measure_runs`.
 
     Returns
     -------
     pyarrow.Table
         Schema `schemas.PAIRS`; rows in order of the seeds given, then of the target index.
-
-    Raises
-    ------
-    InputError
-        If epsilon or a seed is out of range, a seed occurs twice, or there are no seeds.
     """
     columns: dict[str, list[npt.NDArray[np.int32]]] = {column: [] for column in PAIRS.names}
-    for seed, rows in matched_rows(source, target, name, epsilon=epsilon, seeds=seeds):
-        is_matched = rows != UNMATCHED
+    for seed, row in rows.items():
+        is_matched = row != UNMATCHED
         columns["seed"].append(np.full(is_matched.sum(), seed, np.int32))
-        columns["source_index"].append(source.index[rows[is_matched]])
+        columns["source_index"].append(source.index[row[is_matched]])
         columns["target_index"].append(target.index[is_matched])
     return PAIRS.table({column: np.concatenate(parts) for column, parts in columns.items()})
 
 
-def comparison_runs(
-    comparison: Comparison, criterion: Criterion, epsilon: float, seeds: Iterable[int]
-) -> pa.Table:
-    """Run the protocol on a comparison, and identify it in every row.
+class MatchedComparison:
+    """A comparison that is matched, once per seed.
 
     Parameters
     ----------
     comparison : Comparison
         The model, the pair and its predictions.
-    criterion : Criterion
-    epsilon : float
-        Largest difference between matched probabilities, in (0, 1].
+    method : MatchingMethod
+        Criterion, score, epsilon and order.
     seeds : iterable of int
         Distinct and not negative; at least one.
-
-    Returns
-    -------
-    pyarrow.Table
-        Schema `schemas.COMPARISON_RUNS`, one row per seed. Digests in its metadata identify the
-        datapoints of both sets (see `schemas.join_runs`).
 
     Raises
     ------
     InputError
-        If epsilon or a seed is out of range, a seed occurs twice, or there are no seeds.
+        On creation, for the reasons given in `matched_rows`.
     """
-    pair = comparison.pair
-    name = RunName(comparison.model, pair.name, criterion)
-    runs = run_protocol(comparison.source, comparison.target, name, epsilon=epsilon, seeds=seeds)
-    identity = {
-        "model": comparison.model,
-        "pair": pair.name,
-        "criterion": criterion.value,
-        "original": pair.original,
-        "replication": pair.replication,
-        "source": comparison.source_name,
-        "epsilon": epsilon,
-    }
-    columns = {key: [value] * len(runs) for key, value in identity.items()}
-    columns |= {c.name: [getattr(run, c.name) for run in runs] for c in RUN_COLUMNS}
-    datapoints = {
-        "original datapoints": comparison.original.datapoints_digest,
-        "replication datapoints": comparison.replication.datapoints_digest,
-    }
-    return COMPARISON_RUNS.table(columns, datapoints)
 
+    def __init__(
+        self, comparison: Comparison, method: MatchingMethod, seeds: Iterable[int]
+    ) -> None:
+        self._comparison, self._method = comparison, method
+        name = RunName(comparison.model, comparison.pair.name)
+        self._rows = matched_rows(comparison.source, comparison.target, name, method, seeds)
 
-def comparison_pairs(
-    comparison: Comparison, criterion: Criterion, epsilon: float, seeds: Iterable[int]
-) -> pa.Table:
-    """List the matched pairs of a comparison.
+    def runs(self) -> pa.Table:
+        """Return a table of schema `schemas.COMPARISON_RUNS`, one row per seed.
 
-    Parameters
-    ----------
-    comparison : Comparison
-        The model, the pair and its predictions.
-    criterion : Criterion
-    epsilon : float
-        Largest difference between matched probabilities, in (0, 1].
-    seeds : iterable of int
-        Distinct and not negative; at least one.
+        Digests in its metadata identify the datapoints of both sets (see `schemas.join_runs`).
+        """
+        comparison, pair = self._comparison, self._comparison.pair
+        runs = measure_runs(comparison.source, comparison.target, self._rows)
+        identity = {
+            "model": comparison.model,
+            "pair": pair.name,
+            "criterion": self._method.criterion.value,
+            "original": pair.original,
+            "replication": pair.replication,
+            "source": comparison.source_name,
+            "epsilon": self._method.epsilon,
+        }
+        columns = {key: [value] * len(runs) for key, value in identity.items()}
+        columns |= {c.name: [getattr(run, c.name) for run in runs] for c in RUN_COLUMNS}
+        datapoints = {
+            "original datapoints": comparison.original.datapoints_digest,
+            "replication datapoints": comparison.replication.datapoints_digest,
+        }
+        return COMPARISON_RUNS.table(columns, datapoints)
 
-    Returns
-    -------
-    pyarrow.Table
-        Schema `schemas.PAIRS`.
-
-    Raises
-    ------
-    InputError
-        If epsilon or a seed is out of range, a seed occurs twice, or there are no seeds.
-    """
-    name = RunName(comparison.model, comparison.pair.name, criterion)
-    return matched_pairs(comparison.source, comparison.target, name, epsilon=epsilon, seeds=seeds)
+    def pairs(self) -> pa.Table:
+        """Return the matched pairs of all seeds, of schema `schemas.PAIRS`."""
+        return list_pairs(self._comparison.source, self._comparison.target, self._rows)
 
 
 @dataclass(frozen=True)

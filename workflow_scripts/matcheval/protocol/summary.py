@@ -10,12 +10,14 @@ from matcheval.protocol.criteria import Criterion
 
 @dataclass(frozen=True)
 class GapSummary:
-    """Gaps of one pair and criterion, averaged over models; original minus replication.
+    """Gaps of one pair and matching, averaged over models; original minus replication.
 
     Attributes
     ----------
-    pair, criterion, original, replication, source : str
+    pair, original, replication, source : str
         As in `schemas.MODEL_TABLE`.
+    matching, title : str
+        Name of the matching, and what readers call it.
     n_original, n_replication : int
         Number of datapoints in each set.
     epsilon : float
@@ -37,7 +39,8 @@ class GapSummary:
     """
 
     pair: str
-    criterion: str
+    matching: str
+    title: str
     original: str
     replication: str
     source: str
@@ -60,13 +63,15 @@ class GapSummary:
         return 1 - self.matched_gap / self.gap if self.gap else float("nan")
 
 
-def summarize_gaps(table: pd.DataFrame) -> GapSummary:
-    """Average the gaps of one pair and criterion over models.
+def summarize_gaps(table: pd.DataFrame, matching: str = "", title: str = "") -> GapSummary:
+    """Average the gaps of one pair and matching over models.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        Columns of `schemas.MODEL_TABLE`, at least one row, one pair and criterion.
+        Columns of `schemas.MODEL_TABLE`, at least one row, one pair and matching.
+    matching, title : str
+        Name of the matching, and what readers call it; by default, those of its criterion.
 
     Returns
     -------
@@ -76,8 +81,9 @@ def summarize_gaps(table: pd.DataFrame) -> GapSummary:
     defined = table[table["matched_gap_mean"].notna()]
     gap, matched_gap = defined["gap"].abs(), defined["matched_gap_mean"].abs()
     return GapSummary(
-        **{name: str(first[name]) for name in ("pair", "criterion", "original", "replication")},
-        source=str(first["source"]),
+        **{name: str(first[name]) for name in ("pair", "original", "replication", "source")},
+        matching=matching or str(first["criterion"]),
+        title=title or Criterion(first["criterion"]).description,
         n_original=int(first["n_original"]),
         n_replication=int(first["n_replication"]),
         epsilon=float(first["epsilon"]),
@@ -94,7 +100,7 @@ def summarize_gaps(table: pd.DataFrame) -> GapSummary:
 
 
 def write_summary(title: str, summaries: Sequence[GapSummary]) -> str:
-    """Write the summary page as Markdown: one statement and table row per pair and criterion.
+    """Write the summary page as Markdown: one statement and table row per pair and matching.
 
     Parameters
     ----------
@@ -121,7 +127,7 @@ def write_summary(title: str, summaries: Sequence[GapSummary]) -> str:
         "",
         *(f"- {_statement(summary)}" for summary in summaries),
         "",
-        "| pair | criterion | n original | n replication | models | seeds | ε | gap before "
+        "| pair | matching | n original | n replication | models | seeds | ε | gap before "
         "| gap after | narrower by | models narrower | unmatched targets | accuracy on unmatched "
         "| largest SEM of gap after |",
         f"| --- | --- |{' --: |' * 12}",
@@ -136,7 +142,7 @@ def _statement(s: GapSummary) -> str:
         f"`{s.original}` (n = {s.n_original:,}) and `{s.replication}` (n = {s.n_replication:,}), "
         f"source `{s.source}`"
     )
-    where = f"**{s.pair}**, {Criterion(s.criterion).description}, {sets}"
+    where = f"**{s.pair}**, {s.title}, {sets}"
     compared = s.n_models - s.n_undefined
     if not compared:
         return (
@@ -160,7 +166,7 @@ def _statement(s: GapSummary) -> str:
 def _row(s: GapSummary) -> str:
     cells = [
         s.pair,
-        s.criterion,
+        s.matching,
         f"{s.n_original:,}",
         f"{s.n_replication:,}",
         f"{s.n_models - s.n_undefined} of {s.n_models}" if s.n_undefined else f"{s.n_models}",

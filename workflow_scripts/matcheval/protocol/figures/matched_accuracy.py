@@ -63,13 +63,15 @@ _SAME_IN_EVERY_ROW = (
 )
 
 
-def plot_matched_accuracy(table: pd.DataFrame) -> "Figure":
+def plot_matched_accuracy(table: pd.DataFrame, title: str = "") -> "Figure":
     """Plot accuracy and matched accuracy of both sets over models, and the gaps.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        Columns of `schemas.MODEL_TABLE`, one pair and criterion; rows in any order.
+        Columns of `schemas.MODEL_TABLE`, one pair and matching; rows in any order.
+    title : str
+        What readers call the matching; by default, its criterion.
 
     Returns
     -------
@@ -115,7 +117,7 @@ def plot_matched_accuracy(table: pd.DataFrame) -> "Figure":
         panels["gaps"].tick_params(labelbottom=False)
         panels["gaps"].set_xlabel("")
         figure.align_ylabels([panels["gaps"], panels["unmatched"]])
-        figure.suptitle(_title(table))
+        figure.suptitle(_title(table, title or Criterion(table["criterion"].iloc[0]).description))
         set_note(figure, note)
     return figure
 
@@ -253,13 +255,10 @@ def _matched_counts(table: pd.DataFrame) -> str:
     return f"n = {low}" if low == high else f"n = {low} to {high}"
 
 
-def _title(table: pd.DataFrame) -> str:
+def _title(table: pd.DataFrame, matching: str) -> str:
     first = table.iloc[0]
     models = "1 model" if len(table) == 1 else f"{len(table)} models"
-    return (
-        f"{first['pair']}, {Criterion(first['criterion']).description}\n"
-        f"ε = {first['epsilon']:g}, {models}, {_seeds(table)}"
-    )
+    return f"{first['pair']}, {matching}\nε = {first['epsilon']:g}, {models}, {_seeds(table)}"
 
 
 def _seeds(table: pd.DataFrame) -> str:

@@ -21,7 +21,6 @@ from matcheval.figures.style import (
     new_figure,
     style,
 )
-from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.figures.binning import Floats, ReliabilityCurve, reliability_curve
 from matcheval.protocol.figures.subsets import ReliabilityData, Role, Subset
 
@@ -61,7 +60,7 @@ def plot_reliability(data: ReliabilityData, bins: int = 10) -> "Figure":
     Parameters
     ----------
     data : ReliabilityData
-        The subsets of one model, pair and criterion.
+        The subsets of one model, pair and matching.
     bins : int
         Number of equal-width bins of the reliability curves (see `binning.reliability_curve`). A
         bin with fewer than 10 datapoints per seed is drawn as a small hollow marker without a
@@ -100,8 +99,7 @@ def plot_reliability(data: ReliabilityData, bins: int = 10) -> "Figure":
 def _title(data: ReliabilityData) -> str:
     n_seeds = data.subsets[-1].n_seeds
     seeds = "1 seed" if n_seeds == 1 else f"{n_seeds} seeds pooled"
-    description = Criterion(data.criterion).description
-    return f"{data.model} on {data.pair}\n{description}, ε = {data.epsilon:g}, {seeds}"
+    return f"{data.model} on {data.pair}\n{data.title}, ε = {data.epsilon:g}, {seeds}"
 
 
 def _series(subset: Subset, data: ReliabilityData) -> SeriesStyle:

@@ -63,12 +63,14 @@ class Subset:
 
 @dataclass(frozen=True)
 class ReliabilityData:
-    """Data of the reliability figure: the subsets of one model, pair and criterion.
+    """Data of the reliability figure: the subsets of one model, pair and matching.
 
     Attributes
     ----------
-    model, pair, criterion, original, replication : str
+    model, pair, original, replication : str
         As in `schemas.MODEL_TABLE`.
+    title : str
+        What readers call the matching.
     epsilon : float
         Largest difference between matched probabilities.
     subsets : tuple of Subset
@@ -77,7 +79,7 @@ class ReliabilityData:
 
     model: str
     pair: str
-    criterion: str
+    title: str
     epsilon: float
     original: str
     replication: str
@@ -85,7 +87,7 @@ class ReliabilityData:
 
 
 def reliability_data(
-    comparison: "Comparison", pairs: pa.Table, criterion: str, epsilon: float, seeds: Sequence[int]
+    comparison: "Comparison", pairs: pa.Table, title: str, epsilon: float, seeds: Sequence[int]
 ) -> ReliabilityData:
     """Collect the data of the reliability figure for a comparison.
 
@@ -95,8 +97,8 @@ def reliability_data(
         The model, the pair and its predictions.
     pairs : pyarrow.Table
         Matched pairs, of schema `schemas.PAIRS`.
-    criterion : str
-        Value of the `Criterion` by which they were matched.
+    title : str
+        What readers call the matching.
     epsilon : float
         Largest difference between matched probabilities.
     seeds : sequence of int
@@ -123,7 +125,7 @@ def reliability_data(
     return ReliabilityData(
         model=comparison.model,
         pair=pair.name,
-        criterion=criterion,
+        title=title,
         epsilon=epsilon,
         original=pair.original,
         replication=pair.replication,

@@ -1,0 +1,171 @@
+"""Scores, orders of targets, and matchings as they are named in the configuration."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from helpers import predictions, simulate
+from matcheval.errors import InputError
+from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.matching import match, plan_matching, run_sequence
+from matcheval.protocol.runs import RunName, matched_rows
+from matcheval.protocol.scores import Score, pooled_ranks
+from matcheval.protocol.settings import MatchingMethod, MatchingSettings
+from matcheval.settings import read_settings
+
+LABEL, PROBABILITY = Criterion
+NAMES = {"pair": "p", "criterion": LABEL, "model": "m"}
+
+# On a coarse grid, so that ties and bounds are frequent.
+POINTS = st.lists(
+    st.tuples(st.integers(0, 16).map(lambda i: i / 16), st.integers(0, 2)), min_size=1, max_size=60
+)
+SETS = st.tuples(POINTS, POINTS).map(
+    lambda sets: [predictions(*map(list, zip(*points, strict=True))) for points in sets]
+)
+
+
+def methods(**given):
+    return read_settings(MatchingSettings, given).methods
+
+
+class TestNamedMatchings:
+    def test_the_defaults_are_the_paper_s(self):
+        assert methods() == {
+            "label_probability": MatchingMethod(criterion=LABEL, epsilon=0.005),
+            "probability": MatchingMethod(criterion=PROBABILITY, epsilon=0.005),
+        }
+
+    def test_the_short_form(self):
+        assert methods(criteria=["probability"], epsilon=0.01) == {
+            "probability": MatchingMethod(criterion=PROBABILITY, epsilon=0.01)
+        }
+
+    def test_names_and_their_order_are_the_configuration_s(self):
+        found = methods(
+            matchings={
+                "wide": {"criterion": "probability", "epsilon": 0.1},
+                "ranks": {
+                    "criterion": "label_probability", "score": "confidence_rank", "order": "random",
+                },
+            }
+        )  # fmt: skip
+        assert list(found) == ["wide", "ranks"]
+        assert (found["ranks"].epsilon, found["wide"].order) == (0.005, "dataset")
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ({"m": {}}, "'matchings.m': criterion missing"),
+            ({"m": {"criterion": "labels"}}, "'labels' is none of label_probability, probability"),
+            ({"m": {"criterion": "probability", "score": "margin"}},
+             "'matchings.m.score': 'margin' is none of confidence, confidence_rank"),
+            ({"m": {"criterion": "probability", "order": "shuffled"}},
+             "'shuffled' is none of dataset, random"),
+            ({"m": {"criterion": "probability", "epsilon": 0}},
+             "'matchings.m.epsilon': 0 must be above 0"),
+            ({"m": {"criterion": "probability", "epsilon": 1.5}}, "1.5 must be at most 1"),
+            ({"m": {"criterion": "probability", "epsilom": 1}}, "Did you mean 'epsilon'?"),
+            ({"a/b": {"criterion": "probability"}}, "'a/b' must be letters, digits"),
+            ({"M": {"criterion": "probability"}, "m": {"criterion": "probability"}},
+             "'M' and 'm' differ only in upper and lower case"),
+            ({}, "'matchings': is empty"),
+        ],
+    )  # fmt: skip
+    def test_bad_input(self, given, message):
+        with pytest.raises(InputError) as caught:
+            methods(matchings=given)
+        assert message in str(caught.value)
+
+    def test_both_forms(self):
+        with pytest.raises(InputError, match="'matchings' and 'epsilon' are given"):
+            methods(matchings={"m": {"criterion": "probability"}}, epsilon=0.005)
+
+    @pytest.mark.parametrize(
+        ("name", "given", "title"),
+        [
+            ("probability", {}, "criterion 2 (probability)"),
+            ("wide", {}, "wide: criterion 2 (probability)"),
+            ("probability", {"score": "confidence_rank", "order": "random"},
+             "criterion 2 (probability) on pooled ranks of the confidence, "
+             "targets in random order"),
+        ],
+    )  # fmt: skip
+    def test_titles(self, name, given, title):
+        assert MatchingMethod(criterion="probability", **given).title(name) == title
+
+
+class TestOrderOfTargets:
+    @given(SETS, st.integers(0, 100))
+    @settings(max_examples=100, deadline=None)
+    def test_the_same_as_targets_in_that_order(self, sets, seed):
+        source, target = sets
+        order = np.random.default_rng(seed).permutation(len(target))
+        plan = plan_matching(source, target, LABEL, 1 / 16)
+        found = match(plan, np.random.default_rng(0), order)
+        moved = predictions(target.probability[order], target.prediction[order])
+        expected = match(plan_matching(source, moved, LABEL, 1 / 16), np.random.default_rng(0))
+        np.testing.assert_array_equal(found[order], expected)
+
+    def test_random_orders_have_a_stream_of_their_own(self):
+        """One target of two is matched: the first in order. Picks do not depend on the order."""
+        source, target = predictions([0.5]), predictions([0.5, 0.5])
+        method = MatchingMethod(criterion=LABEL, order="random")
+        found = matched_rows(source, target, RunName("m", "p"), method, range(200))
+        firsts = [row.tolist().index(0) for row in found.values()]
+        assert 70 < sum(firsts) < 130
+        picks = [np.random.default_rng(run_sequence(s, **NAMES)).random() for s in range(200)]
+        assert abs(np.corrcoef(firsts, picks)[0, 1]) < 0.2
+        again = matched_rows(source, target, RunName("m", "p"), method, [7])
+        assert again[7].tolist() == found[7].tolist()
+
+    def test_in_a_random_order_without_competition_the_targets_matched_are_the_same(self):
+        source, target = predictions([0.1, 0.5, 0.9]), predictions([0.9, 0.1])
+        method = MatchingMethod(criterion=LABEL, order="random")
+        found = matched_rows(source, target, RunName("m", "p"), method, range(5))
+        assert all(row.tolist() == [2, 0] for row in found.values())
+
+
+class TestPooledRanks:
+    def test_by_hand(self):
+        """Pooled: 0.1 has rank 1, three 0.5 share 2, 3 and 4, 0.9 has 5, two 1.0 share 6 and 7."""
+        measured = pooled_ranks(np.array([0.5, 1.0, 0.1]), np.array([0.9, 0.5, 0.5, 1.0]), 0.1)
+        assert measured.source.tolist() == [3, 6.5, 1]
+        assert measured.target.tolist() == [5, 3, 3, 6.5]
+        assert measured.largest_difference == pytest.approx(10)  # 0.7 would be less
+
+    @pytest.mark.parametrize(("n", "bound"), [(1_000, 10), (2_000, 10), (4_000, 20)])
+    def test_the_bound_is_a_share_of_the_pooled_datapoints(self, n, bound):
+        """Every difference up to the bound counts, also where the bound is not exact in binary."""
+        values = np.arange(n) / n
+        scores = predictions(values[: n // 2]), predictions(values[n // 2 :])
+        plan = plan_matching(*scores, PROBABILITY, 0.005, Score.CONFIDENCE_RANK)
+        # The i-th target has rank n/2 + i + 1, and the source ranks end at n/2.
+        assert (plan.high - plan.low).tolist() == [max(0, bound - i) for i in range(n // 2)]
+
+    @given(SETS)
+    @settings(max_examples=100, deadline=None)
+    def test_average_ranks(self, sets):
+        source, target = (s.probability for s in sets)
+        measured = pooled_ranks(source, target, 0.005)
+        expected = stats.rankdata(np.concatenate([source, target]), method="average")
+        assert [*measured.source, *measured.target] == expected.tolist()
+
+    @pytest.mark.parametrize("criterion", list(Criterion))
+    def test_an_increasing_transform_leaves_the_picks(self, criterion):
+        source, target = simulate(700, 4, 1), simulate(400, 4, 2)
+        method = MatchingMethod(criterion=criterion, score="confidence_rank")
+        found = []
+        # Halving is exact in floating point, so that it makes no new ties.
+        for factor in (np.float32(1), np.float32(0.5)):
+            sets = [replace(s, probability=s.probability * factor) for s in (source, target)]
+            found.append(matched_rows(*sets, RunName("m", "p"), method, range(3)))
+        for seed in range(3):
+            np.testing.assert_array_equal(found[0][seed], found[1][seed])
+        on_confidence = MatchingMethod(criterion=criterion)
+        other = matched_rows(*sets, RunName("m", "p"), on_confidence, range(3))
+        assert (other[0] != found[0][0]).any()
