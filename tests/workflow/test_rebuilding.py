@@ -140,7 +140,8 @@ def test_a_deleted_prediction_file(small):
     assert plan.trained == []
     assert plan.predicted == ["mlp"]
     assert jobs(plan) == {
-        "predict_datasets": 1, **FIRST_BATCH, **AFTER_MATCHING, "count_correct": 1, **AFTER_COUNTING,
+        "predict_datasets": 1, **FIRST_BATCH, **AFTER_MATCHING,
+        "count_correct": 1, **AFTER_COUNTING,
     }  # fmt: skip
     small.run()
     assert small.artifacts() == before

@@ -54,3 +54,4 @@ def check_epsilon(epsilon: float) -> float:
         raise InputError(
             f"epsilon is {epsilon}", remedy="Give a number above 0 and at most 1, usually 0.005"
         )
+    return epsilon
