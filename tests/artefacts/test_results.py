@@ -15,10 +15,15 @@ from matcheval.replication.schemas import CHANGES, FITS, REGION, RESULTS
 
 @pytest.fixture(scope="module")
 def runs(results):
-    tables = [COMPARISON_RUNS.read(path) for path in results.of_stage("matched")]
-    if not tables:
+    paths = results.of_stage("matched")
+    if not paths:
         pytest.skip("nothing was matched: no pair has probabilities on both sides")
-    return pd.concat(table.to_pandas() for table in tables)
+    frames = []
+    for path in paths:
+        table = COMPARISON_RUNS.read(path)
+        score = (table.schema.metadata or {}).get(b"score", b"confidence").decode()
+        frames.append(table.to_pandas().assign(matching=path.parent.name, score=score))
+    return pd.concat(frames)
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +46,7 @@ def test_the_source_is_one_of_the_two_sets(runs):
 
 
 def test_matched_confidences_are_within_epsilon(runs):
+    runs = runs[runs.score == "confidence"]
     gap = (runs.matched_confidence_source - runs.matched_confidence_target).abs()
     assert (gap[gap.notna()] <= runs.epsilon[gap.notna()] + 1e-12).all()
 
@@ -52,15 +58,14 @@ def test_target_accuracy_is_made_of_its_parts(runs):
 
 
 def test_every_model_has_every_seed_once(runs):
-    counts = runs.groupby(["pair", "criterion", "model"]).seed.agg(["size", "nunique"])
+    counts = runs.groupby(["pair", "matching", "model"]).seed.agg(["size", "nunique"])
     assert (counts["size"] == counts["nunique"]).all()
     assert len(set(counts["size"])) == 1
 
 
 def test_tables_are_the_runs_averaged(runs, tables):
-    for table in tables.values():
-        first = table.iloc[0]
-        mine = runs[(runs.pair == first.pair) & (runs.criterion == first.criterion)]
+    for path, table in tables.items():
+        mine = runs[(runs.pair == path.parent.name) & (runs.matching == path.stem)]
         means = mine.groupby("model").fraction_unmatched.mean()
         np.testing.assert_allclose(table.fraction_unmatched_mean, means[table.model])
         np.testing.assert_allclose(

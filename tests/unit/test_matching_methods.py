@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from helpers import predictions, simulate
+from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
+from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.matching import match, plan_matching, run_sequence
-from matcheval.protocol.runs import RunName, matched_rows
+from matcheval.protocol.runs import MatchedComparison, RunName, matched_rows
 from matcheval.protocol.scores import Score, pooled_ranks
 from matcheval.protocol.settings import MatchingMethod, MatchingSettings
 from matcheval.settings import read_settings
@@ -97,6 +99,19 @@ class TestNamedMatchings:
     )  # fmt: skip
     def test_titles(self, name, given, title):
         assert MatchingMethod(criterion="probability", **given).title(name) == title
+
+
+def test_runs_record_what_is_not_the_paper_s():
+    comparison = Comparison("m", Pair("p", "o", "r"), simulate(90, 3, 1), simulate(60, 3, 2))
+    recorded = []
+    for given in ({}, {"score": "confidence_rank", "order": "random"}):
+        method = MatchingMethod(criterion=LABEL, epsilon=0.01, **given)
+        metadata = MatchedComparison(comparison, method, [0]).runs().schema.metadata
+        recorded.append({key: metadata.get(key) for key in (b"score", b"order")})
+    assert recorded == [
+        {b"score": None, b"order": None},
+        {b"score": b"confidence_rank", b"order": b"random"},
+    ]
 
 
 class TestOrderOfTargets:

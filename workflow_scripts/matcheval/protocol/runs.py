@@ -190,7 +190,8 @@ class MatchedComparison:
     def runs(self) -> pa.Table:
         """Return a table of schema `schemas.COMPARISON_RUNS`, one row per seed.
 
-        Digests in its metadata identify the datapoints of both sets (see `schemas.join_runs`).
+        Digests in its metadata identify the datapoints of both sets (see `schemas.join_runs`);
+        score and order are there too, unless they are the paper's.
         """
         comparison, pair = self._comparison, self._comparison.pair
         runs = measure_runs(comparison.source, comparison.target, self._rows)
@@ -209,7 +210,7 @@ class MatchedComparison:
             "original datapoints": comparison.original.datapoints_digest,
             "replication datapoints": comparison.replication.datapoints_digest,
         }
-        return COMPARISON_RUNS.table(columns, datapoints)
+        return COMPARISON_RUNS.table(columns, datapoints | self._method.unusual)
 
     def pairs(self) -> pa.Table:
         """Return the matched pairs of all seeds, of schema `schemas.PAIRS`."""

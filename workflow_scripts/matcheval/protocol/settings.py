@@ -27,6 +27,11 @@ class MatchingMethod(Settings):
         description="In which targets are matched; drawn anew for every run if random",
     )
 
+    @property
+    def unusual(self) -> dict[str, str]:
+        """Score and order by key, where they are not the paper's."""
+        return self.model_dump(mode="json", include={"score", "order"}, exclude_defaults=True)
+
     def title(self, name: str = "") -> str:
         """Return what readers call the matching: its criterion, and what else is unusual.
 
