@@ -74,7 +74,7 @@ def make_predictions(folder: Path, name: str, n_sets: int) -> None:
     for batch in jobs.batches:
         index = Path(jobs.index("all", batch))
         index.parent.mkdir(parents=True, exist_ok=True)
-        text = {"key": jobs.key("all", batch), "predictions": entry}
+        text = {"key": jobs.key("all", batch), "n_top": None, "predictions": entry}
         index.write_text(json.dumps(text, indent=1))
 
 

@@ -54,8 +54,10 @@ def predict(
         files, {name: datasets / name for name in names}, predictions, outputs,
         config=InferenceConfig(**config), progress=show_progress(),
     )  # fmt: skip
+    n_top = config.get("n_top") if "top" in outputs else None
     for one, each in zip(indexes, members, strict=True):
-        write_index(Path(one["index"]), one["key"], {name: digests[name] for name in each})
+        written = {name: digests[name] for name in each}
+        write_index(Path(one["index"]), one["key"], written, n_top)
     log.info(
         "%d model(s), %d dataset(s): %.1f s", len(models), len(names), time.perf_counter() - start
     )

@@ -130,8 +130,11 @@ def test_outdated_results_are_replaced(inputs, tmp_path, changed, runs):
         write_set(root / "a", "a", build_dataset("a", "digits", {"part": "train"}))
     else:
         config = {"precision": "bf16"} if changed == "precision" else {"n_top": 3}
-    assert predict(root, tmp_path / "out", **options, **config) != first
+    second = predict(root, tmp_path / "out", **options, **config)
     assert runs == [("a", ["one"])]
+    assert (second == first) == (changed == "top")
+    predict(root, tmp_path / "out", **{**options, "outputs": []}, **config)  # `top` is left out
+    assert len(runs) == 1
 
 
 def test_a_failing_set_does_not_lose_the_others(inputs, tmp_path, runs):

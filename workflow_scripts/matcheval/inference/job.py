@@ -46,19 +46,10 @@ class InferenceConfig:
     compile: bool = False
     n_top: int = N_TOP
 
-    def deciding(self, outputs: Sequence[str]) -> dict[str, Any]:
-        """Return the settings that results depend on.
-
-        Parameters
-        ----------
-        outputs : sequence of str
-            Outputs besides the predictions.
-        """
-        n_top = self.n_top if "top" in outputs else None
-        return {
-            "device": self.device, "precision": self.precision, "compile": self.compile,
-            "n_top": n_top,
-        }  # fmt: skip
+    @property
+    def deciding(self) -> dict[str, Any]:
+        """The settings that predictions depend on."""
+        return {"device": self.device, "precision": self.precision, "compile": self.compile}
 
 
 def predict_datasets(
@@ -100,7 +91,7 @@ def predict_datasets(
         If weights are missing, or as `running.ModelRunner.run`. The errors of one dataset are
         raised once the other datasets have been processed.
     """
-    deciding, problems = config.deciding(outputs), ErrorCollector()
+    problems = ErrorCollector()
     identities = [model.digest() for model in models]
     runner = None
     for name, folder in datasets.items():
@@ -111,11 +102,13 @@ def predict_datasets(
                 Task(
                     model,
                     output_files(predictions, name, model.source.name, outputs),
-                    inputs_digest(identity, sha256, deciding),
+                    inputs_digest(identity, sha256, config.deciding),
                 )
                 for model, identity in zip(models, identities, strict=True)
             ]
-            missing = [task for task in tasks if not is_current(task.files, task.inputs)]
+            missing = [
+                task for task in tasks if not is_current(task.files, task.inputs, config.n_top)
+            ]
             if missing:
                 from matcheval.inference.running import ModelRunner
 

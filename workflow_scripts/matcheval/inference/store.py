@@ -24,9 +24,10 @@ from matcheval.inference import INFERENCE_VERSION
 from matcheval.io.files import atomic_file
 from matcheval.models.rows import CHECKPOINT, ModelSource
 from matcheval.predictions.files import read_predictions
+from matcheval.predictions.top_k import read_top_k
 
 INPUTS_KEY = "inputs_sha256"
-_KEY = re.compile(rb'\{\s*"key": "([^"]*)"')
+_HEAD = re.compile(rb'\{\s*"key": "([^"]*)",\s*"n_top": (null|\d+)')
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def inputs_digest(model: str, dataset_sha256: str, deciding: Mapping[str, Any]) 
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
-def is_current(files: Mapping[str, Path], inputs: str) -> bool:
+def is_current(files: Mapping[str, Path], inputs: str, n_top: int) -> bool:
     """Whether results are complete, readable and computed from the given inputs.
 
     Parameters
@@ -112,16 +113,25 @@ def is_current(files: Mapping[str, Path], inputs: str) -> bool:
         As returned by `files.output_files`.
     inputs : str
         As returned by `inputs_digest`.
+    n_top : int
+        Number of classes that the output `top`, if it is among the files, should have.
     """
     if not all(path.is_file() for path in files.values()):
         return False
     try:
-        return read_predictions(files["predictions"]).metadata.get(INPUTS_KEY) == inputs
+        metadata = read_predictions(files["predictions"]).metadata
+        if "top" in files:
+            found = read_top_k(files["top"])[1].shape[1]
+            if found != min(n_top, int(metadata["n_classes"])):
+                return False
     except InputError:  # damaged: it is written again
         return False
+    return metadata.get(INPUTS_KEY) == inputs
 
 
-def write_index(path: Path, key: str, digests: Mapping[str, Mapping[str, str]]) -> None:
+def write_index(
+    path: Path, key: str, digests: Mapping[str, Mapping[str, str]], n_top: int | None = None
+) -> None:
     """Write an index: which models' predictions on which datasets are complete.
 
     Rules that read predictions have indexes as inputs. They are small, so that Snakemake compares
@@ -135,27 +145,37 @@ def write_index(path: Path, key: str, digests: Mapping[str, Mapping[str, str]]) 
         What the configuration asked for, as a digest.
     digests : mapping of str to mapping of str to str
         SHA-256 of the prediction files, by dataset and model.
+    n_top : int, optional
+        Number of classes of the output `top`; None if that was not written.
     """
-    # The key comes first: of thousands of indexes, only that is read when a run is planned.
-    text = json.dumps({"key": key, "predictions": digests}, indent=1)
+    # What comes first is all that is read of thousands of indexes when a run is planned.
+    text = json.dumps({"key": key, "n_top": n_top, "predictions": digests}, indent=1)
     with atomic_file(path) as partial:
         partial.write_text(text + "\n", encoding="utf-8")
 
 
-def index_key(path: str | Path) -> str | None:
-    """Return the key of an index; None if there is no readable index.
+def read_index(path: str | Path) -> tuple[str, int | None]:
+    """Return what an index was written for; an empty key if there is no readable index.
 
     Parameters
     ----------
     path : path-like
         The JSON file.
+
+    Returns
+    -------
+    key : str
+    n_top : int or None
+        As for `write_index`.
     """
     try:
         with Path(path).open("rb") as stream:
-            found = _KEY.match(stream.read(200))
+            found = _HEAD.match(stream.read(200))
     except OSError:
-        return None
-    return found[1].decode() if found else None
+        return "", None
+    if not found:
+        return "", None
+    return found[1].decode(), None if found[2] == b"null" else int(found[2])
 
 
 def file_digest(path: Path) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from matcheval.inference import INFERENCE_VERSION
 from matcheval.inference.files import output_files
-from matcheval.inference.store import index_key
+from matcheval.inference.store import read_index
 from matcheval.models.rows import CHECKPOINT
 from matcheval.study.analysis import file_states
 from matcheval.training import TRAINING_VERSION
@@ -165,7 +165,7 @@ class Predicting:
     @cached_property
     def _deciding(self) -> list[Any]:
         settings = self._study.inference
-        return [INFERENCE_VERSION, settings.deciding, settings.n_top_classes]
+        return [INFERENCE_VERSION, settings.deciding]
 
     @cache  # noqa: B019 - lives as long as the study
     def _identity(self, model: str) -> list[Any]:
@@ -227,6 +227,11 @@ class Predicting:
             for name in self._names(model)
         )
 
+    def _has_top(self, n_top: int | None) -> bool:
+        """Whether an index is of as many top classes as are asked for, if any are."""
+        settings = self._study.inference
+        return "top" not in settings.outputs or n_top == settings.top
+
     def remove_untrue_indexes(self) -> None:
         """Remove indexes of files that are not there any more, or were replaced since.
 
@@ -234,8 +239,10 @@ class Predicting:
         (Indexes that were written for another configuration are replaced anyway.)
         """
         for path, collection, batch in self._existing_indexes():
-            asked_for = index_key(path) == self.key(collection, batch)
-            if asked_for and not self._is_untouched(collection, batch):
+            key, n_top = read_index(path)
+            if key == self.key(collection, batch) and not (
+                self._has_top(n_top) and self._is_untouched(collection, batch)
+            ):
                 log.info("%s names predictions that are missing or were replaced: removed", path)
                 path.unlink()
 
@@ -268,9 +275,10 @@ class Predicting:
 
     def _is_settled(self, collection: str, batch: str) -> bool:
         path = Path(self.index(collection, batch))
-        if not self._is_untouched(collection, batch) or index_key(path) != self.key(
-            collection, batch
-        ):
+        if not self._is_untouched(collection, batch):
+            return False
+        key, n_top = read_index(path)
+        if key != self.key(collection, batch) or not self._has_top(n_top):
             return False
         written = path.stat().st_mtime_ns
         inputs = [
