@@ -44,6 +44,7 @@ def test_bins_compare_in_float64():
     ]  # fmt: skip
 
 
+@pytest.mark.filterwarnings("error")
 def test_empty_bins_and_empty_sets_are_nan():
     curve = reliability_curve([0.9], [True], bins=2)
     assert np.isnan(curve.accuracy).tolist() == [True, False]

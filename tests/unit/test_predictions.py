@@ -179,7 +179,7 @@ class TestBadInput:
             check_predictions(columns | {"probability": np.array([0.5])}, n_classes=40000)
 
     def test_foreign_bytes_in_metadata(self, tmp_path):
-        table = pa.table(FINE).replace_schema_metadata({b"camera": b"\xff\xfe"})
+        table = pa.table(FINE).replace_schema_metadata({b"\xffcamera": b"\xff\xfe"})
         pq.write_table(table, tmp_path / "p.parquet")
         assert len(read_predictions(tmp_path / "p.parquet")) == 3
 

@@ -230,9 +230,8 @@ class TestSameDatapoints:
             InputError, match=f"'{key}': the predictions on old have the value 1, those on new 2"
         ):
             Comparison("m", Pair("p", "old", "new"), *sets)
-        Comparison(
-            "m", Pair("p", "old", "new"), sets[0], predictions([0.5])
-        )  # unknown: not compared
+        for other in (predictions([0.5]), sets[0]):  # unknown, and the same
+            Comparison("m", Pair("p", "old", "new"), sets[0], other)
 
 
 def runs_table(model, matched_source, matched_target, **override):

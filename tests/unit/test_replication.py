@@ -302,14 +302,14 @@ class TestRendering:
         table = results({"a": 80, "b": 75, "c": 60}, {"a": 20, "b": 36, "c": 40})
         table = pd.concat([summarize_changes([table])] * 2)
         table = table.assign(
-            spread=0.0614, selection_frequency=[np.nan, 0.7], change=[-0.077, 0.077]
+            spread=0.0996, selection_frequency=[np.nan, 0.7], change=[-0.077, 0.077]
         )
         lines = markdown(changes_columns(table)).splitlines()
         for line, (change, frequency) in zip(
             lines[2:], (("−7.7", "–"), ("+7.7", "0.70")), strict=True
         ):
             assert line == (
-                f"| both | 1 | 3 | 71.7 | 64.0 | {change} | 6.1 | 20.0 | {frequency} | 0.39 | 2 | "
+                f"| both | 1 | 3 | 71.7 | 64.0 | {change} | 10.0 | 20.0 | {frequency} | 0.39 | 2 | "
                 "−1.000 | −1.000 |"
             )
 

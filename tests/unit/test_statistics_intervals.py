@@ -99,7 +99,8 @@ class TestScales:
         assert from_scale(to_scale(accuracy, scale), scale) == pytest.approx(accuracy)
 
     def test_clipped(self):
-        assert clipped_accuracy([0, 10], [10, 10]).tolist() == [0.5 / 11, 10.5 / 11]
+        n = 2**24 + 1  # which float32 cannot hold
+        assert clipped_accuracy([0, n], [10, n]).tolist() == [0.5 / 11, (n + 0.5) / (n + 1)]
 
 
 class TestRanks:

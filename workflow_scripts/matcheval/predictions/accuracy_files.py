@@ -40,8 +40,8 @@ class Accuracy:
     model: str
     top: int
     accuracy: float
-    n_correct: int = -1
-    n: int = 0
+    n_correct: int
+    n: int
 
 
 def read_accuracies(
