@@ -5,11 +5,12 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+from warm import warm_python
 
 ROOT = Path(__file__).parents[2]
 PARTS = (
@@ -73,7 +74,7 @@ class Workflow:
         """The command line of a run; the small study where its configuration is there."""
         small = ["--configfile", "small.yaml"] if (self.folder / "small.yaml").exists() else []
         return [
-            sys.executable, "-m", "snakemake", "--cores", "2", "--nocolor", *arguments, *small,
+            warm_python(), "-m", "snakemake", "--cores", "2", "--nocolor", *arguments, *small,
         ]  # fmt: skip
 
     def run(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
