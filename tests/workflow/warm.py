@@ -18,6 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -71,55 +72,80 @@ def serve(folder: Path) -> dict:
     assert len(threads) == 1, f"threads do not survive a fork: {threads}"
     gc.collect()
     gc.freeze()  # else the processes copy these pages
-    attending: set[int] = set()
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(folder / "socket"))
-        listener.listen(128)
-        os.write(1, b"ready\n")
-        while True:
-            ready, _, _ = select.select([listener, 0], [], [])
-            if 0 in ready:
-                for file in ("python", "socket"):
-                    (folder / file).unlink()
-                folder.rmdir()
-                os._exit(0)
-            connection = listener.accept()[0]
-            process = os.fork()
-            if not process:
-                listener.close()
-                return _attend(connection)
-            connection.close()
-            attending.add(process)
-            attending = {p for p in attending if os.waitpid(p, os.WNOHANG) == (0, 0)}
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(folder / "socket"))
+    listener.listen(128)
+    os.write(1, b"ready\n")
+    running: list[Running] = []
+    while True:
+        watched = [listener, 0, *(end for one in running for end in one.ends)]
+        ready = select.select(watched, [], [])[0]
+        if 0 in ready:
+            for one in running:
+                os.killpg(one.process, signal.SIGKILL)
+            for file in ("python", "socket"):
+                (folder / file).unlink()
+            folder.rmdir()
+            os._exit(0)
+        running = [one for one in running if one.goes_on(ready)]
+        if listener in ready:
+            started = start(listener, running)
+            if isinstance(started, dict):
+                return started
+            running.append(started)
 
 
-def _attend(connection: socket.socket) -> dict:
-    """Fork the process of one command, and tell the client how it ended; kill it with the client.
+class Running:
+    """The process of a command.
 
-    Returns in that process.
+    `client` is readable when the client has ended, and `ended` when the process has.
     """
-    size, files, _, _ = socket.recv_fds(connection, 4, 3)
-    with connection.makefile("rb") as stream:
-        request = marshal.loads(stream.read(int.from_bytes(size, "big")))
-    ended, alive = os.pipe()
+
+    def __init__(self, process: int, client: socket.socket) -> None:
+        self.process, self.client, self.ended = process, client, os.pidfd_open(process)
+        self.ends: list[socket.socket | int] = [client, self.ended]
+
+    def goes_on(self, ready: list) -> bool:
+        """Kill the process if its client was killed; tell the client how the process ended."""
+        if self.ended in ready:
+            code = os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+            if self.client in self.ends:
+                with suppress(BrokenPipeError):  # killed just now
+                    self.client.send(code.to_bytes(4, "big", signed=True))
+            self.close()
+            return False
+        if self.client in ready:
+            os.killpg(self.process, signal.SIGKILL)
+            self.ends.remove(self.client)
+        return True
+
+    def close(self) -> None:
+        """Close both ends."""
+        self.client.close()
+        os.close(self.ended)
+
+
+def start(listener: socket.socket, running: list[Running]) -> Running | dict:
+    """Fork the process of a command; returns in that process too, with the command."""
+    client = listener.accept()[0]
+    size, files, _, _ = socket.recv_fds(client, 4, 3)
+    with client.makefile("rb") as stream:
+        command = marshal.loads(stream.read(int.from_bytes(size, "big")))
     process = os.fork()
     if not process:
-        os.setsid()
-        connection.close()
-        os.close(ended)
+        os.setpgid(0, 0)
+        listener.close()
+        for other in running:
+            other.close()
+        client.close()
         for number, file in enumerate(files):
             os.dup2(file, number)
-            os.close(file)
-        return request
-    os.close(alive)
-    for file in (0, 1, 2, *files):
+    for file in files:
         os.close(file)
-    if connection in select.select([connection, ended], [], [])[0]:
-        os.killpg(process, signal.SIGKILL)
-        os._exit(0)
-    code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-    connection.send(code.to_bytes(4, "big", signed=True))
-    os._exit(0)
+    if not process:
+        return command
+    os.setpgid(process, process)  # here too, as it may have to be killed before it runs
+    return Running(process, client)
 
 
 def become(argv: list[str], folder: str, environment: dict[str, str]) -> None:
