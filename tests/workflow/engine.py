@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -122,6 +122,14 @@ class Workflow:
         text = file.read_text()
         assert old in text
         file.write_text(text.replace(old, new, 1))
+
+    def keep_models(self, catalogue: str, names: Collection[str]) -> None:
+        """Leave out all other rows of a catalogue."""
+        file = self.folder / catalogue
+        head, *rows = file.read_text().splitlines(keepends=True)
+        kept = [row for row in rows if row.partition(",")[0] in names]
+        assert len(kept) == len(names)
+        file.write_text("".join([head, *kept]))
 
     def artifacts(self) -> dict[str, bytes]:
         """Contents of every result that should repeat byte for byte, by relative path."""

@@ -50,7 +50,11 @@ def warm_python() -> str:
     folder = Path(tempfile.mkdtemp(prefix="matcheval-"))
     command = folder / "python"
     command.write_text(
-        COMMAND.format(python=sys.executable, client=Path(__file__).with_name("warm_client.py"), address=folder / "socket")
+        COMMAND.format(
+            python=sys.executable,
+            client=Path(__file__).with_name("warm_client.py"),
+            address=folder / "socket",
+        )
     )
     command.chmod(0o700)
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}

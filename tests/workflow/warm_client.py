@@ -7,7 +7,8 @@ import socket
 import sys
 
 address, *argv = sys.argv[1:]
-request = {"argv": argv, "folder": os.getcwd(), "environment": dict(os.environ)}
+# `pathlib` would take longer to import than all else here.
+request = {"argv": argv, "folder": os.getcwd(), "environment": dict(os.environ)}  # noqa: PTH109
 text = marshal.dumps(request)
 with socket.socket(socket.AF_UNIX) as server:
     server.connect(address)
