@@ -30,7 +30,8 @@ MODULES = (
     "pytest", "requests", "safetensors.torch", "scipy.optimize", "scipy.special", "scipy.stats",
     "sklearn.datasets", "snakemake.cli", "snakemake.dag", "snakemake.executors.local",
     "snakemake.report", "snakemake.scheduling.job_scheduler", "snakemake.script",
-    "snakemake_executor_plugin_slurm", "torch", "torch.optim.swa_utils", "tqdm", "yaml",
+    "snakemake_executor_plugin_slurm", "timm", "torch", "torch.optim.swa_utils",
+    "torchvision", "tqdm", "yaml",
 )  # fmt: skip
 COMMAND = """\
 #!/bin/sh
