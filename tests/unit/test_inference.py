@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from warm import warm_python
 
 from matcheval.datasets.build import build_dataset
 from matcheval.datasets.folders import write_dataset
@@ -448,7 +449,7 @@ class First(torch.nn.Module):
 
 def command(files, tmp_path, *more):
     return [
-        sys.executable, str(SCRIPTS / "predict_dataset.py"),
+        warm_python(), str(SCRIPTS / "predict_dataset.py"),
         "--model", ModelSource("m", "trained").to_json(),
         "--weights", str(files / "m.safetensors"), "--dataset", str(files / "dataset"),
         "--dataset-name", "digits-validation", "--batch-size", "64", "--threads", "1",

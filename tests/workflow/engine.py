@@ -80,7 +80,7 @@ class Workflow:
     def copy_to(self, folder: Path) -> "Workflow":
         """Copy sources, results and Snakemake's records, times included."""
         shutil.copytree(self.folder, folder, symlinks=True)
-        return Workflow(folder)
+        return Workflow(folder, self.python)
 
     def command(self, *arguments: str) -> list[str]:
         """The command line of a run; the small study where its configuration is there."""

@@ -97,7 +97,7 @@ def serve(folder: Path) -> dict:
             started = start(listener, running)
             if isinstance(started, dict):
                 return started
-            running.append(started)
+            running.extend(started)
 
 
 class Running:
@@ -130,12 +130,19 @@ class Running:
         os.close(self.ended)
 
 
-def start(listener: socket.socket, running: list[Running]) -> Running | dict:
+def start(listener: socket.socket, running: list[Running]) -> list[Running] | dict:
     """Fork the process of a command; returns in that process too, with the command."""
     client = listener.accept()[0]
     size, files, _, _ = socket.recv_fds(client, 4, 3)
     with client.makefile("rb") as stream:
-        command = marshal.loads(stream.read(int.from_bytes(size, "big")))
+        n = int.from_bytes(size, "big")
+        text = stream.read(n)
+    if not n or len(text) < n:  # the client was killed just now
+        client.close()
+        for file in files:
+            os.close(file)
+        return []
+    command = marshal.loads(text)
     process = os.fork()
     if not process:
         os.setpgid(0, 0)
@@ -150,7 +157,7 @@ def start(listener: socket.socket, running: list[Running]) -> Running | dict:
     if not process:
         return command
     os.setpgid(process, process)  # here too, as it may have to be killed before it runs
-    return Running(process, client)
+    return [Running(process, client)]
 
 
 def become(argv: list[str], folder: str, environment: dict[str, str]) -> None:
