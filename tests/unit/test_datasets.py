@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from warm import warm_python
 
 from matcheval.datasets.build import KINDS, build_dataset
 from matcheval.datasets.content import content_digest
@@ -175,7 +176,7 @@ def test_importing_the_package_imports_nothing_heavy():
 
 
 def test_the_command_line_prepares_and_refuses_in_one_line(tmp_path):
-    line = [sys.executable, str(SCRIPTS / "prepare_dataset.py"), "--name", "d", "--kind", "digits"]
+    line = [warm_python(), str(SCRIPTS / "prepare_dataset.py"), "--name", "d", "--kind", "digits"]
     options = ["--options", '{"part": "validation"}', "--output", str(tmp_path / "d")]
     done = subprocess.run(line + options, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from warm import warm_python
 
 from matcheval.datasets.build import build_dataset
 from matcheval.datasets.folders import write_dataset
@@ -466,7 +467,7 @@ def command(files, tmp_path, *more):
     (tmp_path / "datasets" / "digits-validation").symlink_to(files / "dataset")
     model = [asdict(ModelSource("m", "trained")), str(files / "m.safetensors")]
     return [
-        sys.executable, str(SCRIPTS / "predict_datasets.py"), "--models", json.dumps([model]),
+        warm_python(), str(SCRIPTS / "predict_datasets.py"), "--models", json.dumps([model]),
         "--indexes", json.dumps([index]), "--datasets", str(tmp_path / "datasets"),
         "--predictions", str(tmp_path / "out"), "--batch-size", "64", "--threads", "1", *more,
     ]  # fmt: skip

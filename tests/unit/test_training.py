@@ -1,13 +1,13 @@
 import csv
 import json
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from warm import warm_python
 
 from matcheval.datasets.build import build_dataset
 from matcheval.datasets.dataset import make_dataset
@@ -129,7 +129,7 @@ def test_no_batch_holds_a_single_image(sets):
 
 def command(folders, tmp_path, recipe):
     return [
-        sys.executable, str(SCRIPTS / "train_model.py"), "--name", "cli", "--recipe", recipe,
+        warm_python(), str(SCRIPTS / "train_model.py"), "--name", "cli", "--recipe", recipe,
         "--train", str(folders[0][0]), "--validation", str(folders[1]), "--threads", "1",
         "--output", str(tmp_path / "cli.safetensors"), "--history", str(tmp_path / "cli.csv"),
     ]  # fmt: skip

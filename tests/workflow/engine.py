@@ -5,11 +5,19 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+
+import numpy as np
+from warm import warm_python
+
+from matcheval.predictions.records import check_predictions
+from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.matching import match, plan_matching
+from matcheval.statistics.lines import bootstrap_lines
 
 ROOT = Path(__file__).parents[2]
 PARTS = (
@@ -47,14 +55,19 @@ class Planned:
 
 
 class Workflow:
-    """The workflow's files copied to a folder, where tests may change them."""
+    """The workflow's files copied to a folder, where tests may change them.
 
-    def __init__(self, folder: Path) -> None:
+    Snakemake and its jobs run in the given Python: by default one that starts quickly.
+    """
+
+    def __init__(self, folder: Path, python: str | None = None) -> None:
         self.folder = folder
+        self.python = python or warm_python()
 
     @classmethod
     def fresh(cls, folder: Path, *, small: bool = True) -> "Workflow":
         """Copy the sources, with the small study's files on request."""
+        compile_loops()
         folder.mkdir(parents=True)
         for part in PARTS:
             copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy2
@@ -67,13 +80,13 @@ class Workflow:
     def copy_to(self, folder: Path) -> "Workflow":
         """Copy sources, results and Snakemake's records, times included."""
         shutil.copytree(self.folder, folder, symlinks=True)
-        return Workflow(folder)
+        return Workflow(folder, self.python)
 
     def command(self, *arguments: str) -> list[str]:
         """The command line of a run; the small study where its configuration is there."""
         small = ["--configfile", "small.yaml"] if (self.folder / "small.yaml").exists() else []
         return [
-            sys.executable, "-m", "snakemake", "--cores", "2", "--nocolor", *arguments, *small,
+            self.python, "-m", "snakemake", "--cores", "2", "--nocolor", *arguments, *small,
         ]  # fmt: skip
 
     def run(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -122,6 +135,14 @@ class Workflow:
         assert old in text
         file.write_text(text.replace(old, new, 1))
 
+    def keep_models(self, catalogue: str, names: Collection[str]) -> None:
+        """Leave out all other rows of a catalogue."""
+        file = self.folder / catalogue
+        head, *rows = file.read_text().splitlines(keepends=True)
+        kept = [row for row in rows if row.partition(",")[0] in names]
+        assert len(kept) == len(names)
+        file.write_text("".join([head, *kept]))
+
     def artifacts(self) -> dict[str, bytes]:
         """Contents of every result that should repeat byte for byte, by relative path."""
         results = self.folder / "results"
@@ -130,6 +151,20 @@ class Workflow:
             for path in sorted(results.rglob("*"))
             if path.is_file() and not {"logs", "benchmarks"} & set(path.relative_to(results).parts)
         }
+
+
+@cache
+def compile_loops() -> None:
+    """Have Numba compile in the original tree, in whose copies every job would do it again.
+
+    That takes seconds; the machine code is copied with the sources.
+    """
+    some = check_predictions({
+        "label": np.zeros(4, int), "prediction": np.zeros(4, int), "probability": np.ones(4),
+    })  # fmt: skip
+    for criterion in Criterion:
+        match(plan_matching(some, some, criterion), np.random.default_rng(0))
+    bootstrap_lines([0.1, 0.2, 0.3], [0.1, 0.2, 0.3], resamples=10)
 
 
 def environment() -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 import os
 import re
+import shutil
+import sys
 
 import psutil
 import pytest
@@ -154,7 +156,9 @@ def test_logits_on_request(small):
 
 
 def test_the_same_bytes_again(built, tmp_path):
+    """By interpreters of their own too, which other tests do without."""
     again = Workflow.fresh(tmp_path / "tree")
+    again.python = sys.executable
     again.run()
     first, second = built.artifacts(), again.artifacts()
     assert set(first) == set(second)
@@ -176,9 +180,18 @@ def processes(folder):
 class TestKilled:
     """SIGKILL leaves whole files or none, and the next run completes to the same bytes."""
 
-    @pytest.mark.parametrize("rule", ["train_model", "predict_datasets", "match_predictions"])
-    def test_the_whole_run(self, built, tmp_path, rule):
-        workflow = Workflow.fresh(tmp_path / "tree")
+    @pytest.mark.parametrize(
+        ("rule", "missing"),
+        [
+            ("train_model", ""),  # all results
+            ("predict_datasets", "predictions/digits-known"),
+            ("match_predictions", "digits/matched"),
+        ],
+    )
+    def test_the_whole_run(self, built, tmp_path, rule, missing):
+        """From the start, and where a part of the results was missing."""
+        workflow = built.copy_to(tmp_path / "tree")
+        shutil.rmtree(workflow.folder / "results" / missing)
 
         def rule_runs() -> bool:
             """Whether a job of this tree runs the rule's script."""

@@ -1,0 +1,203 @@
+"""A `python` command that starts in milliseconds, for the many jobs of the tests' runs.
+
+Nearly all the time of a small job is spent on importing torch, pandas and their like. A server
+imports them once and forks a process for every command; of this project's own code it imports
+nothing, so that each process reads the tree it was started in. The command sends the server its
+arguments, folder, environment and open files, waits for the process, and ends as that ended.
+Interpreters of their own run the same code to the same bytes, which `test_rebuilding.py` checks.
+"""
+
+import atexit
+import gc
+import marshal
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+# Those of other projects that the library and Snakemake import.
+MODULES = (
+    "filelock", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf", "numba",
+    "numpy", "pandas", "PIL.Image", "psutil", "pyarrow.csv", "pyarrow.parquet", "pydantic",
+    "pytest", "requests", "safetensors.torch", "scipy.optimize", "scipy.special", "scipy.stats",
+    "sklearn.datasets", "snakemake.cli", "snakemake.dag", "snakemake.executors.local",
+    "snakemake.report", "snakemake.scheduling.job_scheduler", "snakemake.script",
+    "snakemake_executor_plugin_slurm", "timm", "torch", "torch.optim.swa_utils",
+    "torchvision", "tqdm", "yaml",
+)  # fmt: skip
+COMMAND = """\
+#!/bin/sh
+exec '{python}' -IS '{client}' '{address}' "$0" "$@"
+"""
+
+
+@cache
+def warm_python() -> str:
+    """The command, whose server ends with this process.
+
+    It is the interpreter itself where MATCHEVAL_COLD_TESTS is set, and where forks of a process
+    with such libraries are not safe.
+    """
+    if os.environ.get("MATCHEVAL_COLD_TESTS") or sys.platform != "linux":
+        return sys.executable
+    folder = Path(tempfile.mkdtemp(prefix="matcheval-"))
+    command = folder / "python"
+    command.write_text(
+        COMMAND.format(
+            python=sys.executable,
+            client=Path(__file__).with_name("warm_client.py"),
+            address=folder / "socket",
+        )
+    )
+    command.chmod(0o700)
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    server = subprocess.Popen(
+        [sys.executable, __file__, str(folder)], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, env=environment | {"OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert server.stdout.readline() == b"ready\n"
+    atexit.register(server.communicate)  # closes its standard input, which ends it
+    return str(command)
+
+
+def serve(folder: Path) -> dict:
+    """Fork a process per command; returns in these processes, with the command."""
+    for name in MODULES:
+        import_module(name)
+    threads = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
+    threads.remove("jemalloc_bg_thd")  # of pyarrow's allocator, which starts it again after a fork
+    assert len(threads) == 1, f"threads do not survive a fork: {threads}"
+    gc.collect()
+    gc.freeze()  # else the processes copy these pages
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(folder / "socket"))
+    listener.listen(128)
+    os.write(1, b"ready\n")
+    running: list[Running] = []
+    while True:
+        watched = [listener, 0, *(end for one in running for end in one.ends)]
+        ready = select.select(watched, [], [])[0]
+        if 0 in ready:
+            for one in running:
+                os.killpg(one.process, signal.SIGKILL)
+            for file in ("python", "socket"):
+                (folder / file).unlink()
+            folder.rmdir()
+            os._exit(0)
+        running = [one for one in running if one.goes_on(ready)]
+        if listener in ready:
+            started = start(listener, running)
+            if isinstance(started, dict):
+                return started
+            running.extend(started)
+
+
+class Running:
+    """The process of a command.
+
+    `client` is readable when the client has ended, and `ended` when the process has.
+    """
+
+    def __init__(self, process: int, client: socket.socket) -> None:
+        self.process, self.client, self.ended = process, client, os.pidfd_open(process)
+        self.ends: list[socket.socket | int] = [client, self.ended]
+
+    def goes_on(self, ready: list) -> bool:
+        """Kill the process if its client was killed; tell the client how the process ended."""
+        if self.ended in ready:
+            code = os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+            if self.client in self.ends:
+                with suppress(BrokenPipeError):  # killed just now
+                    self.client.send(code.to_bytes(4, "big", signed=True))
+            self.close()
+            return False
+        if self.client in ready:
+            os.killpg(self.process, signal.SIGKILL)
+            self.ends.remove(self.client)
+        return True
+
+    def close(self) -> None:
+        """Close both ends."""
+        self.client.close()
+        os.close(self.ended)
+
+
+def start(listener: socket.socket, running: list[Running]) -> list[Running] | dict:
+    """Fork the process of a command; returns in that process too, with the command."""
+    client = listener.accept()[0]
+    size, files, _, _ = socket.recv_fds(client, 4, 3)
+    with client.makefile("rb") as stream:
+        n = int.from_bytes(size, "big")
+        text = stream.read(n)
+    if not n or len(text) < n:  # the client was killed just now
+        client.close()
+        for file in files:
+            os.close(file)
+        return []
+    command = marshal.loads(text)
+    process = os.fork()
+    if not process:
+        os.setpgid(0, 0)
+        listener.close()
+        for other in running:
+            other.close()
+        client.close()
+        for number, file in enumerate(files):
+            os.dup2(file, number)
+    for file in files:
+        os.close(file)
+    if not process:
+        return command
+    os.setpgid(process, process)  # here too, as it may have to be killed before it runs
+    return [Running(process, client)]
+
+
+def become(argv: list[str], folder: str, environment: dict[str, str]) -> None:
+    """Run what the interpreter would run with these arguments, here."""
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.executable, *arguments = argv
+    module = arguments.pop(0) if arguments[0] != "-m" else arguments.pop(1)
+    is_module = arguments[:1] == ["-m"]
+    sys.argv = [module, *arguments[is_module:]]
+    places = environment.get("PYTHONPATH", "").split(os.pathsep)
+    first = folder if is_module else str(Path(module).parent.resolve())
+    sys.path[:1] = [first, *filter(None, places)]
+    try:
+        if is_module:
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(module, run_name="__main__")
+    except SystemExit as error:
+        EXIT.code = error.code if isinstance(error.code, int) else int(error.code is not None)
+        raise
+    else:
+        EXIT.code = 0
+
+
+class Exit:
+    """The end of a process: the interpreter's own spends 0.4 s on freeing torch and its like."""
+
+    code = 1
+
+    def __call__(self) -> None:
+        """Exit after all other functions that were registered for it."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(self.code)
+
+
+EXIT = Exit()
+
+if __name__ == "__main__":
+    atexit.register(EXIT)
+    become(**serve(Path(sys.argv[1])))
