@@ -49,14 +49,14 @@ DECIDED = {
             "arrays": 1,
             "parquet": 1,
         },
-        "bea5e8973b258123",
+        "f2f9d2f9f06eedba",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "1be96712f142fcc1"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "7360132b8b360c16"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "4de0959d44a9348a"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "d379e9db7c187641"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "882a551b4ad73ea0"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "eb59c03d916a9428"),
+    "train_model.py": (TRAINING_VERSION, 2, "95ea64182921a77e"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "25cf75d733f40b57"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "824c6a5c6a3e7d17"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "72c37fa09a7c4e7e"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "3cb177c347f7ba9b"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "ea0ec5236dfb2f96"),
 }
 
 
