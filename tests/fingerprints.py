@@ -35,6 +35,7 @@ from golden.training import (
 from golden.transforms import (
     LIBRARY_TRANSFORMS,
     RESIZES,
+    TESTED_INTERPOLATIONS,
     of_interpolation,
     of_library_transform,
     of_normalization,
@@ -45,7 +46,6 @@ from matcheval.datasets.derivations import DERIVATION_VERSION
 from matcheval.datasets.derivations import KINDS as DERIVATIONS
 from matcheval.datasets.kinds import KINDS
 from matcheval.inference import INFERENCE_VERSION
-from matcheval.models.geometry import INTERPOLATIONS
 from matcheval.models.sizes import ARCHITECTURES
 from matcheval.models.transforms import NORMALIZATIONS
 from matcheval.training import AUGMENTATIONS, DECAYED, LOSSES, SCHEDULES, TRAINING_VERSION
@@ -72,7 +72,7 @@ GROUPS: dict[str, tuple[Iterable[str], Callable[[str], Fingerprint], dict[str, i
         DERIVATIONS, of_derivation, {"datasets.derivations.DERIVATION_VERSION": DERIVATION_VERSION}
     ),
     "resize": (RESIZES, of_resize, _INFERENCE),
-    "interpolation": (INTERPOLATIONS, of_interpolation, _INFERENCE),
+    "interpolation": (TESTED_INTERPOLATIONS, of_interpolation, _INFERENCE),
     "normalization": (NORMALIZATIONS, of_normalization, _INFERENCE),
     "library_transform": (LIBRARY_TRANSFORMS, of_library_transform, _INFERENCE),
     **{

@@ -52,4 +52,6 @@ def of_library_transform(name: str) -> Fingerprint:
 
 
 LIBRARY_TRANSFORMS = ("timm center", "timm squash", "timm border", "torchvision")
+# Those of every version of Pillow; later ones have more, which no published transform uses.
+TESTED_INTERPOLATIONS = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
 RESIZES = ("none", "short", "cover", "fit", "exact")
