@@ -39,7 +39,7 @@ JOBS = StageJobs(STUDY)
 # Which models are run on which datasets by which jobs.
 PREDICTING = STUDY.predicting
 if workflow.is_main_process:
-    PREDICTING.remove_untrue_indexes()
+    STUDY.predicted.remove_untrue_indexes()
 
 # On one machine, the number of GPUs limits the number of simultaneous GPU jobs. A profile or
 # `--resources gpu=N` overrides this, as profiles/slurm does: there, the cluster assigns the GPUs.
@@ -102,7 +102,7 @@ def digest(script, *modules):
 
 # Indexes of predictions that no job has to make anew, though the job that wrote them runs again for
 # other datasets. Rules that read them are not repeated because of that.
-SETTLED = PREDICTING.settled_indexes
+SETTLED = STUDY.predicted.settled_indexes
 
 
 def settled(files):

@@ -268,7 +268,7 @@ class StageJobs:
 
         Snakemake records no parameters that are derived from outputs, so that one that is left out
         again repeats nothing; the files of one that is added are missing, and so the job runs
-        (see `Predicting.remove_untrue_indexes`).
+        (see `Predicted.remove_untrue_indexes`).
 
         Parameters
         ----------

@@ -169,7 +169,7 @@ class Requests:
         jobs = self._study.predicting
         # At least one: what is outdated is not known before the job runs.
         first = next(iter(jobs.collections.values()))[0], jobs.batches[batch][0]
-        return self._of_running(jobs.missing(batch) or [first])
+        return self._of_running(self._study.predicted.missing(batch) or [first])
 
     def _of_single_inference(self, wildcards: Wildcards) -> ResourceRequest:
         return self._of_running([(wildcards.dataset, wildcards.model)])

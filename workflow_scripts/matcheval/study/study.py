@@ -6,6 +6,7 @@ from functools import cached_property
 from matcheval.models.rows import CALLABLE, PUBLISHED
 from matcheval.study.analysis import file_states
 from matcheval.study.contents import StudyContents
+from matcheval.study.predicted import Predicted
 from matcheval.study.predicting import Predicting
 
 STUDIES_FOLDER = "studies"  # what the names of each study stand for: `shared_names`
@@ -87,6 +88,11 @@ class Study(StudyContents):
     def predicting(self) -> Predicting:
         """Its inference jobs."""
         return Predicting(self)
+
+    @cached_property
+    def predicted(self) -> Predicted:
+        """What these jobs have written already."""
+        return Predicted(self)
 
     @property
     def predictions_targets(self) -> list[str]:
