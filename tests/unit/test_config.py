@@ -149,7 +149,7 @@ class TestOwnStudy:
             load(**config)
 
     def test_needs_what_a_study_is_of(self):
-        with pytest.raises(InputError, match="models and pairs and datasets missing"):
+        with pytest.raises(InputError, match="models and datasets missing"):
             load(study="other")
 
     def test_needs_a_name(self, tmp_path):
@@ -441,7 +441,7 @@ class TestGenerated:
     def test_the_schema_refuses_what_the_settings_refuse(self):
         validator = Draft202012Validator(json.loads(SCHEMA.read_text()))
         config = yaml.safe_load(DEFAULTS.read_text())
-        for wrong in ({"matching": {"epsilon": 0}}, {"pairs": {}}, {"followups": {}}):
+        for wrong in ({"matching": {"epsilon": 0}}, {"pairs": {"p": {}}}, {"followups": {}}):
             assert not validator.is_valid(config | wrong)
 
     def test_inference_has_the_librarys_outputs_and_precisions(self):

@@ -243,13 +243,3 @@ def test_predictions_of_ones_own_that_are_replaced_by_older_ones(tmp_path):
 def test_what_an_earlier_configuration_left_is_not_checked(small):
     small.run("check", "--config", "matching={models_per_job: 1, seeds: 4}")
     small.run("check")
-
-
-def test_a_corrupt_prediction_file_is_named(small):
-    path = small.folder / "results/predictions/digits-known/mlp.parquet"
-    path.write_bytes(path.read_bytes()[:100])
-    os.utime(path)
-    result = small.run("--show-failed-logs", check=False)
-    assert result.returncode == 1
-    output = result.stdout + result.stderr
-    assert "results/predictions/digits-known/mlp.parquet: not a readable Parquet file" in output
