@@ -98,14 +98,14 @@ class TestNamedMatchings:
         ],
     )  # fmt: skip
     def test_titles(self, name, given, title):
-        assert MatchingMethod(criterion="probability", **given).title(name) == title
+        assert MatchingMethod(criterion="probability", **unusual).title(name) == title
 
 
 def test_runs_record_what_is_not_the_paper_s():
     comparison = Comparison("m", Pair("p", "o", "r"), simulate(90, 3, 1), simulate(60, 3, 2))
     recorded = []
-    for given in ({}, {"score": "confidence_rank", "order": "random"}):
-        method = MatchingMethod(criterion=LABEL, epsilon=0.01, **given)
+    for unusual in ({}, {"score": "confidence_rank", "order": "random"}):
+        method = MatchingMethod(criterion=LABEL, epsilon=0.01, **unusual)
         metadata = MatchedComparison(comparison, method, [0]).runs().schema.metadata
         recorded.append({key: metadata.get(key) for key in (b"score", b"order")})
     assert recorded == [
