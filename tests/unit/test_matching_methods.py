@@ -98,7 +98,7 @@ class TestNamedMatchings:
         ],
     )  # fmt: skip
     def test_titles(self, name, given, title):
-        assert MatchingMethod(criterion="probability", **unusual).title(name) == title
+        assert MatchingMethod(criterion="probability", **given).title(name) == title
 
 
 def test_runs_record_what_is_not_the_paper_s():
