@@ -126,17 +126,25 @@ class TestOrderOfTargets:
         expected = match(plan_matching(source, moved, LABEL, 1 / 16), np.random.default_rng(0))
         np.testing.assert_array_equal(found[order], expected)
 
-    def test_random_orders_have_a_stream_of_their_own(self):
-        """One target of two is matched: the first in order. Picks do not depend on the order."""
+    def test_random_orders_are_drawn_for_every_run(self):
+        """One target of two is matched: the first in order."""
         source, target = predictions([0.5]), predictions([0.5, 0.5])
         method = MatchingMethod(criterion=LABEL, order="random")
         found = matched_rows(source, target, RunName("m", "p"), method, range(200))
         firsts = [row.tolist().index(0) for row in found.values()]
         assert 70 < sum(firsts) < 130
-        picks = [np.random.default_rng(run_sequence(s, **NAMES)).random() for s in range(200)]
-        assert abs(np.corrcoef(firsts, picks)[0, 1]) < 0.2
         again = matched_rows(source, target, RunName("m", "p"), method, [7])
         assert again[7].tolist() == found[7].tolist()
+
+    def test_the_streams_stay_the_same(self):
+        """Picks as in dataset order; the order from the first child of the run's own sequence."""
+        source, target = simulate(300, 3, 1), simulate(200, 3, 2)
+        method = MatchingMethod(criterion=LABEL, order="random")
+        found = matched_rows(source, target, RunName("m", "p"), method, [4])
+        order = np.random.default_rng(run_sequence(4, **NAMES).spawn(1)[0]).permutation(200)
+        picks = np.random.default_rng(run_sequence(4, **NAMES))
+        expected = match(plan_matching(source, target, LABEL), picks, order)
+        np.testing.assert_array_equal(found[4], expected)
 
     def test_in_a_random_order_without_competition_the_targets_matched_are_the_same(self):
         source, target = predictions([0.1, 0.5, 0.9]), predictions([0.9, 0.1])
