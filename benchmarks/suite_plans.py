@@ -70,6 +70,9 @@ def make_predictions(folder: Path, name: str, n_sets: int) -> None:
         predictions.mkdir(parents=True)
         for model in study.models:
             (predictions / f"{model}.parquet").touch()
+    suite = Path(jobs.suite_file("all"))
+    suite.parent.mkdir(parents=True)
+    suite.write_text(json.dumps({f"set{i}": "0" * 64 for i in range(n_sets)}))
     entry = {f"set{i}": {"model": "0" * 64} for i in range(n_sets)}
     for batch in jobs.batches:
         index = Path(jobs.index("all", batch))
@@ -90,8 +93,7 @@ def main() -> None:
             for state in ("nothing there", "one set missing"):
                 if state == "one set missing":
                     make_predictions(folder, name, n_sets)
-                    more = folder / f"{name}-sets" / "more"
-                    shutil.copytree(folder / f"{name}-sets" / "set0", more)
+                    shutil.rmtree(folder / f"results-{name}" / "predictions" / "set0")
                 seconds, peak, n_jobs = dry_run(folder, f"{name}.yaml", "laptop", "predictions")
                 rows.append(
                     {

@@ -102,7 +102,7 @@ def digest(script, *modules):
 
 # Indexes of predictions that no job has to make anew, though the job that wrote them runs again for
 # other datasets. Rules that read them are not repeated because of that.
-SETTLED = STUDY.predicted.settled_indexes
+SETTLED = STUDY.predicted.settled_indexes if workflow.is_main_process else set()
 
 
 def settled(files):

@@ -8,13 +8,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matcheval.inference.files import output_files
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.inference.store import read_index
 
 if TYPE_CHECKING:
     from matcheval.study.study import Study
 
 log = logging.getLogger(__name__)
+
+Times = npt.NDArray[np.int64]  # nanoseconds
 
 
 class Predicted:
@@ -38,36 +43,32 @@ class Predicted:
         batch : str
             Name of the batch.
         """
-        models = self._jobs.batches[batch]
+        positions = [(model, self._position[model]) for model in self._jobs.batches[batch]]
         return [
             (dataset, model)
-            for dataset, files in self._files.items()
-            for model in models
-            if model in files.incomplete
+            for dataset in self._jobs.collection_of
+            for model, position in positions
+            if not self._newest[dataset][position]
         ]
 
     @cached_property
-    def _files(self) -> dict[str, "_Files"]:
-        """What there is of the results on each dataset, from one look at each folder."""
-        return {name: self._look(name, self._jobs.batch_of) for name in self._jobs.collection_of}
+    def _position(self) -> dict[str, int]:
+        return {model: position for position, model in enumerate(self._jobs.batch_of)}
 
-    def _look(self, dataset: str, models: Iterable[str]) -> "_Files":
-        folder = Path(self._study.predictions_folder, dataset)
-        entries = os.scandir(folder) if folder.is_dir() else ()
-        times = {entry.name: entry.stat().st_mtime_ns for entry in entries}
-        incomplete, newest = set(), {}
-        for model in models:
-            found = [times.get(name, 0) for name in self._names(model)]
-            if all(found):
-                newest[model] = max(found)
-            else:
-                incomplete.add(model)
-        return _Files(incomplete, newest)
+    @cached_property
+    def _newest(self) -> dict[str, Times]:
+        """Times of the newest file of every model's results, by dataset; 0 where one is missing."""
+        return {name: self._look(name, self._position) for name in self._jobs.collection_of}
 
-    def _names(self, model: str) -> list[str]:
-        """Names of the files of a model's results."""
-        files = output_files("", "", model, self._study.inference.outputs)
-        return [file.name for file in files.values()]
+    def _look(self, dataset: str, models: Iterable[str]) -> Times:
+        folder, names = Path(self._study.predictions_folder, dataset), list(models)
+        if not folder.is_dir():
+            return np.zeros(len(names), np.int64)
+        times = {entry.name: entry.stat().st_mtime_ns for entry in os.scandir(folder)}
+        suffixes = [OUTPUT_SUFFIXES[o] for o in ("predictions", *self._study.inference.outputs)]
+        found = [[times.get(model + suffix, 0) for suffix in suffixes] for model in names]
+        by_model = np.array(found, np.int64)
+        return np.where((by_model > 0).all(axis=1), by_model.max(axis=1), 0)
 
     def remove_untrue_indexes(self) -> None:
         """Remove indexes of files that are not there any more, or were replaced since.
@@ -85,31 +86,26 @@ class Predicted:
         for collection, datasets in self._jobs.collections.items():
             folder = Path(self._jobs.index(collection, "")).parent
             names = {entry.name for entry in os.scandir(folder)} if folder.is_dir() else set()
-            files = [self._files[name] for name in datasets]
+            newest = np.stack([self._newest[name] for name in datasets]) if names else None
             for batch, models in self._jobs.batches.items():
                 path = Path(self._jobs.index(collection, batch))
-                if path.name in names:
+                if newest is not None and path.name in names:
                     key = self._jobs.key(collection, batch)
-                    yield self._read(path, collection, batch, key, files, models)
+                    times = newest[:, [self._position[model] for model in models]]
+                    yield self._read(path, collection, batch, key, times)
         for path in Path(self._jobs.single_index("*", "")).parent.parent.glob("*/*.json"):
             dataset, model = path.parent.name, path.name.removesuffix(".json")
             known = {*self._study.datasets, *self._study.derivations}
             if dataset in known and model in self._study.runnable:
-                files = [self._look(dataset, [model])]
                 key = self._jobs.single_key(dataset, model)
-                yield self._read(path, dataset, "", key, files, [model])
+                yield self._read(path, dataset, "", key, self._look(dataset, [model]))
 
-    def _read(
-        self, path: Path, collection: str, batch: str, key: str, files: list["_Files"],
-        models: Iterable[str],
-    ) -> "_Index":  # fmt: skip
-        """Read what an index was written for, and compare it with what is there."""
+    def _read(self, path: Path, collection: str, batch: str, key: str, times: Times) -> "_Index":
+        """Read what an index was written for, and compare it with the times of its files."""
         written, (found, n_top) = path.stat().st_mtime_ns, read_index(path)
         settings = self._study.inference
         has_top = "top" not in settings.outputs or n_top == settings.top
-        untouched = has_top and all(
-            each.newest.get(model, written + 1) <= written for each in files for model in models
-        )
+        untouched = has_top and bool(((times > 0) & (times <= written)).all())
         return _Index(path, collection, batch, written, found == key, untouched)
 
     @cached_property
@@ -143,14 +139,6 @@ class Predicted:
             for file in inputs
             if file is not None
         )
-
-
-@dataclass(frozen=True)
-class _Files:
-    """Models whose results on a dataset are incomplete, and times of the others' newest files."""
-
-    incomplete: set[str]
-    newest: dict[str, int]
 
 
 @dataclass(frozen=True)
