@@ -8,11 +8,11 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "workflow_scripts"), str(ROOT / "tests")]
 
 WORKFLOW = ("Snakefile", "config.yaml", "rules", "workflow_scripts", "studies", "envs", "profiles")
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).resolve().parent / "results"
 
 
 def write_results(name: str, rows: Iterable[Mapping[str, object]], *packages: str) -> None:

@@ -9,12 +9,11 @@ predictions but those on one set. Files are stubs: planning opens none of them.
 import json
 import os
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
-from common import copy_workflow, write_results
+from common import RESULTS, copy_workflow, write_results
 from dry_run import dry_run
 
 SIZES = ((70, 400), (10_000, 200))  # models, sets
@@ -47,7 +46,6 @@ def make_study(folder: Path, n_models: int, n_sets: int) -> str:
 
 def make_predictions(folder: Path, name: str, n_sets: int) -> None:
     """Stubs of prepared sets, of all predictions on them, and of the indexes."""
-    sys.path.insert(0, str(folder / "workflow_scripts"))
     from matcheval.io.yaml_files import read_yaml
     from matcheval.registry import ANALYSES
     from matcheval.study.loading import load_study
@@ -106,7 +104,7 @@ def main() -> None:
                     }
                 )
                 print(rows[-1], flush=True)
-            os.chdir("/")
+            os.chdir(RESULTS.parent)
     write_results("suite_plans", rows, "snakemake")
 
 

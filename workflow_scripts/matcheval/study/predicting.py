@@ -134,6 +134,7 @@ class Predicting:
             for collection, sets in self.collections.items()
         }
 
+    @cache  # noqa: B019 - lives as long as the study
     def key(self, collection: str, batch: str) -> str:
         """Return a digest of all in the configuration that a batch's predictions depend on.
 
