@@ -53,7 +53,7 @@ recht-docs: recht
 
 ## make test      run the tests (their results go to temporary folders)
 test: $(VENV)/.test
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 ## make slurm     install what is needed to run studies on a SLURM cluster (docs/cluster.md)
 slurm: $(VENV)/.slurm
