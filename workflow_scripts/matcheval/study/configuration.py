@@ -145,12 +145,11 @@ def complete_configuration(
     Raises
     ------
     InputError
-        If the default study cannot be read, or datasets, pairs or suites come without a study's
-        name.
+        If the default study cannot be read, or datasets or pairs come without a study's name.
     """
     if "study" in given:
         return dict(given)
-    alone = [key for key in ("datasets", "pairs", "suites") if key in given]
+    alone = [key for key in ("datasets", "pairs") if key in given]
     if alone:
         raise InputError(
             f"the configuration has its own {' and '.join(alone)} but no name",
