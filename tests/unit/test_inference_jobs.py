@@ -107,12 +107,14 @@ def test_only_what_is_missing_is_computed(inputs, tmp_path, runs):
     files["logits"].unlink()  # both are written again: results of one pass belong together
     files["predictions"].write_bytes(files["predictions"].read_bytes()[:200])
     output_files(tmp_path, "c", "one", [])["predictions"].unlink()
+    other, mine = (output_files(tmp_path, "c", m, ["logits"]) for m in ("one", "three"))
+    mine["logits"].write_bytes(other["logits"].read_bytes())  # of other weights
     predict(inputs, tmp_path)
-    assert runs == [("b", ["two"]), ("c", ["one"])]
+    assert runs == [("b", ["two"]), ("c", ["one", "three"])]
     assert before.items() <= contents(tmp_path).items()
 
 
-@pytest.mark.parametrize("changed", ["weights", "images", "precision", "top"])
+@pytest.mark.parametrize("changed", ["weights", "images", "max_value", "precision", "top"])
 def test_outdated_results_are_replaced(inputs, tmp_path, changed, runs):
     root = tmp_path / "inputs"
     root.mkdir()
@@ -128,8 +130,16 @@ def test_outdated_results_are_replaced(inputs, tmp_path, changed, runs):
     elif changed == "images":
         (root / "a").unlink()
         write_set(root / "a", "a", build_dataset("a", "digits", {"part": "train"}))
+    elif changed == "max_value":
+        description = root / "a" / "dataset.json"
+        text = description.read_text()
+        (root / "a").unlink()
+        (root / "a").mkdir()
+        for path in (inputs / "a").iterdir():
+            (root / "a" / path.name).write_bytes(path.read_bytes())
+        description.write_text(text.replace('"max_value": 16', '"max_value": 32'))
     else:
-        config = {"precision": "bf16"} if changed == "precision" else {"n_top": 3}
+        config = {"precision": "bf16"} if changed == "precision" else {"n_top": 8}
     second = predict(root, tmp_path / "out", **options, **config)
     assert runs == [("a", ["one"])]
     assert (second == first) == (changed == "top")

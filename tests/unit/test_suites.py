@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+from matcheval.analyses.suite_accuracies.tables import tabulate_suite, text_columns
 from matcheval.datasets.build import build_dataset
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
 from matcheval.datasets.suites import Member, Suite, read_members, write_suite
 from matcheval.errors import InputError
+from matcheval.predictions.correctness import Correctness
 from matcheval.study.suites import expand_suites
 from studies import configuration, load
 
@@ -173,3 +175,52 @@ def test_prepared_sets_are_checked_against_each_other(tmp_path):
     assert not (tmp_path / "t.json").exists()
     with pytest.raises(InputError, match="not a readable list"):
         read_members(tmp_path / "t.json")
+
+
+def test_accuracies_on_a_suite_by_hand():
+    """Where a member names classes, its datapoints and the base's of these classes count."""
+    models, index = ("m", "n"), np.arange(4)
+    of = {
+        "base": ([0, 0, 1, 1], [[1, 1, 1, 0], [1, 0, 0, 0]]),
+        "a": ([0, 1, 1, 1], [[1, 0, 1, 1], [0, 0, 0, 0]]),
+        "b": ([1, 0, 1, 0], [[1, 0, 0, 0], [1, 1, 0, 1]]),
+    }
+    known = {
+        name: Correctness(models, index, np.array(labels), np.array(right, bool))
+        for name, (labels, right) in of.items()
+    }
+    suite = Suite("s", (Member("a", "g", "", 2.0), Member("b", classes=("one",))))
+    table = tabulate_suite(suite, "base", known.__getitem__, {"b": np.array([1])})
+    assert table.accuracy_set.tolist() == [0.75, 0.0, 0.5, 0.5]
+    assert table.accuracy_base.tolist() == [0.75, 0.25, 0.5, 0.0]
+    assert table.gap.tolist() == [0.0, 0.25, 0.0, -0.5]
+    assert table.n_set.tolist() == [4, 4, 2, 2]
+    assert table.severity.isna().tolist() == [False, False, True, True]
+    cells = {column.head: column.cells for column in text_columns(table)}
+    assert cells["Lowest (%)"] == ["0.0", "50.0"]
+    with pytest.raises(InputError, match="'a' has no datapoints of the classes"):
+        tabulate_suite(suite, "base", known.__getitem__, {"a": np.array([7])})
+
+
+def test_what_would_have_no_effect_is_refused(shifts, tmp_path):
+    inner = {"members": ["known"]}
+    with pytest.raises(InputError, match="of the members of a suite is given there"):
+        expand({"suite": "t", "group": "x"}, t=inner)
+    with pytest.raises(InputError, match="'known' is the name of a dataset as well"):
+        expand("new", known=inner)
+    with pytest.raises(InputError, match="with 'snow' for 'corruption'"):
+        expand({"dataset": shifts, "values": {"corruption": ["fog", "snow"]}})
+    with pytest.raises(InputError, match="severity 'nan' of 'known' is not a number"):
+        expand({"dataset": "known", "severity": "nan"})
+    (tmp_path / "m.csv").write_text("name,dataset,path\nx,known,elsewhere\n")
+    with pytest.raises(InputError, match=r"m\.csv, line 2: 'path' has no effect"):
+        expand({"manifest": "m.csv"})
+    (tmp_path / "m.csv").write_text("")
+    with pytest.raises(InputError, match=r"m\.csv: has no rows"):
+        expand({"manifest": "m.csv"})
+
+
+def test_a_set_may_be_in_two_nested_suites(tmp_path):
+    one, two = {"members": ["known"]}, {"members": ["known", "new"]}
+    found = expand({"suite": "one"}, {"suite": "two"}, one=one, two=two)
+    assert found.suites["s"].datasets == ["known", "new"]

@@ -227,17 +227,18 @@ def of_matching(n_models: int, n_seeds: int, images: int) -> ResourceRequest:
     return ResourceRequest(_megabytes(BASE_MB, n_models * images * 16), _minutes(seconds))
 
 
-def of_reading(n_files: int, images: int) -> ResourceRequest:
-    """Estimate the request for reading many prediction files, as of all models on a suite.
+def of_reading(n_models: int, n_sets: int, images: int) -> ResourceRequest:
+    """Estimate the request for reading the prediction files of models on many sets.
 
     Parameters
     ----------
-    n_files : int
-        Number of files.
+    n_models, n_sets : int
+        Numbers of models and of sets; two sets are in memory at a time.
     images : int
         Number of images of the largest set.
     """
-    return ResourceRequest(_megabytes(BASE_MB, images * 64), _minutes(n_files * 0.05))
+    memory = images * (64 + 4 * n_models)
+    return ResourceRequest(_megabytes(BASE_MB, memory), _minutes(n_models * n_sets * 0.05))
 
 
 # Jobs that count, or write tables and figures, take seconds to minutes in studies of any size.

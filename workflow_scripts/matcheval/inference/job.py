@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.datasets.folders import read_description
-from matcheval.errors import ErrorCollector
+from matcheval.errors import ErrorCollector, InputError
 from matcheval.inference import AUTOMATIC, N_TOP
 from matcheval.inference.files import output_files
 from matcheval.inference.store import (
@@ -97,12 +97,12 @@ def predict_datasets(
     for name, folder in datasets.items():
         with problems.collected():
             start = time.perf_counter()
-            sha256 = read_description(folder)["sha256"]
+            description = read_description(folder)
             tasks = [
                 Task(
                     model,
                     output_files(predictions, name, model.source.name, outputs),
-                    inputs_digest(identity, sha256, config.deciding),
+                    inputs_digest(identity, description, config.deciding),
                 )
                 for model, identity in zip(models, identities, strict=True)
             ]
@@ -113,8 +113,8 @@ def predict_datasets(
                 from matcheval.inference.running import ModelRunner
 
                 runner = runner or ModelRunner(config, progress=progress)
-                runner.run(name, folder, missing)
                 names = ", ".join(task.model.source.name for task in missing)
+                _run(runner, name, folder, missing, names)
                 log.info("%s on %s: %.1f s", names, name, time.perf_counter() - start)
     problems.raise_any()
     return {
@@ -126,3 +126,13 @@ def predict_datasets(
         }
         for name in datasets
     }
+
+
+def _run(runner: Any, name: str, folder: Path, tasks: Sequence[Task], names: str) -> None:
+    """Run models on a dataset; an error of torch or of a file does not end the whole job."""
+    try:
+        runner.run(name, folder, tasks)
+    except (RuntimeError, OSError) as error:
+        log.exception("%s on %s failed", names, name)
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{names} failed ({reason})", file=f"dataset '{name}'") from error

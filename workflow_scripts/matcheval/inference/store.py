@@ -14,10 +14,14 @@ while writing costs all of them, and every reader of one dataset would have to k
 import hashlib
 import json
 import re
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
 from matcheval.inference import INFERENCE_VERSION
@@ -88,19 +92,21 @@ class Task:
     inputs: str
 
 
-def inputs_digest(model: str, dataset_sha256: str, deciding: Mapping[str, Any]) -> str:
+def inputs_digest(model: str, dataset: Mapping[str, Any], deciding: Mapping[str, Any]) -> str:
     """Return a digest of all that a model's results on a dataset depend on.
 
     Parameters
     ----------
     model : str
         As returned by `ModelFiles.digest`.
-    dataset_sha256 : str
-        Digest of the dataset.
+    dataset : mapping
+        Description of the dataset (see `folders.read_description`): the digest of its images and
+        labels, the pixel value that stands for 1, and its classes count.
     deciding : mapping
         Settings of inference that change results, as JSON values.
     """
-    values = [INFERENCE_VERSION, model, dataset_sha256, deciding]
+    images = [dataset[key] for key in ("sha256", "max_value", "classes", "stored")]
+    values = [INFERENCE_VERSION, model, images, deciding]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
@@ -114,19 +120,30 @@ def is_current(files: Mapping[str, Path], inputs: str, n_top: int) -> bool:
     inputs : str
         As returned by `inputs_digest`.
     n_top : int
-        Number of classes that the output `top`, if it is among the files, should have.
+        Number of classes that the output `top`, if it is among the files, has at least.
     """
-    if not all(path.is_file() for path in files.values()):
-        return False
     try:
+        if any(_recorded_inputs(path) != inputs for path in files.values()):
+            return False
         metadata = read_predictions(files["predictions"]).metadata
         if "top" in files:
             found = read_top_k(files["top"])[1].shape[1]
-            if found != min(n_top, int(metadata["n_classes"])):
-                return False
+            return bool(found >= min(n_top, int(metadata["n_classes"])))
     except InputError:  # damaged: it is written again
         return False
-    return metadata.get(INPUTS_KEY) == inputs
+    return True
+
+
+def _recorded_inputs(path: Path) -> str | None:
+    """Return the digest of inputs in the metadata of a file; None if it is missing or damaged."""
+    try:
+        if path.suffix == ".npz":
+            with np.load(path, allow_pickle=False) as archive:
+                return str(json.loads(str(archive["metadata"])).get(INPUTS_KEY))
+        found = (pq.read_metadata(path).metadata or {}).get(INPUTS_KEY.encode(), b"")
+        return str(found.decode())
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
 
 
 def write_index(

@@ -66,11 +66,25 @@ def _check_pairs(study: Study) -> None:
                 "set of the pair", pair.source, pair.datasets.values(),
                 file=_FILE, field=f"{field}.source",
             )  # fmt: skip
-        _check_label_spaces(study, field, pair.original, pair.replication)
+        check_label_spaces(study, field, pair.original, pair.replication)
 
 
-def _check_label_spaces(study: Study, field: str, first: str, second: str) -> None:
-    """Refuse two sets of different classes, as far as these are known before any job."""
+def check_label_spaces(study: Study, field: str, first: str, second: str) -> None:
+    """Check that two datasets have the same classes, as far as these are known before any job.
+
+    Parameters
+    ----------
+    study : Study
+    field : str
+        The key of the configuration that names them.
+    first, second : str
+        Names of the datasets.
+
+    Raises
+    ------
+    InputError
+        If their number or their names differ.
+    """
     one, other = (study.datasets[name].settings for name in (first, second))
     problem = ""
     counts = one.n_classes, other.n_classes
@@ -105,7 +119,7 @@ def _check_training(study: Study) -> None:
         study.check_dataset(name, field, images=True)
     if trained and images:
         for name, field in (dict.fromkeys(images, "training.train") | sets).items():
-            _check_label_spaces(study, field, first, name)
+            check_label_spaces(study, field, first, name)
 
 
 def _check_predictions(study: Study) -> None:

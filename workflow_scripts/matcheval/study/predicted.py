@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -64,7 +65,10 @@ class Predicted:
         folder, names = Path(self._study.predictions_folder, dataset), list(models)
         if not folder.is_dir():
             return np.zeros(len(names), np.int64)
-        times = {entry.name: entry.stat().st_mtime_ns for entry in os.scandir(folder)}
+        times = {}
+        for entry in os.scandir(folder):
+            with suppress(FileNotFoundError):  # another run's unfinished file, just renamed
+                times[entry.name] = entry.stat().st_mtime_ns
         suffixes = [OUTPUT_SUFFIXES[o] for o in ("predictions", *self._study.inference.outputs)]
         found = [[times.get(model + suffix, 0) for suffix in suffixes] for model in names]
         by_model = np.array(found, np.int64)
@@ -79,7 +83,7 @@ class Predicted:
         for index in self._existing_indexes():
             if index.is_asked_for and not index.is_untouched:
                 log.info("%s lists predictions that are missing or were replaced", index.path)
-                index.path.unlink()
+                index.path.unlink(missing_ok=True)
 
     def _existing_indexes(self) -> Iterator["_Index"]:
         """Yield the indexes of this study that exist."""
@@ -96,7 +100,8 @@ class Predicted:
         for path in Path(self._jobs.single_index("*", "")).parent.parent.glob("*/*.json"):
             dataset, model = path.parent.name, path.name.removesuffix(".json")
             known = {*self._study.datasets, *self._study.derivations}
-            if dataset in known and model in self._study.runnable:
+            runnable = self._study.runnable.get(model)
+            if dataset in known and runnable is not None and runnable.source is not None:
                 key = self._jobs.single_key(dataset, model)
                 yield self._read(path, dataset, "", key, self._look(dataset, [model]))
 

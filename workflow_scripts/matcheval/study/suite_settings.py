@@ -52,6 +52,11 @@ class SuiteMember(Settings):
             given.remove("dataset")  # what all rows of the manifest have in common
         if len(given) != 1:
             raise ValueError("give one of 'dataset', 'suite' and 'manifest'")
+        known = (self.group, self.subgroup, self.severity, self.classes)
+        if self.suite is not None and any(known):
+            raise ValueError("what is known of the members of a suite is given there")
+        if self.manifest is not None and (self.values or self.name):
+            raise ValueError("'name' and 'values' have no effect beside a manifest")
         if not isinstance(self.dataset, dict) and (self.values or self.name):
             raise ValueError("'name' and 'values' belong to the block of a dataset")
         return self

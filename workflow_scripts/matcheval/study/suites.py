@@ -1,6 +1,7 @@
 """Expansion of the suites of a configuration into datasets and members."""
 
 import csv
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ _FILE = "configuration"
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 _MODEL = "model"  # placeholder that prediction files keep
 _Place = dict[str, str]  # where a member is: `file`, and perhaps `field`
+_PATHS = ("path", "file", "files", "images", "labels", "source", "devkit", "kind")
 _MEMBER_COLUMNS = ("name", "dataset", "group", "subgroup", "severity", "classes", "note")
 
 
@@ -54,9 +56,19 @@ def expand_suites(given: Any, datasets: Iterable[str]) -> ExpandedSuites:
         a dataset is defined or named twice; lists the errors of all suites.
     """
     settings: SuitesSettings = read_settings(SuitesSettings, {"suites": given})
+    datasets = [str(name) for name in datasets]
     expansion = _Expansion(settings.suites, set(datasets))
     problems, suites = ErrorCollector(), {}
+    folded = {str(dataset).casefold() for dataset in datasets}
     for name in settings.suites:
+        with problems.collected():
+            if name.casefold() in folded:
+                raise InputError(
+                    f"'{name}' is the name of a dataset as well",
+                    file=_FILE,
+                    field=f"suites.{name}",
+                    remedy="Rename the suite",
+                )
         with problems.collected():
             suites[name] = Suite(name, tuple(expansion.members(name)))
     problems.raise_any()
@@ -81,6 +93,8 @@ class _Expansion:
         for number, member in enumerate(self._suites[suite].members, 1):
             place = {"file": _FILE, "field": f"{field}, entry {number}"}
             for one in self._expand(member, place, (*outer, suite)):
+                if found.get(one.dataset.casefold()) == one and _is_suite(member):
+                    continue  # in two nested suites
                 if one.dataset.casefold() in found:
                     raise InputError(
                         f"dataset '{one.dataset}' is in suite '{suite}' twice",
@@ -130,10 +144,16 @@ class _Expansion:
             yield _member(member, name, values, place)
 
 
+def _is_suite(member: str | SuiteMember) -> bool:
+    return not isinstance(member, str) and member.suite is not None
+
+
 def _member(member: SuiteMember, name: str, values: Mapping[str, str], place: _Place) -> Member:
     severity = _filled(member.severity, values)
     try:
         number = None if severity in (None, "") else float(severity)
+        if number is not None and not math.isfinite(number):
+            raise ValueError
     except ValueError as error:
         raise InputError(
             f"severity '{severity}' of '{name}' is not a number",
@@ -170,6 +190,12 @@ def _values_of_placeholders(member: SuiteMember, place: _Place) -> list[dict[str
             remedy="Put the files there, correct the pattern, or list the 'values' of its "
             "placeholders",
         )
+    for name, wanted in given.items():
+        absent = [value for value in wanted if all(one[name] != value for one in found)]
+        if absent:
+            raise InputError(
+                f"no file or folder matches {texts[0]} with '{absent[0]}' for '{name}'", **place
+            )
     return found or [{}]
 
 
@@ -192,7 +218,8 @@ def _matches(pattern: str, given: Mapping[str, tuple[str, ...]]) -> list[dict[st
     files = anchor.glob(str(Path(glob).relative_to(Path(glob).anchor or ".")))
     matches = (re.fullmatch(expression, str(file)) for file in files)
     values = {tuple(match.groupdict().items()) for match in matches if match}
-    kept = [dict(one) for one in values if all(v in given.get(k, (v,)) for k, v in one)]
+    shown = [one for one in values if not any(value.startswith(".") for _, value in one)]
+    kept = [dict(one) for one in shown if all(v in given.get(k, (v,)) for k, v in one)]
     return sorted(kept, key=lambda one: [_natural(value) for value in one.values()])
 
 
@@ -243,9 +270,12 @@ def _rows(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMember, _Place
         with path.open(encoding="utf-8-sig", newline="") as stream:
             reader = csv.DictReader(stream, strict=True)
             rows = [(reader.line_num, row) for row in reader]
+            header = list(reader.fieldnames or ())
     except (OSError, csv.Error, UnicodeDecodeError) as error:
         raise InputError(f"not a readable manifest of a suite ({error})", file=path) from error
-    if "name" not in (reader.fieldnames or ()) or not rows:
+    if len(set(header)) < len(header):
+        raise InputError("a column is named twice", file=path, field="header")
+    if "name" not in header or not rows:
         raise InputError(
             "has no column 'name'" if rows else "has no rows",
             file=path,
@@ -256,9 +286,15 @@ def _rows(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMember, _Place
         if None in row or None in row.values():
             raise InputError("the row has not as many cells as the header", **place)
         cells = {key: value.strip() for key, value in row.items() if value.strip()}
-        options = {k: yaml.safe_load(v) for k, v in cells.items() if k not in _MEMBER_COLUMNS}
+        if not cells:
+            continue
+        options = {k: _option(k, v) for k, v in cells.items() if k not in _MEMBER_COLUMNS}
         shared = dict(common.dataset) if isinstance(common.dataset, dict) else {}
         named = cells.get("dataset", "" if shared or options else cells.get("name"))
+        if named and options:
+            raise InputError(
+                f"'{next(iter(options))}' has no effect beside the name of a dataset", **place
+            )
         values: dict[str, Any] = {
             "dataset": named or {**shared, **options},
             "name": None if named else cells.get("name"),
@@ -271,4 +307,14 @@ def _rows(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMember, _Place
 
 
 def _class_names(cell: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in cell.split(";"))
+    return tuple(name.strip() for name in cell.split(";") if name.strip())
+
+
+def _option(name: str, cell: str) -> Any:
+    """Read an option of a dataset: paths are texts, all else is written as in YAML."""
+    if name in _PATHS:
+        return cell
+    try:
+        return yaml.safe_load(cell)
+    except yaml.YAMLError:
+        return cell

@@ -11,6 +11,7 @@ from matcheval.errors import InputError, unknown_name_error
 from matcheval.execution import resources
 from matcheval.settings import Name, Named, Names, Settings
 from matcheval.study.analysis import Analysis, Wildcards, file_states
+from matcheval.study.checks import check_label_spaces
 from matcheval.study.sizes import dataset_size
 from matcheval.study.study import Study
 
@@ -49,6 +50,10 @@ class SuiteAccuracies(Analysis):
             a class is not in the label space.
         """
         self.study.check_models(self.settings.without, self.field("without"))
+        if self.settings.suites and not self.models:
+            raise InputError(
+                "all models are left out", file="configuration", field=self.field("without")
+            )
         for name, base in self.settings.suites.items():
             if name not in self.study.suites:
                 raise unknown_name_error(
@@ -58,6 +63,7 @@ class SuiteAccuracies(Analysis):
             self.check_has_correctness(base, self.field("suites", name))
             for member in self.study.suites[name].members:
                 self.check_has_correctness(member.dataset, f"suites.{name}")
+                check_label_spaces(self.study, self.field("suites", name), base, member.dataset)
                 spec = self.study.datasets[member.dataset]
                 known = spec.settings.known_classes
                 if member.classes and known is not None:
@@ -95,12 +101,16 @@ class SuiteAccuracies(Analysis):
         wildcards : Wildcards
             `suite`.
         """
-        files = (
+        suite, jobs = wildcards.suite, self.study.predicting
+        batches = dict.fromkeys(jobs.batch_of[m] for m in self.models if m in jobs.batch_of)
+        own = [jobs.index(suite, batch) for batch in batches] if suite in jobs.collections else []
+        others = [
             file
-            for name in self._datasets(wildcards.suite)
+            for name in self._datasets(suite)
+            if name not in jobs.collections.get(suite, ())
             for file in self.study.results_inputs(name, self.models)
-        )
-        return list(dict.fromkeys(files))
+        ]
+        return list(dict.fromkeys([*own, *others]))
 
     def parameters(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the parameters of the table of a suite.
@@ -149,4 +159,4 @@ class SuiteAccuracies(Analysis):
     def _request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         datasets = self._datasets(wildcards.suite)
         images = max(dataset_size(self.study, name).images for name in datasets)
-        return resources.of_reading(len(self.models) * len(datasets), images)
+        return resources.of_reading(len(self.models), len(datasets), images)

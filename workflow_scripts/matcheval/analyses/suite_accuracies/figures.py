@@ -38,7 +38,7 @@ def plot(table: pd.DataFrame) -> "Figure":
     sets = table.groupby("dataset", sort=False)
     first, means = sets.first(), sets["accuracy_set"].mean()
     rows = table["dataset"].map({name: row for row, name in enumerate(first.index)})
-    base = table.drop_duplicates("model")["accuracy_base"].mean()
+    base = sets["accuracy_base"].mean()  # it differs between sets where members name classes
     with style():
         figure = new_figure(5.5, min(_MARGIN + _ROW * len(first), _HIGHEST))
         axes = figure.add_subplot()
@@ -46,7 +46,9 @@ def plot(table: pd.DataFrame) -> "Figure":
             100 * table["accuracy_set"], rows, ".", color=MODELS.color, alpha=0.5, label="a model"
         )
         axes.plot(100 * means, range(len(means)), "k|", markersize=8, label="mean over models")
-        axes.axvline(100 * base, label=f"mean on {first['base'].iloc[0]}", **REFERENCE)
+        axes.plot(
+            100 * base, range(len(base)), label=f"mean on {first['base'].iloc[0]}", **REFERENCE
+        )
         groups = first["group"].tolist()
         for row in range(1, len(groups)):
             if groups[row] != groups[row - 1]:

@@ -1,6 +1,6 @@
 """Accuracies of models on the sets of a suite, compared with a base set."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,7 @@ SCHEMA = TableSchema(
 def tabulate_suite(
     suite: Suite,
     base: str,
-    known: Mapping[str, Correctness],
+    correctness: Callable[[str], Correctness],
     labels: Mapping[str, npt.NDArray[np.int64]],
     confidence: float = 0.95,
 ) -> pd.DataFrame:
@@ -50,8 +50,8 @@ def tabulate_suite(
     suite : Suite
     base : str
         Name of the base.
-    known : mapping of str to Correctness
-        Which datapoints each model classifies correctly, by dataset: the base and all sets.
+    correctness : callable
+        Returns which datapoints of a dataset, given by name, each model classifies correctly.
     labels : mapping of str to int64 array
         Labels of the classes that a member names, by dataset; sets that are left out have all
         classes.
@@ -69,13 +69,12 @@ def tabulate_suite(
         If a set or the base has no datapoints of the classes that a member names.
     """
     rows = []
+    known_base = correctness(base)
     for member in suite.members:
-        chosen = labels.get(member.dataset)
-        on_set = _of_classes(known[member.dataset], chosen, member.dataset, suite.name)
-        on_base = _of_classes(known[base], chosen, base, suite.name)
-        for model, correct, correct_base in zip(
-            known[member.dataset].models, on_set, on_base, strict=True
-        ):
+        known, chosen = correctness(member.dataset), labels.get(member.dataset)
+        on_set = _of_classes(known, chosen, member.dataset, suite.name)
+        on_base = _of_classes(known_base, chosen, base, suite.name)
+        for model, correct, correct_base in zip(known.models, on_set, on_base, strict=True):
             of_set = accuracy_columns("set", correct, confidence)
             of_base = accuracy_columns("base", correct_base, confidence)
             rows.append(
