@@ -33,6 +33,8 @@ MODULES = (
     "snakemake_executor_plugin_slurm", "timm", "torch", "torch.optim.swa_utils",
     "torchvision", "tqdm", "yaml",
 )  # fmt: skip
+# Of OpenMP, and of pyarrow's allocator.
+SINGLE_THREADED = {"OMP_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
 COMMAND = """\
 #!/bin/sh
 exec '{python}' -IS '{client}' '{address}' "$0" "$@"
@@ -61,9 +63,10 @@ def warm_python() -> str:
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     server = subprocess.Popen(
         [sys.executable, __file__, str(folder)], stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, env=environment | {"OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE, env=environment | SINGLE_THREADED,
     )  # fmt: skip
-    assert server.stdout.readline() == b"ready\n"
+    line = server.stdout.readline()
+    assert line == b"ready\n", f"{line!r}: the server ended with {server.wait()}"
     atexit.register(server.communicate)  # closes its standard input, which ends it
     return str(command)
 
@@ -72,8 +75,7 @@ def serve(folder: Path) -> dict:
     """Fork a process per command; returns in these processes, with the command."""
     for name in MODULES:
         import_module(name)
-    threads = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
-    threads.remove("jemalloc_bg_thd")  # of pyarrow's allocator, which starts it again after a fork
+    threads = [path.read_text() for path in Path("/proc/self/task").glob("*/comm")]
     assert len(threads) == 1, f"threads do not survive a fork: {threads}"
     gc.collect()
     gc.freeze()  # else the processes copy these pages
