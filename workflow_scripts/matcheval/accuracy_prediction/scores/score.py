@@ -1,0 +1,149 @@
+"""What a score is: its name, what it needs, what it predicts, and the functions that compute it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from matcheval.accuracy_prediction.outputs import Outputs
+
+
+class Need(StrEnum):
+    """An input that a score cannot do without; the value is how a reader gets it."""
+
+    BASE_LABELS = "labels of the base set"
+    PROBABILITIES = "probabilities of all classes: inference.outputs: [logits]"
+    LOGITS = "logits: inference.outputs: [logits]"
+    FEATURES = "features: inference.outputs: [features]"
+    STATISTICS = "features or their statistics: inference.outputs: [statistics]"
+    REFERENCE = "a reference set with features: accuracy_prediction.suites.<suite>.reference"
+    MODELS = "predictions of at least three models"
+    IMAGES = "images: accuracy_prediction.rotation"
+
+
+class Predicts(StrEnum):
+    """What a score is turned into."""
+
+    ACCURACY = "accuracy"  # the score is the predicted accuracy
+    GAP = "gap"  # a regression on the score predicts base accuracy minus accuracy (P1)
+    BY_REGRESSION = "regression"  # a regression on the score predicts the accuracy (P2)
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The two sets of a score, both cut to the classes that count (`subsets.restrict`).
+
+    Attributes
+    ----------
+    base : Outputs
+        B': datapoints of the base whose labels count.
+    target : Outputs
+        T'.
+    seed : int
+        Of random splits and initial values.
+    """
+
+    base: Outputs
+    target: Outputs
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a score is fitted on, once per model.
+
+    Attributes
+    ----------
+    base : Outputs
+        B with all of its classes.
+    reference : Outputs or None
+        A training set, for features; None if there is none.
+    options : mapping of str to value
+        The fields of `settings.ScoreSettings`, by name.
+    seed : int
+    """
+
+    base: Outputs
+    reference: Outputs | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+
+
+def nothing(sources: Sources) -> None:
+    """Fit nothing."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """One score, or one variant of a score.
+
+    Attributes
+    ----------
+    method : str
+        Name of the method, such as `doc`.
+    title : str
+        What readers call it.
+    needs : tuple of Need
+    predicts : Predicts
+    direction : int
+        1 if the score rises with accuracy, -1 if it falls, 0 if neither.
+    compute : callable
+        Takes what `fit` returned and the two sets, and returns the score: a float, NaN where it is
+        undefined.
+    fit : callable
+        Takes `Sources`; its result is used for all sets.
+    variant : str
+        Name of the variant; empty for the default.
+    source : str
+        Paper and equation.
+    """
+
+    method: str
+    title: str
+    needs: tuple[Need, ...]
+    predicts: Predicts
+    direction: int
+    compute: Callable[[Any, Sides], float]
+    fit: Callable[[Sources], Any] = nothing
+    variant: str = ""
+    source: str = ""
+
+    @property
+    def name(self) -> str:
+        """Method and variant: `atc_mc`, or `atc_mc:garg_code`."""
+        return f"{self.method}:{self.variant}" if self.variant else self.method
+
+
+def missing_inputs(score: Score, sources: Sources, target: Outputs) -> Sequence[Need]:
+    """Return what a score needs and is not on file.
+
+    Parameters
+    ----------
+    score : Score
+    sources : Sources
+    target : Outputs
+
+    Returns
+    -------
+    sequence of Need
+        In the order of `score.needs`. `MODELS` and `IMAGES` are not looked for: such scores are
+        computed by functions of their own.
+    """
+    base, reference = sources.base, sources.reference
+
+    def has_statistics(one: Outputs) -> bool:
+        return one.features is not None or one.statistics is not None
+
+    present = {
+        Need.BASE_LABELS: base.labels is not None,
+        Need.PROBABILITIES: None not in (_first(base.probabilities), _first(target.probabilities)),
+        Need.LOGITS: None not in (_first(base.logits), _first(target.logits)),
+        Need.FEATURES: None not in (_first(base.features), _first(target.features)),
+        Need.STATISTICS: has_statistics(base) and has_statistics(target),
+        Need.REFERENCE: reference is not None and reference.features is not None,
+    }
+    return [need for need in score.needs if not present.get(need, True)]
+
+
+def _first(array: Any) -> bool | None:
+    return None if array is None else True
