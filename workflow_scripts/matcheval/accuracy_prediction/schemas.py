@@ -17,7 +17,8 @@ _SET = (
 _SCORE = (
     Column("method", pa.string(), "", "name of the method"),
     Column("variant", pa.string(), "", "variant of the method; empty for the default"),
-    Column("seed", pa.int64(), "1", "seed of random splits and initial values"),
+    Column("seed", pa.int64(), "1", "seed of random splits, draws and initial values"),
+    Column("view", pa.string(), "", "all datapoints of the set, or which of them"),
     Column("score", pa.float64(), "", "value of the score; NaN if there is none"),
 )
 _TRUTH = (
