@@ -125,10 +125,17 @@ class StudyContents:
         return sorted({name for pair in self.pairs.values() for name in pair.datasets.values()})
 
     @cached_property
+    def single(self) -> list[str]:
+        """Names of the datasets that are evaluated by themselves: in a pair, or for an analysis."""
+        in_suites = {name for suite in self.suites.values() for name in suite.datasets}
+        asked = {name for each in self.analyses.values() for name in each.evaluated}
+        return sorted({*self.paired, *(asked - in_suites)})
+
+    @cached_property
     def evaluated(self) -> list[str]:
-        """Names of the datasets that models are evaluated on: in a pair or a suite."""
+        """Names of the datasets that models are evaluated on: in a suite, or by themselves."""
         in_suites = (name for suite in self.suites.values() for name in suite.datasets)
-        return list(dict.fromkeys([*self.paired, *in_suites]))
+        return list(dict.fromkeys([*self.single, *in_suites]))
 
     @property
     def training_sets(self) -> list[str]:

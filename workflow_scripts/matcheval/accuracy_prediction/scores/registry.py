@@ -4,19 +4,26 @@ To add a score: a function and its `Score` in one of the modules below, or a mod
 """
 
 from matcheval.accuracy_prediction.scores import (
+    atc,
     confidence,
     discriminators,
     distances,
+    entropy,
+    nuclear_norm,
     prototypes,
+    temperature,
 )
 from matcheval.accuracy_prediction.scores.score import Score
 
-SCORES: dict[str, Score] = {
-    score.name: score
-    for score in (
-        *confidence.SCORES,
-        *distances.SCORES,
-        *discriminators.SCORES,
-        *prototypes.SCORES,
-    )
-}
+_ALL = (
+    *confidence.SCORES,
+    *temperature.SCORES,
+    *entropy.SCORES,
+    *distances.SCORES,
+    *discriminators.SCORES,
+    *atc.SCORES,
+    *nuclear_norm.SCORES,
+    *prototypes.SCORES,
+)
+
+SCORES: dict[str, Score] = {score.name: score for score in _ALL}
