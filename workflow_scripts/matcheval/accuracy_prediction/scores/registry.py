@@ -11,6 +11,7 @@ from matcheval.accuracy_prediction.scores import (
     entropy,
     nuclear_norm,
     prototypes,
+    rotation,
     temperature,
 )
 from matcheval.accuracy_prediction.scores.score import Score
@@ -24,6 +25,7 @@ _ALL = (
     *atc.SCORES,
     *nuclear_norm.SCORES,
     *prototypes.SCORES,
+    *rotation.SCORES,
 )
 
 SCORES: dict[str, Score] = {score.name: score for score in _ALL}
