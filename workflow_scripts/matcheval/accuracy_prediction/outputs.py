@@ -9,6 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from matcheval.accuracy_prediction.moments import (
+    Moments,
+    moments_of_features,
+    moments_of_statistics,
+)
 from matcheval.inference.statistics import FeatureStatistics
 
 Floats = npt.NDArray[np.float64]
@@ -123,6 +128,13 @@ class Outputs:
         """Share of correct predictions; NaN where labels are unknown or there are no datapoints."""
         known = self.labels is not None and len(self)
         return float(self.correct.mean()) if known else float("nan")
+
+    @cached_property
+    def moments(self) -> Moments | None:
+        """Mean and covariance of the features; None if neither they nor statistics are known."""
+        if self.features is not None:
+            return moments_of_features(self.features) if len(self) else None
+        return None if self.statistics is None else moments_of_statistics(self.statistics)
 
     def rows(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> "Outputs":
         """Return the outputs on some of the datapoints.

@@ -9,8 +9,11 @@ from matcheval.accuracy_prediction.scores import (
     agreement,
     atc,
     confidence,
+    discriminators,
+    distances,
     entropy,
     nuclear_norm,
+    prototypes,
     temperature,
 )
 from matcheval.accuracy_prediction.scores.agreement import PoolScore
@@ -21,8 +24,11 @@ _ALL = (
     *confidence.SCORES,
     *temperature.SCORES,
     *entropy.SCORES,
+    *distances.SCORES,
+    *discriminators.SCORES,
     *atc.SCORES,
     *nuclear_norm.SCORES,
+    *prototypes.SCORES,
 )
 
 # Computed from one model's outputs; and from the predictions of all models.
