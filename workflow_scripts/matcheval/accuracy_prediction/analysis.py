@@ -161,7 +161,7 @@ class AccuracyPrediction(Analysis):
             study.check_dataset(one.reference, f"{field}.reference", images=True)
         groups = {member.group for member in members.values()}
         for number, calibration in enumerate(one.calibrations):
-            for key in ("on", "predict"):
+            for key in ("fit", "predict"):
                 for group in getattr(calibration, key) or ():
                     if group not in groups:
                         raise unknown_name_error(
@@ -342,7 +342,7 @@ class AccuracyPrediction(Analysis):
             "rule": self._rule,
             "files": self.files_of(suite, [wildcards.model], further=True),
             "method": first.model_dump(mode="json"),
-            "seeds": matching.settings.seeds,
+            "seeds": list(range(matching.settings.seeds)),
         }
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
@@ -401,7 +401,7 @@ class AccuracyPrediction(Analysis):
         one = self.settings.suites[wildcards.suite]
         return {
             "calibrations": [
-                {"on": each.on, "predict": each.predict or ()} for each in one.calibrations
+                {"on": each.fit, "predict": each.predict or ()} for each in one.calibrations
             ],
             "loo": self.settings.leave_one_out,
             "regressors": self.settings.regressors,
