@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,9 @@ from matcheval.datasets.made_kinds import Corrupted
 from matcheval.datasets.sources import Sources
 from matcheval.errors import InputError
 
-_SMALL, _LARGE = 32, 224  # sides of the images that the parameters are meant for
+# Sides of the images that the parameters are meant for.
+_SMALL: Literal[32] = 32
+_LARGE: Literal[224] = 224
 _LARGEST_SMALL = 64  # images up to this side are corrupted like CIFAR's by default
 # ImageNet-C: the shorter side is brought to 256 pixels, the central 224 are taken, corrupted, and
 # saved as JPEG (hendrycks/robustness, create_c/make_imagenet_c.py).
@@ -120,7 +122,7 @@ class _Maker:
     settings: Corrupted
     source: Dataset
     textures: Path
-    parameters: int
+    parameters: Literal[32, 224]
     side: int | None
     quality: int | None
 

@@ -4,15 +4,19 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from matcheval.datasets.corruptions.names import CORRUPTION_VERSION, EXTRA, PROCEDURAL, STANDARD
+from matcheval.datasets.corruptions.names import (
+    CORRUPTION_VERSION,
+    EXTRA,
+    FROST_FILES,
+    PROCEDURAL,
+    STANDARD,
+)
 from matcheval.datasets.kind import DatasetKind, Severity
 from matcheval.errors import suggest
 from matcheval.settings import Boolean, Count, Integer, Name, Seed
 
 NO_CORRUPTION = "none"
 _NAMES = (*STANDARD, *EXTRA, *PROCEDURAL, NO_CORRUPTION)
-# Photographs of frost, of which five are used.
-FROST_FILES = ()
 # Raised by hand when an edit of the builder, not of the corruptions, changes images.
 _BUILDER_VERSION = 1
 
