@@ -85,6 +85,9 @@ class Outputs:
         Input of the last linear layer.
     statistics : FeatureStatistics or None
         Mean and covariance of the features of all datapoints, and those of all probabilities.
+    orientations : float32 array, shape (n, 4, 4), or None
+        For each image turned counter-clockwise by 0, 90, 180 and 270 degrees the logits of these
+        orientations, from a classifier of features (see `scores.rotation`).
     rule : ClassRule
         What the outputs were cut to.
     """
@@ -96,6 +99,7 @@ class Outputs:
     probabilities: Floats | None = None
     features: npt.NDArray[np.float32] | None = None
     statistics: FeatureStatistics | None = None
+    orientations: npt.NDArray[np.float32] | None = None
     rule: ClassRule = ClassRule()
 
     def __len__(self) -> int:
@@ -152,6 +156,7 @@ class Outputs:
             self, labels=cut(self.labels), predicted=self.predicted[chosen],
             confidences=self.confidences[chosen], logits=cut(self.logits),
             probabilities=cut(self.probabilities), features=cut(self.features), statistics=None,
+            orientations=cut(self.orientations),
         )  # fmt: skip
 
 

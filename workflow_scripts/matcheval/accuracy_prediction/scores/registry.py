@@ -14,6 +14,7 @@ from matcheval.accuracy_prediction.scores import (
     entropy,
     nuclear_norm,
     prototypes,
+    rotation,
     temperature,
 )
 from matcheval.accuracy_prediction.scores.agreement import PoolScore
@@ -29,6 +30,7 @@ _ALL = (
     *atc.SCORES,
     *nuclear_norm.SCORES,
     *prototypes.SCORES,
+    *rotation.SCORES,
 )
 
 # Computed from one model's outputs; and from the predictions of all models.

@@ -147,8 +147,8 @@ def missing_inputs(score: Score, sources: Sources, target: Outputs) -> Sequence[
     Returns
     -------
     sequence of Need
-        In the order of `score.needs`. `MODELS` and `IMAGES` are not looked for: such scores are
-        computed by functions of their own.
+        In the order of `score.needs`. `MODELS` is not looked for: such scores are computed by
+        functions of their own.
     """
     base, reference = sources.base, sources.reference
 
@@ -163,6 +163,7 @@ def missing_inputs(score: Score, sources: Sources, target: Outputs) -> Sequence[
         Need.FEATURES: None not in (_first(base.features), _first(target.features)),
         Need.STATISTICS: has_statistics(base) and has_statistics(target),
         Need.REFERENCE: reference is not None,
+        Need.IMAGES: target.orientations is not None,
     }
     return [need for need in score.needs if not present.get(need, True)]
 
