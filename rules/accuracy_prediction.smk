@@ -50,6 +50,35 @@ rule score_agreement:
         "../workflow_scripts/score_agreement.py"
 
 
+# Runs the models again, over turned images; what is done on a set is kept.
+rule score_rotation:
+    input:
+        unpack(settled(ACCURACY_PREDICTION.rotation_files)),
+    output:
+        scores=ACCURACY_PREDICTION.rotation.file(),
+    log:
+        f"{OWN}/logs/score_rotation/{{suite}}/{{model}}.log",
+    benchmark:
+        f"{OWN}/benchmarks/score_rotation/{{suite}}/{{model}}.tsv"
+    wildcard_constraints:
+        suite=one_of(ACCURACY_PREDICTION.settings.suites),
+    conda:
+        "../envs/models.yaml"
+    threads: REQUESTS.threads("score_rotation")
+    resources:
+        **REQUESTS.resources("score_rotation"),
+        machine=JOBS.inference_options,
+    params:
+        arguments=ACCURACY_PREDICTION.rotation_arguments,
+        version=ACCURACY_PREDICTION.rotation_version,
+    message:
+        "Scoring rotations of {wildcards.model} on suite {wildcards.suite}"
+    shell:
+        LEASE_GPU
+        + "python -m score_rotation {params.arguments:q} --scores {output.scores:q}"
+        " --threads {threads} {resources.machine} > {log:q} 2>&1"
+
+
 # How the matched evaluation protocol sees the same gaps.
 rule compare_gaps:
     input:

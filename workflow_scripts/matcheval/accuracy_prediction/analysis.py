@@ -1,9 +1,11 @@
 """The analysis of accuracy prediction: settings, checks, files and jobs."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, ClassVar
 
+from matcheval.accuracy_prediction import ROTATION_VERSION
 from matcheval.accuracy_prediction.scores.agreement import PoolScore
 from matcheval.accuracy_prediction.scores.registry import (
     ALL_SCORES,
@@ -23,7 +25,7 @@ from matcheval.protocol.analysis import Matching
 from matcheval.study.analysis import Analysis, Wildcards, file_states
 from matcheval.study.artifacts import Artifact
 from matcheval.study.checks import check_label_spaces
-from matcheval.study.sizes import dataset_size
+from matcheval.study.sizes import dataset_size, model_size
 from matcheval.study.study import Study
 
 MIN_MODELS = 3  # for agreement between models
@@ -305,6 +307,55 @@ class AccuracyPrediction(Analysis):
         settings = self.settings
         return {"renormalise": settings.renormalise, "restrict_argmax": settings.restrict_argmax}
 
+    def rotation_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
+        """Return what the rotation scores of a model are computed from.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `suite` and `model`.
+        """
+        one, weights = (
+            self.settings.suites[wildcards.suite], self.study.weights_file(wildcards.model),
+        )  # fmt: skip
+        sets = [one.base, *one.rotation]
+        return {
+            "predictions": self.score_inputs(wildcards),
+            "weights": [weights] if weights else [],
+            "datasets": [file for name in sets for file in self.study.dataset_files(name)],
+        }
+
+    def rotation_arguments(self, wildcards: Wildcards) -> list[str]:
+        """Return the arguments of a job that computes rotation scores.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `suite` and `model`.
+        """
+        study, suite, inference = self.study, wildcards.suite, self.study.inference
+        one, source = self.settings.suites[suite], study.runnable[wildcards.model].source
+        assert source is not None, wildcards.model  # models of known predictions are not run
+        job = {
+            "model": asdict(source),
+            "weights": study.weights_file(wildcards.model),
+            "suite": asdict(study.suites[suite]),
+            "sets": one.rotation,
+            "base": one.base,
+            "datasets": study.dataset_folder("").rstrip("/"),
+            "files": self.files_of(suite, [wildcards.model], further=True),
+            "folder": f"{study.folder}/{self.name}/turned",
+            "rule": self._rule,
+            "seeds": self.settings.seeds,
+        }
+        return [
+            "--job", json.dumps(job, sort_keys=True),
+            "--device", inference.device, "--precision", inference.precision,
+            *(["--compile"] if inference.compile else []),
+        ]  # fmt: skip
+
+    rotation_version = ROTATION_VERSION
+
     def agreement_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the parameters of the agreement of models on a suite.
 
@@ -423,6 +474,7 @@ class AccuracyPrediction(Analysis):
         return {
             "score_accuracy": lambda w: self._request(w, len(self.chosen)),
             "compare_gaps": lambda w: self._request(w, 5),
+            "score_rotation": self._rotation_request,
             "score_agreement": lambda w: self._request(w, len(self.models)),
         }
 
@@ -430,3 +482,17 @@ class AccuracyPrediction(Analysis):
         names = [*self.sources_of(wildcards.suite), *self.study.suites[wildcards.suite].datasets]
         images = max(dataset_size(self.study, name).images for name in names)
         return resources.of_reading(times, len(names), images)
+
+    def _rotation_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
+        one = self.settings.suites[wildcards.suite]
+        sizes = [dataset_size(self.study, name) for name in (one.base, *one.rotation)]
+        turned = [replace(size, images=4 * size.images) for size in sizes]
+        model = model_size(self.study, wildcards.model, sizes[0])
+        settings = self.study.inference
+        return resources.of_inference(
+            [(size, [model]) for size in turned],
+            max(turned, key=lambda size: size.pixel_bytes),
+            batch_size=settings.batch_size if isinstance(settings.batch_size, int) else 256,
+            gpus=int(settings.device == "cuda"),
+            threads=settings.threads,
+        )

@@ -80,6 +80,17 @@ def predict_accuracies(
     return pd.concat(parts, ignore_index=True)[PREDICTED.names]
 
 
+def without_placeholders(scores: pd.DataFrame) -> pd.DataFrame:
+    """Drop rows without a score where another job gave the same score on the same set.
+
+    Parameters
+    ----------
+    scores : pandas.DataFrame
+        Columns of `schemas.SCORES`: rotation scores, computed by a job of their own, come first.
+    """
+    return scores[~scores.duplicated([*_CASE, "dataset"])].reset_index(drop=True)
+
+
 def _rows(
     rows: pd.DataFrame,
     protocol: str,

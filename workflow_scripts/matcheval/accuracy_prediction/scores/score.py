@@ -25,7 +25,7 @@ class Need(StrEnum):
     STATISTICS = "features or their statistics: inference.outputs: [statistics]"
     REFERENCE = "a reference set: accuracy_prediction.suites.<suite>.reference"
     MODELS = "predictions of at least three models"
-    IMAGES = "images: accuracy_prediction.rotation"
+    IMAGES = "a pass over turned images: accuracy_prediction.suites.<suite>.rotation"
 
 
 class Predicts(StrEnum):
