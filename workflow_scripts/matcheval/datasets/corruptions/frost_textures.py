@@ -7,8 +7,10 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from matcheval.datasets.corruptions.names import FROST_FILES
 from matcheval.errors import InputError
+
+# The authors' program has six photographs, and draws from the first five.
+_NAMES = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")
 
 
 def load_textures(folder: Path | None) -> list[npt.NDArray[np.uint8]]:
@@ -30,7 +32,7 @@ def load_textures(folder: Path | None) -> list[npt.NDArray[np.uint8]]:
     remedy = "Name the folder of the five photographs, or use 'frost_procedural', which needs none"
     if folder is None:
         raise InputError("the corruption 'frost' needs photographs", remedy=remedy)
-    missing = [name for name in FROST_FILES if not (folder / name).is_file()]
+    missing = [name for name in _NAMES if not (folder / name).is_file()]
     if missing:
         raise InputError(f"no {', '.join(missing)} for 'frost'", file=folder, remedy=remedy)
     return _read(folder)
@@ -39,7 +41,7 @@ def load_textures(folder: Path | None) -> list[npt.NDArray[np.uint8]]:
 @lru_cache(maxsize=2)
 def _read(folder: Path) -> list[npt.NDArray[np.uint8]]:
     textures = []
-    for name in FROST_FILES:
+    for name in _NAMES:
         try:
             textures.append(np.array(Image.open(folder / name).convert("RGB")))
         except OSError as error:

@@ -16,9 +16,6 @@ EXTRA = ("speckle_noise", "gaussian_blur", "spatter", "saturate")
 # In place of `frost` where its photographs are absent.
 PROCEDURAL = ("frost_procedural",)
 
-# Photographs of frost: the authors' program has six, and draws from the first five.
-FROST_FILES = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")
-
 # The two groups of synthetic shifts of Guillory et al. 2021 (arXiv 2107.03315, section 8).
 SYN1 = (
     "jpeg_compression", "elastic_transform", "contrast", "pixelate", "gaussian_noise",
