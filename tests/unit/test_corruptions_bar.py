@@ -6,21 +6,12 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from matcheval.datasets.corruptions.bar_drawn import (
-    checkerboard_cutout,
-    inverse_sparkles,
-    lines,
-    sparkles,
-)
-from matcheval.datasets.corruptions.bar_noise import blue_noise_sample, brownish_noise
-from matcheval.datasets.corruptions.bar_warps import (
-    circular_motion_blur,
-    pinch_and_twirl,
-    ripple,
-    transverse_chromatic_abberation,
-)
+from matcheval.datasets.corruptions.applying import corrupt
+from matcheval.datasets.corruptions.names import C_BAR
+from matcheval.datasets.corruptions.registry import CORRUPTIONS
 from matcheval.errors import InputError
 
+RNG = np.random.default_rng(1)
 TURN = 2 * math.pi
 GREY = np.full(3, 128.0)
 
@@ -206,43 +197,53 @@ def rotated(image, level, rng):
     return total / weights
 
 
-CASES = {
-    "blue_noise_sample": (blue_noise_sample, blue, 4.2),
-    "brownish_noise": (brownish_noise, brownish, 7.0),
-    "checkerboard_cutout": (checkerboard_cutout, cutout, 5.0),
-    "lines": (lines, drawn_lines, 2.5),
-    "sparkles": (sparkles, sparkling, 7.0),
-    "inverse_sparkles": (inverse_sparkles, inversely_sparkling, 2.5),
-    "pinch_and_twirl": (pinch_and_twirl, twirled, 8.5),
-    "ripple": (ripple, rippled, 8.0),
-    "transverse_chromatic_abberation": (transverse_chromatic_abberation, aberrant, 9.0),
-    "circular_motion_blur": (circular_motion_blur, rotated, 6.0),
+REFERENCES = {
+    "blue_noise_sample": blue,
+    "brownish_noise": brownish,
+    "checkerboard_cutout": cutout,
+    "lines": drawn_lines,
+    "sparkles": sparkling,
+    "inverse_sparkles": inversely_sparkling,
+    "pinch_and_twirl": twirled,
+    "ripple": rippled,
+    "transverse_chromatic_abberation": aberrant,
+    "circular_motion_blur": rotated,
 }
 
 
-ON_BYTES = ("checkerboard_cutout", "lines", "transverse_chromatic_abberation")
-
-
-def corrupted(function, images, level, name):
+def applied(name, images, severity, side):
+    """On the scale from 0 to 255; the numbers drawn are the same for all severities."""
+    corruption = CORRUPTIONS[name]
+    scale = 1 if corruption.on_bytes else 255
     generators = [np.random.default_rng(i) for i in range(len(images))]
-    if name in ON_BYTES:
-        return function(images, level, generators)
-    return 255 * np.clip(function(images / 255, level, generators), 0, 1)
+    values = images if corruption.on_bytes else images / scale
+    return scale * np.clip(
+        corruption.apply(values, corruption.parameters[side][severity - 1], generators),
+        0, 255 // scale,
+    ).astype(float)  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", C_BAR)
 @pytest.mark.parametrize("side", [32, 23])
 def test_every_pixel_is_that_of_a_literal_reference(name, side):
-    function, reference, level = CASES[name]
-    images = np.random.default_rng(1).integers(0, 256, (2, side, side, 3), dtype=np.uint8)
-    ours = corrupted(function, images, level, name)
+    images = RNG.integers(0, 256, (2, side, side, 3), np.uint8)
+    level = CORRUPTIONS[name].parameters[32][3]
     expected = [
-        np.clip(reference(image.astype(float), level, np.random.default_rng(i)), 0, 255)
+        np.clip(REFERENCES[name](image.astype(float), level, np.random.default_rng(i)), 0, 255)
         for i, image in enumerate(images)
     ]
-    assert np.allclose(ours, expected, rtol=0, atol=1e-6)
+    assert np.allclose(applied(name, images, 4, 32), expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", C_BAR)
+@pytest.mark.parametrize(("side", "n"), [(32, 20), (224, 1)])
+def test_severity_increases_the_distortion(name, side, n):
+    smooth = ndimage.gaussian_filter(RNG.random((n, side, side, 3)), (0, side / 16, side / 16, 0))
+    images = (255 * (smooth - smooth.min()) / np.ptp(smooth)).astype(np.uint8)
+    errors = [np.mean((applied(name, images, i, side) - images) ** 2) for i in range(1, 6)]
+    assert errors == sorted(set(errors))
 
 
 def test_images_that_are_not_square_are_refused():
     with pytest.raises(InputError, match="images of 4 × 5 pixels to corrupt; C-bar"):
-        ripple(np.zeros((1, 4, 5, 3)), 5, [np.random.default_rng(0)])
+        corrupt(np.zeros((1, 4, 5, 3), np.uint8), "ripple", 1, [0])

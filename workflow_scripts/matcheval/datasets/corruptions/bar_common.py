@@ -10,9 +10,8 @@ corrupt.py. Only five of the ten corruptions are in ImageNet-C-bar; for the othe
 CIFAR-10-C-bar are used at 224 pixels too.
 """
 
-from matcheval.datasets.corruptions.corruption import Images, by_size
+from matcheval.datasets.corruptions.corruption import Bytes, Images, by_size
 from matcheval.errors import InputError
-
 
 Levels = tuple[float, float, float, float, float]
 
@@ -34,7 +33,7 @@ def levels(small: Levels, large: Levels | None = None) -> dict[int, tuple[float,
     return by_size(small, large or small)
 
 
-def side_of(images: Images) -> int:
+def side_of(images: Images | Bytes) -> int:
     """Return the side of square images, by which C-bar scales its lengths.
 
     Parameters

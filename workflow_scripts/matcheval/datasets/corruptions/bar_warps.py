@@ -97,9 +97,9 @@ def circular_motion_blur(images: Images, level: float, generators: Generators) -
     turns = np.linspace(-1, 1, _ROTATIONS)
     weights = np.exp(-2 * turns**2)
     angles = np.deg2rad(1.5 * level) * turns
-    splines = images
+    splines = images.astype(np.float64)
     for axis in (1, 2):
-        splines = spline_filter1d(splines, axis=axis, output=np.float64, mode="mirror")
+        splines = spline_filter1d(splines, axis=axis, mode="mirror")
     rotated = np.empty_like(images)
     _average_rotations(splines, np.cos(angles), np.sin(angles), weights / weights.sum(), rotated)
     return rotated
