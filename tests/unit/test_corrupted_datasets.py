@@ -2,6 +2,7 @@
 
 import io
 import json
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from torchvision.transforms.v2 import CenterCrop, Compose, Resize
 from image_sets import cifar_images, encode, npz, sources_yaml
 from matcheval.datasets import images as images_module
 from matcheval.datasets.corruptions.applying import corrupt
-from matcheval.datasets.corruptions.names import FROST_FILES
+from matcheval.datasets.corruptions.names import ARCHIVE
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import read_dataset, read_description, write_dataset
 from matcheval.datasets.images import EncodedImages
@@ -177,23 +178,27 @@ def test_a_source_that_was_changed_or_damaged_is_noticed(folder, tmp_path):
 
 def test_frost_is_made_of_published_photographs(folder, tmp_path, monkeypatch):
     texture = np.random.default_rng(1).integers(0, 256, (400, 400, 3), np.uint8)
-    files = {name: encode(texture, name[-3:].replace("jpg", "JPEG")) for name in FROST_FILES}
-    path = tmp_path / "sources.yaml"
-    path.write_text(sources_yaml(files))
-    known = sources.published_files(path)
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name in ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg"):
+            archive.writestr(f"imagecorruptions/frost/{name}", encode(texture))
+    (tmp_path / "sources.yaml").write_text(sources_yaml({ARCHIVE: content.getvalue()}))
+    known = sources.published_files(tmp_path / "sources.yaml")
     monkeypatch.setattr(sources, "published_files", lambda: known)
     options = {"corruption": "frost", "severity": 1}
-    with pytest.raises(InputError, match=r"frost1\.png: no such file.*Download https"):
+    with pytest.raises(InputError, match=rf"{ARCHIVE}: no such file\. Download https"):
         corrupted(folder, "colour", **options)
-    downloads = folder.parent / "downloads"
-    downloads.mkdir()
-    for name, content in files.items():
-        (downloads / name).write_bytes(content)
+    path = folder.parent / "downloads" / ARCHIVE
+    path.parent.mkdir()
+    path.write_bytes(content.getvalue())
     made = corrupted(folder, "colour", **options)
-    assert sorted(read_description(folder / "made")["provenance"]["files"]) == sorted(files)
+    assert list(read_description(folder / "made")["provenance"]["files"]) == [ARCHIVE]
     source = read_dataset(folder / "colour").pixels[:4]
-    expected = corrupt(source, "frost", 1, range(4), textures=downloads)
+    expected = corrupt(source, "frost", 1, range(4), textures=path)
     np.testing.assert_array_equal(made.pixels[:4], expected)
+    path.unlink()
+    with pytest.raises(InputError, match="no such file"):
+        read_dataset(folder / "made")
 
 
 BASE = {
