@@ -72,7 +72,8 @@ def corrupt(
     step = max(1, _BLOCK // (3 * height * width))
     for start in range(0, len(images), step):
         block = images[start : start + step]
-        generators = _generators(seed, name, severity, indices[start : start + step])
+        places = indices[start : start + step] if corruption.random else []
+        generators = _generators(seed, name, severity, places)
         values = block if corruption.on_bytes else block / np.float32(255)
         corrupted = corruption.apply(values, parameters, generators, *loaded)
         result[start : start + step] = corrupted if corruption.on_bytes else to_bytes(corrupted)

@@ -7,10 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.datasets.corruptions.corruption import Corruption, Generators, Images, by_size
+from matcheval.datasets.corruptions.fields import normals, plasma
 from matcheval.datasets.corruptions.filters import centre_zooms, gaussian, streaks
 from matcheval.datasets.corruptions.frost_textures import load_textures
-from matcheval.datasets.corruptions.noise import normals
-from matcheval.datasets.corruptions.plasma import plasma
 from matcheval.datasets.corruptions.water import drops
 
 _GREY = (0.299, 0.587, 0.114)  # weights of red, green and blue
