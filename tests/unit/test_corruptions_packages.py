@@ -2,8 +2,8 @@
 
 With the parameters for 224 pixels, the only ones that the packages have. What they do differently
 is left out: the elastic transform of imagecorruptions; glass and motion blur, snow, frost (it draws
-from six photographs), fog, spatter and elastic transform of corrupt-tta. Glass, Gaussian blur and fog of imagecorruptions 1.1.2 fail
-with present versions of NumPy and scikit-image.
+from six photographs), fog, spatter and elastic transform of corrupt-tta. Glass, Gaussian blur and
+fog of imagecorruptions 1.1.2 fail with present versions of NumPy and scikit-image.
 """
 
 from pathlib import Path
@@ -50,4 +50,4 @@ def test_results_are_those_of_a_package(package, name):
             assert np.abs(ours - theirs.astype(int)).max() <= 1
             assert np.mean(ours == theirs) > 0.9
         else:
-            assert psnr(ours) == pytest.approx(psnr(theirs), abs=0.1 if name in RANDOM else 1)
+            assert psnr(ours) == pytest.approx(psnr(theirs), abs=0.25 if name in RANDOM else 1)
