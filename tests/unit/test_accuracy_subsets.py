@@ -122,6 +122,7 @@ def test_rules_from_names():
         ({"probabilities": None, "logits": None}, PETS, False, r"Switch on .*\[logits\]"),
         ({"labels": np.full(40, 2)}, PETS, True, "no datapoint of the base set is of a class that"),
         ({"labels": np.full(40, 2)}, PETS, False, "no datapoint of the target"),
+        ({"labels": np.full(40, -2)}, PETS, False, "label -2 of the target is out of range"),
         ({"labels": np.full(40, 6)}, PETS, False, "label 6 of the target is out of range: .* 6 cl"),
     ],
 )

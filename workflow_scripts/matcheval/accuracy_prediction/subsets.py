@@ -219,12 +219,13 @@ def _positions(
     """Return labels as positions in the rule's columns, -1 for those that do not count."""
     if labels is None or not rule.columns:
         return labels
-    if labels.max(initial=-1) >= n_classes:
-        raise InputError(
-            f"label {labels.max()} of the {side} is out of range: there are {n_classes} classes",
-            remedy="Labels are positions in the base's label space, from 0",
-        )
-    return _lookup(rule, np.full(n_classes, -1))[np.maximum(labels, -1)]
+    for label in (labels.min(initial=0), labels.max(initial=0)):
+        if not -1 <= label < n_classes:
+            raise InputError(
+                f"label {label} of the {side} is out of range: there are {n_classes} classes",
+                remedy="Labels are positions in the base's label space, from 0, or -1",
+            )
+    return _lookup(rule, np.full(n_classes, -1))[labels]
 
 
 def _lookup(rule: ClassRule, others: Classes) -> Classes:
