@@ -131,6 +131,13 @@ def test_bad_input(change, rule, is_base, message):
         restrict(replace(outputs(), **change), rule, is_base)
 
 
+@pytest.mark.parametrize("labels", [None, np.empty(0, int), np.empty((0, 2), int)])
+def test_no_datapoints(labels):
+    empty = Outputs(labels, np.empty(0, int), np.empty(0))
+    with pytest.raises(InputError, match="no datapoint of the target"):
+        restrict(empty, ClassRule(), False)
+
+
 def test_softmax_leaves_its_input_alone():
     logits = np.array([[1.0, 2.0]])
     softmax(logits, 2.0)

@@ -115,15 +115,15 @@ def restrict(outputs: Outputs, rule: ClassRule, is_base: bool) -> Outputs:
             remedy="Switch on inference.outputs: [logits]",
         )
     labels = _positions(outputs.labels, rule, n_classes, side)
-    chosen = None if labels is None else labels.reshape(len(outputs), -1).max(axis=1) >= 0
-    count = len(outputs) if chosen is None else int(chosen.sum())
-    if not count:
+    counts = np.ones(len(outputs), bool)
+    if labels is not None:
+        counts = labels >= 0 if labels.ndim == 1 else (labels >= 0).any(axis=1)
+    if not counts.any():
         raise InputError(
             f"no datapoint of the {side} is of a class that counts",
             remedy="Compare the classes of the base set and of the target",
         )
-    if chosen is not None and count == len(outputs):
-        chosen = None
+    chosen = None if counts.all() else counts
     if not rule.columns:
         return outputs if chosen is None else outputs.rows(chosen)
     return _cut(outputs, rule, chosen, labels)
