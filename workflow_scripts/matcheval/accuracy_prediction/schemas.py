@@ -5,7 +5,7 @@ import pyarrow as pa
 from matcheval.io.columns import DATASET, MODEL, fraction
 from matcheval.io.tables import Column, TableSchema
 
-_SET = (
+SET = (
     MODEL,
     Column("suite", pa.string(), "", "name of the suite"),
     Column("base", pa.string(), "", "name of the base set"),
@@ -17,7 +17,8 @@ _SET = (
 _SCORE = (
     Column("method", pa.string(), "", "name of the method"),
     Column("variant", pa.string(), "", "variant of the method; empty for the default"),
-    Column("seed", pa.int64(), "1", "seed of random splits and initial values"),
+    Column("seed", pa.int64(), "1", "seed of random splits, draws and initial values"),
+    Column("view", pa.string(), "", "all datapoints of the set, or which of them"),
     Column("score", pa.float64(), "", "value of the score; NaN if there is none"),
 )
 _TRUTH = (
@@ -30,7 +31,7 @@ _TRUTH = (
 SCORES = TableSchema(
     "scores",
     (
-        *_SET,
+        *SET,
         *_SCORE,
         *_TRUTH,
         Column("reason", pa.string(), "", "why there is no score; empty if there is one"),
@@ -40,7 +41,7 @@ SCORES = TableSchema(
 PREDICTED = TableSchema(
     "predicted accuracies",
     (
-        *_SET,
+        *SET,
         *_SCORE,
         *_TRUTH,
         Column("protocol", pa.string(), "", "direct, calibrated, or leave_one_out"),
