@@ -115,9 +115,9 @@ def restrict(outputs: Outputs, rule: ClassRule, is_base: bool) -> Outputs:
             remedy="Switch on inference.outputs: [logits]",
         )
     labels = _positions(outputs.labels, rule, n_classes, side)
-    counts = np.ones(len(outputs), bool)
+    counts: npt.NDArray[np.bool_] = np.ones(len(outputs), bool)
     if labels is not None:
-        counts = labels >= 0 if labels.ndim == 1 else (labels >= 0).any(axis=1)
+        counts = np.asarray(labels >= 0 if labels.ndim == 1 else (labels >= 0).any(axis=1))
     if not counts.any():
         raise InputError(
             f"no datapoint of the {side} is of a class that counts",
