@@ -122,12 +122,20 @@ def test_rules_from_names():
         ({"probabilities": None, "logits": None}, PETS, False, r"Switch on .*\[logits\]"),
         ({"labels": np.full(40, 2)}, PETS, True, "no datapoint of the base set is of a class that"),
         ({"labels": np.full(40, 2)}, PETS, False, "no datapoint of the target"),
+        ({"labels": np.full(40, -2)}, PETS, False, "label -2 of the target is out of range"),
         ({"labels": np.full(40, 6)}, PETS, False, "label 6 of the target is out of range: .* 6 cl"),
     ],
 )
 def test_bad_input(change, rule, is_base, message):
     with pytest.raises(InputError, match=message):
         restrict(replace(outputs(), **change), rule, is_base)
+
+
+@pytest.mark.parametrize("labels", [None, np.empty(0, int), np.empty((0, 2), int)])
+def test_no_datapoints(labels):
+    empty = Outputs(labels, np.empty(0, int), np.empty(0))
+    with pytest.raises(InputError, match="no datapoint of the target"):
+        restrict(empty, ClassRule(), False)
 
 
 def test_softmax_leaves_its_input_alone():

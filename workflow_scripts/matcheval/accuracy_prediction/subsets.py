@@ -115,15 +115,15 @@ def restrict(outputs: Outputs, rule: ClassRule, is_base: bool) -> Outputs:
             remedy="Switch on inference.outputs: [logits]",
         )
     labels = _positions(outputs.labels, rule, n_classes, side)
-    chosen = None if labels is None else labels.reshape(len(outputs), -1).max(axis=1) >= 0
-    count = len(outputs) if chosen is None else int(chosen.sum())
-    if not count:
+    counts: npt.NDArray[np.bool_] = np.ones(len(outputs), bool)
+    if labels is not None:
+        counts = np.asarray(labels >= 0 if labels.ndim == 1 else (labels >= 0).any(axis=1))
+    if not counts.any():
         raise InputError(
             f"no datapoint of the {side} is of a class that counts",
             remedy="Compare the classes of the base set and of the target",
         )
-    if chosen is not None and count == len(outputs):
-        chosen = None
+    chosen = None if counts.all() else counts
     if not rule.columns:
         return outputs if chosen is None else outputs.rows(chosen)
     return _cut(outputs, rule, chosen, labels)
@@ -219,12 +219,13 @@ def _positions(
     """Return labels as positions in the rule's columns, -1 for those that do not count."""
     if labels is None or not rule.columns:
         return labels
-    if labels.max(initial=-1) >= n_classes:
-        raise InputError(
-            f"label {labels.max()} of the {side} is out of range: there are {n_classes} classes",
-            remedy="Labels are positions in the base's label space, from 0",
-        )
-    return _lookup(rule, np.full(n_classes, -1))[np.maximum(labels, -1)]
+    for label in (labels.min(initial=0), labels.max(initial=0)):
+        if not -1 <= label < n_classes:
+            raise InputError(
+                f"label {label} of the {side} is out of range: there are {n_classes} classes",
+                remedy="Labels are positions in the base's label space, from 0, or -1",
+            )
+    return _lookup(rule, np.full(n_classes, -1))[labels]
 
 
 def _lookup(rule: ClassRule, others: Classes) -> Classes:
