@@ -96,3 +96,27 @@ rule predict_accuracy:
         "Predicting the accuracies on suite {wildcards.suite}"
     script:
         "../workflow_scripts/predict_accuracy.py"
+
+
+rule compare_predictions:
+    input:
+        predicted=ACCURACY_PREDICTION.predicted.file(".parquet"),
+        gaps=ACCURACY_PREDICTION.all_gaps,
+    output:
+        tables=in_report(ACCURACY_PREDICTION.comparison),
+        of_suite=ACCURACY_PREDICTION.gaps_of_suite.file(),
+    log:
+        f"{OWN}/logs/compare_predictions/{{suite}}.log",
+    wildcard_constraints:
+        suite=one_of(ACCURACY_PREDICTION.settings.suites),
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("compare_predictions"),
+    params:
+        job={"confidence": STUDY.confidence},
+        code=digest("compare_predictions"),
+    message:
+        "Comparing predicted and matched gaps on suite {wildcards.suite}"
+    script:
+        "../workflow_scripts/compare_predictions.py"

@@ -1,8 +1,10 @@
 """Rule predict_accuracy: accuracies on the sets of a suite from scores, and their errors."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -13,7 +15,7 @@ from matcheval.accuracy_prediction.aggregation import (
     tabulate_errors,
 )
 from matcheval.accuracy_prediction.predicting import Calibration, predict_accuracies
-from matcheval.accuracy_prediction.reading import correlation_columns, error_columns
+from matcheval.accuracy_prediction.reading import correlation_columns, error_columns, setting_notes
 from matcheval.accuracy_prediction.schemas import PREDICTED, SCORES
 from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
 from matcheval.execution.entry_points import run_script
@@ -29,6 +31,7 @@ def main(
     calibrations: Sequence[Calibration],
     loo: bool,
     regressors: Sequence[str],
+    settings: Mapping[str, Any],
     confidence: float,
     predicted: Sequence[Path],
     errors: Sequence[Path],
@@ -46,6 +49,8 @@ def main(
         Whether every set is predicted from all others.
     regressors : sequence of str
         Of the calibrations.
+    settings : mapping of str to value
+        Settings that are named under the tables.
     confidence : float
         Level of the intervals, in (0, 1).
     predicted, errors, correlations : sequence of Path
@@ -56,10 +61,17 @@ def main(
     found = predict_accuracies(every, ALL_SCORES, calibrations, loo=loo, regressors=regressors)
     for path in predicted:
         write_table(PREDICTED.from_frame(found), path)
-    write_readable(tabulate_errors(found, confidence), ERRORS, error_columns, errors)
-    write_readable(tabulate_correlations(every), CORRELATIONS, correlation_columns, correlations)
-    missing = int(found["predicted"].isna().sum())
-    logging.info("%d predictions, %d of them n/a", len(found), missing)
+    missing = found[found["predicted"].isna()]
+    for table, schema, readable, paths, reasons in (
+        (tabulate_errors(found, confidence), ERRORS, error_columns, errors, missing["reason"]),
+        (
+            tabulate_correlations(every), CORRELATIONS, correlation_columns, correlations,
+            every.loc[every["score"].isna(), "reason"],
+        ),
+    ):  # fmt: skip
+        notes = setting_notes(settings, reasons.tolist())
+        write_readable(table, schema, partial(readable, known=ALL_SCORES), paths, notes)
+    logging.info("%d predictions, %d of them n/a", len(found), len(missing))
 
 
 if __name__ == "__main__":

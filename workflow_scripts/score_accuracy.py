@@ -10,9 +10,8 @@ from matcheval.accuracy_prediction.outputs import ClassRule, Outputs
 from matcheval.accuracy_prediction.schemas import SCORES
 from matcheval.accuracy_prediction.scores.registry import find_scores
 from matcheval.accuracy_prediction.scores.score import Sources
-from matcheval.accuracy_prediction.scoring import ModelScorer, score_suite
+from matcheval.accuracy_prediction.scoring import ModelScorer, SuiteReader, score_suite
 from matcheval.accuracy_prediction.views import Views
-from matcheval.datasets.folders import read_description
 from matcheval.datasets.suites import Suite
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
@@ -26,8 +25,7 @@ def main(
     reference: str | None,
     members: Sequence[str],
     files: OutputFiles,
-    description: Path | None,
-    known_classes: Sequence[str] | None,
+    classes: Sequence[str] | Path,
     methods: Sequence[str],
     view_methods: Sequence[str],
     options: Mapping[str, Any],
@@ -48,10 +46,8 @@ def main(
     members : sequence of str
         The model, or those of the ensemble.
     files : OutputFiles
-    description : Path or None
-        Description of the base, which names its classes; None if it has no images.
-    known_classes : sequence of str or None
-        Class names by label of a base without images, if they are known.
+    classes : sequence of str, or Path
+        Class names by label, or the description of the base, which has them.
     methods, view_methods : sequence of str
         Names of scores, for whole sets and for parts of them.
     options : mapping of str to value
@@ -69,27 +65,23 @@ def main(
     InputError
         If a file is missing or invalid, or a set has no datapoints of the classes that count.
     """
-    classes = (
-        read_description(description.parent)["classes"] if description else known_classes or ()
-    )
 
     def read(name: str) -> Outputs:
         found = [read_outputs(files.of(name, member)) for member in members]
         return found[0] if len(found) == 1 else average(found, scored)
 
-    of_base, of_reference = read(base), read(reference) if reference else None
+    of_reference = read(reference) if reference else None
+    reader = SuiteReader(read(base), classes, rule)
     scorers = [
         ModelScorer(
-            Sources(of_base, of_reference, options, seed),
+            Sources(reader.base, of_reference, options, seed),
             find_scores(methods),
-            classes,
-            rule,
             find_scores(view_methods),
             views,
         )
         for seed in seeds
     ]
-    table = score_suite(scored, suite, base, scorers, read)
+    table = score_suite(scored, suite, base, reader, scorers, read)
     write_table(SCORES.from_frame(table), scores)
     logging.info("%s: %d sets, %d scores", scored, len(suite.members), table["score"].count())
 

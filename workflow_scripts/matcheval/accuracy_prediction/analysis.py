@@ -45,6 +45,7 @@ class AccuracyPrediction(Analysis):
         self.agreement = Artifact(f"{folder}/agreement/{{suite}}", (".parquet",))
         self.rotation = Artifact(f"{folder}/rotation/{{suite}}/{{model}}", (".parquet",))
         self.gaps = Artifact(f"{folder}/gaps/{{suite}}/{{model}}", (".parquet",))
+        self.gaps_of_suite = Artifact(f"{folder}/comparison/{{suite}}.gaps", (".parquet",))
         self.predicted = Artifact(f"{folder}/predicted/{{suite}}", (".parquet", ".csv"))
 
         def labels(table: str) -> dict[str, str]:
@@ -80,7 +81,9 @@ class AccuracyPrediction(Analysis):
     @property
     def evaluated(self) -> tuple[str, ...]:
         """Bases and references, which need not be in a pair or suite."""
-        named = (name for one in self.settings.suites.values() for name in (one.base, one.reference))
+        named = (
+            name for one in self.settings.suites.values() for name in (one.base, one.reference)
+        )
         return tuple(name for name in named if name in self.study.datasets)
 
     def _has_agreement(self) -> bool:
@@ -265,29 +268,37 @@ class AccuracyPrediction(Analysis):
         """
         settings, suite = self.settings, wildcards.suite
         one = settings.suites[suite]
-        own = [score.name for score in self.chosen if not {Need.MODELS, Need.IMAGES} & {*score.needs}]
+        own = [
+            score.name for score in self.chosen if not {Need.MODELS, Need.IMAGES} & {*score.needs}
+        ]
         return {
             "suite": asdict(self.study.suites[suite]),
             "base": one.base,
             "reference": one.reference,
             "members": self.members_of(wildcards.scored),
             "files": self.files_of(suite, self.members_of(wildcards.scored), further=True),
-            "description": self.study.dataset_files(one.base)[0]
-            if self._has_images(one.base)
-            else None,
-            "known_classes": self.study.datasets[one.base].settings.known_classes,
+            "classes": self._classes(one.base),
+            "rule": self._rule,
             "methods": own,
             "view_methods": [name for name in settings.view_methods or own if name in own],
             "options": {"n_prototypes": settings.n_prototypes},
-            "rule": {
-                "renormalise": settings.renormalise, "restrict_argmax": settings.restrict_argmax,
-            },
             "views": {
                 "sizes": settings.test_sizes, "draws": settings.draws,
                 "missing_classes": settings.missing_classes,
             },
             "seeds": settings.seeds,
         }  # fmt: skip
+
+    def _classes(self, base: str) -> str | list[str]:
+        """Return the class names of a base, or its description, which has them."""
+        if self._has_images(base):
+            return self.study.dataset_files(base)[0]
+        return list(self.study.datasets[base].settings.known_classes or ())
+
+    @property
+    def _rule(self) -> dict[str, bool]:
+        settings = self.settings
+        return {"renormalise": settings.renormalise, "restrict_argmax": settings.restrict_argmax}
 
     def agreement_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the parameters of the agreement of models on a suite.
@@ -320,8 +331,10 @@ class AccuracyPrediction(Analysis):
         return {
             "suite": asdict(self.study.suites[suite]),
             "base": self.settings.suites[suite].base,
-            "files": self.files_of(suite, [wildcards.model]),
-            "method": asdict(first),
+            "classes": self._classes(self.settings.suites[suite].base),
+            "rule": self._rule,
+            "files": self.files_of(suite, [wildcards.model], further=True),
+            "method": first.model_dump(mode="json"),
             "seeds": matching.settings.seeds,
         }
 
@@ -385,6 +398,15 @@ class AccuracyPrediction(Analysis):
             ],
             "loo": self.settings.leave_one_out,
             "regressors": self.settings.regressors,
+            "settings": {
+                "base": one.base,
+                "reference": one.reference or "none",
+                "seeds": ", ".join(map(str, self.settings.seeds)),
+                "prototypes": self.settings.n_prototypes,
+                "renormalised": self.settings.renormalise,
+                "argmax restricted": self.settings.restrict_argmax,
+                "clipped": False,
+            },
             "confidence": self.study.confidence,
         }
 

@@ -122,6 +122,4 @@ def average(members: Sequence[Outputs], name: str) -> Outputs:
     if any(not np.array_equal(one.labels, members[0].labels) for one in members):  # type: ignore[arg-type]
         raise InputError(f"the members of ensemble '{name}' have other datapoints each")
     mean = np.mean([matrix for matrix in matrices if matrix is not None], axis=0)
-    return Outputs(
-        members[0].labels, mean.argmax(axis=1), mean.max(axis=1), probabilities=mean
-    )
+    return Outputs(members[0].labels, mean.argmax(axis=1), mean.max(axis=1), probabilities=mean)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +13,16 @@ from matcheval.inference.statistics import FeatureStatistics
 
 Floats = npt.NDArray[np.float64]
 Classes = npt.NDArray[np.int64]
+
+_BLOCK = 1 << 22  # probabilities whose entropies are computed at a time, 32 MiB
+
+
+class Members(StrEnum):
+    """How the probability of a class follows from those of the classes that it groups."""
+
+    MAX = "max"
+    MEAN = "mean"
+    SUM = "sum"
 
 
 @dataclass(frozen=True)
@@ -32,35 +43,45 @@ class ClassRule:
         Whether the probabilities of the classes that count are divided by their sum.
     restrict_argmax : bool
         Whether the prediction is the most probable of the classes that count, or of all.
+    members : Members
+        How the probability of a class of the target follows from those of its members.
     """
 
     columns: tuple[tuple[int, ...], ...] = ()
     renormalise: bool = False
     restrict_argmax: bool = True
+    members: Members = Members.MAX
 
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
     """One model's outputs on the datapoints of one dataset, in dataset order.
 
-    What is not on file is None; scores that need it are not available then.
+    What is not on file is None; scores that need it are not available then. `subsets.restrict`
+    cuts outputs to the classes of a rule; the second sentences say what it changes.
 
     Attributes
     ----------
-    labels : int64 array, shape (n,), or None
-        True classes of the base's label space, from 0.
+    labels : int64 array, shape (n,) or (n, n_labels), or None
+        True classes of the base's label space, from 0; -1 for a class that the base does not have,
+        and after the last label of a datapoint that has fewer than others. Cut: positions in
+        `rule.columns`.
     predicted : int64 array, shape (n,)
-        Predicted classes: the argmax over all classes.
+        Predicted classes: the argmax over all classes. Cut: positions in `rule.columns`; a class
+        of the base that does not count has its number plus the number of positions.
     confidences : float64 array, shape (n,)
-        Probability of the predicted class.
+        Probability of the predicted class. Cut: largest probability of the classes that count.
     logits : float array, shape (n, n_classes), or None
-        Computed with in float64, whatever is stored.
+        Computed with in float64, whatever is stored. Cut: still those of all classes.
     probabilities : float64 array, shape (n, n_classes), or None
-        The softmax of the logits, or as given where there are no logits.
+        The softmax of the logits, or as given where there are no logits. Cut: a column for every
+        member of `rule.columns`, in that order.
     features : float32 array, shape (n, n_features), or None
         Input of the last linear layer.
     statistics : FeatureStatistics or None
-        Mean and covariance of the features of all datapoints.
+        Mean and covariance of the features of all datapoints, and those of all probabilities.
+    rule : ClassRule
+        What the outputs were cut to.
     """
 
     labels: Classes | None
@@ -80,7 +101,22 @@ class Outputs:
     def correct(self) -> npt.NDArray[np.bool_]:
         """Whether the prediction equals the label, shape (n,); the labels have to be known."""
         assert self.labels is not None
-        return np.equal(self.predicted, self.labels)
+        if self.labels.ndim == 1:
+            return np.equal(self.predicted, self.labels)
+        among: npt.NDArray[np.bool_] = (self.predicted[:, None] == self.labels).any(axis=1)
+        return among
+
+    @cached_property
+    def entropies(self) -> Floats:
+        """Entropies -Σ p log p over the classes that count, in nats, shape (n,); 0 log 0 is 0."""
+        from scipy.special import entr
+
+        assert self.probabilities is not None
+        found = np.empty(len(self))
+        rows = max(1, _BLOCK // max(1, self.probabilities.shape[1]))
+        for start in range(0, len(self), rows):
+            found[start : start + rows] = entr(self.probabilities[start : start + rows]).sum(axis=1)
+        return found
 
     @property
     def accuracy(self) -> float:
@@ -120,8 +156,10 @@ def softmax(logits: npt.NDArray[Any], temperature: float = 1.0) -> Floats:
     -------
     float64 array, shape (n, n_classes)
     """
-    wide: Floats = np.asarray(logits, np.float64) / temperature
-    wide = np.exp(wide - wide.max(axis=1, keepdims=True))
+    wide: Floats = np.array(logits, np.float64, order="C")
+    wide -= wide.max(axis=1, keepdims=True)
+    wide /= temperature
+    np.exp(wide, out=wide)
     wide /= wide.sum(axis=1, keepdims=True)
     return wide
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 from matcheval.io.columns import DATASET, MODEL, fraction
 from matcheval.io.tables import Column, TableSchema
 
-_SET = (
+SET = (
     MODEL,
     Column("suite", pa.string(), "", "name of the suite"),
     Column("base", pa.string(), "", "name of the base set"),
@@ -31,7 +31,7 @@ _TRUTH = (
 SCORES = TableSchema(
     "scores",
     (
-        *_SET,
+        *SET,
         *_SCORE,
         *_TRUTH,
         Column("reason", pa.string(), "", "why there is no score; empty if there is one"),
@@ -41,7 +41,7 @@ SCORES = TableSchema(
 PREDICTED = TableSchema(
     "predicted accuracies",
     (
-        *_SET,
+        *SET,
         *_SCORE,
         *_TRUTH,
         Column("protocol", pa.string(), "", "direct, calibrated, or leave_one_out"),

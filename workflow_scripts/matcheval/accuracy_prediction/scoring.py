@@ -1,7 +1,8 @@
 """The scores of one model on all sets of a suite."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,60 @@ from matcheval.accuracy_prediction.scores.score import (
     Sources,
     missing_inputs,
 )
-from matcheval.accuracy_prediction.subsets import restrict
+from matcheval.accuracy_prediction.subsets import class_rule, restrict
 from matcheval.accuracy_prediction.views import WHOLE, Views
+from matcheval.datasets.folders import read_description
 from matcheval.datasets.suites import Member, Suite
 
 _NOT_FINITE = "the score is not a finite number"
+
+
+class SuiteReader:
+    """Cuts the base and the sets of a suite to the classes that count.
+
+    Parameters
+    ----------
+    base : Outputs
+        One model's outputs on the base.
+    classes : sequence of str, or Path
+        Class names by label, or the description of the base, which has them.
+    rule : ClassRule
+        How probabilities are restricted where a member names classes.
+    """
+
+    def __init__(
+        self, base: Outputs, classes: Sequence[str] | Path, rule: ClassRule = ClassRule()
+    ) -> None:
+        self.base, self._rule = base, rule
+        self.classes: Sequence[str] = (
+            read_description(classes.parent)["classes"] if isinstance(classes, Path) else classes
+        )
+        self._bases: dict[ClassRule, Outputs] = {}
+
+    def sides(self, member: Member, target: Outputs) -> tuple[Outputs, Outputs]:
+        """Return the outputs on base and set, of the classes that count.
+
+        Parameters
+        ----------
+        member : Member
+            The set, perhaps with the classes that count.
+        target : Outputs
+            The model's outputs on it.
+
+        Raises
+        ------
+        InputError
+            If either has no datapoints of these classes.
+        """
+        rule = ClassRule()
+        if member.classes:
+            rule = class_rule(
+                self.classes, member.classes, renormalise=self._rule.renormalise,
+                restrict_argmax=self._rule.restrict_argmax,
+            )  # fmt: skip
+        if rule not in self._bases:
+            self._bases[rule] = restrict(self.base, rule, is_base=True)
+        return self._bases[rule], restrict(target, rule, is_base=False)
 
 
 @dataclass
@@ -35,53 +85,36 @@ class ModelScorer:
     view_scores : sequence of Score
         Scores that are computed on parts of sets.
     views : Views
-    classes : sequence of str
-        Class names by label.
-    rule : ClassRule
-        How probabilities are restricted where a member names classes.
     """
 
     sources: Sources
     scores: Sequence[Score]
-    classes: Sequence[str]
-    rule: ClassRule = ClassRule()
     view_scores: Sequence[Score] = ()
     views: Views = Views()
     _fitted: dict[str, Any] = field(default_factory=dict)
-    _bases: dict[ClassRule, Outputs] = field(default_factory=dict)
 
-    def rows(self, member: Member, target: Outputs) -> Iterator[dict[str, Any]]:
+    def rows(
+        self, name: str, base: Outputs, target: Outputs, classes: Sequence[str]
+    ) -> Iterator[dict[str, Any]]:
         """Yield the scores on a set.
 
         Parameters
         ----------
-        member : Member
-            The set, perhaps with the classes that count.
-        target : Outputs
-            The model's outputs on it.
+        name : str
+            Of the set.
+        base, target : Outputs
+            As `SuiteReader.sides` returns.
+        classes : sequence of str
+            Class names by label.
 
         Yields
         ------
         dict
             Columns of `schemas.SCORES` except those that name model, suite and set.
-
-        Raises
-        ------
-        InputError
-            If the base or the set has no datapoints of the classes that count.
         """
-        rule = self._rule_of(member)
-        if rule not in self._bases:
-            self._bases[rule] = restrict(self.sources.base, rule, f"base of '{member.dataset}'")
-        base, whole = self._bases[rule], restrict(target, rule, f"set '{member.dataset}'")
-        yield from self._on(self.scores, WHOLE, self.sources.seed, base, whole)
-        for view, draw, part in self.views.of(whole, member.dataset, self.classes):
+        yield from self._on(self.scores, WHOLE, self.sources.seed, base, target)
+        for view, draw, part in self.views.of(target, name, classes):
             yield from self._on(self.view_scores, view, draw, base, part)
-
-    def _rule_of(self, member: Member) -> ClassRule:
-        known = list(self.classes)
-        columns = tuple((known.index(name),) for name in member.classes)
-        return ClassRule(columns, self.rule.renormalise, self.rule.restrict_argmax)
 
     def _on(
         self, scores: Sequence[Score], view: str, seed: int, base: Outputs, target: Outputs
@@ -115,6 +148,7 @@ def score_suite(
     model: str,
     suite: Suite,
     base: str,
+    reader: SuiteReader,
     scorers: Sequence[ModelScorer],
     read: Callable[[str], Outputs],
 ) -> pd.DataFrame:
@@ -126,6 +160,7 @@ def score_suite(
     suite : Suite
     base : str
         Name of the base.
+    reader : SuiteReader
     scorers : sequence of ModelScorer
         One per seed.
     read : callable
@@ -138,13 +173,15 @@ def score_suite(
     """
     rows = []
     for member in suite.members:
-        target = read(member.dataset)
+        known = set_columns(model, suite, base, member)
+        sides = reader.sides(member, read(member.dataset))
         for scorer in scorers:
-            rows += [set_columns(model, suite, base, member) | row for row in scorer.rows(member, target)]
+            found = scorer.rows(member.dataset, *sides, reader.classes)
+            rows += [known | row for row in found]
     return pd.DataFrame(rows, columns=SCORES.names)
 
 
-def set_columns(model: str, suite: Suite, base: str, member: Member) -> Mapping[str, Any]:
+def set_columns(model: str, suite: Suite, base: str, member: Member) -> dict[str, Any]:
     """Return the columns that name model, suite and set.
 
     Parameters

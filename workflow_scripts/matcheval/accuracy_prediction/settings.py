@@ -70,7 +70,8 @@ class AccuracyPredictionSettings(Settings):
         80, description="Size of the codebook of the bag of prototypes"
     )
     renormalise: Boolean = Field(
-        False, description="Whether the probabilities of the classes that count are made to sum to 1"
+        False,
+        description="Whether the probabilities of the classes that count are made to sum to 1",
     )
     restrict_argmax: Boolean = Field(
         True, description="Whether the prediction is the most probable of the classes that count"

@@ -13,6 +13,7 @@ class Need(StrEnum):
 
     BASE_LABELS = "labels of the base set"
     PROBABILITIES = "probabilities of all classes: inference.outputs: [logits]"
+    GRAM = "probabilities or their statistics: inference.outputs: [logits] or [statistics]"
     LOGITS = "logits: inference.outputs: [logits]"
     FEATURES = "features: inference.outputs: [features]"
     STATISTICS = "features or their statistics: inference.outputs: [statistics]"
@@ -137,6 +138,7 @@ def missing_inputs(score: Score, sources: Sources, target: Outputs) -> Sequence[
     present = {
         Need.BASE_LABELS: base.labels is not None,
         Need.PROBABILITIES: None not in (_first(base.probabilities), _first(target.probabilities)),
+        Need.GRAM: target.probabilities is not None or target.statistics is not None,
         Need.LOGITS: None not in (_first(base.logits), _first(target.logits)),
         Need.FEATURES: None not in (_first(base.features), _first(target.features)),
         Need.STATISTICS: has_statistics(base) and has_statistics(target),
