@@ -8,7 +8,7 @@ from typing import Any
 from matcheval.accuracy_prediction.loading import OutputFiles, average, read_outputs
 from matcheval.accuracy_prediction.outputs import ClassRule, Outputs
 from matcheval.accuracy_prediction.schemas import SCORES
-from matcheval.accuracy_prediction.scores.registry import find_scores
+from matcheval.accuracy_prediction.scores.registry import SCORES as KNOWN
 from matcheval.accuracy_prediction.scores.score import Sources
 from matcheval.accuracy_prediction.scoring import ModelScorer, SuiteReader, score_suite
 from matcheval.accuracy_prediction.views import Views
@@ -75,8 +75,8 @@ def main(
     scorers = [
         ModelScorer(
             Sources(reader.base, of_reference, options, seed),
-            find_scores(methods),
-            find_scores(view_methods),
+            [KNOWN[name] for name in methods],
+            [KNOWN[name] for name in view_methods],
             views,
         )
         for seed in seeds

@@ -52,7 +52,7 @@ DECIDED = {
         "fd37c0982c446a05",
     ),
     "train_model.py": (TRAINING_VERSION, 2, "6d980580b7da6daa"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "ad27e5ab8e994c6c"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "ced2e812f0f86dd3"),
     "derive_dataset.py": (DERIVATION_VERSION, 1, "824c6a5c6a3e7d17"),
     "simulate_annotations.py": (SAMPLING_VERSION, 1, "72c37fa09a7c4e7e"),
     "count_selections.py": (SAMPLING_VERSION, 1, "3cb177c347f7ba9b"),

@@ -4,7 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar
 
-from matcheval.accuracy_prediction.scores.registry import ALL_SCORES, find_scores
+from matcheval.accuracy_prediction.scores.agreement import PoolScore
+from matcheval.accuracy_prediction.scores.registry import (
+    ALL_SCORES,
+    POOL_SCORES,
+    SCORES,
+    check_names,
+)
 from matcheval.accuracy_prediction.scores.score import Need, Score
 from matcheval.accuracy_prediction.settings import (
     AccuracyPredictionSettings,
@@ -72,11 +78,11 @@ class AccuracyPrediction(Analysis):
         return [*self.models, *self.settings.ensembles]
 
     @property
-    def chosen(self) -> list[Score]:
+    def chosen(self) -> list[Score | PoolScore]:
         """The scores that are computed."""
         if self.settings.methods == "all":
             return [score for score in ALL_SCORES.values() if not score.variant]
-        return find_scores(self.settings.methods, self.field("methods"))
+        return [ALL_SCORES[name] for name in self.settings.methods]
 
     @property
     def evaluated(self) -> tuple[str, ...]:
@@ -84,11 +90,11 @@ class AccuracyPrediction(Analysis):
         named = (
             name for one in self.settings.suites.values() for name in (one.base, one.reference)
         )
-        return tuple(name for name in named if name in self.study.datasets)
+        return tuple(name for name in named if name is not None and name in self.study.datasets)
 
     def _has_agreement(self) -> bool:
-        needs_models = any(Need.MODELS in score.needs for score in self.chosen)
-        return needs_models and len(self.models) >= MIN_MODELS
+        asked = any(score.name in POOL_SCORES for score in self.chosen)
+        return asked and len(self.models) >= MIN_MODELS
 
     def _has_images(self, *names: str) -> bool:
         return all(self.study.datasets[name].has_images for name in names)
@@ -111,8 +117,9 @@ class AccuracyPrediction(Analysis):
                 raise InputError(
                     f"'{name}' is a model", file="configuration", field=self.field("ensembles")
                 )
-        find_scores(settings.view_methods, self.field("view_methods"))
+        check_names(settings.view_methods, self.field("view_methods"))
         if settings.methods != "all":
+            check_names(settings.methods, self.field("methods"))
             self._check_outputs()
         if settings.suites and not self.models:
             raise InputError(
@@ -154,7 +161,7 @@ class AccuracyPrediction(Analysis):
             study.check_dataset(one.reference, f"{field}.reference", images=True)
         groups = {member.group for member in members.values()}
         for number, calibration in enumerate(one.calibrations):
-            for key in ("on", "predict"):
+            for key in ("fit", "predict"):
                 for group in getattr(calibration, key) or ():
                     if group not in groups:
                         raise unknown_name_error(
@@ -268,9 +275,7 @@ class AccuracyPrediction(Analysis):
         """
         settings, suite = self.settings, wildcards.suite
         one = settings.suites[suite]
-        own = [
-            score.name for score in self.chosen if not {Need.MODELS, Need.IMAGES} & {*score.needs}
-        ]
+        own = [score.name for score in self.chosen if score.name in SCORES]
         return {
             "suite": asdict(self.study.suites[suite]),
             "base": one.base,
@@ -314,8 +319,10 @@ class AccuracyPrediction(Analysis):
             "suite": asdict(self.study.suites[suite]),
             "base": one.base,
             "models": self.models,
-            "files": self.files_of(suite, self.models),
-            "methods": [score.name for score in self.chosen if Need.MODELS in score.needs],
+            "classes": self._classes(one.base),
+            "rule": self._rule,
+            "files": self.files_of(suite, self.models, further=True),
+            "methods": [score.name for score in self.chosen if score.name in POOL_SCORES],
         }
 
     def gap_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -335,7 +342,7 @@ class AccuracyPrediction(Analysis):
             "rule": self._rule,
             "files": self.files_of(suite, [wildcards.model], further=True),
             "method": first.model_dump(mode="json"),
-            "seeds": matching.settings.seeds,
+            "seeds": list(range(matching.settings.seeds)),
         }
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
@@ -394,7 +401,7 @@ class AccuracyPrediction(Analysis):
         one = self.settings.suites[wildcards.suite]
         return {
             "calibrations": [
-                {"on": each.on, "predict": each.predict or ()} for each in one.calibrations
+                {"on": each.fit, "predict": each.predict or ()} for each in one.calibrations
             ],
             "loo": self.settings.leave_one_out,
             "regressors": self.settings.regressors,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -79,7 +80,8 @@ def read_outputs(files: Mapping[str, Path]) -> Outputs:
                     file=files[kind],
                     remedy="Delete both, and run again",
                 )
-            found = replace(found, **{kind: vectors.values})
+            changes: dict[str, Any] = {kind: vectors.values}
+            found = replace(found, **changes)
     if found.logits is not None:
         probabilities = softmax(found.logits)
         found = replace(

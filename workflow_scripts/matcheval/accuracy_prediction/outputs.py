@@ -9,6 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from matcheval.accuracy_prediction.moments import (
+    Moments,
+    moments_of_features,
+    moments_of_statistics,
+)
 from matcheval.inference.statistics import FeatureStatistics
 
 Floats = npt.NDArray[np.float64]
@@ -80,6 +85,9 @@ class Outputs:
         Input of the last linear layer.
     statistics : FeatureStatistics or None
         Mean and covariance of the features of all datapoints, and those of all probabilities.
+    orientations : float32 array, shape (n, 4, 4), or None
+        For each image turned counter-clockwise by 0, 90, 180 and 270 degrees the logits of these
+        orientations, from a classifier of features (see `scores.rotation`).
     rule : ClassRule
         What the outputs were cut to.
     """
@@ -91,6 +99,7 @@ class Outputs:
     probabilities: Floats | None = None
     features: npt.NDArray[np.float32] | None = None
     statistics: FeatureStatistics | None = None
+    orientations: npt.NDArray[np.float32] | None = None
     rule: ClassRule = ClassRule()
 
     def __len__(self) -> int:
@@ -124,6 +133,13 @@ class Outputs:
         known = self.labels is not None and len(self)
         return float(self.correct.mean()) if known else float("nan")
 
+    @cached_property
+    def moments(self) -> Moments | None:
+        """Mean and covariance of the features; None if neither they nor statistics are known."""
+        if self.features is not None:
+            return moments_of_features(self.features) if len(self) else None
+        return None if self.statistics is None else moments_of_statistics(self.statistics)
+
     def rows(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> "Outputs":
         """Return the outputs on some of the datapoints.
 
@@ -140,6 +156,7 @@ class Outputs:
             self, labels=cut(self.labels), predicted=self.predicted[chosen],
             confidences=self.confidences[chosen], logits=cut(self.logits),
             probabilities=cut(self.probabilities), features=cut(self.features), statistics=None,
+            orientations=cut(self.orientations),
         )  # fmt: skip
 
 

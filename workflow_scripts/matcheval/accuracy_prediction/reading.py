@@ -22,7 +22,7 @@ _PROTOCOLS = {
 _ROW = ["protocol", "regressor", "calibrated_on", "method", "variant"]
 
 
-def how(row: Mapping[str, Any]) -> str:
+def how(row: Mapping[Any, Any]) -> str:
     """Return how predictions were made, in words.
 
     Parameters

@@ -23,6 +23,7 @@ from matcheval.datasets.folders import read_description
 from matcheval.datasets.suites import Member, Suite
 
 _NOT_FINITE = "the score is not a finite number"
+_WHOLE_RULE, _NO_VIEWS = ClassRule(), Views()
 
 
 class SuiteReader:
@@ -39,7 +40,7 @@ class SuiteReader:
     """
 
     def __init__(
-        self, base: Outputs, classes: Sequence[str] | Path, rule: ClassRule = ClassRule()
+        self, base: Outputs, classes: Sequence[str] | Path, rule: ClassRule = _WHOLE_RULE
     ) -> None:
         self.base, self._rule = base, rule
         self.classes: Sequence[str] = (
@@ -62,15 +63,34 @@ class SuiteReader:
         InputError
             If either has no datapoints of these classes.
         """
-        rule = ClassRule()
-        if member.classes:
-            rule = class_rule(
-                self.classes, member.classes, renormalise=self._rule.renormalise,
-                restrict_argmax=self._rule.restrict_argmax,
-            )  # fmt: skip
+        rule = self.rule_of(member)
         if rule not in self._bases:
             self._bases[rule] = restrict(self.base, rule, is_base=True)
         return self._bases[rule], restrict(target, rule, is_base=False)
+
+    def rule_of(self, member: Member) -> ClassRule:
+        """Return which classes count on a set.
+
+        Parameters
+        ----------
+        member : Member
+        """
+        if not member.classes:
+            return _WHOLE_RULE
+        return class_rule(
+            self.classes, member.classes, renormalise=self._rule.renormalise,
+            restrict_argmax=self._rule.restrict_argmax,
+        )  # fmt: skip
+
+    def names(self, member: Member) -> list[str]:
+        """Return the names of the classes that count on a set, by label of the cut outputs.
+
+        Parameters
+        ----------
+        member : Member
+        """
+        columns = self.rule_of(member).columns
+        return [self.classes[column[0]] for column in columns] or list(self.classes)
 
 
 @dataclass
@@ -90,7 +110,7 @@ class ModelScorer:
     sources: Sources
     scores: Sequence[Score]
     view_scores: Sequence[Score] = ()
-    views: Views = Views()
+    views: Views = _NO_VIEWS
     _fitted: dict[str, Any] = field(default_factory=dict)
 
     def rows(
@@ -176,7 +196,7 @@ def score_suite(
         known = set_columns(model, suite, base, member)
         sides = reader.sides(member, read(member.dataset))
         for scorer in scorers:
-            found = scorer.rows(member.dataset, *sides, reader.classes)
+            found = scorer.rows(member.dataset, *sides, reader.names(member))
             rows += [known | row for row in found]
     return pd.DataFrame(rows, columns=SCORES.names)
 

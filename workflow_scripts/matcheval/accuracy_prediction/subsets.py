@@ -240,8 +240,8 @@ def _positive_sums(probabilities: Floats) -> Floats:
     sums: Floats = probabilities.sum(axis=1, keepdims=True)
     if zero := int((sums == 0).sum()):
         raise InputError(
-            f"of {zero} datapoints all classes that count have probability 0, which cannot be "
-            "normalised",
+            f"on {zero} of {len(sums)} datapoints the probabilities of the classes that count add "
+            "up to 0 and cannot be normalised",
             field="renormalise",
             remedy="Give logits instead of probabilities, or set renormalise: false",
         )

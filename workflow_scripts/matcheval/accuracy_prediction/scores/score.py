@@ -3,9 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from matcheval.accuracy_prediction.outputs import Outputs
+
+_Result = TypeVar("_Result")
+
+
+class NotAvailableError(Exception):
+    """A score cannot be computed on a set; the text is the reason that tables give."""
 
 
 class Need(StrEnum):
@@ -17,7 +23,7 @@ class Need(StrEnum):
     LOGITS = "logits: inference.outputs: [logits]"
     FEATURES = "features: inference.outputs: [features]"
     STATISTICS = "features or their statistics: inference.outputs: [statistics]"
-    REFERENCE = "a reference set with features: accuracy_prediction.suites.<suite>.reference"
+    REFERENCE = "a reference set: accuracy_prediction.suites.<suite>.reference"
     MODELS = "predictions of at least three models"
     IMAGES = "images: accuracy_prediction.rotation"
 
@@ -47,6 +53,20 @@ class Sides:
     base: Outputs
     target: Outputs
     seed: int = 0
+    _shared: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def once(self, function: Callable[["Sides"], _Result]) -> _Result:
+        """Return a function of the two sets, which is computed once for all scores that ask for it.
+
+        Parameters
+        ----------
+        function : callable
+            Takes these sides.
+        """
+        if function not in self._shared:
+            self._shared[function] = function(self)
+        result: _Result = self._shared[function]
+        return result
 
 
 @dataclass(frozen=True)
@@ -90,7 +110,7 @@ class Score:
         1 if the score rises with accuracy, -1 if it falls, 0 if neither.
     compute : callable
         Takes what `fit` returned and the two sets, and returns the score: a float, NaN where it is
-        undefined.
+        undefined. May raise `NotAvailableError`.
     fit : callable
         Takes `Sources`; its result is used for all sets.
     variant : str
@@ -127,8 +147,8 @@ def missing_inputs(score: Score, sources: Sources, target: Outputs) -> Sequence[
     Returns
     -------
     sequence of Need
-        In the order of `score.needs`. `MODELS` and `IMAGES` are not looked for: such scores are
-        computed by functions of their own.
+        In the order of `score.needs`. `MODELS` is not looked for: such scores are computed by
+        functions of their own.
     """
     base, reference = sources.base, sources.reference
 
@@ -142,7 +162,8 @@ def missing_inputs(score: Score, sources: Sources, target: Outputs) -> Sequence[
         Need.LOGITS: None not in (_first(base.logits), _first(target.logits)),
         Need.FEATURES: None not in (_first(base.features), _first(target.features)),
         Need.STATISTICS: has_statistics(base) and has_statistics(target),
-        Need.REFERENCE: reference is not None and reference.features is not None,
+        Need.REFERENCE: reference is not None,
+        Need.IMAGES: target.orientations is not None,
     }
     return [need for need in score.needs if not present.get(need, True)]
 
