@@ -8,7 +8,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-from matcheval.accuracy_prediction.user_files import check_same_classes, read_user_outputs
+from matcheval.accuracy_prediction.user_files import check_comparable, read_user_file
 from matcheval.errors import InputError
 from matcheval.inference.statistics import RunningStatistics
 from matcheval.inference.vectors import vector_schema
@@ -72,8 +72,8 @@ class TestForms:
     def test_without_labels_where_asked_for(self, tmp_path, form):
         path = file_of(tmp_path, form, labels=False)
         assert read_scores(path, labels="optional").labels is None
-        assert read_user_outputs(path, labels="optional").labels is None
-        for read in (read_scores, read_predictions, read_user_outputs):
+        assert read_user_file(path, labels="optional").outputs.labels is None
+        for read in (read_scores, read_predictions, read_user_file):
             with pytest.raises(InputError, match=r"true classes are needed here|Give 'labels'"):
                 read(path)
 
@@ -167,7 +167,7 @@ class TestFilesOfInference:
         write_table(vector_schema(name, "", width).table(columns, {"width": str(width)}), path)
 
     def test_they_are_found(self, path):
-        found = read_user_outputs(path)
+        found = read_user_file(path).outputs
         np.testing.assert_array_equal(found.logits, LOGITS)
         np.testing.assert_array_equal(found.features, LOGITS[:, :2])
         np.testing.assert_allclose(found.confidences, PROBABILITIES.max(1), rtol=1e-12)
@@ -177,7 +177,7 @@ class TestFilesOfInference:
     def test_those_of_other_datapoints_are_left_out_and_named(self, path, caplog):
         self.vectors(path.with_name("net.v2.logits.parquet"), "logits", LOGITS, start=1)
         self.vectors(path.with_name("net.v2.features.parquet"), "features", LOGITS[1:])
-        found = read_user_outputs(path)
+        found = read_user_file(path).outputs
         assert found.probabilities is found.features is None
         assert "net.v2.logits.parquet is not used" in caplog.text
         assert "net.v2.features.parquet is not used" in caplog.text
@@ -185,21 +185,21 @@ class TestFilesOfInference:
     def test_logits_of_another_model(self, path):
         self.vectors(path.with_name("net.v2.logits.parquet"), "logits", LOGITS[::-1].copy())
         with pytest.raises(InputError, match=r"net\.v2\.logits.*must come from the same model"):
-            read_user_outputs(path)
+            read_user_file(path)
 
     def test_logits_alone_are_a_file_without_labels(self, path):
-        found = read_user_outputs(path.with_name("net.v2.logits.parquet"), labels="optional")
+        path = path.with_name("net.v2.logits.parquet")
+        found = read_user_file(path, labels="optional").outputs
         assert found.predicted.tolist() == LOGITS.argmax(1).tolist()
 
-    def test_widths_are_compared(self, path):
-        base = read_user_outputs(path)
-        check_same_classes(base, base, path)
-        for other, what in (
-            (dataclasses.replace(base, features=base.features[:, :1]), "1 features, but 2"),
-            (
-                dataclasses.replace(base, probabilities=base.probabilities[:, :3]),
-                "3 classes, but 4",
-            ),
+    def test_files_of_different_models(self, path):
+        base = read_user_file(path)
+        check_comparable(base, base)
+        narrow = dataclasses.replace(base.outputs, features=base.outputs.features[:, :1])
+        for change, message in (
+            ({"outputs": narrow}, "features of 1 numbers, but of 2 in net.v2.parquet"),
+            ({"metadata": {"n_classes": "7", "model": "m"}}, "'n_classes': 7, but 4 in"),
         ):
-            with pytest.raises(InputError, match=what):
-                check_same_classes(base, other, path)
+            of_four = dataclasses.replace(base, metadata={"n_classes": "4"})
+            with pytest.raises(InputError, match=message):
+                check_comparable(of_four, dataclasses.replace(of_four, **change))

@@ -1,6 +1,8 @@
 """Reading a user's prediction file, and the files that inference writes beside it."""
 
 import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +19,29 @@ from matcheval.predictions.records import LabelRule
 LOGGER = logging.getLogger(__name__)
 
 
-def read_user_outputs(
+@dataclass(frozen=True, eq=False)
+class UserFile:
+    """One model's outputs on one dataset, and what its file says about them.
+
+    Attributes
+    ----------
+    name : str
+        Name of the dataset: as in the file, else that of the file.
+    path : Path
+    outputs : Outputs
+    metadata : mapping of str to str
+        Provenance.
+    """
+
+    name: str
+    path: Path
+    outputs: Outputs
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_user_file(
     path: str | Path, *, labels: LabelRule = "required", n_classes: int | None = None
-) -> Outputs:
+) -> UserFile:
     """Read one model's outputs on one dataset from a prediction file.
 
     Beside `<model>.parquet`, inference writes `<model>.logits.parquet`, `<model>.features.parquet`
@@ -37,7 +59,7 @@ def read_user_outputs(
 
     Returns
     -------
-    Outputs
+    UserFile
 
     Raises
     ------
@@ -52,7 +74,7 @@ def read_user_outputs(
             beside = _beside(path, "logits")
             found = with_scores(found, ScoreMatrix("logits", logits.values), beside)
     features = _vectors(path, "features", found)
-    return Outputs(
+    outputs = Outputs(
         labels=None if found.labels is None else found.labels.astype(np.int64),
         predicted=found.predicted.astype(np.int64),
         confidences=found.confidences,
@@ -61,32 +83,39 @@ def read_user_outputs(
         features=None if features is None else features.values,
         statistics=_statistics(path, len(found)),
     )
+    return UserFile(found.metadata.get("dataset", path.stem), path, outputs, found.metadata)
 
 
-def check_same_classes(base: Outputs, other: Outputs, file: Path) -> None:
-    """Check that outputs are of as many classes, and as many features, as those on the base.
+def check_comparable(base: UserFile, other: UserFile) -> None:
+    """Check that a file is of the same model, classes and features as the base's.
 
     Parameters
     ----------
-    base, other : Outputs
-    file : Path
-        File of `other`, for error messages.
+    base, other : UserFile
 
     Raises
     ------
     InputError
-        If they are not.
+        If it is not.
     """
-    for what, ours, theirs in (
-        ("classes", base.probabilities, other.probabilities),
-        ("features", base.features, other.features),
-    ):
-        if ours is not None and theirs is not None and ours.shape[1] != theirs.shape[1]:
+    remedy = "All files must come from the same model and label space"
+    for key in ("model", "n_classes"):
+        ours, theirs = base.metadata.get(key), other.metadata.get(key)
+        if None not in (ours, theirs) and ours != theirs:
             raise InputError(
-                f"{theirs.shape[1]} {what}, but {ours.shape[1]} in the base file",
-                file=file,
-                remedy="All files must come from the same model",
+                f"{theirs}, but {ours} in {base.path.name}",
+                file=other.path,
+                field=key,
+                remedy=remedy,
             )
+    features = [base.outputs.features, other.outputs.features]
+    widths = [one.shape[1] for one in features if one is not None]
+    if len(set(widths)) > 1:
+        raise InputError(
+            f"features of {widths[1]} numbers, but of {widths[0]} in {base.path.name}",
+            file=other.path,
+            remedy=remedy,
+        )
 
 
 def _beside(path: Path, output: str) -> Path:
