@@ -49,14 +49,14 @@ DECIDED = {
             "arrays": 1,
             "parquet": 1,
         },
-        "fd37c0982c446a05",
+        "2a27a88c20b5f48a",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "6d980580b7da6daa"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "79368bf6e1d341b6"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "824c6a5c6a3e7d17"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "72c37fa09a7c4e7e"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "3cb177c347f7ba9b"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "ea0ec5236dfb2f96"),
+    "train_model.py": (TRAINING_VERSION, 2, "a1129cfc38fa97de"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "1f86fd93794593e9"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "e2b843171c9724dc"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "70ccdb2b4efac686"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "00110da90d8c4143"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "01523f04f71f8a0a"),
 }
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from matcheval.datasets.build import build_dataset
 from matcheval.datasets.dataset import Dataset, make_dataset
+from matcheval.datasets.decoding import Resize
 from matcheval.datasets.folders import read_dataset, read_description, write_dataset
 from matcheval.datasets.kinds import builder_version
 from matcheval.datasets.sources import Sources
@@ -42,7 +43,8 @@ def prepare_dataset(
     options : mapping
         Options of its kind. All kinds except the digits have the options `per_class` (number of
         images to keep of each class: the first ones) and, where images are files, `unreadable`:
-        `fail` (the default) or `skip`.
+        `fail` (the default) or `skip`, and `resize` (to a square of so many pixels) with
+        `resize_filter`.
     folder : Path
         The folder to write.
     downloads : Path
@@ -75,8 +77,9 @@ def prepare_dataset(
                 return _write_stream(built, folder, provenance, options, n_threads)
             if "per_class" in options:
                 built = _first_of_each_class(built, options["per_class"])
-            built = replace(built, provenance=provenance)
+            built = replace(built, provenance=provenance | dict(built.provenance))
             write_dataset(built, folder)
+            _log_unlisted(built)
     return read_dataset(folder, verify=False)
 
 
@@ -90,12 +93,23 @@ def _write_stream(
     if "per_class" in options:
         files = _limited(stream.files, int(options["per_class"]))
         stream = replace(stream, files=files)
-    skip = options.get("unreadable", "fail") == "skip"
-    dataset = write_stream(stream, folder, provenance, skip_unreadable=skip, n_threads=n_threads)
+    side, how = options.get("resize"), options.get("resize_filter", "bicubic")
+    dataset = write_stream(
+        stream, folder, provenance,
+        skip_unreadable=options.get("unreadable", "fail") == "skip",
+        resize=Resize(int(side), how) if side is not None else None,
+        n_threads=n_threads,
+    )  # fmt: skip
     if "unreadable" in dataset.provenance:
         n = dataset.provenance["unreadable"]
         log.warning("%s: %d images cannot be decoded and are left out", stream.name, n)
+    _log_unlisted(dataset)
     return dataset
+
+
+def _log_unlisted(dataset: Dataset) -> None:
+    for label, n in dataset.provenance.get("unlisted", {}).items():
+        log.info("%s: %d images of '%s' are left out (label_map)", dataset.name, n, label)
 
 
 def _is_built(folder: Path, request: Mapping[str, Any]) -> bool:
@@ -123,5 +137,5 @@ def _first_of_each_class(dataset: Dataset, per_class: int) -> Dataset:
     return make_dataset(
         dataset.name, dataset.pixels[rows], dataset.labels[rows],
         classes=dataset.classes, max_value=dataset.max_value, source=dataset.source,
-        names=[dataset.names[row] for row in rows],
+        names=[dataset.names[row] for row in rows], provenance=dataset.provenance,
     )  # fmt: skip
