@@ -28,7 +28,8 @@ SIZES = {
     "densenet": (4, 16, 1, 16), "resnext": (4, 11, 2, 16), "preact": (4, 8, 1, 16),
     "preact_bottleneck": (4, 11, 1, 16), "preact_imagenet": (4, 18, 1, 16),
     "shake_shake": (4, 8, 1, 16), "pyramidnet": (6, 8, 1, 16), "seresnet_a": (4, 8, 1, 16),
-    "seresnet_imagenet": (8, 18, 1, 16),
+    "seresnet_imagenet": (8, 18, 1, 16), "shufflenet": (48, 50, 2, 16),
+    "shufflenet_v2": (8, 51, 1, 16),
 }  # fmt: skip
 
 

@@ -3,7 +3,7 @@ import torch
 from safetensors.torch import save_file
 
 from matcheval.errors import InputError
-from matcheval.models import ARCHITECTURES, FAMILIES
+from matcheval.models import ARCHITECTURES, FAMILIES, WAREHOUSE_FAMILIES
 from matcheval.models.arithmetic import normalize, repeatable_arithmetic
 from matcheval.models.building import _BUILDERS, build_model
 from matcheval.models.checkpoints import (
@@ -21,6 +21,7 @@ SIZES = {
     "resnet_a": (4, 8), "resnet_imagenet": (8, 18), "densenet": (4, 10), "resnext": (4, 11, 2),
     "preact": (4, 8), "preact_bottleneck": (4, 11), "preact_imagenet": (4, 18),
     "shake_shake": (4, 8), "pyramidnet": (6, 8), "seresnet_a": (4, 8), "seresnet_imagenet": (8, 18),
+    "shufflenet": (48, 50, 2), "shufflenet_v2": (8, 51),
 }  # fmt: skip
 
 
@@ -54,7 +55,7 @@ def checkpoint(architecture="cnn", **changes):
 def test_the_registry_is_complete():
     assert tuple(_BUILDERS) == ARCHITECTURES == tuple(SIZES)
     families = {spec.family for spec in SPECIFICATIONS.values()}
-    assert families == {"small", *FAMILIES}
+    assert families == {"small", *FAMILIES, *WAREHOUSE_FAMILIES}
     assert len(FAMILIES) == 8
 
 

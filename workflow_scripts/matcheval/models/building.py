@@ -21,6 +21,7 @@ from matcheval.models.architectures.resnet import (
 )
 from matcheval.models.architectures.resnext import resnext
 from matcheval.models.architectures.shake_shake import shake_shake
+from matcheval.models.architectures.shufflenet import shufflenet, shufflenet_v2
 from matcheval.models.architectures.small import cnn, linear, mlp, resnet
 from matcheval.models.architectures.vgg import vgg
 from matcheval.models.sizes import SPECIFICATIONS, check_architecture
@@ -101,4 +102,6 @@ _BUILDERS: dict[str, Callable[[NetworkConfig], nn.Module]] = {
     "pyramidnet": pyramidnet,
     "seresnet_a": seresnet_a,
     "seresnet_imagenet": seresnet_imagenet,
+    "shufflenet": shufflenet,
+    "shufflenet_v2": shufflenet_v2,
 }

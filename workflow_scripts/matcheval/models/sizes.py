@@ -18,6 +18,9 @@ FAMILIES = (
     "SENet",
 )
 
+# Further families of Table 5 of Sun et al. (2024), CIFAR-10-Warehouse.
+WAREHOUSE_FAMILIES = ("ShuffleNet",)
+
 
 @dataclass(frozen=True)
 class Architecture:
@@ -26,7 +29,7 @@ class Architecture:
     Attributes
     ----------
     family : str
-        One of `FAMILIES`, or `small`.
+        One of `FAMILIES` or `WAREHOUSE_FAMILIES`, or `small`.
     width : str
         What its width counts.
     depths : str
@@ -37,6 +40,10 @@ class Architecture:
         Smallest height and width of the images, in pixels.
     grouped : bool
         Whether its convolutions can be split into groups.
+    widths : str
+        The possible widths in words, for messages.
+    has_width : callable
+        Whether a given width is possible at a given depth and number of groups.
     """
 
     family: str
@@ -45,6 +52,8 @@ class Architecture:
     has_depth: Callable[[int], bool]
     min_side: int = 1
     grouped: bool = False
+    widths: str = "at least 1"
+    has_width: Callable[[int, int, int], bool] = lambda width, depth, groups: True
 
 
 def _any_depth(depth: int) -> bool:
@@ -59,6 +68,15 @@ def _per_block(layers: int, least: int, fixed: int = 2) -> tuple[str, Callable[[
     """Depths `layers` × n + `fixed` of networks with three stages of n blocks each."""
     text = f"{layers} n + {fixed}, at least {least}"
     return text, lambda depth: depth >= least and (depth - fixed) % layers == 0
+
+
+def _multiple_of(factor: int) -> tuple[str, Callable[[int, int, int], bool]]:
+    return f"a multiple of {factor}", lambda width, depth, groups: width % factor == 0
+
+
+def _shuffled_width(width: int, depth: int, groups: int) -> bool:
+    # The units' inner channels are a quarter of their own, and the first unit has width − 24.
+    return width > 24 and width % (4 * groups) == 24 % (4 * groups) == 0
 
 
 _CHANNELS = "channels of the first stage"
@@ -85,7 +103,15 @@ SPECIFICATIONS = {
     "pyramidnet": Architecture("PyramidNet", "channels added, α", *_per_block(6, 8), min_side=4),
     "seresnet_a": Architecture("SENet", _CHANNELS, *_per_block(6, 8)),
     "seresnet_imagenet": Architecture("SENet", _CHANNELS, *_STAGES),
-}
+    "shufflenet": Architecture(
+        "ShuffleNet", _CHANNELS, *_one_of(50), grouped=True,
+        widths="a multiple of 4 × groups above 24, with 1, 2, 3 or 6 groups",
+        has_width=_shuffled_width,
+    ),
+    "shufflenet_v2": Architecture(
+        "ShuffleNet", _CHANNELS, *_one_of(51), 1, False, *_multiple_of(2)
+    ),
+}  # fmt: skip
 
 ARCHITECTURES = tuple(SPECIFICATIONS)
 
@@ -131,4 +157,10 @@ def check_architecture(architecture: str, width: int, depth: int, groups: int = 
             f"{architecture} cannot have {groups} groups",
             field="groups",
             remedy="Give at least 1" if spec.grouped else "Give 1, or leave it empty",
+        )
+    if not spec.has_width(width, depth, groups):
+        raise InputError(
+            f"{architecture} cannot have width {width} with depth {depth} and {groups} groups",
+            field="width",
+            remedy=f"Give {spec.widths}",
         )
