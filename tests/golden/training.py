@@ -29,7 +29,13 @@ SIZES = {
     "preact_bottleneck": (4, 11, 1, 16), "preact_imagenet": (4, 18, 1, 16),
     "shake_shake": (4, 8, 1, 16), "pyramidnet": (6, 8, 1, 16), "seresnet_a": (4, 8, 1, 16),
     "seresnet_imagenet": (8, 18, 1, 16), "shufflenet": (48, 50, 2, 16),
-    "shufflenet_v2": (8, 51, 1, 16),
+    "shufflenet_v2": (8, 51, 1, 16), "densenet_imagenet": (4, 121, 1, 16),
+    "resnext_doubling": (4, 11, 2, 16), "preact_unnormed": (4, 18, 1, 16),
+    "sepreact_unnormed": (4, 18, 1, 16), "dpn": (12, 26, 4, 16), "efficientnet": (32, 49, 1, 32),
+    "googlenet": (12, 29, 1, 16), "mobilenet": (32, 28, 1, 32), "mobilenet_v2": (4, 54, 1, 16),
+    "pnasnet_a": (4, 22, 1, 16), "pnasnet_b": (4, 42, 1, 16), "regnet_x": (24, 41, 1, 16),
+    "regnet_y": (24, 41, 1, 16), "resnet_b": (4, 8, 1, 16), "repvgg": (3, 23, 1, 16),
+    "vgg_three_linear": (4, 11, 1, 32),
 }  # fmt: skip
 
 

@@ -22,6 +22,11 @@ SIZES = {
     "preact": (4, 8), "preact_bottleneck": (4, 11), "preact_imagenet": (4, 18),
     "shake_shake": (4, 8), "pyramidnet": (6, 8), "seresnet_a": (4, 8), "seresnet_imagenet": (8, 18),
     "shufflenet": (48, 50, 2), "shufflenet_v2": (8, 51),
+    "densenet_imagenet": (4, 121), "resnext_doubling": (4, 11, 2), "preact_unnormed": (4, 18),
+    "sepreact_unnormed": (4, 18), "dpn": (12, 26, 4), "efficientnet": (32, 49),
+    "googlenet": (12, 29), "mobilenet": (32, 28), "mobilenet_v2": (4, 54), "pnasnet_a": (4, 22),
+    "pnasnet_b": (4, 42), "regnet_x": (24, 41), "regnet_y": (24, 41), "resnet_b": (4, 8),
+    "repvgg": (3, 23), "vgg_three_linear": (8, 11),
 }  # fmt: skip
 
 

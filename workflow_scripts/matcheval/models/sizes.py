@@ -1,7 +1,8 @@
 """The architectures and the sizes that they can have. Does not import torch."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypedDict
 
 from matcheval.errors import InputError
 
@@ -19,7 +20,16 @@ FAMILIES = (
 )
 
 # Further families of Table 5 of Sun et al. (2024), CIFAR-10-Warehouse.
-WAREHOUSE_FAMILIES = ("ShuffleNet",)
+WAREHOUSE_FAMILIES = (
+    "ShuffleNet",
+    "DPN",
+    "EfficientNet",
+    "GoogLeNet",
+    "MobileNet",
+    "PNASNet",
+    "RegNet",
+    "RepVGG",
+)
 
 
 @dataclass(frozen=True)
@@ -70,8 +80,21 @@ def _per_block(layers: int, least: int, fixed: int = 2) -> tuple[str, Callable[[
     return text, lambda depth: depth >= least and (depth - fixed) % layers == 0
 
 
-def _multiple_of(factor: int) -> tuple[str, Callable[[int, int, int], bool]]:
-    return f"a multiple of {factor}", lambda width, depth, groups: width % factor == 0
+class _Widths(TypedDict):
+    widths: str
+    has_width: Callable[[int, int, int], bool]
+
+
+def _multiple_of(factor: int) -> _Widths:
+    return {
+        "widths": f"a multiple of {factor}",
+        "has_width": lambda width, depth, groups: width % factor == 0,
+    }
+
+
+def _only(by_depth: Mapping[int, int]) -> _Widths:
+    text = " or ".join(f"{width} with depth {depth}" for depth, width in by_depth.items())
+    return {"widths": text, "has_width": lambda width, depth, groups: width == by_depth[depth]}
 
 
 def _shuffled_width(width: int, depth: int, groups: int) -> bool:
@@ -80,6 +103,7 @@ def _shuffled_width(width: int, depth: int, groups: int) -> bool:
 
 
 _CHANNELS = "channels of the first stage"
+_STEM = "channels of the stem"
 _STAGES = _one_of(18, 34, 50, 101)
 
 SPECIFICATIONS = {
@@ -108,9 +132,29 @@ SPECIFICATIONS = {
         widths="a multiple of 4 × groups above 24, with 1, 2, 3 or 6 groups",
         has_width=_shuffled_width,
     ),
-    "shufflenet_v2": Architecture(
-        "ShuffleNet", _CHANNELS, *_one_of(51), 1, False, *_multiple_of(2)
+    "shufflenet_v2": Architecture("ShuffleNet", _CHANNELS, *_one_of(51), **_multiple_of(2)),
+    "densenet_imagenet": Architecture("DenseNet", "growth rate", *_one_of(121, 169), 8),
+    "resnext_doubling": Architecture(
+        "ResNeXt", "channels of a group in the first stage", *_per_block(9, 11), grouped=True
     ),
+    "preact_unnormed": Architecture("PreActResNet", _CHANNELS, *_STAGES),
+    "sepreact_unnormed": Architecture("SENet", _CHANNELS, *_one_of(18)),
+    "dpn": Architecture(
+        "DPN", "inner channels of the first stage", *_one_of(26, 92), grouped=True,
+        widths="a multiple of 12 and of groups",
+        has_width=lambda width, depth, groups: width % 12 == width % groups == 0,
+    ),
+    "efficientnet": Architecture("EfficientNet", _STEM, *_one_of(49), **_only({49: 32})),
+    "googlenet": Architecture("GoogLeNet", _STEM, *_one_of(29), **_multiple_of(12)),
+    "mobilenet": Architecture("MobileNet", _STEM, *_one_of(28), **_only({28: 32})),
+    "mobilenet_v2": Architecture("MobileNet", _STEM, *_one_of(54), **_multiple_of(4)),
+    "pnasnet_a": Architecture("PNASNet", _CHANNELS, *_one_of(22)),
+    "pnasnet_b": Architecture("PNASNet", _CHANNELS, *_one_of(42)),
+    "regnet_x": Architecture("RegNet", _CHANNELS, *_one_of(41, 68), **_only({41: 24, 68: 32})),
+    "regnet_y": Architecture("RegNet", _CHANNELS, *_one_of(41, 68), **_only({41: 24, 68: 32})),
+    "resnet_b": Architecture("ResNet", _CHANNELS, *_per_block(6, 8)),
+    "repvgg": Architecture("RepVGG", _CHANNELS, *_one_of(23), **_multiple_of(3)),
+    "vgg_three_linear": Architecture("VGG", _CHANNELS, *_one_of(11, 13, 16, 19), min_side=32),
 }  # fmt: skip
 
 ARCHITECTURES = tuple(SPECIFICATIONS)
