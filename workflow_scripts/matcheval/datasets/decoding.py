@@ -102,7 +102,7 @@ def array_image(pixels: npt.NDArray[np.uint8], max_value: int) -> Image.Image:
     Parameters
     ----------
     pixels : uint8 array, shape (height, width, 1 or 3)
-        Values in 0..max_value, which are rescaled to 0..255; a single channel is repeated.
+        As for `rgb_pixels`.
     max_value : int
         The pixel value that represents 1.0.
 
@@ -114,14 +114,37 @@ def array_image(pixels: npt.NDArray[np.uint8], max_value: int) -> Image.Image:
     Raises
     ------
     InputError
+        As for `rgb_pixels`.
+    """
+    return Image.fromarray(np.ascontiguousarray(rgb_pixels(pixels, max_value)))
+
+
+def rgb_pixels(pixels: npt.NDArray[np.uint8], max_value: int) -> npt.NDArray[np.uint8]:
+    """Convert pixels to RGB values in 0..255.
+
+    Parameters
+    ----------
+    pixels : uint8 array, shape (..., 1 or 3)
+        Values in 0..max_value, which are rescaled to 0..255; a single channel is repeated.
+    max_value : int
+        The pixel value that represents 1.0.
+
+    Returns
+    -------
+    uint8 array, shape (..., 3)
+        Perhaps a view of `pixels`.
+
+    Raises
+    ------
+    InputError
         If the array has neither 1 nor 3 channels.
     """
-    channels = pixels.shape[2]
+    channels = pixels.shape[-1]
     if channels not in (1, 3):
         raise InputError(f"an image has {channels} channels, neither 1 nor 3", field="images")
     if max_value != 255:
         pixels = np.rint(pixels * (255 / max_value)).astype(np.uint8)
-    return Image.fromarray(np.ascontiguousarray(np.broadcast_to(pixels, (*pixels.shape[:2], 3))))
+    return np.broadcast_to(pixels, (*pixels.shape[:-1], 3))
 
 
 def _is_lossless(name: str | None, encoded: bytes | memoryview) -> bool:

@@ -154,7 +154,7 @@ def _spool(stream: ImageStream, path: Path, n_threads: int) -> _Spooled:
     with path.open("w+b") as file:
         write_array_header(file, (0,))
         start = file.tell()
-        for image, facts in _in_order(_inspected, stream.files, n_threads):
+        for image, facts in map_in_order(_inspected, stream.files, n_threads):
             if isinstance(facts, str):
                 spooled.unreadable.append(f"{image.name} ({facts})")
                 continue
@@ -202,12 +202,24 @@ def _to_array(
         return decode_rgb(images.encoded(i)).tobytes()
 
     with atomic_file(path) as decoded:
-        parts = _in_order(pixels, range(len(images)), n_threads)
+        parts = map_in_order(pixels, range(len(images)), n_threads)
         write_array(decoded, (len(images), *size, 3), parts)
 
 
-def _in_order(function: Callable[[_A], _B], items: Iterable[_A], n_threads: int) -> Iterator[_B]:
-    """Map in threads, in order, reading few items ahead; `Executor.map` would read all of them."""
+def map_in_order(function: Callable[[_A], _B], items: Iterable[_A], n_threads: int) -> Iterator[_B]:
+    """Map in threads, in order, reading few items ahead; `Executor.map` would read all of them.
+
+    Parameters
+    ----------
+    function : callable
+        Called from several threads at once.
+    items : iterable
+    n_threads : int
+
+    Yields
+    ------
+    What `function` returns, in the order of the items.
+    """
     waiting: deque[Future[_B]] = deque()
     with ThreadPoolExecutor(n_threads) as pool:
         for item in items:

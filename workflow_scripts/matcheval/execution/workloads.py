@@ -35,6 +35,8 @@ class ImageSet:
         Number of classes.
     encoded : bool
         Whether the images are files, which are decoded when they are read.
+    made : bool
+        Whether the images are made from others when they are read.
     """
 
     images: int
@@ -42,6 +44,7 @@ class ImageSet:
     channels: int = 3
     classes: int = 10
     encoded: bool = False
+    made: bool = False
 
     @property
     def pixel_bytes(self) -> int:
@@ -284,7 +287,7 @@ def size_of_dataset(kind: str, folder: str | Path | None = None) -> ImageSet:
     """
     known = [name for name in KINDS if kind.startswith(name)]
     guess = KINDS[max(known, key=len)] if known else IMAGENET
-    return _read_size(Path(folder), guess) if folder is not None else guess
+    return prepared_size(Path(folder), guess) if folder is not None else guess
 
 
 def together(sets: Iterable[ImageSet]) -> ImageSet:
@@ -305,8 +308,21 @@ def together(sets: Iterable[ImageSet]) -> ImageSet:
 
 
 @functools.cache
-def _read_size(folder: Path, guess: ImageSet) -> ImageSet:
-    """Read the size of a prepared dataset; return `guess` if it is not prepared."""
+def prepared_size(folder: Path, guess: ImageSet) -> ImageSet:
+    """Read the size of a dataset from its description, if it is prepared.
+
+    Parameters
+    ----------
+    folder : Path
+        Its folder.
+    guess : ImageSet
+        Its size if it is not.
+
+    Raises
+    ------
+    InputError
+        If the description is invalid.
+    """
     description = folder / "dataset.json"
     if not description.is_file():
         return guess
@@ -320,7 +336,7 @@ def _read_size(folder: Path, guess: ImageSet) -> ImageSet:
             remedy="Delete the folder and build the dataset again",
         ) from error
     known = dataclasses.replace(guess, images=images, classes=classes)
-    shape = np.load(folder / "images.npy", mmap_mode="r").shape
+    shape = content.get("shape") or np.load(folder / "images.npy", mmap_mode="r").shape
     if len(shape) != 4:  # image files, stored one after the other
         return dataclasses.replace(known, encoded=True)
     return dataclasses.replace(known, side=max(shape[1:3]), channels=shape[3], encoded=False)

@@ -154,7 +154,7 @@ def provenance(
 
 def _reader(dataset: Dataset, geometry: Geometry, n_threads: int) -> Reader:
     """Choose the source of the pixels; it does not affect the results."""
-    if geometry.resize == "none" and dataset.stored == "array":
+    if geometry.resize == "none" and dataset.stored != "files":
         return ArrayReader(dataset)
     return DecodingReader(dataset, geometry, n_threads)
 
