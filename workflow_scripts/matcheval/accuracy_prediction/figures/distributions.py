@@ -131,7 +131,8 @@ def _by_view(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
     by_model = rows.groupby(["title", "view", "model"], sort=False)["error"].mean()
     means = 100 * by_model.groupby(level=["title", "view"], sort=False).mean()
     found: dict[str, dict[str, float]] = {}
-    for (title, view), value in means.items():  # type: ignore[misc]
+    for row in means.reset_index().itertuples(index=False, name=None):
+        title, view, value = row
         found.setdefault(title, {})[view] = float(value)
     return found
 

@@ -43,7 +43,7 @@ def plot(results: Results, first: str, second: str, by: str) -> "Figure":
         figure = new_figure(4.5, min(_MARGIN + _ROW * len(names), _HIGHEST))
         axes = figure.add_subplot()
         values = [part.reindex(names).to_numpy(np.float64) for part in parts.values()]
-        axes.hlines(position, *values, color="0.7", linewidth=0.8)
+        axes.hlines(position, values[0], values[1], color="0.7", linewidth=0.8)
         for method, value, color, marker in zip(parts, values, COLORS, "os", strict=False):
             title = rows.loc[rows["method"] == method, "title"].iloc[0]
             axes.plot(value, position, marker, color=color, label=title)
