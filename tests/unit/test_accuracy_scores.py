@@ -60,7 +60,7 @@ def sides(draw):
 
 
 @given(sides())
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 def test_invariants(both):
     base, target = both
     for name in ("doc", "doe"):

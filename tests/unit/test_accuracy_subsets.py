@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matcheval.accuracy_prediction.outputs import (
@@ -52,6 +52,7 @@ def rules(draw):
 
 
 @given(rules(), st.integers(0, 99), st.booleans())
+@settings(deadline=None)
 def test_agrees_with_the_rule_taken_literally(rule, seed, with_logits):
     whole = outputs(seed)
     whole = whole if with_logits else replace(whole, logits=None)
