@@ -60,7 +60,7 @@ def sides(draw):
 
 
 @given(sides())
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 def test_invariants(both):
     base, target = both
     for name in ("doc", "doe"):
@@ -94,7 +94,7 @@ def test_temperature_against_a_grid():
         loss = [np.mean(logsumexp(z / t, 1) - (z / t)[range(400), base.labels]) for t in near]
         expected = near[int(np.argmin(loss))]
         assert fit_temperature(z, base.labels) == pytest.approx(expected, rel=1e-3)
-    sure = from_logits(np.eye(3), [0, 1, 2])
+    sure = from_logits(30 * np.eye(3), [0, 1, 2])  # losses of 1e-13 and less
     assert fit_temperature(sure.logits, sure.labels) == pytest.approx(BRACKET[0], rel=1e-4)
     assert fit_temperature(sure.logits, np.array([1, 2, 0])) == pytest.approx(BRACKET[1], rel=1e-4)
 

@@ -87,8 +87,8 @@ def restrict(outputs: Outputs, rule: ClassRule, is_base: bool) -> Outputs:
         Of all classes.
     rule : ClassRule
     is_base : bool
-        Whether these are outputs on the base, which needs labels. A target without labels keeps all
-        datapoints.
+        Whether these are outputs on the base, which needs labels if only some of its classes count.
+        A target without labels keeps all datapoints.
 
     Returns
     -------
@@ -99,15 +99,18 @@ def restrict(outputs: Outputs, rule: ClassRule, is_base: bool) -> Outputs:
     Raises
     ------
     InputError
-        If the base has no labels, a label is out of range, the rule needs probabilities that are
-        not on file, or no datapoint counts.
+        If labels of the base are needed and missing, a label is out of range, the rule needs
+        probabilities that are not on file, or no datapoint counts.
     """
     side = "base set" if is_base else "target"
-    if is_base and outputs.labels is None:
-        raise InputError(f"the {side} has no labels", remedy="Give a base set with labels")
     n_classes = _n_classes(outputs)
     if n_classes and rule.columns == _whole(n_classes):
         rule = ClassRule()
+    if rule.columns and is_base and outputs.labels is None:
+        raise InputError(
+            f"the {side} has no labels to tell which datapoints are of the classes that count",
+            remedy="Give a base set with labels",
+        )
     if rule.columns and not n_classes:
         raise InputError(
             f"the {side} has the probability of the predicted class only; a part of the classes "
