@@ -10,7 +10,13 @@ from scipy.special import logsumexp
 
 from cifar import CIFAR, CLASSES, needs_cifar
 from matcheval.accuracy_prediction import outputs
-from matcheval.accuracy_prediction.outputs import ClassRule, Outputs, from_logits, softmax
+from matcheval.accuracy_prediction.outputs.model_outputs import (
+    ClassRule,
+    Outputs,
+    from_logits,
+    softmax,
+)
+from matcheval.accuracy_prediction.outputs.subsets import class_rule, restrict
 from matcheval.accuracy_prediction.scores import temperature
 from matcheval.accuracy_prediction.scores.agreement import (
     Agreements,
@@ -27,7 +33,6 @@ from matcheval.accuracy_prediction.scores.temperature import (
     fit_temperature,
     mean_loss,
 )
-from matcheval.accuracy_prediction.subsets import class_rule, restrict
 from matcheval.inference.statistics import RunningStatistics
 
 # Those of predicted classes and probabilities; scores of features have tests of their own.

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matcheval.accuracy_prediction.outputs import (
+from matcheval.accuracy_prediction.outputs.model_outputs import (
     ClassRule,
     Members,
     Outputs,
     from_logits,
     softmax,
 )
-from matcheval.accuracy_prediction.subsets import class_rule, restrict
+from matcheval.accuracy_prediction.outputs.subsets import class_rule, restrict
 from matcheval.errors import InputError
 from matcheval.inference.statistics import FeatureStatistics
 

@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from matcheval.accuracy_prediction import ROTATION_VERSION
-from matcheval.accuracy_prediction.loading import OutputFiles, read_outputs
-from matcheval.accuracy_prediction.outputs import ClassRule, Outputs
+from matcheval.accuracy_prediction.outputs.loading import OutputFiles, read_outputs
+from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
 from matcheval.accuracy_prediction.scores.linear_classifier import LinearClassifier
 from matcheval.accuracy_prediction.scores.rotation import (
     SCORES,

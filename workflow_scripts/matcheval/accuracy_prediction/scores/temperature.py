@@ -3,9 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.outputs import Classes, Floats
+from matcheval.accuracy_prediction.outputs.model_outputs import Classes, Floats
+from matcheval.accuracy_prediction.outputs.subsets import class_probabilities, largest_probability
 from matcheval.accuracy_prediction.scores.score import Need, Predicts, Score, Sides, Sources
-from matcheval.accuracy_prediction.subsets import class_probabilities, largest_probability
 
 BRACKET = (0.05, 50.0)
 _BLOCK = 1 << 20  # logits in work at a time, 8 MiB: what fits into a processor's cache

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.outputs import (
+from matcheval.accuracy_prediction.outputs.model_outputs import (
     Classes,
     ClassRule,
     Floats,

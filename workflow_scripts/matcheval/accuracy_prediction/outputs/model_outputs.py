@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.moments import (
+from matcheval.accuracy_prediction.outputs.moments import (
     Moments,
     moments_of_features,
     moments_of_statistics,
