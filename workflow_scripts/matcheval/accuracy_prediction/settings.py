@@ -23,7 +23,7 @@ from matcheval.settings import (
 class CalibrationSettings(Settings):
     """Groups of sets that a regression is fitted on, and groups that it is used on."""
 
-    on: Texts = Field(description="Groups whose labels are used")
+    fit: Texts = Field(description="Groups whose labels are used")
     predict: Texts | None = Field(None, description="Groups to predict; all others by default")
 
 

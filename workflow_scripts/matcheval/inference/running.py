@@ -191,7 +191,7 @@ def open_reader(dataset: Dataset, geometry: Geometry, n_threads: int) -> Reader:
     n_threads : int
         Threads that decode images.
     """
-    if geometry.resize == "none" and dataset.stored == "array":
+    if geometry.resize == "none" and dataset.stored != "files":
         return ArrayReader(dataset)
     return DecodingReader(dataset, geometry, n_threads)
 

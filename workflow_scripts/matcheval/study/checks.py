@@ -23,6 +23,7 @@ def check_study(study: Study) -> None:
     InputError
         Naming key and value of what is wrong.
     """
+    _check_sources_of_datasets(study)
     _check_pairs(study)
     _check_training(study)
     _check_predictions(study)
@@ -52,6 +53,21 @@ def check_custom_images(study: Study) -> None:
                     remedy="Put it there, or say where it is (docs/datasets.md)",
                 )
     problems.raise_any()
+
+
+def _check_sources_of_datasets(study: Study) -> None:
+    for name, spec in study.datasets.items():
+        field = f"datasets.{name}.of"
+        for source in spec.settings.sources:
+            study.check_dataset(source, field, images=True)
+    for name, spec in study.datasets.items():
+        before = list(spec.settings.sources)
+        for source in before:  # grows while it is read
+            before += [one for one in study.sources_of(source) if one not in before]
+        if name in before:
+            raise InputError(
+                f"'{name}' is made from itself", file=_FILE, field=f"datasets.{name}.of"
+            )
 
 
 def _check_pairs(study: Study) -> None:

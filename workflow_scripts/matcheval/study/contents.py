@@ -150,14 +150,30 @@ class StudyContents:
         """Names of the datasets of the configuration that this study needs."""
         names = list(dict.fromkeys([*self.evaluated, *self.training_sets]))
         for name in names:  # grows while it is read: a source may be built from others
-            sources = self.built_datasets[name].sources if name in self.built_datasets else ()
-            names += [source for source in sources if source not in names]
+            names += [source for source in self.sources_of(name) if source not in names]
         return names
+
+    def sources_of(self, dataset: str) -> list[str]:
+        """Return the names of the datasets that one of the configuration is built from.
+
+        Parameters
+        ----------
+        dataset : str
+            Its name.
+        """
+        built = self.built_datasets.get(dataset)
+        return list(built.sources) if built else self.datasets[dataset].settings.sources
 
     @property
     def prepared(self) -> list[str]:
-        """Names of the datasets that are prepared from files, not from other datasets."""
-        return [name for name in self.datasets if name not in self.built_datasets]
+        """Names of the datasets that no analysis builds and whose images are stored."""
+        others = {*self.built_datasets, *self.made}
+        return [name for name in self.datasets if name not in others]
+
+    @cached_property
+    def made(self) -> frozenset[str]:
+        """Names of the datasets whose images are made when they are read."""
+        return frozenset(n for n, spec in self.datasets.items() if spec.settings.is_made)
 
     @property
     def pairs_compared_late(self) -> list[str]:
@@ -185,7 +201,8 @@ class StudyContents:
             return self.derivations[dataset].json
         spec, built = self.datasets[dataset], self.built_datasets.get(dataset)
         version = built.version if built else builder_version(spec.kind)
-        return f"{spec.kind} {spec.options_json} {version}"
+        of = "".join(f" of {self.dataset_identity(name)}" for name in spec.settings.sources)
+        return f"{spec.kind} {spec.options_json} {version}{of}"
 
     # --- checks that analyses share
 

@@ -47,16 +47,25 @@ class StageJobs:
 
     # --- datasets
 
-    def downloads_of(self, wildcards: Wildcards) -> list[str]:
-        """Return the published files that a dataset is built from.
+    def prepare_inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return the files that a dataset is built from: published, and of other datasets.
 
         Parameters
         ----------
         wildcards : Wildcards
             `dataset`.
         """
-        names = self._study.datasets[wildcards.dataset].settings.published_files
-        return [f"{self._study.results}/downloads/{name}" for name in names]
+        return self._study.files_before(wildcards.dataset)
+
+    def dataset_files(self, wildcards: Wildcards) -> list[str]:
+        """Return the files that a dataset is read from.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `dataset`.
+        """
+        return self._study.dataset_files(wildcards.dataset)
 
     def prepare_arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the arguments of a job that prepares a dataset.

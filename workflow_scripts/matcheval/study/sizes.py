@@ -1,8 +1,11 @@
 """How large the datasets and models of a study are, as far as that is known before any job."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from matcheval.datasets.made_kinds import Corrupted
 from matcheval.execution import workloads
 from matcheval.execution.workloads import ImageSet, ModelSize
 from matcheval.models.rows import TIMM, TORCHVISION
@@ -19,11 +22,17 @@ def dataset_size(study: Study, name: str) -> ImageSet:
         Name of a dataset, perhaps one that is derived or built from others: these are taken to be
         as large as the first of their sources.
     """
-    folder = study.dataset_folder(name)
+    folder, asked = study.dataset_folder(name), name
     while name in study.derivations or name in study.built_datasets:
         derivation = study.derivations.get(name)
         name = derivation.of[0] if derivation else study.built_datasets[name].sources[0]
-    return workloads.size_of_dataset(study.datasets[name].kind, folder)
+    settings = study.datasets[name].settings
+    if not isinstance(settings, Corrupted):
+        return workloads.size_of_dataset(study.datasets[name].kind, folder)
+    of = dataset_size(study, settings.of)
+    made = settings.is_made and name == asked
+    guess = replace(of, side=settings.size or of.side, channels=3, encoded=False, made=made)
+    return workloads.prepared_size(Path(folder), guess)
 
 
 def model_size(study: Study, name: str, data: ImageSet) -> ModelSize:

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.outputs import Classes, Floats
+from matcheval.accuracy_prediction.outputs.model_outputs import Classes, Floats
 from matcheval.accuracy_prediction.scores.score import Need, Predicts
 from matcheval.errors import InputError
 from matcheval.jit import compiled
@@ -138,8 +138,8 @@ class Agreements:
         assert self.base is not None
         if len(self.pairs[0]) < MIN_PAIRS:
             raise InputError(
-                f"{len(self.pairs[0])} pairs of models have agreements in [{USABLE[0]}, "
-                f"{USABLE[1]}] on base and target; a line needs {MIN_PAIRS}",
+                f"pairs of models with agreements in [{USABLE[0]}, {USABLE[1]}] on base and "
+                f"target: {len(self.pairs[0])}; a line needs {MIN_PAIRS}",
                 remedy="Add models that differ more",
             )
         x, y = _probit(self.base[self.pairs]), _probit(self.target[self.pairs])
@@ -178,6 +178,7 @@ def aline_s(agreements: Agreements) -> Floats:
     Returns
     -------
     float64 array, shape (n_models,)
+        NaN for models with an accuracy of 0 or 1, whose probit is infinite.
 
     Raises
     ------
@@ -186,7 +187,9 @@ def aline_s(agreements: Agreements) -> Floats:
     """
     assert agreements.accuracy is not None
     slope, intercept = agreements.line
-    return from_scale(slope * _probit(agreements.accuracy) + intercept, Scale.PROBIT)
+    probits = _probit(agreements.accuracy)
+    probits[~np.isfinite(probits)] = np.nan
+    return from_scale(slope * probits + intercept, Scale.PROBIT)
 
 
 def aline_d(agreements: Agreements) -> Floats:

@@ -1,0 +1,150 @@
+"""Blur: Gaussian, glass, defocus, motion and zoom blur.
+
+Source: ImageNet-C (Hendrycks & Dietterich 2019); motion as in `imagecorruptions`.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+from scipy.ndimage import correlate1d
+
+from matcheval.datasets.corruptions.corruption import (
+    Bytes,
+    Corruption,
+    Generators,
+    Images,
+    by_size,
+    to_bytes,
+)
+from matcheval.datasets.corruptions.filters import (
+    centre_zooms,
+    gaussian,
+    streaks,
+    weighted_shifts,
+)
+from matcheval.jit import compiled
+
+
+def gaussian_blur(images: Images, sigma: float, _: Generators) -> Images:
+    """Blur by a Gaussian of a standard deviation in pixels."""
+    return gaussian(images, sigma)
+
+
+def glass_blur(
+    images: Images, parameters: tuple[float, int, int], generators: Generators
+) -> Images:
+    """Blur, replace pixels by near ones, and blur again.
+
+    `parameters` are the standard deviation of the blurs, the largest distance, and the number of
+    passes. The authors' program means to swap two pixels, but overwrites one by the other.
+    """
+    sigma, distance, passes = parameters
+    _, height, width, _ = images.shape
+    offsets = np.stack(
+        [
+            generator.integers(-distance, distance, (passes, height, width, 2), np.int8)
+            for generator in generators
+        ]
+    )
+    blurred = to_bytes(gaussian(images, sigma))
+    _displace(blurred, offsets, distance)
+    return gaussian(blurred / images.dtype.type(255), sigma)
+
+
+@compiled()
+def _displace(images: Bytes, offsets: npt.NDArray[np.int8], distance: int) -> None:
+    n, height, width, channels = images.shape
+    for i in range(n):
+        for one in range(offsets.shape[1]):
+            for y in range(height - distance, distance, -1):
+                for x in range(width - distance, distance, -1):
+                    row = y + offsets[i, one, y - 1, x - 1, 0]
+                    column = x + offsets[i, one, y - 1, x - 1, 1]
+                    for c in range(channels):
+                        images[i, y, x, c] = images[i, row, column, c]
+
+
+def defocus_blur(images: Images, parameters: tuple[float, float], _: Generators) -> Images:
+    """Correlate with a disk: its radius and the blur of its edge in pixels."""
+    disk = defocus_disk(*parameters)
+    used = np.argwhere(disk > 1e-9)
+    return weighted_shifts(images, used - len(disk) // 2, disk[tuple(used.T)], "reflect")
+
+
+@lru_cache(maxsize=16)
+def defocus_disk(radius: float, edge: float) -> npt.NDArray[np.float64]:
+    """Return the kernel of defocus blur.
+
+    Parameters
+    ----------
+    radius : float
+        Pixels.
+    edge : float
+        Standard deviation of the blur of the disk's edge, pixels.
+
+    Returns
+    -------
+    float64 array, shape (17, 17), or (2 radius + 1, 2 radius + 1) for a radius above 8
+        Its sum is 1, or up to 1.011 where the blur meets the kernel's borders.
+    """
+    half, reach = (8, 1) if radius <= 8 else (int(radius), 2)
+    steps = np.arange(-half, half + 1)
+    disk = (steps[:, None] ** 2 + steps**2 <= radius**2).astype(np.float64)
+    disk /= disk.sum()
+    weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / edge) ** 2)
+    for axis in (0, 1):
+        disk = correlate1d(disk, weights / weights.sum(), axis=axis, mode="mirror")
+    return disk
+
+
+def motion_blur(images: Images, parameters: tuple[int, float], generators: Generators) -> Images:
+    """Blur along a random direction, up to 45 degrees from the horizontal one."""
+    angles = np.array([generator.uniform(-45, 45) for generator in generators])
+    return streaks(images, *parameters, angles)
+
+
+def zoom_blur(images: Images, parameters: tuple[float, float], _: Generators) -> Images:
+    """Average an image and its centre enlarged by factors from 1 up to an end, in steps."""
+    factors = np.arange(1, *parameters)  # rounding errors decide whether the end is included
+    return (images + centre_zooms(images, factors)) / images.dtype.type(len(factors) + 1)
+
+
+CORRUPTIONS = (
+    Corruption(
+        "gaussian_blur", "blur", by_size((0.4, 0.6, 0.7, 0.8, 1), (1, 2, 3, 4, 6)), gaussian_blur,
+        random=False,
+    ),
+    Corruption(
+        "glass_blur", "blur",
+        by_size(
+            ((0.05, 1, 1), (0.25, 1, 1), (0.4, 1, 1), (0.25, 1, 2), (0.4, 1, 2)),
+            ((0.7, 1, 2), (0.9, 2, 1), (1, 2, 3), (1.1, 3, 2), (1.5, 4, 2)),
+        ),
+        glass_blur,
+    ),
+    Corruption(
+        "defocus_blur", "blur",
+        by_size(
+            ((0.3, 0.4), (0.4, 0.5), (0.5, 0.6), (1, 0.2), (1.5, 0.1)),
+            ((3, 0.1), (4, 0.5), (6, 0.5), (8, 0.5), (10, 0.5)),
+        ),
+        defocus_blur, random=False,
+    ),
+    Corruption(
+        "motion_blur", "blur",
+        by_size(
+            ((6, 1), (6, 1.5), (6, 2), (8, 2), (9, 2.5)),
+            ((10, 3), (15, 5), (15, 8), (15, 12), (20, 15)),
+        ),
+        motion_blur,
+    ),
+    Corruption(
+        "zoom_blur", "blur",
+        by_size(
+            ((1.06, 0.01), (1.11, 0.01), (1.16, 0.01), (1.21, 0.01), (1.26, 0.01)),
+            ((1.11, 0.01), (1.16, 0.01), (1.21, 0.02), (1.26, 0.02), (1.31, 0.03)),
+        ),
+        zoom_blur, random=False,
+    ),
+)  # fmt: skip

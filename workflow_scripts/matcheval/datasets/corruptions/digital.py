@@ -1,0 +1,189 @@
+"""Digital changes: contrast, brightness, saturation, compression, pixels, elastic deformation.
+
+Source: ImageNet-C (Hendrycks & Dietterich 2019).
+"""
+
+from functools import lru_cache
+from io import BytesIO
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+from scipy.ndimage import gaussian_filter1d
+
+from matcheval.datasets.corruptions.corruption import (
+    Bytes,
+    Corruption,
+    Generators,
+    Images,
+    by_size,
+)
+from matcheval.datasets.corruptions.filters import sample
+
+
+def contrast(images: Images, factor: float, _: Generators) -> Images:
+    """Multiply the differences from each channel's mean by a factor."""
+    # Rows first: sums over whole rows are faster than over the pixels of one channel.
+    means = images.mean(axis=1, dtype=np.float64).mean(axis=1)
+    offsets = (means * (1 - factor)).astype(images.dtype)
+    corrupted: Images = images * images.dtype.type(factor) + offsets[:, None, None]
+    return corrupted
+
+
+def brightness(images: Images, added: float, _: Generators) -> Images:
+    """Add to the value of hue, saturation and value.
+
+    At equal hue and saturation, red, green and blue are proportional to the value. Black has no
+    saturation, and becomes grey.
+    """
+    value = _largest(images)
+    brighter = np.minimum(value + images.dtype.type(added), 1)
+    ratio = np.divide(brighter, value, out=np.zeros_like(value), where=value > 0)
+    corrupted = images * ratio[..., None]
+    corrupted[value == 0] = added
+    return corrupted
+
+
+def saturate(images: Images, parameters: tuple[float, float], _: Generators) -> Images:
+    """Multiply the saturation of hue, saturation and value by a factor, and add to it.
+
+    At equal hue and value, differences from the value are proportional to the saturation. Grey has
+    the hue of red, hence becomes reddish where saturation is added.
+    """
+    factor, added = parameters
+    value = _largest(images)
+    least = np.minimum(np.minimum(images[..., 0], images[..., 1]), images[..., 2])
+    span = value - least
+    saturation = np.divide(span, value, out=np.zeros_like(value), where=value > 0)
+    new = np.clip(saturation * images.dtype.type(factor) + images.dtype.type(added), 0, 1)
+    ratio = np.divide(new, saturation, out=np.zeros_like(value), where=span > 0)
+    corrupted = value[..., None] - (value[..., None] - images) * ratio[..., None]
+    if added:
+        grey = span == 0
+        corrupted[grey, 1:] = (value[grey] * (1 - images.dtype.type(added)))[:, None]
+    return corrupted
+
+
+def _largest(images: Images) -> Images:
+    largest: Images = np.maximum(np.maximum(images[..., 0], images[..., 1]), images[..., 2])
+    return largest
+
+
+def jpeg_compression(images: Bytes, quality: int, _: Generators) -> Bytes:
+    """Compress by JPEG at a quality, with chroma at half the resolution."""
+    corrupted = np.empty_like(images)
+    for i, image in enumerate(images):
+        file = BytesIO()
+        Image.fromarray(image).save(file, "JPEG", quality=quality)
+        corrupted[i] = np.asarray(Image.open(file, formats=["JPEG"]))
+    return corrupted
+
+
+def pixelate(images: Bytes, scale: float, _: Generators) -> Bytes:
+    """Shrink by averages to a share of the size, and enlarge again.
+
+    The authors' program also enlarges by averages (BOX), which are those of single pixels.
+    """
+    _, height, width, _ = images.shape
+    small = max(1, int(width * scale)), max(1, int(height * scale))
+    corrupted = np.empty_like(images)
+    for i, image in enumerate(images):
+        shrunk = Image.fromarray(image).resize(small, Image.Resampling.BOX)
+        corrupted[i] = np.asarray(shrunk.resize((width, height), Image.Resampling.NEAREST))
+    return corrupted
+
+
+def elastic_transform(
+    images: Images, parameters: tuple[float, float, float], generators: Generators
+) -> Images:
+    """Move three points at random, and the image with them; then move all pixels.
+
+    `parameters` are, in pixels, the size of the second movements, the standard deviation of the
+    Gaussian that makes them smooth, and the largest movement of the points.
+    """
+    size, sigma, largest = parameters
+    _, height, width, _ = images.shape
+    maps = np.stack([_random_affine(height, width, largest, one) for one in generators])
+    y, x = np.arange(height, dtype=np.float64)[:, None], np.arange(width, dtype=np.float64)
+    by_y, by_x, constant = np.moveaxis(maps, -1, 0)[..., None, None]
+    moved = sample(images, by_y * y + by_x * x + constant, "reflect")
+    if not size:
+        return moved
+    down, across = _smoothing(height, sigma), _smoothing(width, sigma).T
+    fields = np.stack([generator.uniform(-1, 1, (2, height, width)) for generator in generators])
+    shifts = down @ fields @ across
+    shifts *= size
+    shifts[:, 0] += y
+    shifts[:, 1] += x
+    return sample(moved, shifts, "symmetric")
+
+
+def _random_affine(
+    height: int, width: int, largest: float, generator: np.random.Generator
+) -> npt.NDArray[np.float64]:
+    """Return the affine map from moved to original positions (y, x), shape (2, 3)."""
+    third = min(height, width) // 3
+    centre = np.array([height // 2, width // 2])
+    points = centre + third * np.array([[1, 1], [-1, 1], [-1, -1]])
+    moved = points + generator.uniform(-largest, largest, (3, 2))
+    solved: npt.NDArray[np.float64] = np.linalg.solve(np.c_[moved, np.ones(3)], points).T
+    return solved
+
+
+@lru_cache(maxsize=16)
+def _smoothing(side: int, sigma: float) -> npt.NDArray[np.float64]:
+    """Return the matrix of a Gaussian filter along an axis with its borders, shape (side, side).
+
+    A product with it takes the same time for all standard deviations; they exceed the image.
+    """
+    return gaussian_filter1d(np.eye(side), sigma, axis=0, mode="reflect", truncate=3)
+
+
+def _elastic(scale: int, *fractions: tuple[float, float, float]) -> tuple[tuple[float, ...], ...]:
+    """Return parameters in pixels from fractions of a side."""
+    return tuple(tuple(scale * fraction for fraction in one) for one in fractions)
+
+
+CORRUPTIONS = (
+    Corruption(
+        "contrast", "digital",
+        by_size((0.75, 0.5, 0.4, 0.3, 0.15), (0.4, 0.3, 0.2, 0.1, 0.05)), contrast,
+        random=False,
+    ),
+    Corruption(
+        "brightness", "digital",
+        by_size((0.05, 0.1, 0.15, 0.2, 0.3), (0.1, 0.2, 0.3, 0.4, 0.5)), brightness,
+        random=False,
+    ),
+    Corruption(
+        "saturate", "digital",
+        by_size(
+            ((0.3, 0), (0.1, 0), (1.5, 0), (2, 0.1), (2.5, 0.2)),
+            ((0.3, 0), (0.1, 0), (2, 0), (5, 0.1), (20, 0.2)),
+        ),
+        saturate, random=False,
+    ),
+    Corruption(
+        "jpeg_compression", "digital", by_size((80, 65, 58, 50, 40), (25, 18, 15, 10, 7)),
+        jpeg_compression, on_bytes=True, random=False,
+    ),
+    Corruption(
+        "pixelate", "digital",
+        by_size((0.95, 0.9, 0.85, 0.75, 0.65), (0.6, 0.5, 0.4, 0.3, 0.25)), pixelate,
+        on_bytes=True, random=False,
+    ),
+    Corruption(
+        "elastic_transform", "digital",
+        by_size(
+            _elastic(
+                32, (0, 0, 0.08), (0.05, 0.2, 0.07), (0.08, 0.06, 0.06), (0.1, 0.04, 0.05),
+                (0.1, 0.03, 0.03),
+            ),
+            _elastic(  # 244, not 224, in the authors' program
+                244, (2, 0.7, 0.1), (2, 0.08, 0.2), (0.05, 0.01, 0.02), (0.07, 0.01, 0.02),
+                (0.12, 0.01, 0.02),
+            ),
+        ),
+        elastic_transform,
+    ),
+)  # fmt: skip
