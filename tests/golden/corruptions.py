@@ -1,30 +1,25 @@
-"""Fingerprints of corruptions: all severities at 32 pixels, one image at 224."""
+"""Fingerprints of the corruptions of images."""
 
 import tempfile
 from pathlib import Path
 
-import numpy as np
 from PIL import Image
 
 from golden.values import Fingerprint, fingerprint, pixels
 from matcheval.datasets.corruptions.applying import corrupt
 from matcheval.datasets.corruptions.names import SEVERITIES
 
+_IMAGES = pixels(2, 40, 40, 3)  # so large that a level that changes by 1 does not count
+
 
 def of_corruption(name: str) -> Fingerprint:
-    """Corrupted images; smooth ones, which are distorted by all corruptions."""
-    with tempfile.TemporaryDirectory() as folder:
-        for i in range(1, 6):
-            kind = "png" if i < 4 else "jpg"
-            _smooth(300 + 7 * i).save(Path(folder, f"frost{i}.{kind}"))
-        small = np.stack([np.asarray(_smooth(32, seed)) for seed in range(4)])
-        large = np.asarray(_smooth(224))[None]
+    """Images in all severities, with the parameters for small and for large images."""
+    with tempfile.TemporaryDirectory() as text:
+        for i, file in enumerate(("1.png", "2.png", "3.png", "4.jpg", "5.jpg")):
+            texture = Image.fromarray(pixels(5, 250, 260, 3)[i])
+            texture.save(Path(text, f"frost{file}"), "PNG")
         return fingerprint(
-            [corrupt(small, name, s, range(3, 7), textures=Path(folder)) for s in SEVERITIES]
-            + [corrupt(large, name, 3, [0], textures=Path(folder))]
+            corrupt(_IMAGES, name, severity, (3, 8), size=size, textures=Path(text))
+            for size in (32, 224)
+            for severity in SEVERITIES
         )
-
-
-def _smooth(side: int, seed: int = 0) -> Image.Image:
-    coarse = Image.fromarray(pixels(seed + 1, 6, 7, 3)[-1])
-    return coarse.resize((side, side), Image.Resampling.BICUBIC)

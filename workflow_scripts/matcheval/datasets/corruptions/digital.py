@@ -82,15 +82,37 @@ def jpeg_compression(images: Bytes, quality: int, _: Generators) -> Bytes:
 def pixelate(images: Bytes, scale: float, _: Generators) -> Bytes:
     """Shrink by averages to a share of the size, and enlarge again.
 
-    The authors' program also enlarges by averages (BOX), which are those of single pixels.
+    The authors' program also enlarges by averages (BOX). They are of one pixel each: the nearest,
+    and the right or lower one of two equally near ones, which the shift by `tiny` ensures.
     """
     _, height, width, _ = images.shape
-    small = max(1, int(width * scale)), max(1, int(height * scale))
+    small = shrunk(width, scale), shrunk(height, scale)
+    tiny = 1e-6
+    places = (small[0] / width, 0, tiny, 0, small[1] / height, tiny)
     corrupted = np.empty_like(images)
     for i, image in enumerate(images):
-        shrunk = Image.fromarray(image).resize(small, Image.Resampling.BOX)
-        corrupted[i] = np.asarray(shrunk.resize((width, height), Image.Resampling.NEAREST))
+        blocks = Image.fromarray(image).resize(small, Image.Resampling.BOX)
+        large = blocks.transform((width, height), Image.Transform.AFFINE, places)
+        corrupted[i] = np.asarray(large)
     return corrupted
+
+
+def shrunk(side: int, scale: float) -> int:
+    """Return a side of an image shrunk by pixelation.
+
+    Parameters
+    ----------
+    side : int
+        Pixels.
+    scale : float
+        Share of it.
+
+    Returns
+    -------
+    int
+        Truncated, but at least 1.
+    """
+    return max(1, int(side * scale))
 
 
 def elastic_transform(
