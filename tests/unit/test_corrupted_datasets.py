@@ -26,7 +26,7 @@ from matcheval.downloads import sources
 from matcheval.errors import InputError
 from matcheval.execution.workloads import DIGITS as DIGITS_SIZE
 from matcheval.execution.workloads import prepared_size
-from matcheval.inference.readers import ArrayReader, DecodingReader
+from matcheval.inference.readers import DecodingReader, MakingReader
 from matcheval.models.geometry import Geometry
 from matcheval.study.sizes import dataset_size
 from photos import jpeg, photo
@@ -131,11 +131,8 @@ def jpeg_file(pixels, quality):
 def test_models_read_made_images_as_they_read_stored_ones(folder, resize):
     made = corrupted(folder, "colour", **NOISE)
     kept = corrupted(folder, "colour", "kept", **NOISE, stored=True)
-    if resize == "none":
-        readers = [ArrayReader(dataset) for dataset in (made, kept)]
-    else:
-        geometry = Geometry("short", (40, 40), (36, 36), "bicubic")
-        readers = [DecodingReader(dataset, geometry, 2) for dataset in (made, kept)]
+    geometry = Geometry() if resize == "none" else Geometry("short", (40, 40), (36, 36), "bicubic")
+    readers = [MakingReader(made, geometry, 2), DecodingReader(kept, geometry, 2)]
     results = [np.empty((9, *reader.shape), np.uint8) for reader in readers]
     for reader, out in zip(readers, results, strict=True):
         reader.read(20, 29, out)
