@@ -281,3 +281,12 @@ class TestCommand:
         with pytest.raises(SystemExit):
             run(capsys, files["base"], tmp_path / "wide.npz")
         assert "wide.npz: 'n_classes': 9, but 5 in base.npz" in capsys.readouterr().err
+
+
+def test_rows_of_what_was_computed_before():
+    one, rows = outputs(50, 2), np.array([3, 3, 49, 0])
+    fresh = one.rows(rows)
+    _ = one.entropies, one.correct
+    kept = one.rows(rows)
+    assert kept.entropies.tolist() == fresh.entropies.tolist()
+    assert kept.correct.tolist() == fresh.correct.tolist()
