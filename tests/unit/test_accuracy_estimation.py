@@ -274,7 +274,7 @@ class TestCommand:
         rows = json.loads(
             run(capsys, files["base"], files["photos"], copy, "--methods", "ac", "--json")
         )
-        assert [row["target"] for row in rows] == [files["photos"], str(copy)]
+        assert [row["target"] for row in rows] == ["photos", str(copy)]
 
     def test_another_number_of_classes(self, files, tmp_path, capsys):
         np.savez(tmp_path / "wide.npz", logits=np.zeros((4, 9)))
