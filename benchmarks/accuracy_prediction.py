@@ -17,7 +17,8 @@ import time
 import numpy as np
 from common import peak_mib, write_results
 
-from matcheval.accuracy_prediction.outputs import from_logits
+from matcheval.accuracy_prediction.outputs.model_outputs import from_logits
+from matcheval.accuracy_prediction.outputs.subsets import class_rule, restrict
 from matcheval.accuracy_prediction.scores.agreement import (
     POOL_SCORES,
     Agreements,
@@ -26,7 +27,6 @@ from matcheval.accuracy_prediction.scores.agreement import (
 )
 from matcheval.accuracy_prediction.scores.registry import SCORES
 from matcheval.accuracy_prediction.scores.score import Sides, Sources, missing_inputs
-from matcheval.accuracy_prediction.subsets import class_rule, restrict
 
 SETS, IMAGES, BASE, CLASSES, MODELS = 180, 3_400, 8_000, 10, 70
 COMPARED = 5  # sets of the NumPy loop

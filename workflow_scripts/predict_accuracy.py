@@ -14,7 +14,11 @@ from matcheval.accuracy_prediction.aggregation import (
     tabulate_correlations,
     tabulate_errors,
 )
-from matcheval.accuracy_prediction.predicting import Calibration, predict_accuracies
+from matcheval.accuracy_prediction.predicting import (
+    Calibration,
+    predict_accuracies,
+    without_placeholders,
+)
 from matcheval.accuracy_prediction.reading import correlation_columns, error_columns, setting_notes
 from matcheval.accuracy_prediction.schemas import PREDICTED, SCORES
 from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
@@ -56,8 +60,8 @@ def main(
     predicted, errors, correlations : sequence of Path
         Files to write, in the formats of their suffixes.
     """
-    tables = [SCORES.read(path).to_pandas() for path in (*scores, *agreement, *rotation)]
-    every = pd.concat(tables, ignore_index=True)
+    tables = [SCORES.read(path).to_pandas() for path in (*rotation, *scores, *agreement)]
+    every = without_placeholders(pd.concat(tables, ignore_index=True))
     found = predict_accuracies(every, ALL_SCORES, calibrations, loo=loo, regressors=regressors)
     for path in predicted:
         write_table(PREDICTED.from_frame(found), path)

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from matcheval.accuracy_prediction.loading import OutputFiles, average, read_outputs
-from matcheval.accuracy_prediction.outputs import ClassRule, Outputs
+from matcheval.accuracy_prediction.outputs.loading import OutputFiles, average, read_outputs
+from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
 from matcheval.accuracy_prediction.schemas import SCORES
 from matcheval.accuracy_prediction.scores.registry import SCORES as KNOWN
 from matcheval.accuracy_prediction.scores.score import Sources

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.accuracy_prediction.loading import OutputFiles, read_outputs
-from matcheval.accuracy_prediction.outputs import ClassRule, Outputs
+from matcheval.accuracy_prediction.outputs.loading import OutputFiles, read_outputs
+from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
 from matcheval.accuracy_prediction.pool_scoring import score_pool
 from matcheval.accuracy_prediction.schemas import SCORES
 from matcheval.accuracy_prediction.scores.registry import POOL_SCORES

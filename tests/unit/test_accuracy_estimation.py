@@ -13,7 +13,7 @@ from matcheval.accuracy_prediction.estimation import (
     choose_methods,
     estimate_accuracies,
 )
-from matcheval.accuracy_prediction.outputs import from_logits
+from matcheval.accuracy_prediction.outputs.model_outputs import from_logits
 from matcheval.accuracy_prediction.predicting import FLAGGED
 from matcheval.accuracy_prediction.scores.registry import SCORES
 from matcheval.accuracy_prediction.user_files import read_user_file

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from matcheval.accuracy_prediction.outputs import ClassRule, Outputs, from_logits
+from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs, from_logits
+from matcheval.accuracy_prediction.outputs.subsets import restrict
 from matcheval.accuracy_prediction.scores import atc
 from matcheval.accuracy_prediction.scores.agreement import Agreements, agreement, mean_agreement
 from matcheval.accuracy_prediction.scores.registry import SCORES
 from matcheval.accuracy_prediction.scores.score import Sides
-from matcheval.accuracy_prediction.subsets import restrict
 from studies import ROOT
 
 SHARED = Path(os.environ.get("MATCHEVAL_SHARED", ROOT.parent / "shared"))

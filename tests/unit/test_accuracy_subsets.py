@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matcheval.accuracy_prediction.outputs import (
+from matcheval.accuracy_prediction.outputs.model_outputs import (
     ClassRule,
     Members,
     Outputs,
     from_logits,
     softmax,
 )
-from matcheval.accuracy_prediction.subsets import class_rule, restrict
+from matcheval.accuracy_prediction.outputs.subsets import class_rule, restrict
 from matcheval.errors import InputError
 from matcheval.inference.statistics import FeatureStatistics
 
@@ -52,6 +52,7 @@ def rules(draw):
 
 
 @given(rules(), st.integers(0, 99), st.booleans())
+@settings(deadline=None)
 def test_agrees_with_the_rule_taken_literally(rule, seed, with_logits):
     whole = outputs(seed)
     whole = whole if with_logits else replace(whole, logits=None)
@@ -69,6 +70,8 @@ def test_all_classes_cost_nothing_and_unlabelled_targets_keep_all_datapoints():
     everything = ClassRule(tuple((k,) for k in range(6)), renormalise=True)
     assert restrict(whole, ClassRule(), True) is whole
     assert restrict(whole, everything, False) is whole
+    nameless = replace(whole, labels=None)
+    assert restrict(nameless, ClassRule(), True) is nameless
     unlabelled = restrict(replace(whole, labels=None), ClassRule(((2,),)), False)
     assert len(unlabelled) == 40
     np.testing.assert_array_equal(unlabelled.confidences, whole.probabilities[:, 2])
@@ -118,16 +121,24 @@ def test_rules_from_names():
 @pytest.mark.parametrize(
     ("change", "rule", "is_base", "message"),
     [
-        ({"labels": None}, ClassRule(), True, "the base set has no labels"),
+        ({"labels": None}, PETS, True, "the base set has no labels"),
         ({"probabilities": None, "logits": None}, PETS, False, r"Switch on .*\[logits\]"),
         ({"labels": np.full(40, 2)}, PETS, True, "no datapoint of the base set is of a class that"),
         ({"labels": np.full(40, 2)}, PETS, False, "no datapoint of the target"),
+        ({"labels": np.full(40, -2)}, PETS, False, "label -2 of the target is out of range"),
         ({"labels": np.full(40, 6)}, PETS, False, "label 6 of the target is out of range: .* 6 cl"),
     ],
 )
 def test_bad_input(change, rule, is_base, message):
     with pytest.raises(InputError, match=message):
         restrict(replace(outputs(), **change), rule, is_base)
+
+
+@pytest.mark.parametrize("labels", [None, np.empty(0, int), np.empty((0, 2), int)])
+def test_no_datapoints(labels):
+    empty = Outputs(labels, np.empty(0, int), np.empty(0))
+    with pytest.raises(InputError, match="no datapoint of the target"):
+        restrict(empty, ClassRule(), False)
 
 
 def test_softmax_leaves_its_input_alone():

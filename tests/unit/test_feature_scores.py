@@ -8,12 +8,12 @@ import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matcheval.accuracy_prediction.moments import (
+from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
+from matcheval.accuracy_prediction.outputs.moments import (
     frechet_distance,
     mean_distance,
     moments_of_features,
 )
-from matcheval.accuracy_prediction.outputs import Outputs
 from matcheval.accuracy_prediction.scores import prototypes
 from matcheval.accuracy_prediction.scores.discriminators import discrimination
 from matcheval.accuracy_prediction.scores.linear_classifier import (

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import save_file
 
 import score_rotation
-from matcheval.accuracy_prediction.outputs import Outputs
+from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
 from matcheval.accuracy_prediction.schemas import SCORES as TABLE
 from matcheval.accuracy_prediction.scores.registry import SCORES
 from matcheval.accuracy_prediction.scores.rotation import (

@@ -48,15 +48,16 @@ DECIDED = {
             "image_folder": 1,
             "arrays": 1,
             "parquet": 1,
+            "corrupted": 101,
         },
-        "fd37c0982c446a05",
+        "65df114b6f389a55",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "6d980580b7da6daa"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "ced2e812f0f86dd3"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "824c6a5c6a3e7d17"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "72c37fa09a7c4e7e"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "3cb177c347f7ba9b"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "ea0ec5236dfb2f96"),
+    "train_model.py": (TRAINING_VERSION, 2, "34ce15556b944c93"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "149b6dd65684ae15"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "f9fc06226eee6c1a"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "ecf6c363e31b54ef"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "d36d71a38cc20556"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "1a58cefe4b713abb"),
 }
 
 

@@ -1,17 +1,19 @@
 """The analysis of accuracy prediction: settings, checks, files and jobs."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
-from matcheval.accuracy_prediction.scores.agreement import PoolScore
+from matcheval.accuracy_prediction.jobs import PredictionJobs
+from matcheval.accuracy_prediction.predicting import CALIBRATED, DIRECT, LEAVE_ONE_OUT
 from matcheval.accuracy_prediction.scores.registry import (
     ALL_SCORES,
     POOL_SCORES,
-    SCORES,
+    AnyScore,
     check_names,
 )
-from matcheval.accuracy_prediction.scores.score import Need, Score
+from matcheval.accuracy_prediction.scores.score import Need
 from matcheval.accuracy_prediction.settings import (
     AccuracyPredictionSettings,
     SuitePredictionSettings,
@@ -19,11 +21,10 @@ from matcheval.accuracy_prediction.settings import (
 from matcheval.datasets.suites import check_subset
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.execution import resources
-from matcheval.protocol.analysis import Matching
-from matcheval.study.analysis import Analysis, Wildcards, file_states
+from matcheval.study.analysis import Analysis, Wildcards
 from matcheval.study.artifacts import Artifact
 from matcheval.study.checks import check_label_spaces
-from matcheval.study.sizes import dataset_size
+from matcheval.study.sizes import dataset_size, model_size
 from matcheval.study.study import Study
 
 MIN_MODELS = 3  # for agreement between models
@@ -61,6 +62,12 @@ class AccuracyPrediction(Analysis):
         self.correlations = self.table(
             "correlations/{suite}", "score_correlations", labels("correlations")
         )
+        self.jobs = PredictionJobs(self, study)
+        self.figure_of_suite = self.figure(
+            f"{self.name}/{{suite}}/{{figure}}",
+            "predicted_accuracies",
+            {"table": "{figure} (figure)", "of": "{suite}"},
+        )
         self.comparison = self.table(
             "comparison/{suite}", "predicted_gaps", labels("predicted and matched gaps")
         )
@@ -78,7 +85,7 @@ class AccuracyPrediction(Analysis):
         return [*self.models, *self.settings.ensembles]
 
     @property
-    def chosen(self) -> list[Score | PoolScore]:
+    def chosen(self) -> list[AnyScore]:
         """The scores that are computed."""
         if self.settings.methods == "all":
             return [score for score in ALL_SCORES.values() if not score.variant]
@@ -92,11 +99,19 @@ class AccuracyPrediction(Analysis):
         )
         return tuple(name for name in named if name is not None and name in self.study.datasets)
 
-    def _has_agreement(self) -> bool:
+    @property
+    def has_agreement(self) -> bool:
+        """Whether agreement between models is computed: it is asked for, and there are enough."""
         asked = any(score.name in POOL_SCORES for score in self.chosen)
         return asked and len(self.models) >= MIN_MODELS
 
-    def _has_images(self, *names: str) -> bool:
+    def has_images(self, *names: str) -> bool:
+        """Whether models are run on all of some datasets, rather than their results being on file.
+
+        Parameters
+        ----------
+        *names : str
+        """
         return all(self.study.datasets[name].has_images for name in names)
 
     # --- checks
@@ -134,7 +149,7 @@ class AccuracyPrediction(Analysis):
 
     def _check_outputs(self) -> None:
         """Check that inference keeps what the methods that are asked for need."""
-        if not any(self._has_images(name) for name in self.evaluated):
+        if not any(self.has_images(name) for name in self.evaluated):
             return
         for score in self.chosen:
             for need in score.needs:
@@ -181,241 +196,58 @@ class AccuracyPrediction(Analysis):
     def targets(self) -> list[str]:
         """Predicted accuracies, tables and figures of every suite."""
         suites = list(self.settings.suites)
-        files = [self.predicted, self.errors, self.correlations, *self.figures]
+        tables = [self.predicted, self.errors, self.correlations]
         if self.settings.matching:
-            files.append(self.comparison)
-        return [path for artifact in files for path in artifact.expand(suite=suites)]
-
-    @property
-    def figures(self) -> list[Artifact]:
-        """Figures of a suite."""
-        return []
-
-    def members_of(self, scored: str) -> list[str]:
-        """Return the models of an ensemble, or a model itself.
-
-        Parameters
-        ----------
-        scored : str
-            Its name.
-        """
-        return list(self.settings.ensembles.get(scored, (scored,)))
-
-    def sources_of(self, suite: str) -> list[str]:
-        """Return the names of the base and the reference of a suite.
-
-        Parameters
-        ----------
-        suite : str
-            Its name.
-        """
-        one = self.settings.suites[suite]
-        return [one.base, *([one.reference] if one.reference else [])]
-
-    def score_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return what the scores of a model or ensemble on a suite wait for.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`, and `scored` or `model`.
-        """
-        name = getattr(wildcards, "scored", None) or wildcards.model
-        sources = self.sources_of(wildcards.suite)
-        return self.study.suite_inputs(wildcards.suite, self.members_of(name), sources)
-
-    def agreement_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return what the agreement of models on a suite waits for.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`.
-        """
-        base = self.settings.suites[wildcards.suite].base
-        return self.study.suite_inputs(wildcards.suite, self.models, [base])
-
-    def files_of(
-        self, suite: str, models: Sequence[str], *, further: bool = False
-    ) -> dict[str, Any]:
-        """Return where models' outputs on a suite, its base and its reference lie.
-
-        Parameters
-        ----------
-        suite : str
-        models : sequence of str
-        further : bool
-            Whether outputs besides the predictions are read.
-
-        Returns
-        -------
-        dict
-            Fields of `loading.OutputFiles`.
-        """
-        study = self.study
-        names = [*self.sources_of(suite), *study.suites[suite].datasets]
-        kept = [name for name in study.inference.outputs if name != "top"]
-        return {
-            "folder": study.predictions_folder,
-            "outputs": kept if further else [],
-            "custom": {
-                name: {model: study.predictions_file(name, model) for model in models}
-                for name in names
-                if not self._has_images(name)
-            },
-        }
-
-    def score_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the scores of a model or ensemble on a suite.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite` and `scored`.
-        """
-        settings, suite = self.settings, wildcards.suite
-        one = settings.suites[suite]
-        own = [score.name for score in self.chosen if score.name in SCORES]
-        return {
-            "suite": asdict(self.study.suites[suite]),
-            "base": one.base,
-            "reference": one.reference,
-            "members": self.members_of(wildcards.scored),
-            "files": self.files_of(suite, self.members_of(wildcards.scored), further=True),
-            "classes": self._classes(one.base),
-            "rule": self._rule,
-            "methods": own,
-            "view_methods": [name for name in settings.view_methods or own if name in own],
-            "options": {"n_prototypes": settings.n_prototypes},
-            "views": {
-                "sizes": settings.test_sizes, "draws": settings.draws,
-                "missing_classes": settings.missing_classes,
-            },
-            "seeds": settings.seeds,
-        }  # fmt: skip
-
-    def _classes(self, base: str) -> str | list[str]:
-        """Return the class names of a base, or its description, which has them."""
-        if self._has_images(base):
-            return self.study.dataset_files(base)[0]
-        return list(self.study.datasets[base].settings.known_classes or ())
-
-    @property
-    def _rule(self) -> dict[str, bool]:
-        settings = self.settings
-        return {"renormalise": settings.renormalise, "restrict_argmax": settings.restrict_argmax}
-
-    def agreement_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the agreement of models on a suite.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`.
-        """
-        suite = wildcards.suite
-        one = self.settings.suites[suite]
-        return {
-            "suite": asdict(self.study.suites[suite]),
-            "base": one.base,
-            "models": self.models,
-            "classes": self._classes(one.base),
-            "rule": self._rule,
-            "files": self.files_of(suite, self.models, further=True),
-            "methods": [score.name for score in self.chosen if score.name in POOL_SCORES],
-        }
-
-    def gap_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the matched gaps of a model on a suite.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite` and `model`.
-        """
-        suite, matching = wildcards.suite, self.study.analysis(Matching)
-        first = next(iter(matching.settings.methods.values()))
-        return {
-            "suite": asdict(self.study.suites[suite]),
-            "base": self.settings.suites[suite].base,
-            "classes": self._classes(self.settings.suites[suite].base),
-            "rule": self._rule,
-            "files": self.files_of(suite, [wildcards.model], further=True),
-            "method": first.model_dump(mode="json"),
-            "seeds": list(range(matching.settings.seeds)),
-        }
-
-    def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's prediction files of a suite.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`, and perhaps `scored` or `model`.
-        """
-        name = getattr(wildcards, "scored", None) or getattr(wildcards, "model", None)
-        models = self.members_of(name) if name else self.models
-        names = {*self.sources_of(wildcards.suite), *self.study.suites[wildcards.suite].datasets}
-        custom = [
-            file
-            for dataset in sorted(names)
-            if not self._has_images(dataset)
-            for file in self.study.results_files(dataset, models)
+            tables.append(self.comparison)
+        return [
+            *(path for table in tables for path in table.expand(suite=suites)),
+            *(
+                path
+                for suite in suites
+                for path in self.figure_of_suite.expand(suite=suite, figure=self.figures(suite))
+            ),
         ]
-        return file_states(custom)
 
-    def all_scores(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """Return the tables of scores that accuracies on a suite are predicted from.
+    def figures(self, suite: str) -> dict[str, dict[str, Any]]:
+        """Return the figures of a suite: kind and options, by name.
 
         Parameters
         ----------
-        wildcards : Wildcards
-            `suite`.
+        suite : str
+            Its name.
         """
-        suite = wildcards.suite
-        rotated = bool(self.settings.suites[suite].rotation)
-        return {
-            "scores": self.scores.expand(suite=suite, scored=self.scored),
-            "agreement": self.agreement.expand(suite=suite) if self._has_agreement() else [],
-            "rotation": self.rotation.expand(suite=suite, model=self.models) if rotated else [],
+        settings, one = self.settings, self.settings.suites[suite]
+        ways = {"leave-one-out": (LEAVE_ONE_OUT, "linear", "")} if settings.leave_one_out else {}
+        for calibration in one.calibrations:
+            for regressor in settings.regressors:
+                groups = "+".join(calibration.fit)
+                name = "-".join(
+                    ["calibrated", *calibration.fit, *([regressor] * (regressor == "mlp"))]
+                )
+                ways[re.sub(r"[^A-Za-z0-9-]+", "-", name)] = (CALIBRATED, regressor, groups)
+        ways = ways or {"direct": (DIRECT, "", "")}
+        found: dict[str, dict[str, Any]] = {
+            kind: {"kind": kind, "options": {}} for kind in ("errors", "scores", "models")
         }
-
-    def all_gaps(self, wildcards: Wildcards) -> list[str]:
-        """Return the tables of matched gaps of all models on a suite.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`.
-        """
-        return self.gaps.expand(suite=wildcards.suite, model=self.models)
-
-    def prediction_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the predicted accuracies on a suite.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`.
-        """
-        one = self.settings.suites[wildcards.suite]
-        return {
-            "calibrations": [
-                {"on": each.fit, "predict": each.predict or ()} for each in one.calibrations
-            ],
-            "loo": self.settings.leave_one_out,
-            "regressors": self.settings.regressors,
-            "settings": {
-                "base": one.base,
-                "reference": one.reference or "none",
-                "seeds": ", ".join(map(str, self.settings.seeds)),
-                "prototypes": self.settings.n_prototypes,
-                "renormalised": self.settings.renormalise,
-                "argmax restricted": self.settings.restrict_argmax,
-                "clipped": False,
-            },
-            "confidence": self.study.confidence,
+        for name, way in ways.items():
+            for kind in ("predictions", "errors_by_accuracy"):
+                found[f"{kind}-{name}"] = {"kind": kind, "options": {"way": way}}
+        if {"ac", "doc"} <= {score.name for score in self.chosen}:
+            for by in ("dataset", "subgroup", "model"):
+                options = {"first": "ac", "second": "doc", "by": by}
+                found[f"ac-and-doc-by-{by}"] = {"kind": "two_methods", "options": options}
+        asked = {
+            "sizes": bool(settings.test_sizes),
+            "missing_classes": settings.missing_classes != "none",
+            "protocol": settings.matching,
         }
+        found |= {kind: {"kind": kind, "options": {}} for kind, wanted in asked.items() if wanted}
+        return found
+
+    @property
+    def all_figures(self) -> set[str]:
+        """Names of the figures of all suites."""
+        return {name for suite in self.settings.suites for name in self.figures(suite)}
 
     @property
     def resource_requests(self) -> Mapping[str, Callable[[Any], resources.ResourceRequest]]:
@@ -423,10 +255,28 @@ class AccuracyPrediction(Analysis):
         return {
             "score_accuracy": lambda w: self._request(w, len(self.chosen)),
             "compare_gaps": lambda w: self._request(w, 5),
+            "score_rotation": self._rotation_request,
             "score_agreement": lambda w: self._request(w, len(self.models)),
         }
 
     def _request(self, wildcards: Wildcards, times: int) -> resources.ResourceRequest:
-        names = [*self.sources_of(wildcards.suite), *self.study.suites[wildcards.suite].datasets]
+        names = [
+            *self.jobs.sources_of(wildcards.suite),
+            *self.study.suites[wildcards.suite].datasets,
+        ]
         images = max(dataset_size(self.study, name).images for name in names)
         return resources.of_reading(times, len(names), images)
+
+    def _rotation_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
+        one = self.settings.suites[wildcards.suite]
+        sizes = [dataset_size(self.study, name) for name in (one.base, *one.rotation)]
+        turned = [replace(size, images=4 * size.images) for size in sizes]
+        model = model_size(self.study, wildcards.model, sizes[0])
+        settings = self.study.inference
+        return resources.of_inference(
+            [(size, [model]) for size in turned],
+            max(turned, key=lambda size: size.pixel_bytes),
+            batch_size=settings.batch_size if isinstance(settings.batch_size, int) else 256,
+            gpus=int(settings.device == "cuda"),
+            threads=settings.threads,
+        )

@@ -13,7 +13,7 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.outputs import Floats, Outputs
+from matcheval.accuracy_prediction.outputs.model_outputs import Floats, Outputs
 from matcheval.accuracy_prediction.predicting import FLAGGED
 from matcheval.accuracy_prediction.regression import MIN_SETS, linear, varies
 from matcheval.accuracy_prediction.scores.registry import SCORES

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.outputs import Outputs
+from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
 from matcheval.accuracy_prediction.schemas import SET
 from matcheval.accuracy_prediction.scoring import SuiteReader, set_columns
 from matcheval.datasets.pairs import Pair

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from matcheval.accuracy_prediction.outputs import ClassRule, Outputs
+from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
 from matcheval.accuracy_prediction.schemas import SCORES
 from matcheval.accuracy_prediction.scores.agreement import Agreements, PoolScore, agreement
 from matcheval.accuracy_prediction.scoring import SuiteReader, set_columns

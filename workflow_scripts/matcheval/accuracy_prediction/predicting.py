@@ -9,7 +9,8 @@ import pandas as pd
 
 from matcheval.accuracy_prediction.regression import MIN_SETS, REGRESSORS, leave_one_out
 from matcheval.accuracy_prediction.schemas import PREDICTED
-from matcheval.accuracy_prediction.scores.score import Predicts, Score
+from matcheval.accuracy_prediction.scores.registry import AnyScore
+from matcheval.accuracy_prediction.scores.score import Predicts
 
 DIRECT, CALIBRATED, LEAVE_ONE_OUT = "direct", "calibrated", "leave_one_out"
 FLAGGED = "the mean of the sets fitted on, whose scores are all equal"
@@ -34,7 +35,7 @@ class Calibration:
 
 def predict_accuracies(
     scores: pd.DataFrame,
-    known: Mapping[str, Score],
+    known: Mapping[str, AnyScore],
     calibrations: Sequence[Calibration] = (),
     *,
     loo: bool = True,
@@ -51,7 +52,7 @@ def predict_accuracies(
     ----------
     scores : pandas.DataFrame
         Columns of `schemas.SCORES`, of one suite.
-    known : mapping of str to Score
+    known : mapping of str to score
         The scores, by name (see `Score.name`).
     calibrations : sequence of Calibration
     loo : bool
@@ -80,6 +81,17 @@ def predict_accuracies(
     return pd.concat(parts, ignore_index=True)[PREDICTED.names]
 
 
+def without_placeholders(scores: pd.DataFrame) -> pd.DataFrame:
+    """Drop rows without a score where another job gave the same score on the same set.
+
+    Parameters
+    ----------
+    scores : pandas.DataFrame
+        Columns of `schemas.SCORES`: rotation scores, computed by a job of their own, come first.
+    """
+    return scores[~scores.duplicated([*_CASE, "dataset"])].reset_index(drop=True)
+
+
 def _rows(
     rows: pd.DataFrame,
     protocol: str,
@@ -104,7 +116,7 @@ def _usable(rows: pd.DataFrame) -> npt.NDArray[np.bool_]:
 
 
 def _calibrated(
-    rows: pd.DataFrame, score: Score, calibration: Calibration, regressors: Sequence[str]
+    rows: pd.DataFrame, score: AnyScore, calibration: Calibration, regressors: Sequence[str]
 ) -> Iterator[pd.DataFrame]:
     fitted = rows[rows["group"].isin(calibration.on) & _usable(rows)]
     wanted = rows[~rows["group"].isin(calibration.on)]

@@ -8,7 +8,7 @@ import pandas as pd
 
 from matcheval.accuracy_prediction.aggregation import ALL
 from matcheval.accuracy_prediction.comparison import MEASURES
-from matcheval.accuracy_prediction.scores.score import Score
+from matcheval.accuracy_prediction.scores.registry import AnyScore
 from matcheval.accuracy_prediction.views import WHOLE
 from matcheval.io.text_tables import TextColumn, signed
 
@@ -35,14 +35,14 @@ def how(row: Mapping[Any, Any]) -> str:
     return text + (" (MLP)" if row["regressor"] == "mlp" else "")
 
 
-def titles(rows: pd.DataFrame, known: Mapping[str, Score]) -> list[str]:
+def titles(rows: pd.DataFrame, known: Mapping[str, AnyScore]) -> list[str]:
     """Return the names of methods for readers, with their variants.
 
     Parameters
     ----------
     rows : pandas.DataFrame
         With `method` and `variant`.
-    known : mapping of str to Score
+    known : mapping of str to score
     """
     names = [
         (known[f"{method}:{variant}" if variant else method].title, variant)
@@ -53,14 +53,14 @@ def titles(rows: pd.DataFrame, known: Mapping[str, Score]) -> list[str]:
     ]
 
 
-def error_columns(table: pd.DataFrame, known: Mapping[str, Score]) -> list[TextColumn]:
+def error_columns(table: pd.DataFrame, known: Mapping[str, AnyScore]) -> list[TextColumn]:
     """Format mean absolute errors: a row per method, a column per group of sets.
 
     Parameters
     ----------
     table : pandas.DataFrame
         Columns of `aggregation.ERRORS`.
-    known : mapping of str to Score
+    known : mapping of str to score
 
     Returns
     -------
@@ -122,14 +122,14 @@ def _points(value: float) -> str:
     return _DASH if np.isnan(value) else signed(100 * value, 2, plus=True)
 
 
-def correlation_columns(table: pd.DataFrame, known: Mapping[str, Score]) -> list[TextColumn]:
+def correlation_columns(table: pd.DataFrame, known: Mapping[str, AnyScore]) -> list[TextColumn]:
     """Format correlations of scores and accuracies: a row per method, means over models.
 
     Parameters
     ----------
     table : pandas.DataFrame
         Columns of `aggregation.CORRELATIONS`.
-    known : mapping of str to Score
+    known : mapping of str to score
     """
     whole = table[table["view"] == WHOLE]
     every = whole[(whole["group"] == ALL) & (whole["subgroup"] == ALL)]
@@ -153,14 +153,14 @@ def correlation_columns(table: pd.DataFrame, known: Mapping[str, Score]) -> list
     return columns
 
 
-def comparison_columns(table: pd.DataFrame, known: Mapping[str, Score]) -> list[TextColumn]:
+def comparison_columns(table: pd.DataFrame, known: Mapping[str, AnyScore]) -> list[TextColumn]:
     """Format how errors go with what the protocol says of a gap: a row per method.
 
     Parameters
     ----------
     table : pandas.DataFrame
         Columns of `comparison.PREDICTED_GAPS`.
-    known : mapping of str to Score
+    known : mapping of str to score
     """
     rows = table[_ROW].drop_duplicates()
     columns = [

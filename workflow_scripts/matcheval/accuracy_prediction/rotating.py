@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from matcheval.accuracy_prediction.loading import OutputFiles, read_outputs
-from matcheval.accuracy_prediction.outputs import ClassRule, Outputs
+from matcheval.accuracy_prediction import ROTATION_VERSION
+from matcheval.accuracy_prediction.outputs.loading import OutputFiles, read_outputs
+from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
 from matcheval.accuracy_prediction.scores.linear_classifier import LinearClassifier
 from matcheval.accuracy_prediction.scores.rotation import (
     SCORES,
@@ -38,9 +39,6 @@ from matcheval.models.rows import ModelSource
 log = logging.getLogger(__name__)
 
 Floats = npt.NDArray[np.float32]
-
-# Increase by hand when an edit changes the scores of rotation, as `INFERENCE_VERSION`.
-ROTATION_VERSION = 1
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from matcheval.accuracy_prediction.outputs import ClassRule, Outputs
+from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
+from matcheval.accuracy_prediction.outputs.subsets import class_rule, restrict
 from matcheval.accuracy_prediction.schemas import SCORES
 from matcheval.accuracy_prediction.scores.score import (
     NotAvailableError,
@@ -17,7 +18,6 @@ from matcheval.accuracy_prediction.scores.score import (
     Sources,
     missing_inputs,
 )
-from matcheval.accuracy_prediction.subsets import class_rule, restrict
 from matcheval.accuracy_prediction.views import WHOLE, Views
 from matcheval.datasets.folders import read_description
 from matcheval.datasets.suites import Member, Suite

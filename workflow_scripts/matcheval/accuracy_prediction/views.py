@@ -11,7 +11,7 @@ from zlib import crc32
 
 import numpy as np
 
-from matcheval.accuracy_prediction.outputs import Outputs
+from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
 
 WHOLE = "all"
 

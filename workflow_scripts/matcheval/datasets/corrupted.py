@@ -116,12 +116,12 @@ class _Maker:
     """Makes the corrupted images of some rows of a dataset.
 
     `side` is None if images stay as large as they are, `quality` if they are not saved as JPEG;
-    `textures` is the folder of the published files.
+    `textures` is where the photographs of frost are.
     """
 
     settings: Corrupted
     source: Dataset
-    textures: Path
+    textures: Path | None
     parameters: Literal[32, 224]
     side: int | None
     quality: int | None
@@ -151,8 +151,7 @@ class _Maker:
 
 
 def _corrupted(settings: Corrupted, source: Dataset, sources: Sources) -> MadeImages:
-    for file in settings.published_files:
-        sources.published(file)
+    textures = [sources.published(file) for file in settings.published_files]
     side = _LARGE if settings.size is None and source.stored == "files" else settings.size
     height, width = (side, side) if side else source.image_shape[:2]
     by_size = _SMALL if max(height, width) <= _LARGEST_SMALL else _LARGE
@@ -170,7 +169,7 @@ def _corrupted(settings: Corrupted, source: Dataset, sources: Sources) -> MadeIm
     return MadeImages(
         (len(source), height, width, 3),
         json.dumps(recipe, sort_keys=True),
-        _Maker(settings, source, sources.downloads, parameters, side, quality),
+        _Maker(settings, source, next(iter(textures), None), parameters, side, quality),
     )
 
 

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.outputs import Classes, Floats
+from matcheval.accuracy_prediction.outputs.model_outputs import Classes, Floats
 from matcheval.accuracy_prediction.scores.score import Need, Predicts
 from matcheval.errors import InputError
 from matcheval.jit import compiled

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from matcheval.accuracy_prediction.moments import Moments, frechet_distance, mean_distance
-from matcheval.accuracy_prediction.outputs import Outputs
+from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
+from matcheval.accuracy_prediction.outputs.moments import Moments, frechet_distance, mean_distance
 from matcheval.accuracy_prediction.scores.features import check_widths, moments_of
 from matcheval.accuracy_prediction.scores.score import (
     Need,

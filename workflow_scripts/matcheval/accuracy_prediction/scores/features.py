@@ -3,8 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.moments import Moments
-from matcheval.accuracy_prediction.outputs import Outputs
+from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
+from matcheval.accuracy_prediction.outputs.moments import Moments
 from matcheval.accuracy_prediction.scores.score import NotAvailableError
 from matcheval.errors import InputError
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from matcheval.accuracy_prediction.outputs import Floats, Outputs
+from matcheval.accuracy_prediction.outputs.model_outputs import Floats, Outputs
 from matcheval.accuracy_prediction.scores.score import Need, Predicts, Score, Sides
 
 

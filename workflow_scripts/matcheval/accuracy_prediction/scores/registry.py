@@ -36,7 +36,8 @@ _ALL = (
 # Computed from one model's outputs; and from the predictions of all models.
 SCORES: dict[str, Score] = {score.name: score for score in _ALL}
 POOL_SCORES: dict[str, PoolScore] = {score.name: score for score in agreement.POOL_SCORES}
-ALL_SCORES: dict[str, Score | PoolScore] = {**SCORES, **POOL_SCORES}
+AnyScore = Score | PoolScore
+ALL_SCORES: dict[str, AnyScore] = {**SCORES, **POOL_SCORES}
 
 
 def check_names(names: Iterable[str], field: str) -> None:

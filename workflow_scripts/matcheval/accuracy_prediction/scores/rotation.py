@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.outputs import softmax
+from matcheval.accuracy_prediction.outputs.model_outputs import softmax
 from matcheval.accuracy_prediction.scores.linear_classifier import (
     LinearClassifier,
     cut_in_three,

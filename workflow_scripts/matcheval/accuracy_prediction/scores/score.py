@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from matcheval.accuracy_prediction.outputs import Outputs
+from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
 
 _Result = TypeVar("_Result")
 
@@ -25,7 +25,7 @@ class Need(StrEnum):
     STATISTICS = "features or their statistics: inference.outputs: [statistics]"
     REFERENCE = "a reference set: accuracy_prediction.suites.<suite>.reference"
     MODELS = "predictions of at least three models"
-    IMAGES = "images: accuracy_prediction.rotation"
+    IMAGES = "a pass over turned images: accuracy_prediction.suites.<suite>.rotation"
 
 
 class Predicts(StrEnum):

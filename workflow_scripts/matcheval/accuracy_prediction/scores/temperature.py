@@ -3,9 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.outputs import Classes, Floats
+from matcheval.accuracy_prediction.outputs.model_outputs import Classes, Floats
+from matcheval.accuracy_prediction.outputs.subsets import class_probabilities, largest_probability
 from matcheval.accuracy_prediction.scores.score import Need, Predicts, Score, Sides, Sources
-from matcheval.accuracy_prediction.subsets import class_probabilities, largest_probability
 
 BRACKET = (0.05, 50.0)
 _BLOCK = 1 << 20  # logits in work at a time, 8 MiB: what fits into a processor's cache
@@ -56,11 +56,13 @@ def mean_loss(
     rows = max(1, _BLOCK // logits.shape[1])
     for start in range(0, len(logits), rows):
         wide = logits[start : start + rows].astype(np.float64)
-        wide -= wide.max(axis=1, keepdims=True)
+        each, top = np.arange(len(wide)), wide.argmax(axis=1)
+        wide -= wide[each, top][:, None]
         wide /= temperature
-        true = wide[np.arange(len(wide)), labels[start : start + rows]].sum()
+        true = wide[each, labels[start : start + rows]].sum()
         np.exp(wide, out=wide)
-        total += float(np.log(wide.sum(axis=1)).sum() - true)
+        wide[each, top] = 0  # not 1 with a logarithm below, which loses the smallest losses
+        total += float(np.log1p(wide.sum(axis=1)).sum() - true)
     return total / len(logits)
 
 

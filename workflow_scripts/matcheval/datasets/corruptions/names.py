@@ -16,8 +16,15 @@ EXTRA = ("speckle_noise", "gaussian_blur", "spatter", "saturate")
 # In place of `frost` where its photographs are absent.
 PROCEDURAL = ("frost_procedural",)
 
-# Photographs of frost: the authors' program has six, and draws from the first five.
-FROST_FILES = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")
+# C-bar's ten (Mintun et al. 2021, NeurIPS), in the order of its program for CIFAR-10.
+C_BAR = (
+    "blue_noise_sample", "checkerboard_cutout", "inverse_sparkles", "pinch_and_twirl", "ripple",
+    "brownish_noise", "circular_motion_blur", "lines", "sparkles",
+    "transverse_chromatic_abberation",
+)  # fmt: skip
+
+# The published file that has the photographs of frost (see downloads/sources.yaml).
+ARCHIVE = "imagecorruptions-1.1.2-py3-none-any.whl"
 
 # The two groups of synthetic shifts of Guillory et al. 2021 (arXiv 2107.03315, section 8).
 SYN1 = (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.moments import (
+from matcheval.accuracy_prediction.outputs.moments import (
     Moments,
     moments_of_features,
     moments_of_statistics,
@@ -63,7 +63,7 @@ class Outputs:
     """One model's outputs on the datapoints of one dataset, in dataset order.
 
     What is not on file is None; scores that need it are not available then. `subsets.restrict`
-    cuts outputs to the classes of a rule; the second sentences say what it changes.
+    cuts outputs to the classes of a rule; what an attribute is then follows "Cut:".
 
     Attributes
     ----------

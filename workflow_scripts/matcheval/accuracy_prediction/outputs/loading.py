@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from matcheval.accuracy_prediction.outputs import Outputs, softmax
+from matcheval.accuracy_prediction.outputs.model_outputs import Outputs, softmax
 from matcheval.errors import InputError
 from matcheval.inference.files import output_files
 from matcheval.inference.statistics import read_statistics

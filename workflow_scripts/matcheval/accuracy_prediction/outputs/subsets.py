@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.outputs import (
+from matcheval.accuracy_prediction.outputs.model_outputs import (
     Classes,
     ClassRule,
     Floats,
@@ -87,8 +87,8 @@ def restrict(outputs: Outputs, rule: ClassRule, is_base: bool) -> Outputs:
         Of all classes.
     rule : ClassRule
     is_base : bool
-        Whether these are outputs on the base, which needs labels. A target without labels keeps all
-        datapoints.
+        Whether these are outputs on the base, which needs labels if only some of its classes count.
+        A target without labels keeps all datapoints.
 
     Returns
     -------
@@ -99,15 +99,18 @@ def restrict(outputs: Outputs, rule: ClassRule, is_base: bool) -> Outputs:
     Raises
     ------
     InputError
-        If the base has no labels, a label is out of range, the rule needs probabilities that are
-        not on file, or no datapoint counts.
+        If labels of the base are needed and missing, a label is out of range, the rule needs
+        probabilities that are not on file, or no datapoint counts.
     """
     side = "base set" if is_base else "target"
-    if is_base and outputs.labels is None:
-        raise InputError(f"the {side} has no labels", remedy="Give a base set with labels")
     n_classes = _n_classes(outputs)
     if n_classes and rule.columns == _whole(n_classes):
         rule = ClassRule()
+    if rule.columns and is_base and outputs.labels is None:
+        raise InputError(
+            f"the {side} has no labels to tell which datapoints are of the classes that count",
+            remedy="Give a base set with labels",
+        )
     if rule.columns and not n_classes:
         raise InputError(
             f"the {side} has the probability of the predicted class only; a part of the classes "
@@ -115,15 +118,15 @@ def restrict(outputs: Outputs, rule: ClassRule, is_base: bool) -> Outputs:
             remedy="Switch on inference.outputs: [logits]",
         )
     labels = _positions(outputs.labels, rule, n_classes, side)
-    chosen = None if labels is None else labels.reshape(len(outputs), -1).max(axis=1) >= 0
-    count = len(outputs) if chosen is None else int(chosen.sum())
-    if not count:
+    counts: npt.NDArray[np.bool_] = np.ones(len(outputs), bool)
+    if labels is not None:
+        counts = np.asarray(labels >= 0 if labels.ndim == 1 else (labels >= 0).any(axis=1))
+    if not counts.any():
         raise InputError(
             f"no datapoint of the {side} is of a class that counts",
             remedy="Compare the classes of the base set and of the target",
         )
-    if chosen is not None and count == len(outputs):
-        chosen = None
+    chosen = None if counts.all() else counts
     if not rule.columns:
         return outputs if chosen is None else outputs.rows(chosen)
     return _cut(outputs, rule, chosen, labels)
@@ -219,12 +222,13 @@ def _positions(
     """Return labels as positions in the rule's columns, -1 for those that do not count."""
     if labels is None or not rule.columns:
         return labels
-    if labels.max(initial=-1) >= n_classes:
-        raise InputError(
-            f"label {labels.max()} of the {side} is out of range: there are {n_classes} classes",
-            remedy="Labels are positions in the base's label space, from 0",
-        )
-    return _lookup(rule, np.full(n_classes, -1))[np.maximum(labels, -1)]
+    for label in (labels.min(initial=0), labels.max(initial=0)):
+        if not -1 <= label < n_classes:
+            raise InputError(
+                f"label {label} of the {side} is out of range: there are {n_classes} classes",
+                remedy="Labels are positions in the base's label space, from 0, or -1",
+            )
+    return _lookup(rule, np.full(n_classes, -1))[labels]
 
 
 def _lookup(rule: ClassRule, others: Classes) -> Classes:
