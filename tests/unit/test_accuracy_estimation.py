@@ -274,10 +274,19 @@ class TestCommand:
         rows = json.loads(
             run(capsys, files["base"], files["photos"], copy, "--methods", "ac", "--json")
         )
-        assert [row["target"] for row in rows] == [files["photos"], str(copy)]
+        assert [row["target"] for row in rows] == ["photos", str(copy)]
 
     def test_another_number_of_classes(self, files, tmp_path, capsys):
         np.savez(tmp_path / "wide.npz", logits=np.zeros((4, 9)))
         with pytest.raises(SystemExit):
             run(capsys, files["base"], tmp_path / "wide.npz")
         assert "wide.npz: 'n_classes': 9, but 5 in base.npz" in capsys.readouterr().err
+
+
+def test_rows_of_what_was_computed_before():
+    one, rows = outputs(50, 2), np.array([3, 3, 49, 0])
+    fresh = one.rows(rows)
+    _ = one.entropies, one.correct
+    kept = one.rows(rows)
+    assert kept.entropies.tolist() == fresh.entropies.tolist()
+    assert kept.correct.tolist() == fresh.correct.tolist()

@@ -308,10 +308,13 @@ class _Estimator:
 def _lean(outputs: Outputs, methods: Sequence[Score]) -> Outputs:
     """Return outputs without features, and without other arrays that no method needs."""
     needs = {need for score in methods for need in score.needs}
-    return replace(
+    found = replace(
         outputs,
         logits=outputs.logits if Need.LOGITS in needs else None,
         probabilities=outputs.probabilities if needs & {Need.PROBABILITIES, Need.GRAM} else None,
         features=None,
         statistics=None,
     )
+    if Need.PROBABILITIES in needs and found.probabilities is not None:
+        _ = found.entropies  # computed once: resamples draw from them
+    return found
