@@ -14,7 +14,7 @@ from matcheval.accuracy_prediction.outputs.moments import (
     mean_distance,
     moments_of_features,
 )
-from matcheval.accuracy_prediction.scores import prototypes
+from matcheval.accuracy_prediction.scores import discriminators, prototypes
 from matcheval.accuracy_prediction.scores.discriminators import discrimination
 from matcheval.accuracy_prediction.scores.linear_classifier import (
     STRENGTHS,
@@ -101,6 +101,18 @@ def test_frechet_distance_by_a_general_matrix_square_root():
     assert found == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.parametrize(("n", "m"), [(6, 9), (6, 60), (60, 6)])
+def test_frechet_distance_of_singular_covariances(n, m):
+    """tr (Σ₁Σ₂)^½ is the sum of the singular values of X₁X₂ᵀ, for centred and scaled features."""
+    one, other = (sample(seed, size, 30).astype(float) for seed, size in ((1, n), (2, m)))
+    x, y = ((z - z.mean(axis=0)) / math.sqrt(len(z) - 1) for z in (one, other))
+    cross = np.linalg.svd(x @ y.T, compute_uv=False).sum()
+    difference = one.mean(axis=0) - other.mean(axis=0)
+    expected = difference @ difference + (x**2).sum() + (y**2).sum() - 2 * cross
+    found = frechet_distance(moments_of_features(one), moments_of_features(other))
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
 def test_distances_by_hand():
     """Σ₁ = diag(2, 8) and Σ₂ = diag(8, 0), so that tr (Σ₁Σ₂)^½ = 4; the means differ by (3, 4)."""
     one = np.array([[2, 0], [-2, 0], [0, 4], [0, -4]]) * math.sqrt(3 / 4)
@@ -173,6 +185,19 @@ def test_discriminators_find_a_shift_and_no_difference_where_there_is_none():
         assert abs(same[f"disc_a_proxy{variant}"]) < 0.4
         assert far[f"disc_auc{variant}"] == 1.0
         assert far[f"disc_a_proxy{variant}"] == 2.0
+
+
+def test_discriminators_report_on_half_of_the_datapoints(monkeypatch):
+    """On 50 % of either set, or of as many of the larger one as the smaller one has."""
+    seen, measure = [], discriminators.discrimination
+
+    def recorded(domains, scores, *rest, **named):
+        seen.append(np.bincount(domains).tolist())
+        return measure(domains, scores, *rest, **named)
+
+    monkeypatch.setattr(discriminators, "discrimination", recorded)
+    scores_of(sample(1, 100), sample(2, 40), names=("disc_auc", "disc_auc:balanced"))
+    assert seen == [[20, 20], [50, 20]]
 
 
 def test_sets_of_unequal_size_do_not_make_a_discriminator_better():
