@@ -389,6 +389,7 @@ class TestSpecs:
         ("cifar10_2", {"part": "test"}), ("cifar10_c", {"corruption": "fog", "severity": 1}),
         ("cinic10", {"part": "test"}), ("imagenetv2", {"variant": "matched-frequency"}),
         ("imagenetv2", {"variant": "threshold-0.7"}), ("imagenetv2", {"variant": "top-images"}),
+        ("corrupted", {"of": "d", "corruption": "frost", "severity": 1}),
     ]  # fmt: skip
 
     def test_every_published_file_belongs_to_a_kind(self):

@@ -327,7 +327,7 @@ def test_a_disk_that_fills_up_is_reported_and_the_partial_file_kept(get, tmp_pat
 
 def test_the_list_of_published_files_is_complete():
     files = published_files()
-    assert len(files) == 12
+    assert len(files) == 13
     unverified = [name for name, file in files.items() if not (file.sha256 or file.md5)]
     assert unverified == ["cifar102_train.npz"]
     for file in files.values():

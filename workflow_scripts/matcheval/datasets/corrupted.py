@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,9 @@ from matcheval.datasets.made_kinds import Corrupted
 from matcheval.datasets.sources import Sources
 from matcheval.errors import InputError
 
-_SMALL, _LARGE = 32, 224  # sides of the images that the parameters are meant for
+# Sides of the images that the parameters are meant for.
+_SMALL: Literal[32] = 32
+_LARGE: Literal[224] = 224
 _LARGEST_SMALL = 64  # images up to this side are corrupted like CIFAR's by default
 # ImageNet-C: the shorter side is brought to 256 pixels, the central 224 are taken, corrupted, and
 # saved as JPEG (hendrycks/robustness, create_c/make_imagenet_c.py).
@@ -114,13 +116,13 @@ class _Maker:
     """Makes the corrupted images of some rows of a dataset.
 
     `side` is None if images stay as large as they are, `quality` if they are not saved as JPEG;
-    `textures` is the folder of the published files.
+    `textures` is where the photographs of frost are.
     """
 
     settings: Corrupted
     source: Dataset
-    textures: Path
-    parameters: int
+    textures: Path | None
+    parameters: Literal[32, 224]
     side: int | None
     quality: int | None
 
@@ -149,8 +151,7 @@ class _Maker:
 
 
 def _corrupted(settings: Corrupted, source: Dataset, sources: Sources) -> MadeImages:
-    for file in settings.published_files:
-        sources.published(file)
+    textures = [sources.published(file) for file in settings.published_files]
     side = _LARGE if settings.size is None and source.stored == "files" else settings.size
     height, width = (side, side) if side else source.image_shape[:2]
     by_size = _SMALL if max(height, width) <= _LARGEST_SMALL else _LARGE
@@ -168,7 +169,7 @@ def _corrupted(settings: Corrupted, source: Dataset, sources: Sources) -> MadeIm
     return MadeImages(
         (len(source), height, width, 3),
         json.dumps(recipe, sort_keys=True),
-        _Maker(settings, source, sources.downloads, parameters, side, quality),
+        _Maker(settings, source, next(iter(textures), None), parameters, side, quality),
     )
 
 

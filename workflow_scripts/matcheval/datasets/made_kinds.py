@@ -4,15 +4,20 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from matcheval.datasets.corruptions.names import CORRUPTION_VERSION, EXTRA, PROCEDURAL, STANDARD
+from matcheval.datasets.corruptions.names import (
+    ARCHIVE,
+    C_BAR,
+    CORRUPTION_VERSION,
+    EXTRA,
+    PROCEDURAL,
+    STANDARD,
+)
 from matcheval.datasets.kind import DatasetKind, Severity
 from matcheval.errors import suggest
 from matcheval.settings import Boolean, Count, Integer, Name, Seed
 
 NO_CORRUPTION = "none"
-_NAMES = (*STANDARD, *EXTRA, *PROCEDURAL, NO_CORRUPTION)
-# Photographs of frost, of which five are used.
-FROST_FILES = ()
+_NAMES = (*STANDARD, *EXTRA, *C_BAR, *PROCEDURAL, NO_CORRUPTION)
 # Raised by hand when an edit of the builder, not of the corruptions, changes images.
 _BUILDER_VERSION = 1
 
@@ -68,5 +73,5 @@ class Corrupted(DatasetKind):
 
     @property
     def published_files(self) -> list[str]:
-        """Photographs of frost, for that corruption."""
-        return list(FROST_FILES) if self.corruption == "frost" else []
+        """The photographs of frost, for that corruption."""
+        return [ARCHIVE] if self.corruption == "frost" else []

@@ -1,5 +1,6 @@
-"""Corruptions of images: CIFAR-10-C's and ImageNet-C's nineteen, in five severities.
+"""Corruptions of images in five severities: CIFAR-10-C's and ImageNet-C's nineteen, C-bar's ten.
 
-Source: Hendrycks & Dietterich 2019 (ICLR), and the parameters of their programs. `names` is cheap
-to import; `applying.corrupt` corrupts arrays of images; each family of corruptions is a module.
+Sources: Hendrycks & Dietterich 2019 (ICLR), Mintun et al. 2021 (NeurIPS), and the parameters of
+their programs. `names` is cheap to import; `applying.corrupt` corrupts arrays of images; each
+family of corruptions is a module, C-bar's are three (`bar_...`).
 """

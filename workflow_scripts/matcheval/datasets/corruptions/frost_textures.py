@@ -2,23 +2,37 @@
 
 from functools import lru_cache
 from pathlib import Path
+from zipfile import BadZipFile
+from zipfile import Path as ZipPath
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from matcheval.datasets.corruptions.names import ARCHIVE
 from matcheval.errors import InputError
+
+# The photographs' folder in the archive.
+_FOLDER = "imagecorruptions/frost/"
 
 # The authors' program has six photographs, and draws from the first five.
 _NAMES = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")
 
 
-def load_textures(folder: Path | None) -> list[npt.NDArray[np.uint8]]:
+_REMEDY = (
+    f"Name the folder of the five photographs, or the file {ARCHIVE}, which has them, or use "
+    "'frost_procedural', which needs none"
+)
+
+
+@lru_cache(maxsize=2)
+def load_textures(place: Path | None) -> list[npt.NDArray[np.uint8]]:
     """Read the photographs.
 
     Parameters
     ----------
-    folder : path or None
+    place : path or None
+        A folder of the photographs, or the published archive.
 
     Returns
     -------
@@ -27,23 +41,19 @@ def load_textures(folder: Path | None) -> list[npt.NDArray[np.uint8]]:
     Raises
     ------
     InputError
-        If there is no folder, or one of the photographs is not in it or cannot be read.
+        If there is no such place, or one of the photographs is not in it or cannot be read.
     """
-    remedy = "Name the folder of the five photographs, or use 'frost_procedural', which needs none"
-    if folder is None:
-        raise InputError("the corruption 'frost' needs photographs", remedy=remedy)
-    missing = [name for name in _NAMES if not (folder / name).is_file()]
-    if missing:
-        raise InputError(f"no {', '.join(missing)} for 'frost'", file=folder, remedy=remedy)
-    return _read(folder)
-
-
-@lru_cache(maxsize=2)
-def _read(folder: Path) -> list[npt.NDArray[np.uint8]]:
-    textures = []
-    for name in _NAMES:
-        try:
-            textures.append(np.array(Image.open(folder / name).convert("RGB")))
-        except OSError as error:
-            raise InputError(f"cannot be read: {error}", file=folder / name) from error
+    if place is None:
+        raise InputError("the corruption 'frost' needs photographs", remedy=_REMEDY)
+    try:
+        folder = ZipPath(place, _FOLDER) if place.is_file() else place
+        missing = [name for name in _NAMES if not (folder / name).is_file()]
+        if missing:
+            raise InputError(f"no {', '.join(missing)} for 'frost'", file=place, remedy=_REMEDY)
+        textures = []
+        for name in _NAMES:
+            with (folder / name).open("rb") as file:
+                textures.append(np.array(Image.open(file).convert("RGB")))
+    except (OSError, BadZipFile) as error:
+        raise InputError(f"cannot be read: {error}", file=place, remedy=_REMEDY) from error
     return textures

@@ -16,6 +16,16 @@ EXTRA = ("speckle_noise", "gaussian_blur", "spatter", "saturate")
 # In place of `frost` where its photographs are absent.
 PROCEDURAL = ("frost_procedural",)
 
+# C-bar's ten (Mintun et al. 2021, NeurIPS), in the order of its program for CIFAR-10.
+C_BAR = (
+    "blue_noise_sample", "checkerboard_cutout", "inverse_sparkles", "pinch_and_twirl", "ripple",
+    "brownish_noise", "circular_motion_blur", "lines", "sparkles",
+    "transverse_chromatic_abberation",
+)  # fmt: skip
+
+# The published file that has the photographs of frost (see downloads/sources.yaml).
+ARCHIVE = "imagecorruptions-1.1.2-py3-none-any.whl"
+
 # The two groups of synthetic shifts of Guillory et al. 2021 (arXiv 2107.03315, section 8).
 SYN1 = (
     "jpeg_compression", "elastic_transform", "contrast", "pixelate", "gaussian_noise",

@@ -40,9 +40,8 @@ def drops(liquid: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     _distances(edges(levels), far)
     raised = equalised((correlated(far, _BOX) / np.float32(9)).astype(np.uint8))
     shaded = np.clip(correlated(raised.astype(np.int64), _RELIEF), 0, 255)
-    light: npt.NDArray[np.float32] = levels * np.rint(
-        correlated(shaded, _BOX) / np.float32(9)
-    ).astype(np.float32)
+    light = np.rint(correlated(shaded, _BOX) / np.float32(9)).astype(np.float32)
+    light *= levels
     light /= max(1, light.max())
     return light
 
