@@ -49,14 +49,14 @@ DECIDED = {
             "arrays": 1,
             "parquet": 1,
         },
-        "fd37c0982c446a05",
+        "d2d437e692dc7292",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "7488a0d013c70fc4"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "29aef3a48cc29334"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "824c6a5c6a3e7d17"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "72c37fa09a7c4e7e"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "3cb177c347f7ba9b"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "ea0ec5236dfb2f96"),
+    "train_model.py": (TRAINING_VERSION, 2, "17e2ea61a59838fb"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "0ee49591c797503c"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "94ddd7078973473b"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "5572c5d6fbb0345a"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "9123e0d18f3190c4"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "b55f9c986df16ffa"),
 }
 
 
