@@ -42,6 +42,7 @@ DECIDED = {
             "cifar10_1": 1,
             "cifar10_2": 1,
             "cifar10_c": 1,
+            "corrupted": 101,
             "cinic10": 1,
             "imagenet": 1,
             "imagenetv2": 1,
