@@ -50,14 +50,14 @@ DECIDED = {
             "parquet": 1,
             "corrupted": 101,
         },
-        "65df114b6f389a55",
+        "6b1bfe944a635e95",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "34ce15556b944c93"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "149b6dd65684ae15"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "f9fc06226eee6c1a"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "ecf6c363e31b54ef"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "d36d71a38cc20556"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "1a58cefe4b713abb"),
+    "train_model.py": (TRAINING_VERSION, 2, "c60c1a9a064c87af"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "50105331544ab88a"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "4052eb179494e4de"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "cbb2d76378aa4370"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "30fd08520d3874f2"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "af96cccb60b5116a"),
 }
 
 
