@@ -13,7 +13,7 @@ from matcheval.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from matcheval.accuracy_prediction.outputs import Outputs
+    from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
     from matcheval.accuracy_prediction.user_files import UserFile
 
 N_RESAMPLES = 200
