@@ -86,7 +86,7 @@ class TestPredictions:
 
     def test_what_is_missing_is_named_and_no_row_dropped(self):
         bare = [dataclasses.replace(one, logits=None, probabilities=None) for one in (BASE, TARGET)]
-        names = ["ac", "ac_temperature", "atc_ne", "doc", "frechet"]
+        names = ["ac", "ac_temperature", "atc_ne", "doc", "frechet", "rotation"]
         table = estimate_accuracies(bare[0], [("t", bare[1])], methods=choose_methods(names))
         found = by_method(table)
         assert list(found) == names
@@ -96,6 +96,7 @@ class TestPredictions:
             ("atc_ne", "needs probabilities of all classes: columns p_0"),
             ("doc", "needs a regression: give at least 3 labelled sets"),
             ("frechet", "needs features: <model>.features.parquet"),
+            ("rotation", "needs images, which only a study has"),
         ):
             assert found[name]["reason"].startswith(reason)
             assert math.isnan(found[name]["predicted"])
