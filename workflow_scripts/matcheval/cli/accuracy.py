@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
-    from matcheval.accuracy_prediction.user_files import UserFile
+    from matcheval.accuracy_prediction.outputs.user_files import UserFile
 
 N_RESAMPLES = 200
 
@@ -77,7 +77,7 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
         If an argument is invalid, or files cannot be read or compared.
     """
     from matcheval.accuracy_prediction.estimation import choose_methods, estimate_accuracies
-    from matcheval.accuracy_prediction.user_files import check_comparable, read_user_file
+    from matcheval.accuracy_prediction.outputs.user_files import check_comparable, read_user_file
 
     if arguments.seed < 0:
         raise InputError(f"--seed {arguments.seed} is negative", remedy="Give 0, 1, 2, ...")
