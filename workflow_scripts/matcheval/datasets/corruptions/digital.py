@@ -9,6 +9,7 @@ from io import BytesIO
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
+from PIL.JpegImagePlugin import JpegImageFile
 from scipy.ndimage import gaussian_filter1d
 
 from matcheval.datasets.corruptions.corruption import (
@@ -75,7 +76,9 @@ def jpeg_compression(images: Bytes, quality: int, _: Generators) -> Bytes:
     for i, image in enumerate(images):
         file = BytesIO()
         Image.fromarray(image).save(file, "JPEG", quality=quality)
-        corrupted[i] = np.asarray(Image.open(file, formats=["JPEG"]))
+        file.seek(0)
+        decoded = JpegImageFile(file).tobytes()  # without Image.open's search for the format
+        corrupted[i] = np.frombuffer(decoded, np.uint8).reshape(image.shape)
     return corrupted
 
 
