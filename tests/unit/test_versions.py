@@ -48,15 +48,16 @@ DECIDED = {
             "image_folder": 1,
             "arrays": 1,
             "parquet": 1,
+            "corrupted": 101,
         },
-        "fd37c0982c446a05",
+        "6b1bfe944a635e95",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "6d980580b7da6daa"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "79368bf6e1d341b6"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "824c6a5c6a3e7d17"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "72c37fa09a7c4e7e"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "3cb177c347f7ba9b"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "ea0ec5236dfb2f96"),
+    "train_model.py": (TRAINING_VERSION, 2, "c60c1a9a064c87af"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "50105331544ab88a"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "4052eb179494e4de"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "cbb2d76378aa4370"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "30fd08520d3874f2"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "af96cccb60b5116a"),
 }
 
 

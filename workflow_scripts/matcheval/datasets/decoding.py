@@ -20,8 +20,48 @@ FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "PPM", "TIFF")
 _LOSSLESS = ("PNG", "BMP", "GIF", "PPM")
 
 
+_FILTERS = {
+    "bicubic": Image.Resampling.BICUBIC,
+    "bilinear": Image.Resampling.BILINEAR,
+    "lanczos": Image.Resampling.LANCZOS,
+    "box": Image.Resampling.BOX,
+}
+
+
 class UnreadableImageError(Exception):
     """Bytes are not an image file, or an incomplete one."""
+
+
+@dataclass(frozen=True)
+class Resize:
+    """Resizing of images to a square, whatever their shape.
+
+    Attributes
+    ----------
+    side : int
+        Height and width in pixels.
+    filter : str
+        `bicubic`, `bilinear`, `lanczos` or `box`, as in Pillow, which averages over as many pixels
+        as an image is reduced by (antialiasing).
+    """
+
+    side: int
+    filter: str = "bicubic"
+
+    def apply(self, image: Image.Image) -> Image.Image:
+        """Resize an image.
+
+        Parameters
+        ----------
+        image : PIL.Image.Image
+            Mode RGB.
+
+        Returns
+        -------
+        PIL.Image.Image
+            The same pixels if it has the size.
+        """
+        return image.resize((self.side, self.side), _FILTERS[self.filter])
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from matcheval.settings import (
     Count,
@@ -23,8 +23,8 @@ def _as_number(value: Any) -> Any:
     return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
-# How strong a corruption is.
-Severity = Annotated[Literal[1, 2, 3, 4, 5], BeforeValidator(_as_number)]
+# How strong a corruption is; with "all", the images of all severities follow each other.
+Severity = Annotated[Literal[1, 2, 3, 4, 5, "all"], BeforeValidator(_as_number)]
 
 
 class DatasetKind(Settings):
@@ -120,7 +120,19 @@ class Decoded(Subset):
     unreadable: Literal["fail", "skip"] = Field(
         "fail", description="What happens at an image that cannot be decoded"
     )
+    resize: Count | None = Field(
+        None, description="Height and width that all images are resized to, in pixels"
+    )
+    resize_filter: Literal["bicubic", "bilinear", "lanczos", "box"] = Field(
+        "bicubic", description="How they are resized (Pillow, antialiased)"
+    )
     is_decoded: ClassVar[bool] = True
+
+    @model_validator(mode="after")
+    def _filter_needs_size(self) -> "Decoded":
+        if self.resize is None and "resize_filter" in self.model_fields_set:
+            raise ValueError("resize_filter has no effect without resize")
+        return self
 
 
 def paths_by_option(**options: str | None) -> dict[str, list[Path]]:

@@ -194,6 +194,43 @@ def labels_of_folders(
     return {name: label for label, name in enumerate(classes)}
 
 
+def map_labels(
+    counts: Mapping[str, int], label_map: Mapping[str, str], classes: Sequence[str], file: object
+) -> dict[str, int | None]:
+    """Return the label of every label, or class folder, of a source that has other classes.
+
+    Parameters
+    ----------
+    counts : mapping of str to int
+        Number of images of each label of the source, as text.
+    label_map : mapping of str to str
+        Class of some labels of the source, by label.
+    classes : sequence of str
+        Names of the classes, by label, among them those of `label_map`.
+    file : object
+        The source, for the message.
+
+    Returns
+    -------
+    dict of str to int or None
+        For the labels in `counts`; None for those that are not listed, whose images are left out.
+
+    Raises
+    ------
+    InputError
+        If no image has a label that is listed.
+    """
+    if absent := [label for label in label_map if label not in counts]:
+        raise InputError(
+            f"no image has the label {_quoted(absent)}",
+            file=file,
+            field="label_map",
+            remedy=f"There are images of {_quoted(list(counts))}",
+        )
+    return {label: classes.index(label_map[label]) if label in label_map else None
+            for label in counts}  # fmt: skip
+
+
 def folder_classes(folders: Sequence[str], file: object) -> tuple[str, ...]:
     """Return the classes of folders whose order is not specified: sorted as text.
 

@@ -14,6 +14,7 @@ import numpy as np
 from matcheval.datasets.array_files import write_array
 from matcheval.datasets.build import build_dataset
 from matcheval.datasets.dataset import Dataset, make_dataset
+from matcheval.datasets.decoding import Resize
 from matcheval.datasets.folders import (
     IMAGES,
     map_array,
@@ -53,7 +54,8 @@ def prepare_dataset(
     options : mapping
         Options of its kind. All kinds of images from files have the options `rows` (first and last
         image to take, the last one excluded), `per_class` (number of images to keep of each class:
-        the first ones) and, where images are files, `unreadable`: `fail` (the default) or `skip`.
+        the first ones) and, where images are files, `unreadable`: `fail` (the default) or `skip`,
+        and `resize` (to a square of so many pixels) with `resize_filter`.
     folder : Path
         The folder to write, beside those of the datasets that this one is made from.
     downloads : Path
@@ -85,7 +87,8 @@ def prepare_dataset(
             if isinstance(built, ImageStream):
                 return _write_stream(built, folder, provenance, options, n_threads)
             built = _chosen(built, options)
-            built = replace(built, provenance=provenance | built.provenance)
+            built = replace(built, provenance=provenance | dict(built.provenance))
+            _log_unlisted(built)
             if options.get("stored"):
                 _write_pixels(built, folder, n_threads)
             else:
@@ -123,12 +126,23 @@ def _write_stream(
     if "per_class" in options:
         files = _limited(files, int(options["per_class"]))
     stream = replace(stream, files=files)
-    skip = options.get("unreadable", "fail") == "skip"
-    dataset = write_stream(stream, folder, provenance, skip_unreadable=skip, n_threads=n_threads)
+    side, how = options.get("resize"), options.get("resize_filter", "bicubic")
+    dataset = write_stream(
+        stream, folder, provenance,
+        skip_unreadable=options.get("unreadable", "fail") == "skip",
+        resize=Resize(int(side), how) if side is not None else None,
+        n_threads=n_threads,
+    )  # fmt: skip
     if "unreadable" in dataset.provenance:
         n = dataset.provenance["unreadable"]
         log.warning("%s: %d images cannot be decoded and are left out", stream.name, n)
+    _log_unlisted(dataset)
     return dataset
+
+
+def _log_unlisted(dataset: Dataset) -> None:
+    for label, n in dataset.provenance.get("unlisted", {}).items():
+        log.info("%s: %d images of '%s' are left out (label_map)", dataset.name, n, label)
 
 
 def _is_built(folder: Path, request: Mapping[str, Any]) -> bool:
@@ -184,5 +198,5 @@ def _chosen(dataset: Dataset, options: Mapping[str, Any]) -> Dataset:
     return make_dataset(
         dataset.name, dataset.pixels[rows], dataset.labels[rows],
         classes=dataset.classes, max_value=dataset.max_value, source=dataset.source,
-        names=[dataset.names[row] for row in rows],
+        names=[dataset.names[row] for row in rows], provenance=dataset.provenance,
     )  # fmt: skip
