@@ -50,14 +50,14 @@ DECIDED = {
             "parquet": 1,
             "corrupted": 101,
         },
-        "6b1bfe944a635e95",
+        "58bea15d4a006592",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "c60c1a9a064c87af"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "50105331544ab88a"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "4052eb179494e4de"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "cbb2d76378aa4370"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "30fd08520d3874f2"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "af96cccb60b5116a"),
+    "train_model.py": (TRAINING_VERSION, 2, "cca40561fc77eea8"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "631c425cf8f4262c"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "da1e96e87e1ce65e"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "b645f3eb7f59590d"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "e4cebe2f3a55b00a"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "ebbe8ecf60ea0766"),
 }
 
 
