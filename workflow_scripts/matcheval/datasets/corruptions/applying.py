@@ -35,7 +35,8 @@ def corrupt(
     The randomness of an image depends on the seed, the corruption, the severity and the image's
     index only: the same images come out whatever the order and the division into arrays. As
     numpy's generators are, it is the same on all machines, but not certain to be with all versions
-    of numpy.
+    of numpy. Values are float32, which is faster: few of them are one grey level off the results of
+    float64, and those next to a threshold of snow or spatter may be more.
 
     Parameters
     ----------
