@@ -15,8 +15,8 @@ from matcheval.datasets.corruptions.registry import CORRUPTIONS
 from matcheval.errors import InputError, unknown_name_error
 
 _LARGEST_SMALL = 64  # pixels: up to here, parameters for 32 pixels are the default
-# Pixel values corrupted at a time: arrays of 256 KB as floats, for which the allocator reuses memory;
-# larger ones are returned to the system and cleared again at every step.
+# Pixel values corrupted at a time. The allocator uses the memory of arrays of 256 KB (as floats)
+# again; that of larger ones goes back to the system, which clears it for every step.
 _BLOCK = 1 << 16
 
 
