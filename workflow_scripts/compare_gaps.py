@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from matcheval.accuracy_prediction.gaps import GAPS, tabulate_gaps
-from matcheval.accuracy_prediction.outputs.loading import OutputFiles, read_outputs
+from matcheval.accuracy_prediction.outputs.loading import OutputFiles
 from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
 from matcheval.accuracy_prediction.scoring import SuiteReader
 from matcheval.datasets.suites import Suite
@@ -53,7 +53,7 @@ def main(
     """
 
     def read(name: str) -> Outputs:
-        return read_outputs(files.of(name, model))
+        return files.read(name, model)
 
     reader = SuiteReader(read(base), classes, rule)
     table = tabulate_gaps(model, suite, base, reader, read, method, seeds)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from matcheval.accuracy_prediction.outputs.loading import OutputFiles, average, read_outputs
+from matcheval.accuracy_prediction.outputs.loading import OutputFiles, average
 from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
 from matcheval.accuracy_prediction.schemas import SCORES
 from matcheval.accuracy_prediction.scores.registry import SCORES as KNOWN
@@ -67,7 +67,7 @@ def main(
     """
 
     def read(name: str) -> Outputs:
-        found = [read_outputs(files.of(name, member)) for member in members]
+        found = [files.read(name, member) for member in members]
         return found[0] if len(found) == 1 else average(found, scored)
 
     of_reference = read(reference) if reference else None

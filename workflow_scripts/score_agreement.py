@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.accuracy_prediction.outputs.loading import OutputFiles, read_outputs
+from matcheval.accuracy_prediction.outputs.loading import OutputFiles
 from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
 from matcheval.accuracy_prediction.pool_scoring import score_pool
 from matcheval.accuracy_prediction.schemas import SCORES
@@ -53,10 +53,9 @@ def main(
     in_parts = {member.dataset for member in suite.members if member.classes}
 
     def read(name: str, model: str) -> Outputs:
-        found = files.of(name, model)
         # Predicted classes are enough, except where the argmax is restricted to some of them.
         whole = not in_parts if name == base else name not in in_parts
-        return read_outputs({"predictions": found["predictions"]} if whole else found)
+        return files.read(name, model, further=not whole)
 
     readers = {model: SuiteReader(read(base, model), classes, rule) for model in models}
     table = score_pool(suite, base, readers, [POOL_SCORES[name] for name in methods], read)

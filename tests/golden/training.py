@@ -38,8 +38,8 @@ SIZES = {
     "vgg_three_linear": (4, 11, 1, 32),
 }  # fmt: skip
 
-# Deep networks of which a training pass amplifies last bits above the tolerance. None has a backward
-# pass of its own.
+# Deep networks of which a training pass amplifies last bits above the tolerance. None has a
+# backward pass of its own.
 AMPLIFYING = {
     "shufflenet", "shufflenet_v2", "densenet_imagenet", "dpn", "efficientnet", "googlenet",
     "mobilenet", "mobilenet_v2", "pnasnet_b", "regnet_x", "regnet_y",

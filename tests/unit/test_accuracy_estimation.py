@@ -14,9 +14,9 @@ from matcheval.accuracy_prediction.estimation import (
     estimate_accuracies,
 )
 from matcheval.accuracy_prediction.outputs.model_outputs import from_logits
+from matcheval.accuracy_prediction.outputs.user_files import read_user_file
 from matcheval.accuracy_prediction.predicting import FLAGGED
 from matcheval.accuracy_prediction.scores.registry import SCORES
-from matcheval.accuracy_prediction.user_files import read_user_file
 from matcheval.cli.main import main
 from matcheval.errors import InputError
 
@@ -86,7 +86,7 @@ class TestPredictions:
 
     def test_what_is_missing_is_named_and_no_row_dropped(self):
         bare = [dataclasses.replace(one, logits=None, probabilities=None) for one in (BASE, TARGET)]
-        names = ["ac", "ac_temperature", "atc_ne", "doc", "frechet"]
+        names = ["ac", "ac_temperature", "atc_ne", "doc", "frechet", "rotation"]
         table = estimate_accuracies(bare[0], [("t", bare[1])], methods=choose_methods(names))
         found = by_method(table)
         assert list(found) == names
@@ -96,6 +96,7 @@ class TestPredictions:
             ("atc_ne", "needs probabilities of all classes: columns p_0"),
             ("doc", "needs a regression: give at least 3 labelled sets"),
             ("frechet", "needs features: <model>.features.parquet"),
+            ("rotation", "needs images, which only a study has"),
         ):
             assert found[name]["reason"].startswith(reason)
             assert math.isnan(found[name]["predicted"])
@@ -274,10 +275,19 @@ class TestCommand:
         rows = json.loads(
             run(capsys, files["base"], files["photos"], copy, "--methods", "ac", "--json")
         )
-        assert [row["target"] for row in rows] == [files["photos"], str(copy)]
+        assert [row["target"] for row in rows] == ["photos", str(copy)]
 
     def test_another_number_of_classes(self, files, tmp_path, capsys):
         np.savez(tmp_path / "wide.npz", logits=np.zeros((4, 9)))
         with pytest.raises(SystemExit):
             run(capsys, files["base"], tmp_path / "wide.npz")
         assert "wide.npz: 'n_classes': 9, but 5 in base.npz" in capsys.readouterr().err
+
+
+def test_rows_of_what_was_computed_before():
+    one, rows = outputs(50, 2), np.array([3, 3, 49, 0])
+    fresh = one.rows(rows)
+    _ = one.entropies, one.correct
+    kept = one.rows(rows)
+    assert kept.entropies.tolist() == fresh.entropies.tolist()
+    assert kept.correct.tolist() == fresh.correct.tolist()

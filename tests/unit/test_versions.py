@@ -50,14 +50,14 @@ DECIDED = {
             "parquet": 1,
             "corrupted": 101,
         },
-        "65df114b6f389a55",
+        "58bea15d4a006592",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "34ce15556b944c93"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "149b6dd65684ae15"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "f9fc06226eee6c1a"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "ecf6c363e31b54ef"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "d36d71a38cc20556"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "1a58cefe4b713abb"),
+    "train_model.py": (TRAINING_VERSION, 2, "cca40561fc77eea8"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "631c425cf8f4262c"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "da1e96e87e1ce65e"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "b645f3eb7f59590d"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "e4cebe2f3a55b00a"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "ebbe8ecf60ea0766"),
 }
 
 

@@ -135,15 +135,13 @@ def tabulate_correlations(scores: pd.DataFrame) -> pd.DataFrame:
 
 def _columns(rows: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Yield the columns of a table: every subgroup, every group, and all sets."""
-    groups = rows["group"].unique()
-    for group in groups:
+    for group in rows["group"].unique():
         of_group = rows[rows["group"] == group]
         subgroups = of_group["subgroup"].unique()
         if len(subgroups) > 1:
             for subgroup in subgroups:
                 yield group, subgroup, of_group[of_group["subgroup"] == subgroup]
-        if len(groups) > 1:
-            yield group, ALL, of_group
+        yield group, ALL, of_group
     yield ALL, ALL, rows
 
 

@@ -32,6 +32,7 @@ MIN_MODELS = 3  # for agreement between models
 # What has to be in `inference.outputs` for an input of a score: one of these.
 _OUTPUTS = {
     Need.PROBABILITIES: ("logits",),
+    Need.GRAM: ("logits", "statistics"),
     Need.LOGITS: ("logits",),
     Need.FEATURES: ("features",),
     Need.STATISTICS: ("features", "statistics"),
@@ -154,13 +155,17 @@ class AccuracyPrediction(Analysis):
         for score in self.chosen:
             for need in score.needs:
                 outputs = _OUTPUTS.get(need, ())
-                if outputs and not set(outputs) & set(self.study.inference.outputs):
+                if outputs and not self._keeps(*outputs):
                     raise InputError(
                         f"'{score.name}' needs {need.value}",
                         file="configuration",
                         field=self.field("methods"),
                         remedy=f"Add {' or '.join(outputs)} to inference.outputs, or leave it out",
                     )
+
+    def _keeps(self, *outputs: str) -> bool:
+        """Whether inference keeps one of some outputs."""
+        return not set(outputs).isdisjoint(self.study.inference.outputs)
 
     def _check_suite(self, name: str, one: SuitePredictionSettings) -> None:
         study, field = self.study, self.field("suites", name)
@@ -172,6 +177,13 @@ class AccuracyPrediction(Analysis):
             known = study.datasets[dataset].settings.known_classes
             if member.classes and known is not None:
                 check_subset(name, member, known)
+            if member.classes and self.has_images(dataset) and not self._keeps("logits"):
+                raise InputError(
+                    f"'{dataset}' has a part of the classes: the probabilities of all are needed",
+                    file="configuration",
+                    field=f"suites.{name}",
+                    remedy="Add logits to inference.outputs",
+                )
         if one.reference is not None:
             study.check_dataset(one.reference, f"{field}.reference", images=True)
         groups = {member.group for member in members.values()}

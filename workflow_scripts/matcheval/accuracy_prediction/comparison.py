@@ -178,5 +178,5 @@ def _spearman(values: Floats, drawn: npt.NDArray[np.int64]) -> Floats:
         product = np.einsum("rni,rnj->rij", unit, unit)
         of_error, of_gap, error_gap = product[:, 1, 2], product[:, 2, 3], product[:, 1, 3]
         rest = np.sqrt((1 - of_gap**2) * (1 - error_gap**2))
-        partial = np.where(rest > 1e-9, (of_error - of_gap * error_gap) / rest, np.nan)
+        partial = np.where(rest > 1e-6, (of_error - of_gap * error_gap) / rest, np.nan)
     return np.stack([product[:, 0, 2], of_error, partial])

@@ -43,6 +43,8 @@ _REMEDIES = {
     Need.FEATURES: "features: <model>.features.parquet beside <model>.parquet",
     Need.STATISTICS: "features: <model>.features.parquet or .statistics.npz beside <model>.parquet",
     Need.REFERENCE: "a reference set, which only a study can name",
+    Need.IMAGES: "images, which only a study has",
+    Need.MODELS: "predictions of several models, which only a study has",
 }
 
 ESTIMATES = TableSchema(
@@ -249,8 +251,9 @@ class _Estimator:
 
     def _missing(self, score: Score, base: Outputs, others: Sequence[Outputs]) -> str:
         """Return what a method needs that is not there; empty if nothing is missing."""
+        of_study = [need for need in score.needs if need in (Need.IMAGES, Need.MODELS)]
         for one in others:
-            needs = missing_inputs(score, Sources(base), one)
+            needs = [*of_study, *missing_inputs(score, Sources(base), one)]
             if needs:
                 return f"needs {_REMEDIES.get(needs[0], needs[0].value)}"
         if score.predicts is not Predicts.ACCURACY and not self._calibration:
@@ -308,10 +311,13 @@ class _Estimator:
 def _lean(outputs: Outputs, methods: Sequence[Score]) -> Outputs:
     """Return outputs without features, and without other arrays that no method needs."""
     needs = {need for score in methods for need in score.needs}
-    return replace(
+    found = replace(
         outputs,
         logits=outputs.logits if Need.LOGITS in needs else None,
         probabilities=outputs.probabilities if needs & {Need.PROBABILITIES, Need.GRAM} else None,
         features=None,
         statistics=None,
     )
+    if Need.PROBABILITIES in needs and found.probabilities is not None:
+        _ = found.entropies  # computed once: resamples draw from them
+    return found

@@ -86,17 +86,13 @@ class PredictionJobs:
         base = self._settings.suites[wildcards.suite].base
         return self._study.suite_inputs(wildcards.suite, self._analysis.models, [base])
 
-    def files_of(
-        self, suite: str, models: Sequence[str], *, further: bool = False
-    ) -> dict[str, Any]:
+    def files_of(self, suite: str, models: Sequence[str]) -> dict[str, Any]:
         """Return where models' outputs on a suite, its base and its reference lie.
 
         Parameters
         ----------
         suite : str
         models : sequence of str
-        further : bool
-            Whether outputs besides the predictions are read.
 
         Returns
         -------
@@ -108,7 +104,7 @@ class PredictionJobs:
         kept = [name for name in study.inference.outputs if name != "top"]
         return {
             "folder": study.predictions_folder,
-            "outputs": kept if further else [],
+            "outputs": kept,
             "custom": {
                 name: {model: study.predictions_file(name, model) for model in models}
                 for name in names
@@ -132,7 +128,7 @@ class PredictionJobs:
             "base": one.base,
             "reference": one.reference,
             "members": self.members_of(wildcards.scored),
-            "files": self.files_of(suite, self.members_of(wildcards.scored), further=True),
+            "files": self.files_of(suite, self.members_of(wildcards.scored)),
             "classes": self._classes(one.base),
             "rule": self._rule,
             "methods": own,
@@ -192,7 +188,7 @@ class PredictionJobs:
             "sets": one.rotation,
             "base": one.base,
             "datasets": study.dataset_folder("").rstrip("/"),
-            "files": self.files_of(suite, [wildcards.model], further=True),
+            "files": self.files_of(suite, [wildcards.model]),
             "folder": f"{study.folder}/{self._analysis.name}/turned",
             "rule": self._rule,
             "seeds": self._settings.seeds,
@@ -221,7 +217,7 @@ class PredictionJobs:
             "models": self._analysis.models,
             "classes": self._classes(one.base),
             "rule": self._rule,
-            "files": self.files_of(suite, self._analysis.models, further=True),
+            "files": self.files_of(suite, self._analysis.models),
             "methods": [score.name for score in self._analysis.chosen if score.name in POOL_SCORES],
         }
 
@@ -240,7 +236,7 @@ class PredictionJobs:
             "base": self._settings.suites[suite].base,
             "classes": self._classes(self._settings.suites[suite].base),
             "rule": self._rule,
-            "files": self.files_of(suite, [wildcards.model], further=True),
+            "files": self.files_of(suite, [wildcards.model]),
             "method": first.model_dump(mode="json"),
             "seeds": list(range(matching.settings.seeds)),
         }

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from matcheval.accuracy_prediction import ROTATION_VERSION
-from matcheval.accuracy_prediction.outputs.loading import OutputFiles, read_outputs
+from matcheval.accuracy_prediction.outputs.loading import OutputFiles
 from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
 from matcheval.accuracy_prediction.scores.linear_classifier import LinearClassifier
 from matcheval.accuracy_prediction.scores.rotation import (
@@ -106,7 +106,7 @@ def score_rotation(
     suite, name = replace(job.suite, members=chosen), job.model.name
     turning = _Turning(job, config, progress=progress)
     reader = SuiteReader(
-        read_outputs(job.files.of(job.base, name)), job.datasets / job.base / DESCRIPTION, job.rule
+        job.files.read(job.base, name), job.datasets / job.base / DESCRIPTION, job.rule
     )
     tables = []
     for seed in job.seeds:
@@ -118,7 +118,7 @@ def score_rotation(
 
 def _read(turning: "_Turning", seed: int, dataset: str) -> Outputs:
     job = turning.job
-    found = read_outputs(job.files.of(dataset, job.model.name))
+    found = job.files.read(dataset, job.model.name)
     return replace(found, orientations=turning.logits(dataset, seed))
 
 

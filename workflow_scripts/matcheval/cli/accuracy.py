@@ -13,7 +13,8 @@ from matcheval.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from matcheval.accuracy_prediction.user_files import UserFile
+    from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
+    from matcheval.accuracy_prediction.outputs.user_files import UserFile
 
 N_RESAMPLES = 200
 
@@ -76,7 +77,7 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
         If an argument is invalid, or files cannot be read or compared.
     """
     from matcheval.accuracy_prediction.estimation import choose_methods, estimate_accuracies
-    from matcheval.accuracy_prediction.user_files import check_comparable, read_user_file
+    from matcheval.accuracy_prediction.outputs.user_files import check_comparable, read_user_file
 
     if arguments.seed < 0:
         raise InputError(f"--seed {arguments.seed} is negative", remedy="Give 0, 1, 2, ...")
@@ -92,24 +93,22 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
         return found
 
     calibration = [read(path, "required").outputs for path in arguments.calibrate_on]
-    names = _names(arguments.targets)
+
+    def targets() -> "Iterator[tuple[str, Outputs]]":
+        """Read one target after the other; each has a name of its own."""
+        names: set[str] = set()
+        for path in arguments.targets:
+            found = read(path, "optional")
+            name = str(path) if found.name in names else found.name
+            names.add(name)
+            yield name, found.outputs
+
     table = estimate_accuracies(
-        base.outputs,
-        ((n, read(p, "optional").outputs) for n, p in zip(names, arguments.targets, strict=True)),
-        methods=methods, calibration=calibration, n_resamples=arguments.resamples,
-        seed=arguments.seed,
+        base.outputs, targets(), methods=methods, calibration=calibration,
+        n_resamples=arguments.resamples, seed=arguments.seed,
     )  # fmt: skip
     write = _as_json if arguments.json else _as_text
     sys.stdout.write(write(base.name, table))
-
-
-def _names(paths: Sequence[Path]) -> list[str]:
-    """Return a name for every file: its own, or its path where two have the same name."""
-    stems = [path.stem for path in paths]
-    return [
-        str(path) if stems.count(stem) > 1 else stem
-        for path, stem in zip(paths, stems, strict=True)
-    ]
 
 
 def _as_json(base: str, table: "pa.Table") -> str:

@@ -17,7 +17,7 @@ from matcheval.inference.forward_model import ForwardConfig, ForwardModel
 from matcheval.inference.job import InferenceConfig
 from matcheval.inference.outputs import build_writers
 from matcheval.inference.precision import DTYPE_TEXT
-from matcheval.inference.readers import ArrayReader, DecodingReader, Reader
+from matcheval.inference.readers import ArrayReader, DecodingReader, MakingReader, Reader
 from matcheval.inference.store import INPUTS_KEY, ModelFiles, Task
 from matcheval.inference.turned import ORIENTATIONS, TurnedReader
 from matcheval.io.provenance import software_versions
@@ -191,7 +191,9 @@ def open_reader(dataset: Dataset, geometry: Geometry, n_threads: int) -> Reader:
     n_threads : int
         Threads that decode images.
     """
-    if geometry.resize == "none" and dataset.stored != "files":
+    if dataset.stored == "made":
+        return MakingReader(dataset, geometry, n_threads)
+    if geometry.resize == "none" and dataset.stored == "array":
         return ArrayReader(dataset)
     return DecodingReader(dataset, geometry, n_threads)
 

@@ -14,6 +14,7 @@ from matcheval.datasets.suites import Suite
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.inference.planning import InferencePlan
 from matcheval.inference.settings import InferenceSettings
+from matcheval.models.rows import CHECKPOINT
 from matcheval.study.analysis import Analysis, BuiltDataset, TrainedModel
 from matcheval.study.catalogue import Model
 from matcheval.training.settings import TrainingSettings
@@ -164,6 +165,18 @@ class StudyContents:
         built = self.built_datasets.get(dataset)
         return list(built.sources) if built else self.datasets[dataset].settings.sources
 
+    def labelled_like(self, dataset: str) -> DatasetSpec:
+        """Return a dataset itself, or the one that it is made from, which has the same classes.
+
+        Parameters
+        ----------
+        dataset : str
+            Its name.
+        """
+        while sources := self.datasets[dataset].settings.sources:
+            (dataset,) = sources
+        return self.datasets[dataset]
+
     @property
     def prepared(self) -> list[str]:
         """Names of the datasets that no analysis builds and whose images are stored."""
@@ -179,7 +192,7 @@ class StudyContents:
     def pairs_compared_late(self) -> list[str]:
         """Names of the pairs whose classes can be compared only once the datasets are built."""
         both = {
-            name: [self.datasets[dataset] for dataset in pair.datasets.values()]
+            name: [self.labelled_like(dataset) for dataset in pair.datasets.values()]
             for name, pair in self.pairs.items()
         }
         return [
@@ -266,8 +279,8 @@ class StudyContents:
                     "model", name, self.models, file="configuration", field=field
                 )
 
-    def missing_images(self) -> dict[str, list[Path]]:
-        """Return the user's images that are not there, by the key that names them.
+    def missing_files(self) -> dict[str, list[Path]]:
+        """Return the user's images and checkpoints that are not there, by the key that names them.
 
         Not part of loading a study, so that it can be planned without ImageNet at hand.
         """
@@ -277,4 +290,8 @@ class StudyContents:
                 absent = [path for path in paths if not path.exists()]
                 if absent:
                     missing[f"datasets.{name}.{key}"] = absent
+        for name, model in self.models.items():
+            if model.source and model.source.kind == CHECKPOINT:
+                file = Path(model.source.source)
+                missing |= {} if file.is_file() else {f"model '{name}': source": [file]}
         return missing

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from functools import cache, cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matcheval.inference import INFERENCE_VERSION
@@ -183,7 +184,7 @@ class Predicting:
         study, source = self._study, self._study.runnable[model].source
         assert source is not None, model
         identity: list[Any] = [source.to_json(), source.code_digest]
-        if source.kind == CHECKPOINT:
+        if source.kind == CHECKPOINT and Path(source.source).is_file():  # else no job can run
             identity += file_states([source.source])
         trained = study.trained.get(model)
         if trained is not None:

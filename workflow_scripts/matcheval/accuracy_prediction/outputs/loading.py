@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from matcheval.accuracy_prediction.outputs.model_outputs import Outputs, softmax
+from matcheval.accuracy_prediction.outputs.user_files import read_user_file
 from matcheval.errors import InputError
 from matcheval.inference.files import output_files
 from matcheval.inference.statistics import read_statistics
@@ -33,17 +34,25 @@ class OutputFiles:
     outputs: tuple[str, ...] = ()
     custom: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
 
-    def of(self, dataset: str, model: str) -> dict[str, Path]:
-        """Return the files of one model's outputs on one dataset, by output.
+    def read(self, dataset: str, model: str, *, further: bool = True) -> Outputs:
+        """Read one model's outputs on one dataset.
 
         Parameters
         ----------
         dataset, model : str
             Names.
+        further : bool
+            Whether outputs besides the predictions are read.
+
+        Raises
+        ------
+        InputError
+            As `read_outputs` and `user_files.read_user_file`.
         """
         if dataset in self.custom:
-            return {"predictions": self.custom[dataset][model]}
-        return output_files(self.folder, dataset, model, self.outputs)
+            return read_user_file(self.custom[dataset][model]).outputs
+        outputs = self.outputs if further else ()
+        return read_outputs(output_files(self.folder, dataset, model, outputs))
 
 
 def read_outputs(files: Mapping[str, Path]) -> Outputs:

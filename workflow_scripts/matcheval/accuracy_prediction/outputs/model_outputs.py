@@ -152,12 +152,16 @@ class Outputs:
         def cut(array: npt.NDArray[Any] | None) -> Any:
             return None if array is None else array[chosen]
 
-        return replace(
+        found = replace(
             self, labels=cut(self.labels), predicted=self.predicted[chosen],
             confidences=self.confidences[chosen], logits=cut(self.logits),
             probabilities=cut(self.probabilities), features=cut(self.features), statistics=None,
-            orientations=cut(self.orientations),
         )  # fmt: skip
+        # What was computed of every datapoint is kept: entropies of 1,000 classes take long.
+        for name in ("correct", "entropies"):
+            if name in self.__dict__:
+                found.__dict__[name] = self.__dict__[name][chosen]
+        return found
 
 
 def softmax(logits: npt.NDArray[Any], temperature: float = 1.0) -> Floats:

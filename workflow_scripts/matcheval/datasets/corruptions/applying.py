@@ -9,13 +9,15 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.corruptions.corruption import Bytes, Generators, to_bytes
+from matcheval.datasets.corruptions.corruption import Bytes, to_bytes
 from matcheval.datasets.corruptions.names import SEVERITIES
 from matcheval.datasets.corruptions.registry import CORRUPTIONS
 from matcheval.errors import InputError, unknown_name_error
 
 _LARGEST_SMALL = 64  # pixels: up to here, parameters for 32 pixels are the default
-_BLOCK = 1 << 18  # pixel values corrupted at a time: they fit into a processor's cache as floats
+# Pixel values corrupted at a time. The allocator uses the memory of arrays of 256 KB (as floats)
+# again; that of larger ones goes back to the system, which clears it for every step.
+_BLOCK = 1 << 16
 
 
 def corrupt(
@@ -33,7 +35,8 @@ def corrupt(
     The randomness of an image depends on the seed, the corruption, the severity and the image's
     index only: the same images come out whatever the order and the division into arrays. As
     numpy's generators are, it is the same on all machines, but not certain to be with all versions
-    of numpy.
+    of numpy. Values are float32, which is faster: few of them are one grey level off the results of
+    float64, and those next to a threshold of snow or spatter may be more.
 
     Parameters
     ----------
@@ -68,26 +71,19 @@ def corrupt(
     side = size if size != "auto" else 32 if max(height, width) <= _LARGEST_SMALL else 224
     parameters = corruption.parameters[side][severity - 1]
     loaded = (corruption.load(textures),) if corruption.load else ()
+    if corruption.on_bytes and not corruption.random:
+        return corruption.apply(images, parameters, [], *loaded)
+    key = [seed, zlib.crc32(name.encode()), severity]
     result = np.empty(images.shape, np.uint8)
     step = max(1, _BLOCK // (3 * height * width))
     for start in range(0, len(images), step):
         block = images[start : start + step]
         places = indices[start : start + step] if corruption.random else []
-        generators = _generators(seed, name, severity, places)
+        generators = [np.random.default_rng([*key, int(place)]) for place in places]
         values = block if corruption.on_bytes else block / np.float32(255)
         corrupted = corruption.apply(values, parameters, generators, *loaded)
         result[start : start + step] = corrupted if corruption.on_bytes else to_bytes(corrupted)
     return result
-
-
-def _generators(
-    seed: int, name: str, severity: int, indices: Sequence[int] | npt.NDArray[np.integer]
-) -> Generators:
-    key = zlib.crc32(name.encode())
-    return [
-        np.random.default_rng(np.random.SeedSequence([seed, key, severity, int(index)]))
-        for index in indices
-    ]
 
 
 def _check(

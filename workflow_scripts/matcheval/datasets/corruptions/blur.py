@@ -104,9 +104,24 @@ def motion_blur(images: Images, parameters: tuple[int, float], generators: Gener
     return streaks(images, *parameters, angles)
 
 
+def zoom_factors(end: float, step: float) -> npt.NDArray[np.float64]:
+    """Return the factors of zoom blur.
+
+    Parameters
+    ----------
+    end, step : float
+
+    Returns
+    -------
+    float64 array
+        From 1; rounding errors decide whether the end is among them, as in the authors' program.
+    """
+    return np.arange(1, end, step)
+
+
 def zoom_blur(images: Images, parameters: tuple[float, float], _: Generators) -> Images:
     """Average an image and its centre enlarged by factors from 1 up to an end, in steps."""
-    factors = np.arange(1, *parameters)  # rounding errors decide whether the end is included
+    factors = zoom_factors(*parameters)
     return (images + centre_zooms(images, factors)) / images.dtype.type(len(factors) + 1)
 
 

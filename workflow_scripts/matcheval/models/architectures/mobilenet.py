@@ -8,6 +8,8 @@ github kuangliu/pytorch-cifar, models/mobilenet.py, mobilenetv2.py and efficient
 the first layers, and shortcuts of MobileNetV2.
 """
 
+from typing import Any
+
 from torch import Tensor, nn
 
 from matcheval.models.architectures.parts import (
@@ -61,14 +63,15 @@ def mobilenet(config: NetworkConfig) -> nn.Module:
     """
     import timm
 
-    model: nn.Module = timm.create_model(
+    model: Any = timm.create_model(
         "mobilenetv1_100",
         num_classes=config.n_classes,
         in_chans=config.channels,
         act_layer=nn.ReLU,
     )
     model.conv_stem = convolution(config.channels, config.width)
-    return model
+    whole: nn.Module = model
+    return whole
 
 
 def mobilenet_v2(config: NetworkConfig) -> nn.Module:
@@ -121,7 +124,7 @@ def efficientnet(config: NetworkConfig) -> nn.Module:
     """
     import timm
 
-    model: nn.Module = timm.create_model(
+    model: Any = timm.create_model(
         "efficientnet_b0", num_classes=config.n_classes, in_chans=config.channels
     )
     model.conv_stem = convolution(config.channels, config.width)
@@ -131,4 +134,5 @@ def efficientnet(config: NetworkConfig) -> nn.Module:
     model.conv_head, model.bn2 = nn.Identity(), nn.Identity()
     model.global_pool = nn.Sequential(model.global_pool, Dropout(0.2))
     model.classifier = nn.Linear(blocks[-1].bn3.num_features, config.n_classes)
-    return model
+    whole: nn.Module = model
+    return whole

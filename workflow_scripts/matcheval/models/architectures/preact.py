@@ -58,8 +58,8 @@ class _Block(nn.Module):
         inner = active = functional.relu(self.norms[0](x))
         for i, layer in enumerate(self.convolutions):
             inner = layer(inner if i == 0 else functional.relu(self.norms[i](inner)))
-        inner = self.excitation(inner)
-        return inner + (x if self.shortcut is None else self.shortcut(active))
+        result: Tensor = self.excitation(inner)
+        return result + (x if self.shortcut is None else self.shortcut(active))
 
 
 def preact(config: NetworkConfig) -> nn.Module:

@@ -7,6 +7,8 @@ github kuangliu/pytorch-cifar, models/regnet.py: stem, strides, and a RegNetY-40
 of RegNetX-400MF.
 """
 
+from typing import Any
+
 from torch import nn
 
 from matcheval.models.architectures.parts import NetworkConfig, convolution
@@ -55,8 +57,9 @@ def _regnet(config: NetworkConfig, excitation: float) -> nn.Module:
         depth=blocks, w0=24, wa=slope, wm=factor, group_size=group, stem_width=_STEM,
         se_ratio=excitation,
     )  # fmt: skip
-    model: nn.Module = RegNet(parameters, config.channels, config.n_classes, zero_init_last=False)
+    model: Any = RegNet(parameters, config.channels, config.n_classes, zero_init_last=False)
     model.stem.conv = convolution(config.channels, _STEM)
     for first in (model.s1.b1, model.s2.b1):
         first.conv2.conv.stride = first.downsample.conv.stride = (1, 1)
-    return model
+    whole: nn.Module = model
+    return whole

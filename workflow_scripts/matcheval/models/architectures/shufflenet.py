@@ -6,6 +6,8 @@ Zhang et al. (2018), ShuffleNet, table 1. Ma et al. (2018), ShuffleNet V2, table
 github kuangliu/pytorch-cifar, models/shufflenet.py and shufflenetv2.py: the stems.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -91,7 +93,8 @@ def shufflenet_v2(config: NetworkConfig) -> nn.Module:
     width = 244 if config.width == 224 else config.width
     last = 1024 if width <= 176 else 2048
     channels = [_STEM, config.width, 2 * width, 4 * width, last]
-    model: nn.Module = ShuffleNetV2(list(_BLOCKS), channels, config.n_classes)
+    model: Any = ShuffleNetV2(list(_BLOCKS), channels, config.n_classes)
     model.conv1[0] = convolution(config.channels, _STEM)
     model.maxpool = nn.Identity()
-    return model
+    whole: nn.Module = model
+    return whole

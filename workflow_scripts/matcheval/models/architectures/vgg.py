@@ -8,6 +8,7 @@ github chenyaofo/pytorch-cifar-models, pytorch_cifar_models/vgg.py: three linear
 """
 
 from collections import OrderedDict
+from typing import Any
 
 from torch import nn
 
@@ -71,11 +72,12 @@ def _features(config: NetworkConfig) -> nn.Module:
         entry if isinstance(entry, str) else entry * config.width // 64
         for entry in cfgs[_CONFIGURATIONS[config.depth]]
     ]
-    features: nn.Sequential = make_layers(layers, batch_norm=True)
+    features: Any = make_layers(layers, batch_norm=True)
     if config.channels != 3:
         features[0] = nn.Conv2d(config.channels, features[0].out_channels, 3, padding=1)
     he_normal_(features, "fan_out")
     for module in features.modules():
         if isinstance(module, nn.Conv2d) and module.bias is not None:
             nn.init.zeros_(module.bias)
-    return features
+    whole: nn.Module = features
+    return whole

@@ -1,11 +1,15 @@
-"""Write `cifar10-warehouse-models.csv`: the classifiers of CIFAR-10-Warehouse.
+"""Write `cifar10-warehouse-models.csv` and `cifar10-warehouse-sets.csv`: CIFAR-10-Warehouse.
 
-    .venv/bin/python studies/make_warehouse_models.py
+    .venv/bin/python studies/make_warehouse.py
 
-Sun et al. (2024), Table 5: 35 architectures of github kuangliu/pytorch-cifar with the seeds 0 and
-42, in the order of the table, whose first 20 architectures are the paper's "40 classifiers"; and
-the four networks whose results the paper gives singly, with published weights. A test compares the
-file with this script.
+The models are those of Sun et al. (2024), Table 5: 35 architectures of github
+kuangliu/pytorch-cifar with the seeds 0 and 42, in the order of the table, whose first 20
+architectures are the paper's "40 classifiers"; and the four networks whose results the paper gives
+singly, with published weights.
+
+The sets are its 180 test sets, in the order of Table 6. The paper shows their colours only in an
+image, and the download numbers them: sets of search engines have a number, and an empty cell for
+the colour. A test compares the files with this script.
 """
 
 import csv
@@ -91,12 +95,70 @@ def rows() -> Iterator[dict[str, object]]:
         }  # fmt: skip
 
 
+SET_COLUMNS = (
+    "name", "group", "subgroup", "engine", "colour", "cartoon", "path", "note",
+)  # fmt: skip
+# By subgroup: engine and number of sets, one for each colour.
+ENGINES = {
+    "Goog": ("google", 12),
+    "Bing": ("bing", 12),
+    "Baid": ("baidu", 12),
+    "360": ("360", 12),
+    "Sogo": ("sogou", 12),
+    "Flic": ("flickr", 15),
+    "Pexe": ("pexels", 20),
+}
+CARTOON_ENGINES = ("Goog", "Bing", "Baid", "360")
+DIFFUSION = "stable-diffusion-2-1"
+HARD = {
+    "cage": "photo of {class} in a cage",
+    "table": "photo of {class} on a table",
+    "box": "photo of {class} painted on a box",
+    "t-shirt": "photo of {class} painted on a t-shirt",
+    "sketch": "sketch of {class}",
+    "messy-background": "photo of {class} with messy background",
+    "toy": "photo of toy model of {class}",
+    "3d": "photo of 3D model of {class}",
+    "origami": "photo of origami of {class}",
+    "sculpture": "photo of sculpture of {class}",
+    "lego": "photo of lego model of {class}",
+    "wooden": "photo of wooden model of {class}",
+    "oil-painting": "oil painting of {class}",
+}
+
+
+def sets() -> Iterator[dict[str, object]]:
+    """The rows of all sets, in order."""
+    for key, prompt in HARD.items():
+        yield _set("DF", "DF.h", key, DIFFUSION, "no", prompt)
+    for subgroup, cartoon in (("DF.c", "yes"), ("DF.v", "no")):
+        for number in range(1, 13):
+            yield _set("DF", subgroup, f"{number:02d}", DIFFUSION, cartoon)
+    for group, subgroups, cartoon in (("KW", ENGINES, "no"), ("KWC", CARTOON_ENGINES, "yes")):
+        for subgroup in subgroups:
+            engine, count = ENGINES[subgroup]
+            for number in range(1, count + 1):
+                yield _set(group, subgroup, f"{number:02d}", engine, cartoon)
+
+
+def _set(
+    group: str, subgroup: str, key: str, engine: str, cartoon: str, note: str = ""
+) -> dict[str, object]:
+    folder = f"{group}-{subgroup}" if group != "DF" else subgroup
+    return {
+        "name": f"{folder}-{key}", "group": group, "subgroup": subgroup, "engine": engine,
+        "cartoon": cartoon, "path": f"data/cifar10-warehouse/{folder}/{key}", "note": note,
+    }  # fmt: skip
+
+
 def main() -> None:
-    """Write the catalogue beside this script."""
-    with Path(__file__).with_name("cifar10-warehouse-models.csv").open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, COLUMNS, restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows())
+    """Write both files beside this script."""
+    for name, columns, lines in (("models", COLUMNS, rows()), ("sets", SET_COLUMNS, sets())):
+        path = Path(__file__).with_name(f"cifar10-warehouse-{name}.csv")
+        with path.open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, columns, restval="", lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(lines)
 
 
 if __name__ == "__main__":
