@@ -156,6 +156,7 @@ class Outputs:
             self, labels=cut(self.labels), predicted=self.predicted[chosen],
             confidences=self.confidences[chosen], logits=cut(self.logits),
             probabilities=cut(self.probabilities), features=cut(self.features), statistics=None,
+            orientations=cut(self.orientations),
         )  # fmt: skip
         # What was computed of every datapoint is kept: entropies of 1,000 classes take long.
         for name in ("correct", "entropies"):
