@@ -14,7 +14,7 @@ from matcheval.inference.forward_model import ForwardConfig, ForwardModel
 from matcheval.inference.job import InferenceConfig
 from matcheval.inference.outputs import build_writers
 from matcheval.inference.precision import DTYPE_TEXT
-from matcheval.inference.readers import ArrayReader, DecodingReader, Reader
+from matcheval.inference.readers import ArrayReader, DecodingReader, MakingReader, Reader
 from matcheval.inference.store import INPUTS_KEY, ModelFiles, Task
 from matcheval.io.provenance import software_versions
 from matcheval.models.devices import resolve_device
@@ -154,7 +154,9 @@ def provenance(
 
 def _reader(dataset: Dataset, geometry: Geometry, n_threads: int) -> Reader:
     """Choose the source of the pixels; it does not affect the results."""
-    if geometry.resize == "none" and dataset.stored != "files":
+    if dataset.stored == "made":
+        return MakingReader(dataset, geometry, n_threads)
+    if geometry.resize == "none" and dataset.stored == "array":
         return ArrayReader(dataset)
     return DecodingReader(dataset, geometry, n_threads)
 

@@ -157,6 +157,18 @@ class StudyContents:
         built = self.built_datasets.get(dataset)
         return list(built.sources) if built else self.datasets[dataset].settings.sources
 
+    def labelled_like(self, dataset: str) -> DatasetSpec:
+        """Return a dataset itself, or the one that it is made from, which has the same classes.
+
+        Parameters
+        ----------
+        dataset : str
+            Its name.
+        """
+        while sources := self.datasets[dataset].settings.sources:
+            (dataset,) = sources
+        return self.datasets[dataset]
+
     @property
     def prepared(self) -> list[str]:
         """Names of the datasets that no analysis builds and whose images are stored."""
@@ -172,7 +184,7 @@ class StudyContents:
     def pairs_compared_late(self) -> list[str]:
         """Names of the pairs whose classes can be compared only once the datasets are built."""
         both = {
-            name: [self.datasets[dataset] for dataset in pair.datasets.values()]
+            name: [self.labelled_like(dataset) for dataset in pair.datasets.values()]
             for name, pair in self.pairs.items()
         }
         return [
