@@ -48,15 +48,16 @@ DECIDED = {
             "image_folder": 1,
             "arrays": 1,
             "parquet": 1,
+            "corrupted": 101,
         },
-        "2a27a88c20b5f48a",
+        "6342a9325d9f0e2d",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "a1129cfc38fa97de"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "1f86fd93794593e9"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "e2b843171c9724dc"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "70ccdb2b4efac686"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "00110da90d8c4143"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "01523f04f71f8a0a"),
+    "train_model.py": (TRAINING_VERSION, 2, "5e629a1554b08da3"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "15df2143e3157bca"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "d9f32e7568613008"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "4c9d424377f3ac17"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "c6fff1e648fc150f"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "83c656c6932812c4"),
 }
 
 
