@@ -348,11 +348,6 @@ class TestBadOwnStudy:
         for name, path in (("old.files", "a"), ("old.files", "b"), ("new.path", "c")):
             assert f"'datasets.{name}': no such file or folder: {path}" in str(refused.value)
 
-    def test_a_checkpoint_that_is_missing_is_named_before_the_first_job(self, tmp_path):
-        config = own_study(tmp_path, models="name,kind,source\nmine,checkpoint,no.safetensors\n")
-        with pytest.raises(InputError, match=r"'mine': source.*no such file.*no\.safetensors"):
-            check_custom_images(load(**config))
-
     @pytest.mark.parametrize(
         ("other", "message"),
         [

@@ -10,9 +10,11 @@ from torch import nn
 
 from matcheval.datasets.corruptions.names import C_BAR, EXTRA, STANDARD, SYN1, SYN2
 from matcheval.datasets.label_spaces import class_subset
+from matcheval.errors import InputError
 from matcheval.execution.workloads import CIFAR, size_of_architecture
 from matcheval.models.building import build_model
 from matcheval.study.catalogue import read_catalogue
+from matcheval.study.checks import check_custom_images
 from studies import ROOT, configuration, load
 
 STUDIES = ROOT / "studies"
@@ -88,6 +90,20 @@ def test_costs_of_a_network_are_about_those_estimated(size):
     estimated = size_of_architecture(architecture, width, depth, CIFAR, groups=groups)
     assert 1 / 2 < estimated.multiply_adds / sum(products) < 2
     assert 1 / 2 < estimated.kept / sum(kept) < 3
+
+
+def test_images_and_checkpoints_that_are_missing_are_named_before_the_first_job(
+    tmp_path, monkeypatch
+):
+    study = load_study("cifar10-warehouse")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as refused:
+        check_custom_images(study)
+    for place in (
+        "'datasets.KWC-Bing-05.path': no such file or folder: data/cifar10-warehouse/KWC-Bing/05",
+        "model 'VGG13-published': source': no such file or folder: data/cifar10-warehouse/weights/",
+    ):
+        assert place in str(refused.value)
 
 
 def test_the_warehouses_sets_are_those_of_the_papers_columns():
