@@ -21,6 +21,7 @@ from pathlib import Path
 
 import torch
 
+from golden.corruptions import of_corruption
 from golden.datasets import of_derivation, of_kind
 from golden.training import (
     of_algorithm,
@@ -42,6 +43,8 @@ from golden.transforms import (
     of_resize,
 )
 from golden.values import Fingerprint, differs
+from matcheval.datasets.corruptions.names import CORRUPTION_VERSION
+from matcheval.datasets.corruptions.registry import CORRUPTIONS
 from matcheval.datasets.derivations import DERIVATION_VERSION
 from matcheval.datasets.derivations import KINDS as DERIVATIONS
 from matcheval.datasets.kinds import KINDS
@@ -70,6 +73,10 @@ GROUPS: dict[str, tuple[Iterable[str], Callable[[str], Fingerprint], dict[str, i
     "training_normalization": (TRAINING_NORMALIZATIONS, of_training_normalization, _TRAINING),
     "derivation": (
         DERIVATIONS, of_derivation, {"datasets.derivations.DERIVATION_VERSION": DERIVATION_VERSION}
+    ),
+    "corruption": (
+        CORRUPTIONS, of_corruption,
+        {"datasets.corruptions.names.CORRUPTION_VERSION": CORRUPTION_VERSION},
     ),
     "resize": (RESIZES, of_resize, _INFERENCE),
     "interpolation": (TESTED_INTERPOLATIONS, of_interpolation, _INFERENCE),

@@ -6,6 +6,7 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,10 +25,12 @@ from matcheval.datasets.images import EncodedImages
 from matcheval.datasets.prepare import prepare_dataset
 from matcheval.downloads import sources
 from matcheval.errors import InputError
+from matcheval.execution.resources import BASE_TORCH_MB
 from matcheval.execution.workloads import DIGITS as DIGITS_SIZE
 from matcheval.execution.workloads import prepared_size
-from matcheval.inference.readers import ArrayReader, DecodingReader
+from matcheval.inference.readers import DecodingReader, MakingReader
 from matcheval.models.geometry import Geometry
+from matcheval.study.requests import Machine, Requests
 from matcheval.study.sizes import dataset_size
 from photos import jpeg, photo
 from studies import load
@@ -131,11 +134,8 @@ def jpeg_file(pixels, quality):
 def test_models_read_made_images_as_they_read_stored_ones(folder, resize):
     made = corrupted(folder, "colour", **NOISE)
     kept = corrupted(folder, "colour", "kept", **NOISE, stored=True)
-    if resize == "none":
-        readers = [ArrayReader(dataset) for dataset in (made, kept)]
-    else:
-        geometry = Geometry("short", (40, 40), (36, 36), "bicubic")
-        readers = [DecodingReader(dataset, geometry, 2) for dataset in (made, kept)]
+    geometry = Geometry() if resize == "none" else Geometry("short", (40, 40), (36, 36), "bicubic")
+    readers = [MakingReader(made, geometry, 2), DecodingReader(kept, geometry, 2)]
     results = [np.empty((9, *reader.shape), np.uint8) for reader in readers]
     for reader, out in zip(readers, results, strict=True):
         reader.read(20, 29, out)
@@ -222,9 +222,10 @@ BASE = {
 DIGITS = {"kind": "digits", "part": "known"}
 
 
-def study(made, **datasets):
+def study(made, results="results", **datasets):
     made = {"kind": "corrupted", "of": "digits", **made}
-    return load(BASE | {"datasets": {"digits": DIGITS, "made": made, **datasets}})
+    sets = {"digits": DIGITS, "made": made, **datasets}
+    return load(BASE | {"results": str(results), "datasets": sets})
 
 
 @pytest.mark.parametrize(
@@ -263,9 +264,7 @@ def test_what_a_made_set_consists_of_and_depends_on():
 
 
 def test_the_size_of_a_set_is_known_from_its_source(tmp_path):
-    given = BASE | {"results": str(tmp_path)}
-    large = {"kind": "corrupted", "of": "digits", "size": 32, **NOISE}
-    found = load(given | {"datasets": {"digits": DIGITS, "made": large}})
+    found = study(NOISE | {"size": 32}, tmp_path)
     assert dataset_size(found, "made") == replace(DIGITS_SIZE, side=32, channels=3, made=True)
     for name, spec in found.datasets.items():
         folder = Path(found.dataset_folder(name))
@@ -275,14 +274,34 @@ def test_the_size_of_a_set_is_known_from_its_source(tmp_path):
     assert dataset_size(found, "made").images == 50
 
 
-def test_a_pattern_makes_many_sets():
+def test_no_memory_for_all_images_is_asked_for(tmp_path):
+    """600 images of 400 × 400 pixels are 288 MB, which are counted twice where they are arrays."""
+    options = NOISE | {"size": 400}
+    made, kept = (
+        Requests(study(options | {"stored": stored}, tmp_path), Machine())
+        for stored in (False, True)
+    )
+    job = SimpleNamespace(dataset="made", model="linear-ce")
+    running = [each.of("predict_dataset", job).mem_mb for each in (made, kept)]
+    assert running[1] - running[0] > 500
+    assert kept.of("prepare_dataset", job).mem_mb == BASE_TORCH_MB
+
+
+@pytest.mark.parametrize("block", [{"kind": "corrupted", "of": "cifar"}, {"kind": "cifar10_c"}])
+def test_a_pattern_makes_many_sets(block):
     member = {
-        "dataset": {"kind": "{kind}", "of": "digits", "corruption": "fog", "severity": "{s}"},
-        "values": {"kind": ["corrupted"], "s": [1, 5]},
-        "name": "fog-{s}",
+        "dataset": block | {"corruption": "{corruption}", "severity": "{severity}"},
+        "values": {"corruption": ["fog", "snow"], "severity": [1, 5]},
     }
-    config = BASE | {"datasets": {"digits": DIGITS}, "suites": {"all": {"members": [member]}}}
-    assert load(config).made == {"fog-1", "fog-5"}
+    config = BASE | {"training": {"train": "cifar", "validation": "cifar"}}
+    config["datasets"] = {"cifar": {"kind": "cifar10", "part": "test"}, "digits": DIGITS}
+    config["suites"] = {"all": {"members": [member]}}
+    found = load(config)
+    severities = {name: found.datasets[name].options["severity"] for name in found.evaluated}
+    assert severities == {"fog-1": 1, "fog-5": 5, "snow-1": 1, "snow-5": 5}
+    config["training"] = {"train": "digits", "validation": "digits"}
+    with pytest.raises(InputError, match="'fog-1' has, against 'digits'"):
+        load(config)
 
 
 @pytest.mark.parametrize("kind", ["arrays", "image_folder"])

@@ -1,13 +1,13 @@
-"""Sources of a model's pixels: an array, a pixel cache, or images decoded during the pass."""
+"""Sources of a model's pixels: an array, or images decoded or made during the pass."""
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from matcheval.datasets.dataset import Dataset, image_shape
+from matcheval.datasets.decoding import array_image
 from matcheval.datasets.images import MadeImages, release
 from matcheval.errors import InputError
 from matcheval.models.geometry import Geometry
@@ -38,12 +38,12 @@ class Reader(Protocol):
 
 
 class ArrayReader:
-    """Read the images of a dataset of pixels, unchanged.
+    """Read the images of a dataset that is stored as an array, unchanged.
 
     Parameters
     ----------
     dataset : Dataset
-        Not of image files.
+        Stored as an array.
 
     Raises
     ------
@@ -102,12 +102,9 @@ class DecodingReader:
         InputError
             If an image cannot be decoded, or its size differs from that of the first image.
         """
-        dataset, first = self._dataset, start
-        if isinstance(dataset.images, MadeImages):  # together, which is faster than one by one
-            dataset, first = replace(dataset, images=dataset.images[start:stop]), 0
 
         def fill(row: int) -> None:
-            pixels = decode(dataset, first + row, self._geometry)
+            pixels = decode(self._dataset, start + row, self._geometry)
             if pixels.shape != self.shape:
                 raise InputError(
                     f"image {start + row} ({self._dataset.names[start + row]}) is "
@@ -121,6 +118,53 @@ class DecodingReader:
         for _ in self._pool.map(fill, range(stop - start)):
             pass
         release(self._dataset.images)
+
+
+class MakingReader:
+    """Make images on threads, several at a time, and resize and crop them.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        With images that are made when they are read.
+    geometry : Geometry
+        How the images are resized and cropped.
+    n_threads : int
+        Threads that make images, at least 1.
+    """
+
+    def __init__(self, dataset: Dataset, geometry: Geometry, n_threads: int) -> None:
+        assert isinstance(dataset.images, MadeImages), dataset.name
+        self._images, self._geometry, self._n_threads = dataset.images, geometry, n_threads
+        self.shape = (*geometry.crop, 3) if geometry.resize != "none" else dataset.image_shape
+        self._pool = ThreadPoolExecutor(n_threads, thread_name_prefix="make")
+
+    def read(self, start: int, stop: int, out: npt.NDArray[np.uint8]) -> None:
+        """Make, resize and crop images.
+
+        Parameters
+        ----------
+        start, stop, out
+            As for `Reader.read`.
+
+        Raises
+        ------
+        InputError
+            If an image that they are made from cannot be decoded.
+        """
+        step = min(self._images.per_block, -(-len(out) // self._n_threads))
+
+        def fill(first: int) -> None:
+            last = min(first + step, len(out))
+            made = self._images[start + first : start + last]
+            if self._geometry.resize == "none":
+                out[first:last] = made
+                return
+            for row, pixels in enumerate(made, first):
+                out[row] = np.asarray(self._geometry.apply(array_image(pixels, 255)))
+
+        for _ in self._pool.map(fill, range(0, len(out), step)):
+            pass
 
 
 def decode(dataset: Dataset, index: int, geometry: Geometry) -> npt.NDArray[np.uint8]:

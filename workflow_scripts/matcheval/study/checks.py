@@ -100,7 +100,7 @@ def check_label_spaces(study: Study, field: str, first: str, second: str) -> Non
     InputError
         If their number or their names differ.
     """
-    one, other = (study.datasets[name].settings for name in (first, second))
+    one, other = (study.labelled_like(name).settings for name in (first, second))
     problem = ""
     counts = one.n_classes, other.n_classes
     if None not in counts and counts[0] != counts[1]:

@@ -126,10 +126,17 @@ class StudyContents:
         return sorted({name for pair in self.pairs.values() for name in pair.datasets.values()})
 
     @cached_property
+    def single(self) -> list[str]:
+        """Names of the datasets that are evaluated by themselves: in a pair, or for an analysis."""
+        in_suites = {name for suite in self.suites.values() for name in suite.datasets}
+        asked = {name for each in self.analyses.values() for name in each.evaluated}
+        return sorted({*self.paired, *(asked - in_suites)})
+
+    @cached_property
     def evaluated(self) -> list[str]:
-        """Names of the datasets that models are evaluated on: in a pair or a suite."""
+        """Names of the datasets that models are evaluated on: in a suite, or by themselves."""
         in_suites = (name for suite in self.suites.values() for name in suite.datasets)
-        return list(dict.fromkeys([*self.paired, *in_suites]))
+        return list(dict.fromkeys([*self.single, *in_suites]))
 
     @property
     def training_sets(self) -> list[str]:
@@ -158,6 +165,18 @@ class StudyContents:
         built = self.built_datasets.get(dataset)
         return list(built.sources) if built else self.datasets[dataset].settings.sources
 
+    def labelled_like(self, dataset: str) -> DatasetSpec:
+        """Return a dataset itself, or the one that it is made from, which has the same classes.
+
+        Parameters
+        ----------
+        dataset : str
+            Its name.
+        """
+        while sources := self.datasets[dataset].settings.sources:
+            (dataset,) = sources
+        return self.datasets[dataset]
+
     @property
     def prepared(self) -> list[str]:
         """Names of the datasets that no analysis builds and whose images are stored."""
@@ -173,7 +192,7 @@ class StudyContents:
     def pairs_compared_late(self) -> list[str]:
         """Names of the pairs whose classes can be compared only once the datasets are built."""
         both = {
-            name: [self.datasets[dataset] for dataset in pair.datasets.values()]
+            name: [self.labelled_like(dataset) for dataset in pair.datasets.values()]
             for name, pair in self.pairs.items()
         }
         return [

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.corruptions.corruption import Bytes, Generators, to_bytes
+from matcheval.datasets.corruptions.corruption import Bytes, to_bytes
 from matcheval.datasets.corruptions.names import SEVERITIES
 from matcheval.datasets.corruptions.registry import CORRUPTIONS
 from matcheval.errors import InputError, unknown_name_error
@@ -68,25 +68,19 @@ def corrupt(
     side = size if size != "auto" else 32 if max(height, width) <= _LARGEST_SMALL else 224
     parameters = corruption.parameters[side][severity - 1]
     loaded = (corruption.load(textures),) if corruption.load else ()
+    if corruption.on_bytes and not corruption.random:
+        return corruption.apply(images, parameters, [], *loaded)
+    key = [seed, zlib.crc32(name.encode()), severity]
     result = np.empty(images.shape, np.uint8)
     step = max(1, _BLOCK // (3 * height * width))
     for start in range(0, len(images), step):
         block = images[start : start + step]
-        generators = _generators(seed, name, severity, indices[start : start + step])
+        places = indices[start : start + step] if corruption.random else []
+        generators = [np.random.default_rng([*key, int(place)]) for place in places]
         values = block if corruption.on_bytes else block / np.float32(255)
         corrupted = corruption.apply(values, parameters, generators, *loaded)
         result[start : start + step] = corrupted if corruption.on_bytes else to_bytes(corrupted)
     return result
-
-
-def _generators(
-    seed: int, name: str, severity: int, indices: Sequence[int] | npt.NDArray[np.integer]
-) -> Generators:
-    key = zlib.crc32(name.encode())
-    return [
-        np.random.default_rng(np.random.SeedSequence([seed, key, severity, int(index)]))
-        for index in indices
-    ]
 
 
 def _check(

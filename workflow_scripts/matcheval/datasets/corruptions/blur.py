@@ -68,7 +68,7 @@ def _displace(images: Bytes, offsets: npt.NDArray[np.int8], distance: int) -> No
 def defocus_blur(images: Images, parameters: tuple[float, float], _: Generators) -> Images:
     """Correlate with a disk: its radius and the blur of its edge in pixels."""
     disk = defocus_disk(*parameters)
-    used = np.argwhere(disk > 0)
+    used = np.argwhere(disk > 1e-9)
     return weighted_shifts(images, used - len(disk) // 2, disk[tuple(used.T)], "reflect")
 
 
@@ -86,7 +86,7 @@ def defocus_disk(radius: float, edge: float) -> npt.NDArray[np.float64]:
     Returns
     -------
     float64 array, shape (17, 17), or (2 radius + 1, 2 radius + 1) for a radius above 8
-        Its sum is 1, or 1 to 1.0001 where the blur meets the kernel's borders.
+        Its sum is 1, or up to 1.011 where the blur meets the kernel's borders.
     """
     half, reach = (8, 1) if radius <= 8 else (int(radius), 2)
     steps = np.arange(-half, half + 1)
@@ -104,15 +104,31 @@ def motion_blur(images: Images, parameters: tuple[int, float], generators: Gener
     return streaks(images, *parameters, angles)
 
 
+def zoom_factors(end: float, step: float) -> npt.NDArray[np.float64]:
+    """Return the factors of zoom blur.
+
+    Parameters
+    ----------
+    end, step : float
+
+    Returns
+    -------
+    float64 array
+        From 1; rounding errors decide whether the end is among them, as in the authors' program.
+    """
+    return np.arange(1, end, step)
+
+
 def zoom_blur(images: Images, parameters: tuple[float, float], _: Generators) -> Images:
     """Average an image and its centre enlarged by factors from 1 up to an end, in steps."""
-    factors = np.arange(1, *parameters)  # rounding errors decide whether the end is included
+    factors = zoom_factors(*parameters)
     return (images + centre_zooms(images, factors)) / images.dtype.type(len(factors) + 1)
 
 
 CORRUPTIONS = (
     Corruption(
-        "gaussian_blur", "blur", by_size((0.4, 0.6, 0.7, 0.8, 1), (1, 2, 3, 4, 6)), gaussian_blur
+        "gaussian_blur", "blur", by_size((0.4, 0.6, 0.7, 0.8, 1), (1, 2, 3, 4, 6)), gaussian_blur,
+        random=False,
     ),
     Corruption(
         "glass_blur", "blur",
@@ -128,7 +144,7 @@ CORRUPTIONS = (
             ((0.3, 0.4), (0.4, 0.5), (0.5, 0.6), (1, 0.2), (1.5, 0.1)),
             ((3, 0.1), (4, 0.5), (6, 0.5), (8, 0.5), (10, 0.5)),
         ),
-        defocus_blur,
+        defocus_blur, random=False,
     ),
     Corruption(
         "motion_blur", "blur",
@@ -144,6 +160,6 @@ CORRUPTIONS = (
             ((1.06, 0.01), (1.11, 0.01), (1.16, 0.01), (1.21, 0.01), (1.26, 0.01)),
             ((1.11, 0.01), (1.16, 0.01), (1.21, 0.02), (1.26, 0.02), (1.31, 0.03)),
         ),
-        zoom_blur,
+        zoom_blur, random=False,
     ),
 )  # fmt: skip

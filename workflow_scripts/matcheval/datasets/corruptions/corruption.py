@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from matcheval.jit import compiled
+
 Bytes = npt.NDArray[np.uint8]
 Images = npt.NDArray[
     np.floating[Any]
@@ -37,6 +39,8 @@ class Corruption:
         values outside [0, 1] are clipped by `corrupt`. No image may depend on others.
     on_bytes : bool
         `apply` takes and returns bytes (uint8) instead of floats.
+    random : bool
+        Whether it needs generators; without, it gets an empty list.
     load : callable, optional
         What `apply` takes as fourth argument, from the folder that the user named (or None).
     """
@@ -46,6 +50,7 @@ class Corruption:
     parameters: Mapping[int, tuple[Any, ...]]
     apply: Callable[..., npt.NDArray[Any]]
     on_bytes: bool = False
+    random: bool = True
     load: Callable[[Path | None], Any] | None = None
 
 
@@ -62,10 +67,17 @@ def to_bytes(images: Images) -> Bytes:
     uint8 array
         Of the same shape.
     """
-    levels = np.clip(images, 0, 1)
-    levels *= 255
-    levels += _ROUNDING
-    return levels.astype(np.uint8)
+    result = np.empty(images.shape, np.uint8)
+    _truncate(np.ascontiguousarray(images).ravel(), result.ravel())
+    return result
+
+
+@compiled()
+def _truncate(values: Images, result: Bytes) -> None:
+    largest, rounding = values.dtype.type(255), values.dtype.type(_ROUNDING)
+    for i in range(len(values)):
+        level = min(max(values[i] * largest, values.dtype.type(0)), largest)
+        result[i] = np.uint8(level + rounding)
 
 
 def by_size(small: tuple[Any, ...], large: tuple[Any, ...]) -> dict[int, tuple[Any, ...]]:

@@ -19,7 +19,7 @@ _TAN_22, _TAN_67 = np.tan(np.deg2rad([22.5, 67.5]))
 _BOX = np.ones((3, 3), np.int32)
 _RELIEF = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]], np.int32)
 
-_Number = TypeVar("_Number", np.int64, np.float32)
+_Number = TypeVar("_Number", np.int32, np.float32)
 
 
 def drops(liquid: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -39,7 +39,7 @@ def drops(liquid: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     far = np.empty(liquid.shape, np.float32)
     _distances(edges(levels), far)
     raised = equalised((correlated(far, _BOX) / np.float32(9)).astype(np.uint8))
-    shaded = np.clip(correlated(raised.astype(np.int64), _RELIEF), 0, 255)
+    shaded = np.clip(correlated(raised.astype(np.int32), _RELIEF), 0, 255)
     light = np.rint(correlated(shaded, _BOX) / np.float32(9)).astype(np.float32)
     light *= levels
     light /= max(1, light.max())
@@ -58,13 +58,22 @@ def correlated(values: npt.NDArray[_Number], kernel: npt.NDArray[np.int32]) -> n
     -------
     array, shape (height, width)
     """
-    padded = np.pad(values, 1, "reflect")
-    height, width = values.shape
     result = np.zeros_like(values)
-    for (y, x), weight in np.ndenumerate(kernel):
-        if weight:
-            result += values.dtype.type(weight) * padded[y : y + height, x : x + width]
+    _correlate(np.pad(values, 1, "reflect"), kernel.astype(values.dtype), result)
     return result
+
+
+@compiled()
+def _correlate(
+    padded: npt.NDArray[_Number], kernel: npt.NDArray[_Number], result: npt.NDArray[_Number]
+) -> None:
+    height, width = result.shape
+    for y in range(height):
+        for row in range(3):
+            left, middle, right = kernel[row]
+            line = padded[y + row]
+            for x in range(width):
+                result[y, x] += left * line[x] + middle * line[x + 1] + right * line[x + 2]
 
 
 def edges(levels: Bytes) -> npt.NDArray[np.bool_]:
@@ -80,35 +89,45 @@ def edges(levels: Bytes) -> npt.NDArray[np.bool_]:
         Where the gradient (the sum of its two components' sizes) is a maximum along its direction
         and above 50, and connected with such a place where it is above 150.
     """
-    padded = np.pad(levels.astype(np.int32), 1, "edge")
-    rows = padded[:-2] + 2 * padded[1:-1] + padded[2:]
-    columns = padded[:, :-2] + 2 * padded[:, 1:-1] + padded[:, 2:]
-    dx, dy = rows[:, 2:] - rows[:, :-2], columns[2:] - columns[:-2]
-    size = np.abs(dx) + np.abs(dy)
-    around = np.pad(size, 1)
-
-    def at(row: int, column: int) -> npt.NDArray[np.int32]:
-        """Return the neighbours' gradients."""
-        height, width = size.shape
-        return around[1 + row : 1 + row + height, 1 + column : 1 + column + width]
-
-    flat = np.abs(dy) < _TAN_22 * np.abs(dx)
-    steep = np.abs(dy) > _TAN_67 * np.abs(dx)
-    rising = (dx < 0) != (dy < 0)
-    largest = np.select(
-        [flat, steep, rising],
-        [
-            (size > at(0, -1)) & (size >= at(0, 1)),
-            (size > at(-1, 0)) & (size >= at(1, 0)),
-            (size > at(-1, 1)) & (size > at(1, -1)),
-        ],
-        (size > at(-1, -1)) & (size > at(1, 1)),
-    )
-    candidates = largest & (size > _LOW)
-    parts, n_parts = label(candidates, _BOX)
+    size = _largest_gradients(np.pad(levels, 1, "edge").astype(np.int32))
+    parts, n_parts = label(size > _LOW, _BOX)
     kept = np.zeros(n_parts + 1, bool)
-    kept[parts[candidates & (size > _HIGH)]] = True
-    return kept[parts]
+    kept[parts[size > _HIGH]] = True
+    found: npt.NDArray[np.bool_] = kept[parts]
+    return found
+
+
+@compiled()
+def _largest_gradients(padded: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Return the gradients where they are maxima along their direction, 0 elsewhere."""
+    height, width = padded.shape[0] - 2, padded.shape[1] - 2
+    size = np.zeros(padded.shape, np.int32)
+    dx, dy = np.empty((height, width), np.int32), np.empty((height, width), np.int32)
+    for y in range(height):
+        for x in range(width):
+            upper, line, lower = padded[y], padded[y + 1], padded[y + 2]
+            right = upper[x + 2] + 2 * line[x + 2] + lower[x + 2]
+            dx[y, x] = right - upper[x] - 2 * line[x] - lower[x]
+            below = lower[x] + 2 * lower[x + 1] + lower[x + 2]
+            dy[y, x] = below - upper[x] - 2 * upper[x + 1] - upper[x + 2]
+            size[y + 1, x + 1] = abs(dx[y, x]) + abs(dy[y, x])
+    result = np.zeros((height, width), np.int32)
+    for y in range(height):
+        for x in range(width):
+            here = size[y + 1, x + 1]
+            if here <= _LOW:
+                continue
+            across, down = abs(dx[y, x]), abs(dy[y, x])
+            if down < _TAN_22 * across:
+                largest = here > size[y + 1, x] and here >= size[y + 1, x + 2]
+            elif down > _TAN_67 * across:
+                largest = here > size[y, x + 1] and here >= size[y + 2, x + 1]
+            else:
+                side = -1 if (dx[y, x] < 0) != (dy[y, x] < 0) else 1
+                largest = here > size[y, x + 1 - side] and here > size[y + 2, x + 1 + side]
+            if largest:
+                result[y, x] = here
+    return result
 
 
 @compiled()

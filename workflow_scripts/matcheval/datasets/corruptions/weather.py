@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.datasets.corruptions.corruption import Corruption, Generators, Images, by_size
+from matcheval.datasets.corruptions.fields import normals, plasma
 from matcheval.datasets.corruptions.filters import centre_zooms, gaussian, streaks
 from matcheval.datasets.corruptions.frost_textures import load_textures
-from matcheval.datasets.corruptions.noise import normals
-from matcheval.datasets.corruptions.plasma import plasma
 from matcheval.datasets.corruptions.water import drops
+from matcheval.errors import InputError
 
 _GREY = (0.299, 0.587, 0.114)  # weights of red, green and blue
 _TURQUOISE, _BROWN = np.array([175, 238, 238]) / 255, np.array([63, 42, 20]) / 255
@@ -45,6 +45,14 @@ def frost(
     """
     weight, frosted, step = parameters
     _, height, width, _ = images.shape
+    least = min(min(texture.shape[:2]) for texture in textures)
+    if max(height, width) >= least:
+        raise InputError(
+            f"images of {height} x {width} pixels are too large for the corruption 'frost', whose "
+            f"least photograph has a side of {least}",
+            remedy="Use 'frost_procedural', or smaller images",
+        )
+    step = min(step, (least - 1) // max(height, width))  # less for large images, so that it fits
     corrupted = images * images.dtype.type(weight)
     for image, generator in zip(corrupted, generators, strict=True):
         texture = textures[generator.integers(len(textures))]

@@ -1,4 +1,4 @@
-"""Clouds by the diamond-square algorithm."""
+"""Random fields: normal numbers, and clouds by the diamond-square algorithm."""
 
 import numpy as np
 import numpy.typing as npt
@@ -6,6 +6,26 @@ import numpy.typing as npt
 from matcheval.datasets.corruptions.corruption import Generators
 
 _WIBBLE = 100  # square root of the largest first change
+
+
+def normals(generators: Generators, *shape: int) -> npt.NDArray[np.float32]:
+    """Draw standard normal numbers for each image.
+
+    Parameters
+    ----------
+    generators : list of Generator
+    *shape : int
+        Of the numbers of one image.
+
+    Returns
+    -------
+    float32 array, shape (n, *shape)
+        24 random bits suffice, as grey levels have 8.
+    """
+    drawn = np.empty((len(generators), *shape), np.float32)
+    for generator, numbers in zip(generators, drawn, strict=True):
+        generator.standard_normal(dtype=np.float32, out=numbers)
+    return drawn
 
 
 def plasma(generators: Generators, side: int, decay: float) -> npt.NDArray[np.float32]:

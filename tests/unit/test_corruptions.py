@@ -1,0 +1,294 @@
+"""Corruptions of images: against references, published numbers and what they promise."""
+
+import json
+import zlib
+from functools import cache
+from typing import get_args
+
+import numpy as np
+import pytest
+from PIL import Image
+from sklearn.datasets import load_sample_images
+
+import corruption_references
+from image_sets import SHARED
+from matcheval.datasets.corruptions import applying
+from matcheval.datasets.corruptions.applying import corrupt
+from matcheval.datasets.corruptions.blur import zoom_factors
+from matcheval.datasets.corruptions.corruption import to_bytes
+from matcheval.datasets.corruptions.digital import shrunk
+from matcheval.datasets.corruptions.filters import streak_weights
+from matcheval.datasets.corruptions.names import (
+    C_BAR,
+    EXTRA,
+    PROCEDURAL,
+    SEVERITIES,
+    STANDARD,
+    SYN1,
+    SYN2,
+)
+from matcheval.datasets.corruptions.registry import CORRUPTIONS
+from matcheval.datasets.published_kinds import Cifar10C
+from matcheval.errors import InputError
+
+VECTORS = SHARED.parents[1] / "spec" / "vectors" / "shifts.json"
+NAMES = (*STANDARD, *EXTRA, *PROCEDURAL)
+NOISE = tuple(name for name in NAMES if CORRUPTIONS[name].family == "noise")
+TEXTURES = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")
+
+
+@pytest.fixture(scope="session")
+def textures(tmp_path_factory):
+    """Photographs in place of the real ones, parts of scikit-learn's."""
+    folder = tmp_path_factory.mktemp("textures")
+    photo = load_sample_images().images[0]
+    for i, name in enumerate(TEXTURES):
+        part = photo[9 * i : 9 * i + 300, 40 * i : 40 * i + 340]
+        Image.fromarray(part).save(folder / name, quality=95)
+    return folder
+
+
+@cache
+def photos(n, side, *, height=None):
+    """Parts of photographs, made smaller."""
+    parts = []
+    for i in range(n):
+        picture = Image.fromarray(load_sample_images().images[i % 2])
+        x, y = 37 * i % 370, 29 * i % 170
+        parts.append(picture.crop((x, y, x + 256, y + 256)).resize((side, height or side)))
+    images = np.stack([np.asarray(part) for part in parts])
+    images.setflags(write=False)
+    return images
+
+
+class TestVectors:
+    """The numbers of the specification."""
+
+    @pytest.fixture
+    def cases(self):
+        if not VECTORS.is_file():
+            pytest.skip(f"no numbers at {VECTORS}; MATCHEVAL_SHARED names the folder above spec/")
+        return {case["id"]: case for case in json.loads(VECTORS.read_text())["cases"]}
+
+    @pytest.mark.parametrize("name", ["contrast", "brightness"])
+    def test_pixels(self, cases, name):
+        case = cases[name]
+        image = np.array(case["inputs"]["image"], float)[None] / 255
+        found = CORRUPTIONS[name].apply(image, case["inputs"]["c"], []) * 255
+        np.testing.assert_allclose(found.reshape(-1, 3), case["expected"], atol=case["tol"])
+
+    def test_motion_kernel(self, cases):
+        case = cases["motion_kernel"]
+        found = streak_weights(case["inputs"]["radius"], case["inputs"]["sigma"])
+        np.testing.assert_allclose(found, case["expected"], atol=case["tol"])
+
+    @pytest.mark.parametrize(("size", "set_"), [(32, "cifar"), (224, "imagenet")])
+    def test_counts_and_sizes(self, cases, size, set_):
+        zooms = [len(zoom_factors(*one)) for one in CORRUPTIONS["zoom_blur"].parameters[size]]
+        assert zooms == cases["zoom_blur.counts"]["expected"][set_]
+        sides = [shrunk(size, one) for one in CORRUPTIONS["pixelate"].parameters[size]]
+        assert sides == cases["pixelate.sizes"]["expected"][set_]
+
+
+@pytest.mark.parametrize("size", [32, 224])
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in (*NOISE, "frost")])
+def test_agrees_with_its_formula(name, size):
+    images = photos(2, 26, height=20)
+    reference = getattr(corruption_references, name)
+    for severity, parameters in zip(SEVERITIES, CORRUPTIONS[name].parameters[size], strict=True):
+        key = [3, zlib.crc32(name.encode()), severity]
+        expected = [
+            np.clip(reference(image / 255, parameters, np.random.default_rng([*key, i])), 0, 1)
+            for image, i in zip(images, (7, 2), strict=True)
+        ]
+        found = corrupt(images, name, severity, [7, 2], seed=3, size=size)
+        off = np.abs(found - np.trunc(np.stack(expected) * 255 + 1e-3))
+        # Levels differ where rounding errors move a value over a threshold or a whole level.
+        assert (off > 1).mean() < 2e-3, (severity, off.max())
+        assert (off > 0).mean() < 4e-2, severity
+
+
+@pytest.mark.parametrize("side", [26, 39, 64])
+def test_pixelate_is_that_of_the_box_filter(side):
+    images = photos(1, side)
+    for severity, scale in zip(SEVERITIES, CORRUPTIONS["pixelate"].parameters[32], strict=True):
+        expected = corruption_references.pixelate(images[0] / 255, scale, None)
+        found = corrupt(images, "pixelate", severity, [0], size=32)[0]
+        np.testing.assert_array_equal(found, np.rint(expected * 255))
+
+
+@pytest.mark.parametrize("size", [32, 224])
+def test_frost_adds_a_part_of_a_photograph(size, textures):
+    image = photos(1, 24)
+    weight, frosted, step = CORRUPTIONS["frost"].parameters[size][1]
+    generator = np.random.default_rng([0, zlib.crc32(b"frost"), 2, 5])
+    name = TEXTURES[generator.integers(5)]
+    texture = np.asarray(Image.open(textures / name))[step // 2 :: step, step // 2 :: step]
+    y, x = generator.integers(texture.shape[0] - 24), generator.integers(texture.shape[1] - 24)
+    expected = weight * image[0] + frosted * texture[y : y + 24, x : x + 24]
+    found = corrupt(image, "frost", 2, [5], size=size, textures=textures)[0]
+    assert np.abs(found - np.clip(expected, 0, 255)).max() <= 1
+
+
+DRAWS = {
+    "gaussian_noise": lambda x, c, rng: x + c * rng.normal(size=x.shape),
+    "speckle_noise": lambda x, c, rng: x + c * x * rng.normal(size=x.shape),
+    "shot_noise": lambda x, c, rng: rng.poisson(x * c) / c,
+    "impulse_noise": lambda x, c, rng: np.where(
+        rng.random(x.shape) < c, rng.integers(0, 2, x.shape), x
+    ),
+}
+
+
+@pytest.mark.parametrize("size", [32, 224])
+@pytest.mark.parametrize("name", NOISE)
+def test_noise_has_the_distribution_of_its_formula(name, size):
+    for severity in (1, 5):
+        c = CORRUPTIONS[name].parameters[size][severity - 1]
+        for level in (0, 3, 128, 250, 255):
+            images = np.full((1, 300, 300, 3), level, np.uint8)
+            found = corrupt(images, name, severity, [level], size=size)
+            drawn = DRAWS[name](images / 255, c, np.random.default_rng(level))
+            expected = to_bytes(np.clip(drawn, 0, 1))
+            shares = [
+                np.bincount(x.ravel(), minlength=256).cumsum() / x.size for x in (found, expected)
+            ]
+            assert np.abs(shares[0] - shares[1]).max() < 0.005, (severity, level)  # n = 270,000
+
+
+def test_every_value_has_noise_of_its_own():
+    noise = corrupt(np.full((2, 64, 64, 3), 128, np.uint8), "gaussian_noise", 5, [0, 1])
+    values = np.concatenate([noise[0].ravel(), noise[1].ravel()]).astype(float)
+    for lag in (1, 2, 3, 192, 64 * 64 * 3):
+        assert abs(np.corrcoef(values[:-lag], values[lag:])[0, 1]) < 0.03, lag
+
+
+@pytest.mark.parametrize("name", CORRUPTIONS)
+def test_neither_order_nor_division_changes_a_byte(name, textures, monkeypatch):
+    images, indices = photos(6, 32), np.array([0, 9, 4, 49_999, 2, 7])
+    whole = corrupt(images, name, 4, indices, textures=textures)
+    assert whole.dtype == np.uint8
+    assert whole.shape == images.shape
+    assert (whole != images).any(axis=(1, 2, 3)).all()
+    for size in (32, 224):
+        monkeypatch.setattr(applying, "_BLOCK", 1 << 18)
+        options = {"seed": 1, "size": size, "textures": textures}
+        whole = corrupt(images, name, 4, indices, **options)
+        monkeypatch.setattr(applying, "_BLOCK", 2 * 32 * 32 * 3)
+        order = np.array([3, 0, 5, 1, 4, 2])
+        parts = corrupt(images[order], name, 4, indices[order], **options)
+        np.testing.assert_array_equal(parts, whole[order])
+        alone = corrupt(images[4:5], name, 4, [2], **options)
+        np.testing.assert_array_equal(alone, whole[4:5])
+    again = corrupt(images[::-1][::-1], name, 4, list(indices), **options)  # not contiguous
+    np.testing.assert_array_equal(again, whole)
+
+
+@pytest.mark.parametrize("name", CORRUPTIONS)
+def test_seed_severity_and_index_decide_on_the_randomness(name, textures):
+    image = np.repeat(photos(1, 32), 2, axis=0)
+    one, other = corrupt(image, name, 4, [0, 1], textures=textures)
+    reseeded = corrupt(image[:1], name, 4, [0], seed=1, textures=textures)[0]
+    random = CORRUPTIONS[name].random
+    assert (one != other).any() == random
+    assert (one != reseeded).any() == random
+
+
+# Where the next severity's published parameters are not stronger for the mean squared error.
+NOT_STRONGER = {
+    32: {
+        "glass_blur": (1, 2, 4), "motion_blur": (3,), "frost": (3,), "frost_procedural": (3,),
+        "spatter": (3,), "saturate": (2,), "elastic_transform": (1, 2, 3, 4),
+    },
+    224: {
+        "glass_blur": (1, 3), "fog": (3,), "frost": (3,), "frost_procedural": (3,),
+        "saturate": (2,), "elastic_transform": (2, 3, 4),
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("size", "side", "n"), [(32, 32, 60), (224, 128, 20)])
+@pytest.mark.parametrize("name", NAMES)
+def test_distortion_rises_with_severity(name, size, side, n, textures):
+    images = photos(n, side)
+    psnr = []
+    for severity in SEVERITIES:
+        found = corrupt(images, name, severity, range(n), size=size, textures=textures)
+        squares = ((found / 255 - images / 255) ** 2).mean(axis=(1, 2, 3))
+        psnr.append(-10 * np.log10(squares).mean())
+    stronger = [s for s in (1, 2, 3, 4) if s not in NOT_STRONGER[size].get(name, ())]
+    assert all(psnr[s] < psnr[s - 1] for s in stronger), psnr
+    assert 5 < min(psnr) < max(psnr) < 45, psnr
+
+
+def test_sizes_choose_the_parameters():
+    small, large = photos(1, 64), photos(1, 65)
+    for images, size, other in ((small, 32, 224), (large, 224, 32)):
+        auto = corrupt(images, "contrast", 3, [0])
+        np.testing.assert_array_equal(auto, corrupt(images, "contrast", 3, [0], size=size))
+        assert (auto != corrupt(images, "contrast", 3, [0], size=other)).any()
+
+
+def test_whole_levels_stay():
+    levels = np.arange(256, dtype=np.uint8)
+    for kind in (np.float32, np.float64):
+        np.testing.assert_array_equal(to_bytes(levels / kind(255)), levels)
+        values = kind([-0.5, 0.99 / 255, 1.9 / 255, 1, 1.5])
+        np.testing.assert_array_equal(to_bytes(values), [0, 0, 1, 255, 255])
+
+
+def test_grey_and_black_as_the_formulas_have_them():
+    image = np.array([[[0, 0, 0], [100, 100, 100]]], np.uint8)[None]
+    brighter = corrupt(image, "brightness", 2, [0])
+    np.testing.assert_array_equal(brighter[0, 0], [[25] * 3, [125] * 3])
+    # Grey has the hue of red: saturation 0.2 leaves red, and green and blue are 80 %.
+    np.testing.assert_array_equal(
+        corrupt(image, "saturate", 5, [0])[0, 0], [[0] * 3, [100, 80, 80]]
+    )
+
+
+def test_names_and_groups():
+    assert set(CORRUPTIONS) == {*NAMES, *C_BAR}
+    assert len(set(STANDARD)) == 15
+    assert set(STANDARD + EXTRA) == set(get_args(Cifar10C.model_fields["corruption"].annotation))
+    assert sorted(SYN1 + SYN2) == sorted(STANDARD + EXTRA)
+    assert (len(SYN1), len(SYN2)) == (11, 8)
+    for name, corruption in CORRUPTIONS.items():
+        assert corruption.name == name
+        assert {size: len(one) for size, one in corruption.parameters.items()} == {32: 5, 224: 5}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"name": "gausian_noise"},
+            "unknown corruption 'gausian_noise'. Did you mean 'gaussian_no",
+        ),
+        ({"severity": 6}, "unknown severity '6'. Known: 1, 2, 3, 4, 5"),
+        ({"severity": True}, "unknown severity 'True'"),
+        ({"size": 64}, "unknown size '64'. Known: auto, 32, 224"),
+        ({"indices": [0]}, "1 indices of 2 images"),
+        ({"indices": [0, -1]}, "negative"),
+        ({"seed": -1}, "negative"),
+        ({"images": np.zeros((2, 8, 8), np.uint8)}, "Convert them to RGB bytes"),
+        ({"images": np.zeros((2, 8, 8, 3))}, "images to corrupt are float64 of shape"),
+        ({"name": "frost"}, "the corruption 'frost' needs photographs.*frost_procedural"),
+    ],
+)
+def test_bad_input(change, message):
+    arguments = {"images": photos(2, 8), "name": "fog", "severity": 1, "indices": [0, 1]} | change
+    with pytest.raises(InputError, match=message):
+        corrupt(**arguments)
+
+
+def test_bad_photographs(textures, tmp_path):
+    image = photos(1, 8)
+    with pytest.raises(InputError, match=r"no frost1\.png, frost2\.png, .* for 'frost'"):
+        corrupt(image, "frost", 1, [0], textures=tmp_path)
+    for name in TEXTURES:
+        (tmp_path / name).write_bytes(b"no image")
+    with pytest.raises(InputError, match=r"frost1\.png: cannot be read"):
+        corrupt(image, "frost", 1, [0], textures=tmp_path)
+    with pytest.raises(InputError, match=r"images of 320 x 320 pixels .* 300"):
+        corrupt(np.zeros((1, 320, 320, 3), np.uint8), "frost", 1, [0], textures=textures)
