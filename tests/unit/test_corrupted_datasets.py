@@ -105,6 +105,23 @@ def test_grey_images_of_another_range_become_rgb_and_larger(folder):
     np.testing.assert_array_equal(larger.pixels[7], np.asarray(resized))
 
 
+def test_restored_images_are_averages_in_the_form_of_the_other_set(folder):
+    grey, colour = (read_dataset(folder / name) for name in ("grey", "colour"))
+    for source in (grey, colour):
+        plain = corrupted(folder, source.name, corruption="none", size=64, restore=True)
+        assert plain.max_value == source.max_value
+        np.testing.assert_array_equal(plain.pixels[:], source.pixels)
+    noisy = corrupted(folder, "grey", **NOISE, size=32, restore=True)
+    large = np.rint(np.asarray(grey.pixels, float) * (255 / 16)).repeat(4, axis=1).repeat(4, axis=2)
+    shifted = corrupt(np.repeat(large, 3, axis=3).astype(np.uint8), "gaussian_noise", 3, range(40))
+    average = shifted.reshape(40, 8, 4, 8, 4, 3).mean(axis=(2, 4)) @ [0.299, 0.587, 0.114]
+    assert np.abs(noisy.pixels[:] - average[..., np.newaxis] * (16 / 255)).max() <= 0.5 + 1e-9
+    assert noisy.image_shape == (8, 8, 1)
+    for of, size in (("grey", 30), ("photos", 448)):
+        with pytest.raises(InputError, match=f"'restore': images of {size} × {size} pixels cannot"):
+            corrupted(folder, of, **NOISE, size=size, restore=True)
+
+
 def test_photographs_are_cropped_as_for_imagenet_c_and_saved_as_jpeg(folder):
     source = read_dataset(folder / "photos")
     cropped = corrupted(folder, "photos", corruption="none", jpeg_quality="none")

@@ -50,14 +50,14 @@ DECIDED = {
             "parquet": 1,
             "corrupted": 101,
         },
-        "58bea15d4a006592",
+        "5e9016ce7d508729",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "cca40561fc77eea8"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "631c425cf8f4262c"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "da1e96e87e1ce65e"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "b645f3eb7f59590d"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "e4cebe2f3a55b00a"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "ebbe8ecf60ea0766"),
+    "train_model.py": (TRAINING_VERSION, 2, "b417b306695c096a"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "97822e8783ea040c"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "f46963e4c96e6430"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "f34562267645ade7"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "ae24f574fcacaa3a"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "9d7d7823fe388472"),
 }
 
 

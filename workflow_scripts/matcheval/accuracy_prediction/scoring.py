@@ -44,12 +44,13 @@ class SuiteReader:
         self, base: Outputs, classes: Sequence[str] | Path, rule: ClassRule = _WHOLE_RULE
     ) -> None:
         self.base, self._rule = base, rule
-        if isinstance(classes, Path):
-            classes = read_description(classes.parent)["classes"]
+        names: Sequence[str] = (
+            read_description(classes.parent)["classes"] if isinstance(classes, Path) else classes
+        )
         n_classes = 1 + int(base.predicted.max(initial=-1))
         if base.probabilities is not None:
             n_classes = base.probabilities.shape[1]
-        self.classes: Sequence[str] = classes or [str(label) for label in range(n_classes)]
+        self.classes = names or [str(label) for label in range(n_classes)]
         self._bases: dict[ClassRule, Outputs] = {}
 
     def sides(self, member: Member, target: Outputs) -> tuple[Outputs, Outputs]:

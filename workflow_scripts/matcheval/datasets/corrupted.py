@@ -33,6 +33,7 @@ _LARGEST_SMALL = 64  # images up to this side are corrupted like CIFAR's by defa
 # ImageNet-C: the shorter side is brought to 256 pixels, the central 224 are taken, corrupted, and
 # saved as JPEG (hendrycks/robustness, create_c/make_imagenet_c.py).
 _MARGIN, _QUALITY = 256 / 224, 85
+_GREY = np.array([299, 587, 114])  # weights of red, green and blue (ITU-R BT.601)
 
 
 def build_corrupted(name: str, settings: Corrupted, sources: Sources) -> Dataset:
@@ -71,7 +72,7 @@ def build_corrupted(name: str, settings: Corrupted, sources: Sources) -> Dataset
         images,
         labels,
         classes=source.classes,
-        max_value=255,
+        max_value=source.max_value if settings.restore else 255,
         source=f"{source.name} with corruption '{settings.corruption}'{strength}",
         names=names,
         provenance={
@@ -149,14 +150,17 @@ class _Maker:
             )  # fmt: skip
         if self.quality is not None:
             images = np.stack([_saved_as_jpeg(image, self.quality) for image in images])
-        return images
+        return _restored(images, self.source) if settings.restore else images
 
     def _clean(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-        """Images of the other dataset as RGB, in their final size."""
+        """Images of the other dataset as RGB, in the size in which they are corrupted."""
         source = self.source
-        if self.side is None:
+        if self.side is None or self.settings.restore:
             pixels = source.pixels[rows]
             images = np.ascontiguousarray(rgb_pixels(pixels, source.max_value))
+            if self.side is not None:
+                factor = self.side // images.shape[1]
+                images = images.repeat(factor, axis=1).repeat(factor, axis=2)
         else:
             shorter = round(self.side * (_MARGIN if self.parameters == _LARGE else 1))
             images = np.stack([_square(source.image(int(row)), shorter, self.side) for row in rows])
@@ -181,11 +185,37 @@ def _corrupted(settings: Corrupted, source: Dataset, sources: Sources) -> MadeIm
         "corruption": settings.corruption, "severity": settings.severity, "seed": settings.seed,
         "parameters": parameters, "side": side, "jpeg_quality": quality,
     }  # fmt: skip
+    shape = (height, width, 3)
+    if settings.restore:
+        _check_restorable(source, height, width)
+        recipe["restored"], shape = True, source.image_shape
     return MadeImages(
-        (len(source) * copies, height, width, 3),
+        (len(source) * copies, *shape),
         json.dumps(recipe, sort_keys=True),
         _Maker(settings, source, next(iter(textures), None), parameters, side, quality),
     )
+
+
+def _check_restorable(source: Dataset, height: int, width: int) -> None:
+    if source.stored == "files" or height % source.image_shape[0] or width % source.image_shape[1]:
+        raise InputError(
+            f"images of {height} × {width} pixels cannot be brought back to those of "
+            f"'{source.name}' as averages of whole pixels",
+            field="restore",
+            remedy="Give a multiple of their side as 'size', or leave 'restore' out",
+        )
+
+
+def _restored(images: npt.NDArray[np.uint8], source: Dataset) -> npt.NDArray[np.uint8]:
+    """Average blocks of pixels, in whole numbers, so that all machines round alike."""
+    height, width, channels = source.image_shape
+    blocks = images.reshape(len(images), height, -1, width, images.shape[2] // width, 3)
+    sums = blocks.sum(axis=(2, 4), dtype=np.int64)
+    ones = 255 * blocks.shape[2] * blocks.shape[4]
+    if channels == 1:
+        sums, ones = sums @ _GREY[:, np.newaxis], ones * int(_GREY.sum())
+    rounded = (2 * sums * source.max_value + ones) // (2 * ones)
+    return np.asarray(rounded, dtype=np.uint8)
 
 
 def _square(image: Image.Image, shorter: int, side: int) -> npt.NDArray[np.uint8]:

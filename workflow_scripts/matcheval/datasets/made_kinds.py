@@ -48,6 +48,11 @@ class Corrupted(DatasetKind):
     jpeg_quality: Literal["auto", "none"] | Annotated[Integer, Field(ge=1, le=95)] = Field(
         "auto", description="Save as JPEG in the end; `auto` is 85 with parameters for 224, or none"
     )
+    restore: Boolean = Field(
+        False,
+        description="Enlarge images by repeating pixels, and bring them back, by averages, to the "
+        "size, channels and pixel range of the other dataset, for models that know only these",
+    )
     stored: Boolean = Field(
         False, description="Store the pixels, rather than make them whenever they are read"
     )

@@ -1,6 +1,6 @@
 """Suites in the configuration: members, patterns and manifests."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -44,8 +44,10 @@ class SuiteMember(Settings):
     severity: Number | str | None = Field(
         None, description="How strong the shift is, a number; may be a placeholder"
     )
-    classes: Annotated[tuple[str, ...], Unique, UniqueItems] = Field(
-        (), description="The classes that it has images of; all by default"
+    classes: (
+        Literal["imagenet-a", "imagenet-r"] | Annotated[tuple[str, ...], Unique, UniqueItems]
+    ) = Field(
+        (), description="The classes that it has images of, or a name of them; all by default"
     )
 
     @model_validator(mode="after")

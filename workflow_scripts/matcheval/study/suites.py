@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from matcheval.datasets.label_spaces import SUBSETS, class_subset
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
 from matcheval.settings import is_name, read_settings
@@ -160,7 +161,9 @@ def _member(member: SuiteMember, name: str, values: Mapping[str, str], place: _P
             **place,
         ) from error
     group, subgroup = _filled(member.group, values), _filled(member.subgroup, values)
-    return Member(name, group, subgroup, number, member.classes)
+    classes = member.classes
+    classes = class_subset(classes) if isinstance(classes, str) else classes
+    return Member(name, group, subgroup, number, classes)
 
 
 def _values_of_placeholders(member: SuiteMember, place: _Place) -> list[dict[str, str]]:
@@ -314,8 +317,10 @@ def _rows(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMember, _Place
         yield read_settings(SuiteMember, values, file=place["file"]), place
 
 
-def _class_names(cell: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in cell.split(";") if name.strip())
+def _class_names(cell: str) -> str | tuple[str, ...]:
+    return (
+        cell if cell in SUBSETS else tuple(name.strip() for name in cell.split(";") if name.strip())
+    )
 
 
 def _option(name: str, cell: str) -> Any:
