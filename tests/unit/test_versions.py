@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from matcheval.accuracy_prediction import ROTATION_VERSION
 from matcheval.analyses.sampling import SAMPLING_VERSION
 from matcheval.datasets.derivations import DERIVATION_VERSION
 from matcheval.datasets.kinds import KINDS
@@ -54,6 +55,7 @@ DECIDED = {
     ),
     "train_model.py": (TRAINING_VERSION, 2, "b417b306695c096a"),
     "predict_datasets.py": (INFERENCE_VERSION, 2, "97822e8783ea040c"),
+    "score_rotation.py": (ROTATION_VERSION, 1, "7342774e1a9130ba"),
     "derive_dataset.py": (DERIVATION_VERSION, 1, "f46963e4c96e6430"),
     "simulate_annotations.py": (SAMPLING_VERSION, 1, "f34562267645ade7"),
     "count_selections.py": (SAMPLING_VERSION, 1, "ae24f574fcacaa3a"),
