@@ -29,6 +29,7 @@ from matcheval.execution.resources import BASE_TORCH_MB
 from matcheval.execution.workloads import DIGITS as DIGITS_SIZE
 from matcheval.execution.workloads import prepared_size
 from matcheval.inference.readers import DecodingReader, MakingReader
+from matcheval.inference.running import open_reader
 from matcheval.models.geometry import Geometry
 from matcheval.study.requests import Machine, Requests
 from matcheval.study.sizes import dataset_size
@@ -157,6 +158,16 @@ def test_models_read_made_images_as_they_read_stored_ones(folder, resize):
     for reader, out in zip(readers, results, strict=True):
         reader.read(20, 29, out)
     np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize(("crop", "as_they_are"), [(224, True), (299, False)])
+def test_images_that_were_cropped_before_are_not_cropped_again(folder, crop, as_they_are):
+    made = corrupted(folder, "photos", **NOISE)
+    geometry = Geometry("short", (crop + 32, crop + 32), (crop, crop), "bilinear")
+    reader = open_reader(made, geometry, 1)
+    out = np.empty((1, *reader.shape), np.uint8)
+    reader.read(0, 1, out)
+    assert np.array_equal(out, made.images[0:1]) == as_they_are
 
 
 def test_all_severities_follow_each_other(folder):

@@ -180,6 +180,22 @@ def provenance(
     }
 
 
+def is_cropped(dataset: Dataset, geometry: Geometry) -> bool:
+    """Whether images have been resized and cropped already, before they were corrupted.
+
+    As the usual evaluation on ImageNet-C, whose images are 224 pixels wide, models that expect this
+    size are given them as they are.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    geometry : Geometry
+        How a model's images are resized and cropped.
+    """
+    was_cropped = dataset.provenance.get("recipe", {}).get("side") is not None
+    return was_cropped and dataset.image_shape[:2] == geometry.crop
+
+
 def open_reader(dataset: Dataset, geometry: Geometry, n_threads: int) -> Reader:
     """Choose the source of the pixels; it does not affect the results.
 
@@ -191,6 +207,8 @@ def open_reader(dataset: Dataset, geometry: Geometry, n_threads: int) -> Reader:
     n_threads : int
         Threads that decode images.
     """
+    if is_cropped(dataset, geometry):
+        geometry = Geometry()
     if dataset.stored == "made":
         return MakingReader(dataset, geometry, n_threads)
     if geometry.resize == "none" and dataset.stored == "array":
