@@ -3,7 +3,7 @@
 
 rule prepare_dataset:
     input:
-        JOBS.downloads_of,
+        JOBS.prepare_inputs,
     output:
         STUDY.dataset_files("{dataset}"),
     log:
@@ -24,6 +24,20 @@ rule prepare_dataset:
         "Preparing dataset {wildcards.dataset}"
     shell:
         "python -m prepare_dataset {params.arguments:q} --threads {threads} > {log:q} 2>&1"
+
+
+# Of datasets whose images are made when they are read, there is no file of images.
+use rule prepare_dataset as prepare_made_dataset with:
+    output:
+        STUDY.description_files("{dataset}"),
+    log:
+        f"{SHARED}/logs/prepare_made_dataset/{{dataset}}.log",
+    benchmark:
+        f"{SHARED}/benchmarks/prepare_made_dataset/{{dataset}}.tsv"
+    wildcard_constraints:
+        dataset=one_of(STUDY.made),
+    resources:
+        **REQUESTS.resources("prepare_made_dataset"),
 
 
 # Derived datasets are defined by analyses, not in the configuration.

@@ -4,7 +4,7 @@ HARD_IMAGES = STUDY.analyses["hard_images"]
 
 rule plot_hard_images:
     input:
-        dataset=STUDY.dataset_files("{dataset}"),
+        dataset=JOBS.dataset_files,
         table=HARD_IMAGES.result.file(".parquet"),
     output:
         outputs=in_report(HARD_IMAGES.sheet),

@@ -44,7 +44,7 @@ def prepare(name: str, kind: str, options: str, downloads: str, threads: int, ou
     if not isinstance(parsed, dict):
         raise InputError("not a JSON object", file=name, field="options")
     dataset = prepare_dataset(name, kind, parsed, Path(output), Path(downloads), n_threads=threads)
-    is_array = dataset.stored == "array"
+    is_array = dataset.stored != "files"
     sizes = "×".join(map(str, dataset.image_shape)) if is_array else "various sizes"
     log.info("%s: %d images of %s, sha256 %s", name, len(dataset), sizes, dataset.sha256[:16])
 

@@ -16,9 +16,10 @@ from scipy.io import savemat
 from golden.training import sets
 from golden.values import Fingerprint, fingerprint, pixels
 from image_sets import cifar10_tar, encode, npy, npz, prepare, tar
-from matcheval.datasets.dataset import Dataset
+from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.datasets.derivations import Derivation, part, rest, union
 from matcheval.datasets.derived import derive
+from matcheval.datasets.folders import write_dataset
 from matcheval.datasets.label_spaces import CIFAR10, imagenet_classes
 
 
@@ -180,10 +181,24 @@ def _cases(kind: str, folder: Path) -> list[_Case]:
     }  # fmt: skip
     if kind == "imagenet":
         return _imagenet(folder)
+    if kind == "corrupted":
+        return _corrupted(folder)
     if kind == "imagenetv2":
         variants = ("matched-frequency", "threshold-0.7", "top-images")
         return [({"variant": variant}, _imagenetv2()) for variant in variants]
     return cases[kind]
+
+
+def _corrupted(folder: Path) -> list[_Case]:
+    cases: list[_Case] = [
+        ({"of": "of", "corruption": "snow", "severity": 2, "seed": 1}, {}),
+        ({"of": "of", "corruption": "none", "size": 20, "stored": True}, {}),
+    ]
+    classes = tuple(f"class-{i}" for i in range(10))
+    of = make_dataset("of", _IMAGES, _LABELS, classes=classes, max_value=255, source="tests")
+    for i in range(len(cases)):
+        write_dataset(of, folder / str(i) / "datasets" / "of")
+    return cases
 
 
 def of_kind(name: str) -> Fingerprint:
@@ -191,7 +206,7 @@ def of_kind(name: str) -> Fingerprint:
     with tempfile.TemporaryDirectory() as text:
         datasets = []
         for i, (options, files) in enumerate(_cases(name, Path(text))):
-            Path(text, str(i)).mkdir()
+            Path(text, str(i)).mkdir(exist_ok=True)
             with pytest.MonkeyPatch.context() as patch:
                 datasets.append(prepare(patch, Path(text, str(i)), name, options, files))
         return _of_datasets(datasets)

@@ -11,10 +11,14 @@ from safetensors.torch import load_file
 from torch import nn
 
 from cifar import WEIGHTS, cifar, needs_cifar
+from matcheval.errors import InputError
+from matcheval.inference.networks import as_network
+from matcheval.models.architectures.parts import Dropout
 from matcheval.models.architectures.resnet import SqueezeExcitation
 from matcheval.models.architectures.shake_shake import ShakeBlock
 from matcheval.models.arithmetic import normalize
 from matcheval.models.building import build_model
+from matcheval.models.transforms import NORMALIZATIONS
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 
@@ -57,6 +61,43 @@ def build(architecture, width, depth, groups=1, channels=3):
         ("pyramidnet", (48, 110), 1_772_706, None),  # 2; the paper's 1.7, 3.8 and
         ("pyramidnet", (84, 110), 3_904_446, None),  # 2  28.3 leave out some
         ("pyramidnet", (270, 110), 28_485_477, None),  # 2
+        # The 35 of CIFAR-10-Warehouse, as far as not above: the networks of 1 written out layer by
+        # layer, and their weights counted.
+        ("dpn", (96, 26, 32), 11_574_842, None),
+        ("dpn", (96, 92, 32), 34_236_634, None),
+        ("densenet_imagenet", (32, 121), 6_956_298, None),
+        ("densenet_imagenet", (32, 169), 12_493_322, None),
+        # 1 has 3,599,686, of which 1,088 of the first block are not used.
+        ("efficientnet", (32, 49), 3_599_686 - 1_088, None),
+        ("googlenet", (192, 29), 6_166_250, None),
+        ("mobilenet_v2", (32, 54), 2_296_922, None),
+        ("mobilenet", (32, 28), 3_217_226, None),
+        ("pnasnet_a", (44, 22), 130_646, None),
+        ("pnasnet_b", (32, 42), 451_626, None),
+        ("preact_unnormed", (64, 18), 11_171_146, None),
+        ("preact_unnormed", (64, 34), 21_279_306, None),
+        ("preact_unnormed", (64, 50), 23_509_066, None),
+        ("preact_unnormed", (64, 101), 42_501_194, None),
+        ("regnet_x", (24, 41), 2_321_946, None),
+        ("regnet_x", (32, 68), 4_779_338, None),
+        ("regnet_y", (32, 68), 5_714_362, None),
+        ("resnext_doubling", (64, 29, 2), 9_128_778, None),
+        ("resnext_doubling", (4, 29, 32), 4_774_218, None),
+        ("resnext_doubling", (64, 29, 4), 27_104_586, None),
+        ("resnet_imagenet", (64, 101), 42_512_970, None),
+        ("sepreact_unnormed", (64, 18), 11_260_354, None),
+        ("shufflenet", (200, 50, 2), 887_582, None),
+        ("shufflenet", (240, 50, 3), 862_768, None),
+        ("shufflenet_v2", (48, 51), 352_042, None),
+        ("shufflenet_v2", (116, 51), 1_263_854, None),
+        ("shufflenet_v2", (176, 51), 2_488_874, None),
+        ("shufflenet_v2", (224, 51), 5_338_026, None),
+        ("vgg", (64, 13), 9_416_010, None),
+        ("vgg", (64, 19), 20_040_522, None),
+        # The published ones of Y. Chen's pytorch-cifar-models, counted in the same way.
+        ("repvgg", (48, 23), 7_840_874, None),
+        ("resnet_b", (16, 44), 658_586 + 2_752, None),  # option B, as below
+        ("vgg_three_linear", (64, 13), 9_416_010 + 2 * (512 * 512 + 512), None),
         # 2 has 274,847 with projections (option B), which are 2,752.
         ("seresnet_a", (16, 20), 274_847 - 2_752, None),
     ],
@@ -104,6 +145,96 @@ def test_published_weights_classify_as_published(depth):
     with torch.inference_mode():
         predicted = model.eval()(images).argmax(dim=1).numpy()
     assert np.mean(predicted == test.labels) > 0.89
+
+
+@needs_cifar
+@pytest.mark.parametrize(
+    ("architecture", "size", "file"),
+    [
+        ("shufflenet_v2", (48, 51), "cy_shufflenetv2_x0_5"),  # 90.65 % of all 10,000 images
+        ("resnet_b", (16, 44), "cy_resnet44"),  # 94.01 %
+    ],
+)
+def test_published_networks_of_the_warehouse_classify_as_published(architecture, size, file):
+    test = cifar("test", 500)
+    model = build(architecture, *size)
+    model.load_state_dict(load_file(WEIGHTS.with_name("weights_more") / f"{file}.safetensors"))
+    mean, std = NORMALIZATIONS["cifar10_per_image"]
+    images = torch.from_numpy(test.images).permute(0, 3, 1, 2) / test.max_value
+    with torch.inference_mode():
+        predicted = model.eval()(normalize(images, mean=mean, std=std)).argmax(dim=1).numpy()
+    assert np.mean(predicted == test.labels) > 0.88
+
+
+# Small ones, at the least size: width, depth and groups.
+WAREHOUSE = {
+    "dpn": (12, 26, 4), "densenet_imagenet": (4, 121), "efficientnet": (32, 49),
+    "googlenet": (12, 29), "mobilenet": (32, 28), "mobilenet_v2": (4, 54), "pnasnet_a": (4, 22),
+    "pnasnet_b": (4, 42), "preact_unnormed": (4, 50), "sepreact_unnormed": (16, 18),
+    "regnet_x": (24, 41), "regnet_y": (24, 41), "resnext_doubling": (4, 11, 2),
+    "shufflenet": (48, 50, 2), "shufflenet_v2": (8, 51), "resnet_b": (4, 8), "repvgg": (3, 23),
+    "vgg_three_linear": (4, 11),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("architecture", WAREHOUSE)
+def test_a_step_of_training_reaches_all_weights_and_features_give_the_logits(architecture):
+    torch.manual_seed(0)
+    model = build(architecture, *WAREHOUSE[architecture])
+    before = {name: value.detach().clone() for name, value in model.named_parameters()}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    images = torch.rand(8, 3, 32, 32)
+    loss = nn.functional.cross_entropy(model.train()(images), torch.arange(8))
+    loss.backward()
+    optimizer.step()
+    unused = [name for name, value in model.named_parameters() if value.grad is None]
+    assert not unused
+    assert any(not torch.equal(value, before[name]) for name, value in model.named_parameters())
+    last = [module for module in model.modules() if isinstance(module, nn.Linear)][-1]
+    logits, features = as_network(model.eval(), features=True, name="m")(images)
+    assert features.shape == (8, last.in_features)
+    assert torch.allclose(last(features), logits, atol=1e-5)
+
+
+class TestDropout:
+    def test_what_is_left_has_the_same_mean_and_whole_images_are_dropped(self):
+        dropout = Dropout(0.25, per_image=True).train()
+        dropout.noise = torch.Generator().manual_seed(0)
+        x = torch.ones(4000, 3, 2, 2)
+        out = dropout(x)
+        assert out.unique().tolist() == pytest.approx([0, 4 / 3])
+        assert torch.equal(out, out[:, :1, :1, :1].expand_as(out))
+        assert out.mean() == pytest.approx(1, abs=0.03)
+        assert not torch.equal(out, dropout(x))
+        assert torch.equal(dropout.eval()(x), x)
+
+    def test_single_values_are_dropped_by_noise_of_its_own(self):
+        dropout, state = Dropout(0.5).train(), torch.random.get_rng_state()
+        dropout.noise = torch.Generator().manual_seed(0)
+        out = dropout(torch.ones(50, 40))
+        assert torch.equal(torch.random.get_rng_state(), state)
+        assert 0.4 < (out == 0).float().mean() < 0.6
+        assert ((out == 0).any(dim=1) & (out != 0).any(dim=1)).all()
+
+    def test_it_is_in_the_networks_that_have_it(self):
+        rates = [m.rate for m in build("efficientnet", 32, 49).modules() if isinstance(m, Dropout)]
+        assert rates == pytest.approx([*(0.2 * i / 16 for i in range(16)), 0.2])
+
+
+@pytest.mark.parametrize(
+    ("architecture", "size", "remedy"),
+    [
+        ("shufflenet", (50, 50, 2), "multiple of 4 × groups above 24"),
+        ("shufflenet", (80, 50, 4), "1, 2, 3 or 6 groups"),
+        ("regnet_x", (32, 41), "24 with depth 41 or 32 with depth 68"),
+        ("dpn", (96, 26, 5), "a multiple of 12 and of groups"),
+        ("googlenet", (100, 29), "a multiple of 12"),
+        ("mobilenet", (16, 28), "32 with depth 28"),
+    ],
+)
+def test_widths_that_cannot_be_are_refused_with_those_that_can(architecture, size, remedy):
+    with pytest.raises(InputError, match=f"cannot have width {size[0]} .*{remedy}"):
+        build(architecture, *size)
 
 
 class TestShakeShake:

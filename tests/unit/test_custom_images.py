@@ -1,6 +1,7 @@
 """The user's image folders, arrays and Parquet files; unreadable images; label spaces."""
 
 import hashlib
+import io
 import json
 import multiprocessing
 import tracemalloc
@@ -11,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from image_sets import SHARED, cifar_images, encode, npy, npz, prepare, tar
 from matcheval.datasets import prepare as preparing
-from matcheval.datasets.corruptions import frost_textures
+from matcheval.datasets.custom_kinds import Parquet
 from matcheval.datasets.folders import read_dataset
 from matcheval.datasets.label_spaces import (
     CIFAR10,
@@ -26,6 +28,7 @@ from matcheval.datasets.label_spaces import (
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.downloads.sources import published_files
 from matcheval.errors import InputError
+from matcheval.settings import read_settings
 
 IMAGES, LABELS = cifar_images(30)
 
@@ -224,6 +227,100 @@ class TestParquet:
         assert np.bincount(dataset.labels).tolist() == [1000] * 10
 
 
+class TestLabelMap:
+    """Six images of each of three labels of a source; two of the labels become CIFAR-10's."""
+
+    MAP = {"0": "dog", "2": "horse"}
+
+    def options(self, folder, kind):
+        labels = np.arange(18) % 3
+        if kind == "arrays":
+            path = write(folder, {"a.npz": npz(images=IMAGES[:18], labels=labels)})
+            return {"file": f"{path}/a.npz"}
+        if kind == "parquet":
+            table = pa.table({"image": [encode(i) for i in IMAGES[:18]], "label": labels})
+            pq.write_table(table, folder / "a.parquet")
+            return {"files": str(folder / "a.parquet")}
+        return {"path": write(folder / "set", {
+            f"{labels[i]}/{i:02d}.png": encode(IMAGES[i]) for i in range(18)
+        })}  # fmt: skip
+
+    @pytest.mark.parametrize("kind", ["arrays", "parquet", "image_folder"])
+    def test_listed_labels_become_classes_and_the_others_are_counted(
+        self, make, tmp_path, kind, caplog
+    ):
+        options = {**self.options(tmp_path, kind), "classes": "cifar10", "label_map": self.MAP}
+        with caplog.at_level("INFO"):
+            dataset = make(kind, options)
+        rows = [i for i in range(18) if i % 3 != 1]
+        if kind == "image_folder":
+            rows.sort(key=lambda i: i % 3)
+        assert dataset.classes == CIFAR10
+        assert dataset.labels.tolist() == [5 if i % 3 == 0 else 7 for i in rows]
+        assert np.array_equal(dataset.pixels, IMAGES[rows])
+        assert [int(name[-6:].strip("./png")) for name in dataset.names] == rows
+        assert dataset.provenance["unlisted"] == {"1": 6}
+        assert "6 images of '1' are left out" in caplog.text
+        assert len(make(kind, {**options, "per_class": 2})) == 4
+
+    @pytest.mark.parametrize("kind", ["arrays", "parquet", "image_folder"])
+    def test_a_label_without_images_is_named(self, make, tmp_path, kind):
+        options = {**self.options(tmp_path, kind), "classes": "cifar10"}
+        message = "'label_map': no image has the label '7'. There are images of '0', '1', '2'"
+        with pytest.raises(InputError, match=message):
+            make(kind, {**options, "label_map": {0: "dog", 7: "cat"}})
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"classes": "cifar10", "label_map": {0: "dgo"}}, "'dgo' is not among .* mean 'dog'"),
+            ({"label_map": {0: "dog"}}, "label_map needs classes"),
+            ({"classes": "cifar10", "label_map": {}}, "'label_map': is empty"),
+            ({"resize_filter": "box"}, "resize_filter has no effect without resize"),
+            ({"resize": 0}, "'resize': 0 must be at least 1"),
+        ],
+    )
+    def test_errors_before_files_are_read(self, options, message):
+        with pytest.raises(InputError, match=message):
+            read_settings(Parquet, {"kind": "parquet", "files": "nowhere", **options})
+
+    def test_names_in_the_metadata_may_differ(self, make, tmp_path):
+        path = TestParquet().table(tmp_path / "a.parquet", names=list("abcdefghij"))
+        to = {int(LABELS[0]): "truck"}
+        dataset = make("parquet", {"files": path, "classes": "cifar10", "label_map": to})
+        assert set(dataset.labels) == {9}
+        assert len(dataset) == (LABELS[0] == LABELS).sum()
+
+
+class TestResize:
+    @pytest.mark.parametrize("name", ["bicubic", "bilinear", "lanczos", "box"])
+    def test_images_of_any_size_become_squares(self, make, tmp_path, name):
+        """As by Pillow, which antialiases: an average over 4 × 4 pixels for `box`."""
+        wide = np.random.default_rng(0).integers(0, 256, (32, 128, 3), np.uint8)
+        wide = np.repeat(wide, 2, axis=0)
+        files = {"a/wide.jpg": encode(wide, "JPEG"), "b/small.png": encode(IMAGES[0])}
+        path = write(tmp_path / "set", files)
+        options = {"path": path, "resize": 32, "resize_filter": name}
+        dataset = make("image_folder", options, n_threads=2)
+        decoded = Image.open(io.BytesIO(files["a/wide.jpg"]))
+        expected = decoded.resize((32, 32), Image.Resampling[name.upper()])
+        assert np.array_equal(dataset.pixels[0], expected)
+        assert np.array_equal(dataset.pixels[1], IMAGES[0])
+        assert dataset.provenance["resized"] == f"32 × 32, {name}, antialiased"
+        if name == "box":
+            blocks = np.asarray(decoded, float).reshape(32, 2, 32, 4, 3).mean(axis=(1, 3))
+            assert np.abs(dataset.pixels[0] - blocks).max() <= 1
+
+    def test_bicubic_is_the_default(self, make, tmp_path):
+        path = write(tmp_path / "set", {"a/x.png": encode(IMAGES[0]), "b/y.png": encode(IMAGES[1])})
+        given, default = (
+            make("image_folder", {"path": path, "resize": 16, **more}).pixels[:]
+            for more in ({"resize_filter": "bicubic"}, {})
+        )
+        assert given.shape == (2, 16, 16, 3)
+        assert np.array_equal(given, default)
+
+
 def test_memory_does_not_grow_with_the_number_of_images(make, tmp_path):
     big = encode(np.random.default_rng(0).integers(0, 256, (200, 200, 3), np.uint8), "JPEG")
     peaks = []
@@ -292,12 +389,13 @@ class TestSpecs:
         ("cifar10_2", {"part": "test"}), ("cifar10_c", {"corruption": "fog", "severity": 1}),
         ("cinic10", {"part": "test"}), ("imagenetv2", {"variant": "matched-frequency"}),
         ("imagenetv2", {"variant": "threshold-0.7"}), ("imagenetv2", {"variant": "top-images"}),
+        ("corrupted", {"of": "d", "corruption": "frost", "severity": 1}),
     ]  # fmt: skip
 
-    def test_every_published_file_belongs_to_a_kind_or_is_for_a_corruption(self):
+    def test_every_published_file_belongs_to_a_kind(self):
         specs = [DatasetSpec("d", kind, options) for kind, options in self.OPTIONS]
         names = {name for spec in specs for name in spec.settings.published_files}
-        assert names | {frost_textures.ARCHIVE} == set(published_files())
+        assert names == set(published_files())
 
     def test_changed_files_are_detected(self, tmp_path):
         write(tmp_path / "set", {"a/x.png": b"1", "b/y.png": b"2"})

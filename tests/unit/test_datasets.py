@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
+from sklearn.datasets import load_digits
 from warm import warm_python
 
 from matcheval.datasets.build import KINDS, build_dataset
@@ -12,9 +14,12 @@ from matcheval.datasets.content import content_digest
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.digits import N_ROWS, PARTS, rows_of
 from matcheval.datasets.folders import read_dataset, write_datapoints, write_dataset
+from matcheval.datasets.published_kinds import Digits
 from matcheval.errors import InputError
+from matcheval.settings import read_settings
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
+STUDIES = SCRIPTS.parent / "studies"
 
 
 @pytest.fixture(scope="module")
@@ -48,14 +53,29 @@ def test_parts_are_a_partition_in_row_order():
 
 
 def test_new_writers_are_the_last_497_rows(digits):
-    from sklearn.datasets import load_digits
-
     original = load_digits()
     assert np.array_equal(digits["new-writers"].images[..., 0], original.images[1300:])
     assert np.array_equal(digits["new-writers"].labels, original.target[1300:])
     rows = rows_of("known")
     assert np.array_equal(digits["known"].images[..., 0], original.images[rows])
     assert rows.max() < 1300
+
+
+def test_new_writers_are_divided_where_the_same_digits_are_copied_anew():
+    """Each sheet has the labels of the first one, in their order, but for some that are missing."""
+    labels = load_digits().target
+    study = yaml.safe_load((STUDIES / "digits-shifts.yaml").read_text(encoding="utf-8"))
+    blocks = {name: block for name, block in study["datasets"].items() if "sheet" in name}
+    ends = [0]
+    for name, block in blocks.items():
+        start, stop = read_settings(Digits, block, file=name).rows
+        assert start == ends[-1]
+        ends.append(stop)
+        # The eleventh sheet begins 13 digits before the new writers' part.
+        sheet = labels[1300 + (start or -13) : 1300 + stop]
+        copied = iter(labels[:130])
+        assert all(digit in copied for digit in sheet)
+    assert ends[-1] == 497
 
 
 def test_the_split_is_the_published_one(digits):

@@ -98,7 +98,10 @@ def test_rows_of_every_kind_are_read(tmp_path):
         ("a,torchvision,resnet50,,,,", "something like 'ResNet50_Weights"),
         ("a,checkpoint,weights.pth,,,,", r"something like 'weights/mine.safetensors'"),
         ("a,checkpoint,w.safetensors,resnot,16,20,", "'architecture': unknown value 'resnot'"),
-        ("a,checkpoint,w.safetensors,resnet_a,16,20,mnist", "Known: none, cifar10, imagenet"),
+        (
+            "a,checkpoint,w.safetensors,resnet_a,16,20,mnist",
+            "Known: none, cifar10, cifar10_per_image, imagenet",
+        ),
         ("a,checkpoint,w.safetensors,resnet_a,x,20,", "'width': cannot read 'x'"),
         ("a,callable,mine,,,,", "something like 'my_models:build_model'"),
         ("a,oracle,,,,,", "'oracle' is no kind of model. Known: trained, timm, torchvision"),

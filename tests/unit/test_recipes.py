@@ -32,7 +32,7 @@ def test_recipes_are_read_from_json_and_csv():
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("architecture", "inception", "Known: linear"),
+        ("architecture", "transformer", "for example linear, mlp"),
         ("loss", "hinge", "Known: cross_entropy"),
         ("augmentation", "flip", "Known: none"),
         ("schedule", "", "Known: constant"),

@@ -7,6 +7,7 @@ from matcheval.analyses.suite_accuracies.tables import tabulate_suite, text_colu
 from matcheval.datasets.build import build_dataset
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
+from matcheval.datasets.label_spaces import class_subset
 from matcheval.datasets.suites import Member, Suite, read_members, write_suite
 from matcheval.errors import InputError
 from matcheval.predictions.correctness import Correctness
@@ -89,6 +90,20 @@ def test_a_manifest_lists_members(shifts, tmp_path):
     assert expand({"manifest": "named.csv"}).suites["s"].members == (
         Member("known", "x"), Member("new", "y"),
     )  # fmt: skip
+
+
+def test_columns_of_a_manifest_may_be_data(shifts, tmp_path):
+    (tmp_path / "sets.csv").write_text(
+        "name,file,colour,classes\none,shifts/blur/1/set.npz,red,imagenet-a\n"
+    )
+    member = {"manifest": "sets.csv", "dataset": BLOCK, "data": ["colour"]}
+    found = expand(member)
+    assert found.datasets["one"] == {**BLOCK, "file": "shifts/blur/1/set.npz"}
+    assert found.suites["s"].members[0].classes == class_subset("imagenet-a")
+    with pytest.raises(InputError, match=r"sets\.csv: 'data': unknown column 'color'.*'colour'"):
+        expand(member | {"data": ["color"]})
+    with pytest.raises(InputError, match="there is none"):
+        expand({"dataset": "known", "data": ["colour"]})
 
 
 @pytest.mark.parametrize(

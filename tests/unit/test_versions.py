@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from matcheval.accuracy_prediction import ROTATION_VERSION
 from matcheval.analyses.sampling import SAMPLING_VERSION
 from matcheval.datasets.derivations import DERIVATION_VERSION
 from matcheval.datasets.kinds import KINDS
@@ -48,15 +49,17 @@ DECIDED = {
             "image_folder": 1,
             "arrays": 1,
             "parquet": 1,
+            "corrupted": 101,
         },
-        "fd37c0982c446a05",
+        "5e9016ce7d508729",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "6d980580b7da6daa"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "79368bf6e1d341b6"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "824c6a5c6a3e7d17"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "72c37fa09a7c4e7e"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "3cb177c347f7ba9b"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "ea0ec5236dfb2f96"),
+    "train_model.py": (TRAINING_VERSION, 2, "b417b306695c096a"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "97822e8783ea040c"),
+    "score_rotation.py": (ROTATION_VERSION, 1, "7342774e1a9130ba"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "f46963e4c96e6430"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "f34562267645ade7"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "ae24f574fcacaa3a"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "9d7d7823fe388472"),
 }
 
 

@@ -1,13 +1,13 @@
 """The content of a dataset, images and labels: its digest and its validity."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.images import EncodedImages, Images, chunks
+from matcheval.datasets.images import EncodedImages, Images, MadeImages, chunks
 from matcheval.errors import InputError
 
 
@@ -16,7 +16,7 @@ def content_digest(images: Images, labels: npt.NDArray[np.int16]) -> str:
 
     Parameters
     ----------
-    images : uint8 array, shape (n, height, width, channels), or EncodedImages
+    images : uint8 array, shape (n, height, width, channels), EncodedImages or MadeImages
         Read in chunks, so that a mapped file need not fit in memory.
     labels : int16 array, shape (n,)
         Their classes.
@@ -26,11 +26,15 @@ def content_digest(images: Images, labels: npt.NDArray[np.int16]) -> str:
     str
         64 hexadecimal digits. For an array of pixels, of the shapes as text, the pixels in C order
         and the labels; for encoded images, of the word "files", their bytes, their offsets and the
-        labels.
+        labels; for images that are made when they are read, which it does not make, of their
+        recipe and the labels.
     """
+    parts: Iterable[bytes | memoryview]
     if isinstance(images, EncodedImages):
         digest = hashlib.sha256(b"files")
         parts = chunks(images.data)
+    elif isinstance(images, MadeImages):
+        digest, parts = hashlib.sha256(b"made"), [images.recipe.encode()]
     else:
         digest = hashlib.sha256(f"images {images.shape} labels {labels.shape}".encode())
         parts = chunks(images)
@@ -54,7 +58,7 @@ def check_content(
 
     Parameters
     ----------
-    images : uint8 array, shape (n, height, width, channels), or EncodedImages
+    images : uint8 array, shape (n, height, width, channels), EncodedImages or MadeImages
         At least one image.
     labels : integer array, shape (n,)
         Classes in 0..n_classes - 1.

@@ -1,9 +1,9 @@
 """The user's image sets: class folders, arrays and Parquet files."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from matcheval.datasets.label_spaces import (
     check_classes,
     folder_classes,
     labels_of_folders,
+    map_labels,
     resolve_classes,
 )
 from matcheval.datasets.sources import Sources
@@ -56,13 +57,21 @@ def build_image_folder(name: str, settings: ImageFolder, sources: Sources) -> Im
         raise InputError("has no class folders with files in them", file=path)
     given = settings.classes
     classes = folder_classes(folders, path) if given is None else resolve_classes(given)
-    labels = labels_of_folders(folders, classes, path, all_required=False)
+    labels: Mapping[str, int | None]
+    if settings.label_map is None:
+        labels = labels_of_folders(folders, classes, path, all_required=False)
+    else:
+        labels = map_labels(Counter(inside.values()), settings.label_map, classes, path)
+    listed = sorted(
+        (label, file) for file, folder in inside.items() if (label := labels[folder]) is not None
+    )
 
     def files() -> Iterator[LabelledFile]:
-        for file, folder in sorted(inside.items(), key=lambda item: (labels[item[1]], item[0])):
-            yield LabelledFile(file, labels[folder], tree.read(file))
+        for label, file in listed:
+            yield LabelledFile(file, label, tree.read(file))
 
-    return ImageStream(name, classes, f"image folders, {path.name}", files())
+    notes = _unlisted(Counter(inside.values()), labels)
+    return ImageStream(name, classes, f"image folders, {path.name}", files(), notes)
 
 
 def build_arrays(name: str, settings: Arrays, sources: Sources) -> Dataset:
@@ -96,14 +105,20 @@ def build_arrays(name: str, settings: Arrays, sources: Sources) -> Dataset:
         assert settings.labels is not None
         path = sources.custom_path(settings.images)
         images, labels = read_npy(path), read_npy(sources.custom_path(settings.labels))
+    images = images[..., np.newaxis] if images.ndim == 3 else images
+    names, notes = None, {}
+    if settings.label_map is not None and labels.ndim == 1 and len(images) == len(labels):
+        counts = Counter(map(str, labels.tolist()))
+        mapped = map_labels(counts, settings.label_map, classes, path)
+        new = np.array([-1 if (to := mapped[str(label)]) is None else to for label in labels])
+        rows = np.flatnonzero(new >= 0)
+        images, labels, names = images[rows], new[rows], [f"{row:05d}" for row in rows]
+        notes = _unlisted(counts, mapped)
     return make_dataset(
-        name,
-        images[..., np.newaxis] if images.ndim == 3 else images,
-        labels,
-        classes=classes,
-        max_value=settings.max_value,
-        source=f"arrays, {path.name}",
-    )
+        name, images, labels,
+        classes=classes, max_value=settings.max_value, source=f"arrays, {path.name}",
+        names=names, provenance=notes,
+    )  # fmt: skip
 
 
 def build_parquet(name: str, settings: Parquet, sources: Sources) -> ImageStream:
@@ -131,13 +146,26 @@ def build_parquet(name: str, settings: Parquet, sources: Sources) -> ImageStream
     """
     paths = [sources.custom_path(path) for path in settings.files]
     columns = settings.image_column, settings.label_column
-    classes = _parquet_classes(name, paths, columns, settings.classes)
+    classes = _parquet_classes(name, paths, columns, settings)
+    labels: Mapping[str, int | None] = {str(label): label for label in range(len(classes))}
+    notes = {}
+    if settings.label_map is not None:
+        counts = _parquet_counts(paths, settings.label_column)
+        labels = map_labels(counts, settings.label_map, classes, name)
+        notes = _unlisted(counts, labels)
 
     def files() -> Iterator[LabelledFile]:
         for path in paths:
-            yield from _parquet_rows(path, columns, len(classes))
+            yield from _parquet_rows(path, columns, labels)
 
-    return ImageStream(name, classes, f"Parquet, {', '.join(p.name for p in paths)}", files())
+    source = f"Parquet, {', '.join(p.name for p in paths)}"
+    return ImageStream(name, classes, source, files(), notes)
+
+
+def _unlisted(counts: Mapping[str, int], labels: Mapping[str, int | None]) -> dict[str, object]:
+    """For the provenance: numbers of images that a map of labels leaves out, by label."""
+    unlisted = {label: n for label, n in counts.items() if labels[label] is None}
+    return {"unlisted": unlisted} if unlisted else {}
 
 
 def _common_root(paths: Sequence[str]) -> int:
@@ -148,9 +176,9 @@ def _common_root(paths: Sequence[str]) -> int:
 
 
 def _parquet_classes(
-    name: str, paths: Sequence[Path], columns: tuple[str, str], given: Any
+    name: str, paths: Sequence[Path], columns: tuple[str, str], settings: Parquet
 ) -> tuple[str, ...]:
-    classes = None if given is None else resolve_classes(given)
+    classes = settings.known_classes
     for path in paths:
         try:
             schema = pq.read_schema(path)
@@ -158,7 +186,7 @@ def _parquet_classes(
             reason = str(error).splitlines()[0]
             raise InputError(f"not a readable Parquet file ({reason})", file=path) from error
         _check_columns(schema, columns, path)
-        stored = _metadata_classes(schema, columns[1])
+        stored = _metadata_classes(schema, columns[1]) if settings.label_map is None else None
         if stored is not None and classes is not None:
             check_classes(stored, classes, path)
         classes = stored if classes is None else classes
@@ -200,7 +228,17 @@ def _metadata_classes(schema: pa.Schema, column: str) -> tuple[str, ...] | None:
     return None if names is None else tuple(map(str, names))
 
 
-def _parquet_rows(path: Path, columns: tuple[str, str], n_classes: int) -> Iterator[LabelledFile]:
+def _parquet_counts(paths: Sequence[Path], column: str) -> Counter[str]:
+    """Number of rows by label, in the order of the labels; missing labels are not counted."""
+    found = Counter(
+        label for path in paths for label in pq.read_table(path, columns=[column])[0].to_pylist()
+    )
+    return Counter({str(label): found[label] for label in sorted(found.keys() - {None})})
+
+
+def _parquet_rows(
+    path: Path, columns: tuple[str, str], known: Mapping[str, int | None]
+) -> Iterator[LabelledFile]:
     row = 0
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(_BATCH_ROWS, columns=list(columns)):
@@ -208,12 +246,13 @@ def _parquet_rows(path: Path, columns: tuple[str, str], n_classes: int) -> Itera
             if pa.types.is_struct(images.type):
                 images = images.field("bytes")
             for image, label in zip(images, labels.to_pylist(), strict=True):
-                if label is None or not 0 <= label < n_classes:
+                if str(label) not in known:
                     raise InputError(
-                        f"row {row}: {label} is not one of {n_classes} classes",
+                        f"row {row}: {label} is not one of {len(known)} classes",
                         file=path,
                         field=columns[1],
                     )
-                # Rows without bytes (Hugging Face's files may have a path instead) are unreadable.
-                yield LabelledFile(f"{path.stem}/{row:06d}", label, image.as_py() or b"")
+                if (mapped := known[str(label)]) is not None:
+                    # Rows without bytes (Hugging Face has files with paths instead) are unreadable.
+                    yield LabelledFile(f"{path.stem}/{row:06d}", mapped, image.as_py() or b"")
                 row += 1

@@ -1,12 +1,13 @@
 """Kinds of datasets of the user's images."""
 
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from matcheval.datasets.kind import Decoded, Subset, paths_by_option
 from matcheval.datasets.label_spaces import resolve_classes
+from matcheval.errors import suggest
 from matcheval.settings import (
     Integer,
     PathText,
@@ -22,10 +23,36 @@ ClassNames = (
 _CLASSES = "A label space by name, or the class names in label order"
 
 
+def _as_text(value: Any) -> Any:
+    """Take numbers, which labels often are, as texts: keys of JSON are."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+_Label = Annotated[str, BeforeValidator(_as_text)]
+
+
 class _WithClasses(Subset):
     """The user's images, with class names that may be given."""
 
     classes: ClassNames | None = Field(None, description=_CLASSES)
+    label_map: Annotated[dict[_Label, _Label], Field(min_length=1)] | None = Field(
+        None,
+        description="Class of each label, or class folder, of the source; images of labels that "
+        "are not listed are left out",
+    )
+
+    @model_validator(mode="after")
+    def _labels_become_classes(self) -> "_WithClasses":
+        if self.label_map is None:
+            return self
+        classes = self.known_classes
+        if classes is None:
+            raise ValueError("label_map needs classes, the label space that it maps to")
+        unknown = [name for name in self.label_map.values() if name not in classes]
+        if unknown:
+            hint = suggest(unknown[0], classes)
+            raise ValueError(f"label_map: '{unknown[0]}' is not among the classes. {hint}")
+        return self
 
     @property
     def known_classes(self) -> tuple[str, ...] | None:

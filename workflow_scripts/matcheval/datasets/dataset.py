@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.datasets.content import check_content, content_digest
-from matcheval.datasets.images import EncodedImages, Images
+from matcheval.datasets.images import EncodedImages, Images, MadeImages, Pixels
 from matcheval.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ class Dataset:
     ----------
     name : str
         Its name, for files and messages.
-    images : uint8 array, shape (n, height, width, channels), or EncodedImages
-        Pixels, or image files; may be mapped from a file.
+    images : uint8 array, shape (n, height, width, channels), EncodedImages or MadeImages
+        Pixels, or image files; may be mapped from a file, or made when they are read.
     labels : int16 array, shape (n,)
         Classes, from 0.
     names : tuple of str
@@ -62,12 +62,14 @@ class Dataset:
 
     @property
     def stored(self) -> str:
-        """How the images are stored: `array` (pixels) or `files` (encoded)."""
+        """How the images are stored: `array` (pixels), `files` (encoded) or `made` (not at all)."""
+        if isinstance(self.images, MadeImages):
+            return "made"
         return "files" if isinstance(self.images, EncodedImages) else "array"
 
     @property
-    def pixels(self) -> npt.NDArray[np.uint8]:
-        """The images as a uint8 array, shape (n, height, width, channels).
+    def pixels(self) -> Pixels:
+        """The images as a uint8 array, shape (n, height, width, channels), or read like one.
 
         Raises
         ------
@@ -143,7 +145,7 @@ def make_dataset(
     ----------
     name : str
         Its name, for files and messages.
-    images : uint8 array, shape (n, height, width, channels), or EncodedImages
+    images : uint8 array, shape (n, height, width, channels), EncodedImages or MadeImages
         Pixels in 0..max_value, or image files.
     labels : integer array, shape (n,)
         Classes in 0..len(classes) - 1.
@@ -170,7 +172,7 @@ def make_dataset(
     labels = np.asarray(labels)
     names = tuple(f"{i:05d}" for i in range(len(labels))) if names is None else tuple(names)
     check_content(images, labels, names, len(classes), max_value, file=name)
-    if max_value < 255 and not isinstance(images, EncodedImages) and images.max() > max_value:
+    if max_value < 255 and isinstance(images, np.ndarray) and images.max() > max_value:
         raise InputError(
             f"pixels reach {images.max()}, above max_value {max_value}", file=name, field="images"
         )
@@ -201,7 +203,7 @@ def image_shape(dataset: Dataset) -> tuple[int, int, int]:
     InputError
         If the first image file cannot be decoded.
     """
-    if dataset.stored == "array":
+    if dataset.stored != "files":
         return dataset.image_shape
     first = dataset.image(0)
     return first.height, first.width, 3

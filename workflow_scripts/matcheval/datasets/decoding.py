@@ -20,8 +20,48 @@ FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "PPM", "TIFF")
 _LOSSLESS = ("PNG", "BMP", "GIF", "PPM")
 
 
+_FILTERS = {
+    "bicubic": Image.Resampling.BICUBIC,
+    "bilinear": Image.Resampling.BILINEAR,
+    "lanczos": Image.Resampling.LANCZOS,
+    "box": Image.Resampling.BOX,
+}
+
+
 class UnreadableImageError(Exception):
     """Bytes are not an image file, or an incomplete one."""
+
+
+@dataclass(frozen=True)
+class Resize:
+    """Resizing of images to a square, whatever their shape.
+
+    Attributes
+    ----------
+    side : int
+        Height and width in pixels.
+    filter : str
+        `bicubic`, `bilinear`, `lanczos` or `box`, as in Pillow, which averages over as many pixels
+        as an image is reduced by (antialiasing).
+    """
+
+    side: int
+    filter: str = "bicubic"
+
+    def apply(self, image: Image.Image) -> Image.Image:
+        """Resize an image.
+
+        Parameters
+        ----------
+        image : PIL.Image.Image
+            Mode RGB.
+
+        Returns
+        -------
+        PIL.Image.Image
+            The same pixels if it has the size.
+        """
+        return image.resize((self.side, self.side), _FILTERS[self.filter])
 
 
 @dataclass(frozen=True)
@@ -102,7 +142,7 @@ def array_image(pixels: npt.NDArray[np.uint8], max_value: int) -> Image.Image:
     Parameters
     ----------
     pixels : uint8 array, shape (height, width, 1 or 3)
-        Values in 0..max_value, which are rescaled to 0..255; a single channel is repeated.
+        As for `rgb_pixels`.
     max_value : int
         The pixel value that represents 1.0.
 
@@ -114,14 +154,37 @@ def array_image(pixels: npt.NDArray[np.uint8], max_value: int) -> Image.Image:
     Raises
     ------
     InputError
+        As for `rgb_pixels`.
+    """
+    return Image.fromarray(np.ascontiguousarray(rgb_pixels(pixels, max_value)))
+
+
+def rgb_pixels(pixels: npt.NDArray[np.uint8], max_value: int) -> npt.NDArray[np.uint8]:
+    """Convert pixels to RGB values in 0..255.
+
+    Parameters
+    ----------
+    pixels : uint8 array, shape (..., 1 or 3)
+        Values in 0..max_value, which are rescaled to 0..255; a single channel is repeated.
+    max_value : int
+        The pixel value that represents 1.0.
+
+    Returns
+    -------
+    uint8 array, shape (..., 3)
+        Perhaps a view of `pixels`.
+
+    Raises
+    ------
+    InputError
         If the array has neither 1 nor 3 channels.
     """
-    channels = pixels.shape[2]
+    channels = pixels.shape[-1]
     if channels not in (1, 3):
         raise InputError(f"an image has {channels} channels, neither 1 nor 3", field="images")
     if max_value != 255:
         pixels = np.rint(pixels * (255 / max_value)).astype(np.uint8)
-    return Image.fromarray(np.ascontiguousarray(np.broadcast_to(pixels, (*pixels.shape[:2], 3))))
+    return np.broadcast_to(pixels, (*pixels.shape[:-1], 3))
 
 
 def _is_lossless(name: str | None, encoded: bytes | memoryview) -> bool:

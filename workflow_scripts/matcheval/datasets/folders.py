@@ -2,8 +2,9 @@
 
 `images.npy` contains either pixels (uint8, n × height × width × channels; `stored` is "array") or
 the concatenated image files (uint8, one-dimensional; "files"), so that it can be mapped into memory
-in both cases. `datapoints.parquet` has a row per image, with its label, its name in the source, and
-the position of its file. `dataset.json` describes the dataset.
+in both cases; there is none if the images are made from those of another dataset when they are read
+("made"). `datapoints.parquet` has a row per image, with its label, its name in the source, and the
+position of its file. `dataset.json` describes the dataset.
 """
 
 import json
@@ -19,7 +20,7 @@ import pyarrow as pa
 from matcheval.datasets.array_files import write_array
 from matcheval.datasets.content import check_content, content_digest
 from matcheval.datasets.dataset import Dataset
-from matcheval.datasets.images import EncodedImages, Images, chunks
+from matcheval.datasets.images import EncodedImages, Images, MadeImages, chunks
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file
 from matcheval.io.tables import Column, TableSchema, write_table
@@ -41,12 +42,12 @@ DATAPOINTS_SCHEMA = TableSchema(
 
 
 def write_dataset(dataset: Dataset, folder: str | os.PathLike[str]) -> None:
-    """Write the three files of a dataset, the description last: it marks the folder as complete.
+    """Write the files of a dataset, the description last: it marks the folder as complete.
 
     Parameters
     ----------
     dataset : Dataset
-        The dataset; mapped images are copied in chunks.
+        The dataset; mapped images are copied in chunks, and those that are made are not written.
     folder : path-like
         Created if missing; a dataset in it is replaced.
 
@@ -58,9 +59,12 @@ def write_dataset(dataset: Dataset, folder: str | os.PathLike[str]) -> None:
     folder = Path(folder)
     remove_description(folder)
     images = dataset.images
-    array = images.data if isinstance(images, EncodedImages) else images
-    with atomic_file(folder / IMAGES) as partial:
-        write_array(partial, array.shape, chunks(array))
+    if isinstance(images, MadeImages):
+        (folder / IMAGES).unlink(missing_ok=True)
+    else:
+        array = images.data if isinstance(images, EncodedImages) else images
+        with atomic_file(folder / IMAGES) as partial:
+            write_array(partial, array.shape, chunks(array))
     write_description(dataset, folder)
 
 
@@ -76,14 +80,14 @@ def remove_description(folder: Path) -> None:
 
 
 def write_description(dataset: Dataset, folder: Path) -> None:
-    """Write `datapoints.parquet` and `dataset.json` beside images that have been written.
+    """Write `datapoints.parquet` and `dataset.json`, beside images that have been written.
 
     Parameters
     ----------
     dataset : Dataset
         The dataset.
     folder : Path
-        The folder that contains its `images.npy`.
+        The folder that contains its `images.npy`, if it has one.
 
     Raises
     ------
@@ -99,6 +103,7 @@ def write_description(dataset: Dataset, folder: Path) -> None:
         "n_classes": dataset.n_classes,
         "classes": list(dataset.classes),
         "stored": dataset.stored,
+        **({"shape": list(images.shape)} if isinstance(images, MadeImages) else {}),
         "max_value": dataset.max_value,
         "source": dataset.source,
         "sha256": dataset.sha256,
@@ -151,12 +156,12 @@ def read_dataset(folder: str | os.PathLike[str], verify: bool = True) -> Dataset
         A folder written by `write_dataset`.
     verify : bool
         Compare the content with the recorded digest, which reads every image once (about a second
-        per gigabyte).
+        per gigabyte); of images that are made when they are read, those that they are made from.
 
     Returns
     -------
     Dataset
-        Its images are mapped from their file.
+        Its images are mapped from their file, or made when they are read.
 
     Raises
     ------
@@ -166,10 +171,15 @@ def read_dataset(folder: str | os.PathLike[str], verify: bool = True) -> Dataset
     """
     folder = Path(folder)
     description = read_description(folder)
-    array = map_array(folder / IMAGES)
     datapoints = DATAPOINTS_SCHEMA.read(folder / DATAPOINTS)
     labels = datapoints["label"].to_numpy().astype(np.int16)
-    images: Images = array
+    images: Images
+    if description["stored"] == "made":
+        from matcheval.datasets.corrupted import open_corrupted  # which reads the other dataset
+
+        images = open_corrupted(folder, description["provenance"], verify=verify)
+    else:
+        images = array = map_array(folder / IMAGES)
     if description["stored"] == "files":
         images = EncodedImages(array, datapoints["offset"].to_numpy().astype(np.int64))
     if not len(images) == len(labels) == description["n"]:

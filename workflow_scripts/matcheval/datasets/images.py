@@ -1,14 +1,15 @@
-"""Arrays of images, in memory or mapped from files: pixels, or encoded image files."""
+"""Arrays of images, in memory, mapped from files or made when they are read: pixels or files."""
 
 import mmap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 _CHUNK_BYTES = 1 << 22  # read at a time from images that may be larger than the memory
+_MADE_BYTES = 1 << 20  # made at a time: as float64 and in several copies, tens of megabytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +48,59 @@ class EncodedImages:
         return memoryview(self.data[self.offsets[i] : stop])  # type: ignore[arg-type]
 
 
-Images = npt.NDArray[np.uint8] | EncodedImages
+@dataclass(frozen=True, eq=False)
+class MadeImages:
+    """Images that are made from other images when they are read, and not kept.
+
+    They are read like an array of pixels: by index, slice, list of indices or as a whole, from
+    several threads at once.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Number of images, height, width, channels.
+    recipe : str
+        All that the pixels depend on; stands for them in the digest of a dataset.
+    make : callable
+        Makes the images of an int64 array of indices: uint8, shape (n, height, width, channels).
+        What it makes of an index must not depend on the others.
+    """
+
+    shape: tuple[int, int, int, int]
+    recipe: str
+    make: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.uint8]]
+    dtype: ClassVar[np.dtype[np.uint8]] = np.dtype(np.uint8)
+    ndim: ClassVar[int] = 4
+
+    def __len__(self) -> int:
+        """Return the number of images."""
+        return self.shape[0]
+
+    @property
+    def per_block(self) -> int:
+        """Number of images that are made at a time, so that the memory is bounded."""
+        return max(1, _MADE_BYTES // int(np.prod(self.shape[1:])))
+
+    def __getitem__(self, key: Any) -> npt.NDArray[np.uint8]:
+        """Make one image, for an integer, or several, for what selects elements of an array."""
+        chosen = np.arange(len(self))[key]
+        rows = np.atleast_1d(chosen)
+        made = np.empty((len(rows), *self.shape[1:]), np.uint8)
+        for start in range(0, len(rows), self.per_block):
+            block = slice(start, start + self.per_block)
+            made[block] = self.make(rows[block])
+        return made if chosen.ndim else made[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """Make all images."""
+        return self[:].astype(dtype or np.uint8, copy=False)
 
 
-def chunks(array: npt.NDArray[np.uint8]) -> Iterator[memoryview]:
+Pixels = npt.NDArray[np.uint8] | MadeImages
+Images = Pixels | EncodedImages
+
+
+def chunks(array: Pixels) -> Iterator[memoryview]:
     """Iterate over the bytes of an array in C order, a few megabytes at a time.
 
     A mapped file is read rather than paged in, so that the memory use of this process does not
@@ -58,7 +108,7 @@ def chunks(array: npt.NDArray[np.uint8]) -> Iterator[memoryview]:
 
     Parameters
     ----------
-    array : uint8 array
+    array : uint8 array, or MadeImages
         Of any shape; may be mapped from a file.
 
     Yields
@@ -77,18 +127,18 @@ def chunks(array: npt.NDArray[np.uint8]) -> Iterator[memoryview]:
         release(array)
 
 
-def release(array: npt.NDArray[Any]) -> None:
+def release(images: npt.NDArray[Any] | EncodedImages | MadeImages) -> None:
     """Release the memory pages of a mapped file; they are read again when they are accessed.
 
-    Otherwise, all parts of a file that a process has read count towards its memory use. Arrays
+    Otherwise, all parts of a file that a process has read count towards its memory use. Images
     that are not mapped are left alone.
 
     Parameters
     ----------
-    array : array
-        A mapped array, or a view of one.
+    images : array, EncodedImages or MadeImages
+        Of a mapped array, or a view of one.
     """
-    base: Any = array
+    base: Any = images.data if isinstance(images, EncodedImages) else images
     while isinstance(base, np.ndarray | memoryview):
         base = base.obj if isinstance(base, memoryview) else base.base
     if isinstance(base, mmap.mmap) and hasattr(base, "madvise"):

@@ -1,14 +1,30 @@
 """What all kinds of dataset have in common: options, and what is known before one is built."""
 
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from matcheval.settings import (
     Count,
+    Seed,
     Settings,
 )
+
+
+def _in_order(rows: tuple[int, int]) -> tuple[int, int]:
+    if rows[0] >= rows[1]:
+        raise ValueError(f"no image is from {rows[0]} on and before {rows[1]}")
+    return rows
+
+
+def _as_number(value: Any) -> Any:
+    """Read the text that a placeholder of a suite is replaced by."""
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
+
+
+# How strong a corruption is; with "all", the images of all severities follow each other.
+Severity = Annotated[Literal[1, 2, 3, 4, 5, "all"], BeforeValidator(_as_number)]
 
 
 class DatasetKind(Settings):
@@ -57,6 +73,16 @@ class DatasetKind(Settings):
         return []
 
     @property
+    def sources(self) -> list[str]:
+        """Names of the datasets of the study that it is made from."""
+        return []
+
+    @property
+    def is_made(self) -> bool:
+        """Whether its images are made from those of other datasets whenever they are read."""
+        return False
+
+    @property
     def custom_paths(self) -> dict[str, list[Path]]:
         """The user's files and folders that its images are built from, by option."""
         return {}
@@ -80,9 +106,12 @@ class DatasetKind(Settings):
 
 
 class Subset(DatasetKind):
-    """A dataset that can be cut to the first images of each class."""
+    """A dataset of which some images can be taken."""
 
-    per_class: Count | None = Field(None, description="Only the first images of each class")
+    rows: Annotated[tuple[Seed, Seed], AfterValidator(_in_order)] | None = Field(
+        None, description="First and last image to take, counted from 0, the last one excluded"
+    )
+    per_class: Count | None = Field(None, description="Of these, only the first of each class")
 
 
 class Decoded(Subset):
@@ -91,7 +120,19 @@ class Decoded(Subset):
     unreadable: Literal["fail", "skip"] = Field(
         "fail", description="What happens at an image that cannot be decoded"
     )
+    resize: Count | None = Field(
+        None, description="Height and width that all images are resized to, in pixels"
+    )
+    resize_filter: Literal["bicubic", "bilinear", "lanczos", "box"] = Field(
+        "bicubic", description="How they are resized (Pillow, antialiased)"
+    )
     is_decoded: ClassVar[bool] = True
+
+    @model_validator(mode="after")
+    def _filter_needs_size(self) -> "Decoded":
+        if self.resize is None and "resize_filter" in self.model_fields_set:
+            raise ValueError("resize_filter has no effect without resize")
+        return self
 
 
 def paths_by_option(**options: str | None) -> dict[str, list[Path]]:

@@ -1,13 +1,14 @@
 """The kinds of dataset that a configuration can name.
 
-To add a kind: a class in `published_kinds` or `custom_kinds`, with its options as fields and the
-name of its builder (see `datasets.build`), and a line here. Imports no images.
+To add a kind: a class in `published_kinds`, `custom_kinds` or `made_kinds`, with its options as
+fields and the name of its builder (see `datasets.build`), and a line here. Imports no images.
 """
 
 from collections.abc import Mapping
 
 from matcheval.datasets.custom_kinds import Arrays, ImageFolder, Parquet
 from matcheval.datasets.kind import DatasetKind
+from matcheval.datasets.made_kinds import Corrupted
 from matcheval.datasets.published_kinds import (
     Cifar10,
     Cifar10C,
@@ -32,6 +33,7 @@ KINDS: Mapping[str, type[DatasetKind]] = {
     "image_folder": ImageFolder,
     "arrays": Arrays,
     "parquet": Parquet,
+    "corrupted": Corrupted,
     "predictions": Predictions,
     "labels": Labels,
     "label_archive": LabelArchive,

@@ -19,7 +19,10 @@ DIGITS = tuple("0123456789")
 _MAX_LISTED = 10  # names in a message
 
 
-@cache
+# Subsets of ImageNet's classes by name, and the number of their classes.
+SUBSETS = {"imagenet-a": 200, "imagenet-r": 200}
+
+
 def imagenet_classes() -> tuple[str, ...]:
     """Return the 1,000 WordNet ids of ILSVRC 2012, sorted: the label order of published models.
 
@@ -30,16 +33,42 @@ def imagenet_classes() -> tuple[str, ...]:
     InputError
         If timm is not installed, or the file is not as expected.
     """
+    return _timm_classes("imagenet", 1000)
+
+
+def class_subset(name: str) -> tuple[str, ...]:
+    """Return the classes of a named subset: those of ImageNet-A, or of ImageNet-R.
+
+    Parameters
+    ----------
+    name : str
+        One of `SUBSETS`.
+
+    Returns
+    -------
+    tuple of str
+        WordNet ids, sorted.
+
+    Raises
+    ------
+    InputError
+        If timm is not installed, or its file is not as expected.
+    """
+    return _timm_classes(name.replace("-", "_"), SUBSETS[name])
+
+
+@cache
+def _timm_classes(name: str, number: int) -> tuple[str, ...]:
     spec = importlib.util.find_spec("timm")
     if spec is None or spec.origin is None:
         raise InputError(
             "timm, which contains the list of ImageNet's classes, is not installed",
             remedy="pip install timm",
         )
-    path = Path(spec.origin).parent / "data" / "_info" / "imagenet_synsets.txt"
+    path = Path(spec.origin).parent / "data" / "_info" / f"{name}_synsets.txt"
     classes = tuple(path.read_text(encoding="utf-8").split())
-    if len(set(classes)) != 1000 or list(classes) != sorted(classes):
-        raise InputError(f"has {len(classes)} classes, not ImageNet's 1,000 sorted ones", file=path)
+    if len(set(classes)) != number or list(classes) != sorted(classes):
+        raise InputError(f"has {len(classes):,} classes, not the {number:,} sorted ones", file=path)
     return classes
 
 
@@ -192,6 +221,43 @@ def labels_of_folders(
     if problems:
         raise InputError("; ".join(problems), file=file, field="classes")
     return {name: label for label, name in enumerate(classes)}
+
+
+def map_labels(
+    counts: Mapping[str, int], label_map: Mapping[str, str], classes: Sequence[str], file: object
+) -> dict[str, int | None]:
+    """Return the label of every label, or class folder, of a source that has other classes.
+
+    Parameters
+    ----------
+    counts : mapping of str to int
+        Number of images of each label of the source, as text.
+    label_map : mapping of str to str
+        Class of some labels of the source, by label.
+    classes : sequence of str
+        Names of the classes, by label, among them those of `label_map`.
+    file : object
+        The source, for the message.
+
+    Returns
+    -------
+    dict of str to int or None
+        For the labels in `counts`; None for those that are not listed, whose images are left out.
+
+    Raises
+    ------
+    InputError
+        If no image has a label that is listed.
+    """
+    if absent := [label for label in label_map if label not in counts]:
+        raise InputError(
+            f"no image has the label {_quoted(absent)}",
+            file=file,
+            field="label_map",
+            remedy=f"There are images of {_quoted(list(counts))}",
+        )
+    return {label: classes.index(label_map[label]) if label in label_map else None
+            for label in counts}  # fmt: skip
 
 
 def folder_classes(folders: Sequence[str], file: object) -> tuple[str, ...]:

@@ -5,19 +5,31 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from matcheval.datasets.array_files import write_array
 from matcheval.datasets.build import build_dataset
 from matcheval.datasets.dataset import Dataset, make_dataset
-from matcheval.datasets.folders import read_dataset, read_description, write_dataset
+from matcheval.datasets.decoding import Resize
+from matcheval.datasets.folders import (
+    IMAGES,
+    map_array,
+    read_dataset,
+    read_description,
+    remove_description,
+    write_dataset,
+    write_description,
+)
+from matcheval.datasets.images import MadeImages
 from matcheval.datasets.kinds import builder_version
 from matcheval.datasets.sources import Sources
-from matcheval.datasets.streams import ImageStream, LabelledFile, write_stream
+from matcheval.datasets.streams import ImageStream, LabelledFile, map_in_order, write_stream
 from matcheval.errors import InputError
-from matcheval.io.files import file_lock
+from matcheval.io.files import atomic_file, file_lock
 
 log = logging.getLogger(__name__)
 
@@ -40,20 +52,21 @@ def prepare_dataset(
     kind : str
         Its kind, one of `datasets.build.KINDS`.
     options : mapping
-        Options of its kind. All kinds except the digits have the options `per_class` (number of
-        images to keep of each class: the first ones) and, where images are files, `unreadable`:
-        `fail` (the default) or `skip`.
+        Options of its kind. All kinds of images from files have the options `rows` (first and last
+        image to take, the last one excluded), `per_class` (number of images to keep of each class:
+        the first ones) and, where images are files, `unreadable`: `fail` (the default) or `skip`,
+        and `resize` (to a square of so many pixels) with `resize_filter`.
     folder : Path
-        The folder to write.
+        The folder to write, beside those of the datasets that this one is made from.
     downloads : Path
         Folder of the published files.
     n_threads : int
-        CPU threads that decode images.
+        CPU threads that decode or make images.
 
     Returns
     -------
     Dataset
-        Its images mapped from the folder.
+        Its images mapped from the folder, or made when they are read.
 
     Raises
     ------
@@ -68,16 +81,36 @@ def prepare_dataset(
             log.info("%s: another process has just built it", name)
             return read_dataset(folder, verify=False)
         with ExitStack() as stack:
-            sources = Sources(downloads, stack)
+            sources = Sources(downloads, stack, folder.parent)
             built = build_dataset(name, kind, options, sources)
             provenance = request | {"files": sources.digests}
             if isinstance(built, ImageStream):
                 return _write_stream(built, folder, provenance, options, n_threads)
-            if "per_class" in options:
-                built = _first_of_each_class(built, options["per_class"])
-            built = replace(built, provenance=provenance)
-            write_dataset(built, folder)
+            built = _chosen(built, options)
+            built = replace(built, provenance=provenance | dict(built.provenance))
+            _log_unlisted(built)
+            if options.get("stored"):
+                _write_pixels(built, folder, n_threads)
+            else:
+                write_dataset(built, folder)
     return read_dataset(folder, verify=False)
+
+
+def _write_pixels(dataset: Dataset, folder: Path, n_threads: int) -> None:
+    """Make the images of a dataset, in threads, and write them as an array of pixels."""
+    images = dataset.pixels
+    assert isinstance(images, MadeImages), dataset.name
+    starts, step = range(0, len(images), images.per_block), images.per_block
+    remove_description(folder)
+    with atomic_file(folder / IMAGES) as partial:
+        made = map_in_order(lambda start: images[start : start + step].data, starts, n_threads)
+        write_array(partial, images.shape, made)
+    stored = make_dataset(
+        dataset.name, map_array(folder / IMAGES), dataset.labels,
+        classes=dataset.classes, max_value=dataset.max_value, source=dataset.source,
+        names=dataset.names, provenance=dataset.provenance,
+    )  # fmt: skip
+    write_description(stored, folder)
 
 
 def _write_stream(
@@ -87,15 +120,29 @@ def _write_stream(
     options: Mapping[str, Any],
     n_threads: int,
 ) -> Dataset:
+    files = stream.files
+    if "rows" in options:
+        files = _between(files, *options["rows"], name=stream.name)
     if "per_class" in options:
-        files = _limited(stream.files, int(options["per_class"]))
-        stream = replace(stream, files=files)
-    skip = options.get("unreadable", "fail") == "skip"
-    dataset = write_stream(stream, folder, provenance, skip_unreadable=skip, n_threads=n_threads)
+        files = _limited(files, int(options["per_class"]))
+    stream = replace(stream, files=files)
+    side, how = options.get("resize"), options.get("resize_filter", "bicubic")
+    dataset = write_stream(
+        stream, folder, provenance,
+        skip_unreadable=options.get("unreadable", "fail") == "skip",
+        resize=Resize(int(side), how) if side is not None else None,
+        n_threads=n_threads,
+    )  # fmt: skip
     if "unreadable" in dataset.provenance:
         n = dataset.provenance["unreadable"]
         log.warning("%s: %d images cannot be decoded and are left out", stream.name, n)
+    _log_unlisted(dataset)
     return dataset
+
+
+def _log_unlisted(dataset: Dataset) -> None:
+    for label, n in dataset.provenance.get("unlisted", {}).items():
+        log.info("%s: %d images of '%s' are left out (label_map)", dataset.name, n, label)
 
 
 def _is_built(folder: Path, request: Mapping[str, Any]) -> bool:
@@ -114,14 +161,42 @@ def _limited(files: Iterable[LabelledFile], per_class: int) -> Iterator[Labelled
             yield file
 
 
-def _first_of_each_class(dataset: Dataset, per_class: int) -> Dataset:
-    """Keep the first images of each class, in their order."""
-    firsts = [
-        np.flatnonzero(dataset.labels == label)[:per_class] for label in range(len(dataset.classes))
-    ]
-    rows = np.sort(np.concatenate(firsts))
+def _between(
+    files: Iterable[LabelledFile], start: int, stop: int, *, name: str
+) -> Iterator[LabelledFile]:
+    taken = 0
+    for file in islice(files, start, stop):
+        taken += 1
+        yield file
+    if taken < stop - start:
+        raise _too_few(name, start, stop, taken)
+
+
+def _too_few(name: str, start: int, stop: int, taken: int) -> InputError:
+    return InputError(
+        f"[{start}, {stop}] are {stop - start:,} images, of which there are {taken:,}",
+        file=name,
+        field="rows",
+        remedy="Images are counted from 0",
+    )
+
+
+def _chosen(dataset: Dataset, options: Mapping[str, Any]) -> Dataset:
+    """Keep the images that `rows` and `per_class` name, in their order."""
+    if not {"rows", "per_class"} & set(options):
+        return dataset
+    start, stop = options.get("rows", (0, len(dataset)))
+    rows = np.arange(len(dataset))[start:stop]
+    if len(rows) < stop - start:
+        raise _too_few(dataset.name, start, stop, len(rows))
+    if "per_class" in options:
+        labels = dataset.labels[rows]
+        firsts = [
+            rows[labels == label][: options["per_class"]] for label in range(dataset.n_classes)
+        ]
+        rows = np.sort(np.concatenate(firsts))
     return make_dataset(
         dataset.name, dataset.pixels[rows], dataset.labels[rows],
         classes=dataset.classes, max_value=dataset.max_value, source=dataset.source,
-        names=[dataset.names[row] for row in rows],
+        names=[dataset.names[row] for row in rows], provenance=dataset.provenance,
     )  # fmt: skip

@@ -5,14 +5,14 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from matcheval.datasets.kind import DatasetKind, Decoded, Subset, paths_by_option
+from matcheval.datasets.kind import Decoded, Severity, Subset, paths_by_option
 from matcheval.datasets.label_spaces import CIFAR10, DIGITS, imagenet_classes
 from matcheval.settings import (
     PathText,
 )
 
 
-class Digits(DatasetKind):
+class Digits(Subset):
     """Scikit-learn's handwritten digits."""
 
     kind: Literal["digits"]
@@ -77,7 +77,7 @@ class Cifar10C(_Cifar):
         "motion_blur", "pixelate", "saturate", "shot_noise", "snow", "spatter", "speckle_noise",
         "zoom_blur",
     ] = Field(description="Kind of corruption")  # fmt: skip
-    severity: Literal[1, 2, 3, 4, 5] = Field(description="5 is the strongest")
+    severity: Severity = Field(description="5 is the strongest, `all` joins them")
     builder: ClassVar[str] = "cifar.build_cifar10_c"
 
     @property

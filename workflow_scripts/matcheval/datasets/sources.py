@@ -1,4 +1,4 @@
-"""The files that datasets are built from: published files, and the user's files."""
+"""What datasets are built from: published files, the user's files, and other datasets."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -19,10 +19,13 @@ class Sources:
         Folder of the published files.
     stack : ExitStack
         Closes the files once the dataset is built.
+    datasets : Path
+        Folder of the other datasets, each in a folder with its name.
     """
 
-    def __init__(self, downloads: Path, stack: ExitStack) -> None:
-        self._downloads, self._stack = downloads, stack
+    def __init__(self, downloads: Path, stack: ExitStack, datasets: Path) -> None:
+        self.downloads, self.datasets = downloads, datasets
+        self._stack = stack
         self.digests: dict[str, str] = {}
 
     def published(self, name: str) -> Path:
@@ -43,7 +46,7 @@ class Sources:
         InputError
             If the name is unknown, or the file is missing or not as published.
         """
-        file, path = published_file(name), self._downloads / name
+        file, path = published_file(name), self.downloads / name
         if not path.is_file():
             raise InputError("no such file", file=path, remedy=f"Download {file.urls[0]}")
         expected = Expected(file.sha256, file.md5, file.size)

@@ -18,7 +18,7 @@ LABELS_KIND = "labels"
 ARCHIVE_KIND = "label_archive"
 ACCURACIES_KIND = "accuracies"
 
-# Decoding threads that a builder can use.
+# Threads for decoding or making images that a builder can use.
 _DECODING_THREADS = 4
 
 
@@ -75,8 +75,9 @@ class DatasetSpec:
 
     @property
     def preparing_threads(self) -> int:
-        """CPU threads that building it can use: images are decoded by several."""
-        return _DECODING_THREADS if self.kind_class.is_decoded else 1
+        """CPU threads that building it can use: images are decoded, or made, by several."""
+        makes = bool(self.settings.sources) and not self.settings.is_made
+        return _DECODING_THREADS if self.kind_class.is_decoded or makes else 1
 
     def results_file(self, model: str) -> str:
         """Return the user's file that holds a model's results; for some kinds, of all models.

@@ -19,6 +19,7 @@ from matcheval.datasets.array_files import write_array, write_array_header
 from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.datasets.decoding import (
     ImageFacts,
+    Resize,
     UnreadableImageError,
     decode_rgb,
     inspect_image,
@@ -68,12 +69,15 @@ class ImageStream:
         As for `Dataset`.
     files : iterable of LabelledFile
         The images, in the order of the dataset.
+    notes : dict
+        What is known of them once all are read, as JSON values, for the provenance.
     """
 
     name: str
     classes: tuple[str, ...]
     source: str
     files: Iterable[LabelledFile]
+    notes: dict[str, object] = field(default_factory=dict)
 
 
 @dataclass
@@ -97,12 +101,13 @@ def write_stream(
     provenance: dict[str, object],
     *,
     skip_unreadable: bool = False,
+    resize: Resize | None = None,
     n_threads: int = 1,
 ) -> Dataset:
     """Write a stream of images as a dataset's folder.
 
     The images are stored as files, unchanged; if all of them have the same size and a lossless
-    encoding, they are stored as an array of RGB pixels instead.
+    encoding, or are to be resized, they are stored as an array of RGB pixels instead.
 
     Parameters
     ----------
@@ -114,6 +119,8 @@ def write_stream(
         Recorded in the description; names and number of images that are left out are added to it.
     skip_unreadable : bool
         Leave out images that cannot be decoded, instead of raising an error.
+    resize : Resize, optional
+        How images are resized; by default, they are not.
     n_threads : int
         CPU threads that decode images.
 
@@ -133,10 +140,14 @@ def write_stream(
         spooled = _spool(stream, partial, n_threads)
         _check_readable(stream.name, spooled, skip_unreadable)
         offsets = np.array(spooled.offsets, dtype=np.int64)
-        is_array = spooled.lossless and len(spooled.sizes) == 1
+        is_array = resize is not None or (spooled.lossless and len(spooled.sizes) == 1)
         if is_array:
-            _to_array(partial, offsets, spooled.sizes.pop(), n_threads)
+            size = (resize.side, resize.side) if resize else spooled.sizes.pop()
+            _to_array(partial, offsets, size, resize, n_threads)
     data = map_array(folder / IMAGES)
+    provenance |= stream.notes
+    if resize:
+        provenance |= {"resized": f"{resize.side} × {resize.side}, {resize.filter}, antialiased"}
     if spooled.unreadable:
         provenance |= {"unreadable": len(spooled.unreadable), "skipped": spooled.unreadable}
     dataset = make_dataset(
@@ -154,7 +165,7 @@ def _spool(stream: ImageStream, path: Path, n_threads: int) -> _Spooled:
     with path.open("w+b") as file:
         write_array_header(file, (0,))
         start = file.tell()
-        for image, facts in _in_order(_inspected, stream.files, n_threads):
+        for image, facts in map_in_order(_inspected, stream.files, n_threads):
             if isinstance(facts, str):
                 spooled.unreadable.append(f"{image.name} ({facts})")
                 continue
@@ -193,21 +204,38 @@ def _check_readable(name: str, spooled: _Spooled, skip: bool) -> None:
 
 
 def _to_array(
-    path: Path, offsets: npt.NDArray[np.int64], size: tuple[int, int], n_threads: int
+    path: Path,
+    offsets: npt.NDArray[np.int64],
+    size: tuple[int, int],
+    resize: Resize | None,
+    n_threads: int,
 ) -> None:
-    """Replace concatenated files by their pixels; all have the same height and width."""
+    """Replace concatenated files by their pixels; all have the same height and width then."""
     images = EncodedImages(map_array(path), offsets)
 
     def pixels(i: int) -> bytes:
-        return decode_rgb(images.encoded(i)).tobytes()
+        image = decode_rgb(images.encoded(i))
+        return (resize.apply(image) if resize else image).tobytes()
 
     with atomic_file(path) as decoded:
-        parts = _in_order(pixels, range(len(images)), n_threads)
+        parts = map_in_order(pixels, range(len(images)), n_threads)
         write_array(decoded, (len(images), *size, 3), parts)
 
 
-def _in_order(function: Callable[[_A], _B], items: Iterable[_A], n_threads: int) -> Iterator[_B]:
-    """Map in threads, in order, reading few items ahead; `Executor.map` would read all of them."""
+def map_in_order(function: Callable[[_A], _B], items: Iterable[_A], n_threads: int) -> Iterator[_B]:
+    """Map in threads, in order, reading few items ahead; `Executor.map` would read all of them.
+
+    Parameters
+    ----------
+    function : callable
+        Called from several threads at once.
+    items : iterable
+    n_threads : int
+
+    Yields
+    ------
+    What `function` returns, in the order of the items.
+    """
     waiting: deque[Future[_B]] = deque()
     with ThreadPoolExecutor(n_threads) as pool:
         for item in items:

@@ -25,6 +25,8 @@ BASE_CUDA_MB = 4000
 CORE_FLOPS, GPU_FLOPS = 5e9, 5e12
 # Images that one core decodes and resizes per second.
 DECODED_PER_SECOND = 150
+# Values (pixels times channels) of corrupted images that one core makes per second.
+MADE_PER_SECOND = 2e6
 # Seconds until a job has imported its modules from a shared file system with cold caches.
 START_SECONDS = 120
 # Time is requested in whole multiples of this many minutes.
@@ -105,9 +107,9 @@ def of_training(
     weights = 16 * model.parameters
     # Float32 activations, and as much again for their gradients.
     batch = 0 if gpus else 8 * batch_size * model.kept
-    decoded = epochs * data.images if data.encoded else 0
+    reading = _reading(data) * (1 if data.made else epochs)
     memory = weights + batch + _pixels(data)
-    return _request(operations, memory, decoded, gpus=gpus, threads=threads)
+    return _request(operations, memory, reading, gpus=gpus, threads=threads)
 
 
 def of_inference(
@@ -139,18 +141,18 @@ def of_inference(
     weights = max(sum(8 * model.parameters for model in models) for _, models in work)
     most = max(model.multiply_adds for _, models in work for model in models)
     batch = 0 if gpus else batch_size * most / 80
-    decoded = sum(data.images for data, _ in work if data.encoded)
-    memory = weights + batch + _pixels(largest)
-    return _request(operations, memory, decoded, gpus=gpus, threads=threads)
+    reading = sum(_reading(data) for data, _ in work)
+    memory = weights + batch + (0 if largest.made else _pixels(largest))
+    return _request(operations, memory, reading, gpus=gpus, threads=threads)
 
 
 def _request(
-    operations: float, memory: float, decoded: float, *, gpus: int, threads: int
+    operations: float, memory: float, reading: float, *, gpus: int, threads: int
 ) -> ResourceRequest:
     """Estimate the request for training or running models.
 
     `operations` is the number of floating-point operations, `memory` the bytes that are used, and
-    `decoded` the number of images that are decoded.
+    `reading` the seconds in which one core decodes or makes the images.
     """
     speed, base = threads * CORE_FLOPS, BASE_TORCH_MB
     if gpus:
@@ -158,10 +160,17 @@ def _request(
         speed, base = gpus * GPU_FLOPS, BASE_CUDA_MB
     return ResourceRequest(
         mem_mb=_megabytes(base, memory),
-        runtime=_minutes(operations / speed + decoded / (DECODED_PER_SECOND * threads)),
+        runtime=_minutes(operations / speed + reading / threads),
         threads=threads,
         gpu=gpus,
     )
+
+
+def _reading(data: ImageSet) -> float:
+    """Seconds in which one core decodes or makes images; arrays take no time."""
+    if data.made:
+        return data.pixel_bytes / MADE_PER_SECOND
+    return data.images / DECODED_PER_SECOND if data.encoded else 0.0
 
 
 def _pixels(data: ImageSet) -> int:
@@ -185,6 +194,20 @@ def of_preparing(data: ImageSet, *, streamed: bool = False) -> ResourceRequest:
     if data.encoded:
         size = 0 if streamed else data.images * 150_000
     return ResourceRequest(_megabytes(BASE_TORCH_MB, 2 * size), _minutes(data.images / 1000))
+
+
+def of_making(data: ImageSet, *, threads: int) -> ResourceRequest:
+    """Estimate the request for making the images of a dataset and storing them.
+
+    Parameters
+    ----------
+    data : ImageSet
+        Size of the dataset.
+    threads : int
+        Number of processor cores that make images, a few at a time.
+    """
+    seconds = data.pixel_bytes / MADE_PER_SECOND / threads
+    return ResourceRequest(BASE_TORCH_MB, _minutes(seconds), threads=threads)
 
 
 def of_searching(sets: Sequence[ImageSet], compare_size: int | None) -> ResourceRequest:

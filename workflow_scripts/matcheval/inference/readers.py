@@ -1,4 +1,4 @@
-"""Sources of a model's pixels: an array, a pixel cache, or images decoded during the pass."""
+"""Sources of a model's pixels: an array, or images decoded or made during the pass."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.datasets.dataset import Dataset, image_shape
-from matcheval.datasets.images import EncodedImages, release
+from matcheval.datasets.decoding import array_image
+from matcheval.datasets.images import MadeImages, release
 from matcheval.errors import InputError
 from matcheval.models.geometry import Geometry
 
@@ -116,8 +117,55 @@ class DecodingReader:
 
         for _ in self._pool.map(fill, range(stop - start)):
             pass
-        images = self._dataset.images
-        release(images.data if isinstance(images, EncodedImages) else images)
+        release(self._dataset.images)
+
+
+class MakingReader:
+    """Make images on threads, several at a time, and resize and crop them.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        With images that are made when they are read.
+    geometry : Geometry
+        How the images are resized and cropped.
+    n_threads : int
+        Threads that make images, at least 1.
+    """
+
+    def __init__(self, dataset: Dataset, geometry: Geometry, n_threads: int) -> None:
+        assert isinstance(dataset.images, MadeImages), dataset.name
+        self._images, self._max_value = dataset.images, dataset.max_value
+        self._geometry, self._n_threads = geometry, n_threads
+        self.shape = (*geometry.crop, 3) if geometry.resize != "none" else dataset.image_shape
+        self._pool = ThreadPoolExecutor(n_threads, thread_name_prefix="make")
+
+    def read(self, start: int, stop: int, out: npt.NDArray[np.uint8]) -> None:
+        """Make, resize and crop images.
+
+        Parameters
+        ----------
+        start, stop, out
+            As for `Reader.read`.
+
+        Raises
+        ------
+        InputError
+            If an image that they are made from cannot be decoded.
+        """
+        step = min(self._images.per_block, -(-len(out) // self._n_threads))
+
+        def fill(first: int) -> None:
+            last = min(first + step, len(out))
+            made = self._images[start + first : start + last]
+            if self._geometry.resize == "none":
+                out[first:last] = made
+                return
+            for row, pixels in enumerate(made, first):
+                out[row] = np.asarray(self._geometry.apply(array_image(pixels, self._max_value)))
+
+        for _ in self._pool.map(fill, range(0, len(out), step)):
+            pass
 
 
 def decode(dataset: Dataset, index: int, geometry: Geometry) -> npt.NDArray[np.uint8]:

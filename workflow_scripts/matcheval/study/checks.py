@@ -5,7 +5,6 @@ from pathlib import Path
 from matcheval.datasets.label_spaces import compare_classes
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
-from matcheval.models.rows import CHECKPOINT
 from matcheval.study.study import Study
 
 _FILE = "configuration"
@@ -23,6 +22,7 @@ def check_study(study: Study) -> None:
     InputError
         Naming key and value of what is wrong.
     """
+    _check_sources_of_datasets(study)
     _check_pairs(study)
     _check_training(study)
     _check_predictions(study)
@@ -42,7 +42,7 @@ def check_custom_images(study: Study) -> None:
         Naming all that is missing.
     """
     problems = ErrorCollector()
-    for field, paths in study.missing_images().items():
+    for field, paths in study.missing_files().items():
         for path in paths:
             with problems.collected():
                 raise InputError(
@@ -52,6 +52,21 @@ def check_custom_images(study: Study) -> None:
                     remedy="Put it there, or say where it is (docs/datasets.md)",
                 )
     problems.raise_any()
+
+
+def _check_sources_of_datasets(study: Study) -> None:
+    for name, spec in study.datasets.items():
+        field = f"datasets.{name}.of"
+        for source in spec.settings.sources:
+            study.check_dataset(source, field, images=True)
+    for name, spec in study.datasets.items():
+        before = list(spec.settings.sources)
+        for source in before:  # grows while it is read
+            before += [one for one in study.sources_of(source) if one not in before]
+        if name in before:
+            raise InputError(
+                f"'{name}' is made from itself", file=_FILE, field=f"datasets.{name}.of"
+            )
 
 
 def _check_pairs(study: Study) -> None:
@@ -85,7 +100,7 @@ def check_label_spaces(study: Study, field: str, first: str, second: str) -> Non
     InputError
         If their number or their names differ.
     """
-    one, other = (study.datasets[name].settings for name in (first, second))
+    one, other = (study.labelled_like(name).settings for name in (first, second))
     problem = ""
     counts = one.n_classes, other.n_classes
     if None not in counts and counts[0] != counts[1]:
@@ -166,13 +181,9 @@ def _check_suffixes(spec: DatasetSpec, field: str) -> None:
 
 
 def _check_sources(study: Study) -> None:
-    """Check that what models are loaded from exists, unless it is trained here or downloaded."""
+    """Check that the modules of callable models exist."""
     for model in study.models.values():
         source = model.source
         if source is None:
             continue
-        if source.kind == CHECKPOINT and not Path(source.source).is_file():
-            raise InputError(
-                f"no checkpoint at {source.source}", file=f"model '{model.name}'", field="source"
-            )
         _ = source.code_file  # raises if the module of a callable cannot be found

@@ -14,6 +14,7 @@ from matcheval.datasets.suites import Suite
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.inference.planning import InferencePlan
 from matcheval.inference.settings import InferenceSettings
+from matcheval.models.rows import CHECKPOINT
 from matcheval.study.analysis import Analysis, BuiltDataset, TrainedModel
 from matcheval.study.catalogue import Model
 from matcheval.training.settings import TrainingSettings
@@ -125,10 +126,17 @@ class StudyContents:
         return sorted({name for pair in self.pairs.values() for name in pair.datasets.values()})
 
     @cached_property
+    def single(self) -> list[str]:
+        """Names of the datasets that are evaluated by themselves: in a pair, or for an analysis."""
+        in_suites = {name for suite in self.suites.values() for name in suite.datasets}
+        asked = {name for each in self.analyses.values() for name in each.evaluated}
+        return sorted({*self.paired, *(asked - in_suites)})
+
+    @cached_property
     def evaluated(self) -> list[str]:
-        """Names of the datasets that models are evaluated on: in a pair or a suite."""
+        """Names of the datasets that models are evaluated on: in a suite, or by themselves."""
         in_suites = (name for suite in self.suites.values() for name in suite.datasets)
-        return list(dict.fromkeys([*self.paired, *in_suites]))
+        return list(dict.fromkeys([*self.single, *in_suites]))
 
     @property
     def training_sets(self) -> list[str]:
@@ -143,20 +151,48 @@ class StudyContents:
         """Names of the datasets of the configuration that this study needs."""
         names = list(dict.fromkeys([*self.evaluated, *self.training_sets]))
         for name in names:  # grows while it is read: a source may be built from others
-            sources = self.built_datasets[name].sources if name in self.built_datasets else ()
-            names += [source for source in sources if source not in names]
+            names += [source for source in self.sources_of(name) if source not in names]
         return names
+
+    def sources_of(self, dataset: str) -> list[str]:
+        """Return the names of the datasets that one of the configuration is built from.
+
+        Parameters
+        ----------
+        dataset : str
+            Its name.
+        """
+        built = self.built_datasets.get(dataset)
+        return list(built.sources) if built else self.datasets[dataset].settings.sources
+
+    def labelled_like(self, dataset: str) -> DatasetSpec:
+        """Return a dataset itself, or the one that it is made from, which has the same classes.
+
+        Parameters
+        ----------
+        dataset : str
+            Its name.
+        """
+        while sources := self.datasets[dataset].settings.sources:
+            (dataset,) = sources
+        return self.datasets[dataset]
 
     @property
     def prepared(self) -> list[str]:
-        """Names of the datasets that are prepared from files, not from other datasets."""
-        return [name for name in self.datasets if name not in self.built_datasets]
+        """Names of the datasets that no analysis builds and whose images are stored."""
+        others = {*self.built_datasets, *self.made}
+        return [name for name in self.datasets if name not in others]
+
+    @cached_property
+    def made(self) -> frozenset[str]:
+        """Names of the datasets whose images are made when they are read."""
+        return frozenset(n for n, spec in self.datasets.items() if spec.settings.is_made)
 
     @property
     def pairs_compared_late(self) -> list[str]:
         """Names of the pairs whose classes can be compared only once the datasets are built."""
         both = {
-            name: [self.datasets[dataset] for dataset in pair.datasets.values()]
+            name: [self.labelled_like(dataset) for dataset in pair.datasets.values()]
             for name, pair in self.pairs.items()
         }
         return [
@@ -178,7 +214,8 @@ class StudyContents:
             return self.derivations[dataset].json
         spec, built = self.datasets[dataset], self.built_datasets.get(dataset)
         version = built.version if built else builder_version(spec.kind)
-        return f"{spec.kind} {spec.options_json} {version}"
+        of = "".join(f" of {self.dataset_identity(name)}" for name in spec.settings.sources)
+        return f"{spec.kind} {spec.options_json} {version}{of}"
 
     # --- checks that analyses share
 
@@ -242,8 +279,8 @@ class StudyContents:
                     "model", name, self.models, file="configuration", field=field
                 )
 
-    def missing_images(self) -> dict[str, list[Path]]:
-        """Return the user's images that are not there, by the key that names them.
+    def missing_files(self) -> dict[str, list[Path]]:
+        """Return the user's images and checkpoints that are not there, by the key that names them.
 
         Not part of loading a study, so that it can be planned without ImageNet at hand.
         """
@@ -253,4 +290,8 @@ class StudyContents:
                 absent = [path for path in paths if not path.exists()]
                 if absent:
                     missing[f"datasets.{name}.{key}"] = absent
+        for name, model in self.models.items():
+            if model.source and model.source.kind == CHECKPOINT:
+                file = Path(model.source.source)
+                missing |= {} if file.is_file() else {f"model '{name}': source": [file]}
         return missing

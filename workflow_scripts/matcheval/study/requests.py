@@ -18,7 +18,7 @@ from matcheval.study.study import Study
 # Images at a time that an automatic batch size is taken for, on a CPU.
 _AUTO_BATCH = 64
 # Rules whose jobs may run on a GPU.
-GPU_RULES = ("train_model", "predict_datasets", "predict_dataset")
+GPU_RULES = ("train_model", "predict_datasets", "predict_dataset", "score_rotation")
 
 # What Snakemake calls with a job's wildcards and attempt.
 Resource = Callable[[Any, int], Any]
@@ -77,7 +77,7 @@ class Requests:
         self._by_rule: Mapping[str, Callable[[Any], ResourceRequest]] = {
             "download_file": lambda w: resources.DOWNLOAD,
             "download_weights": lambda w: resources.DOWNLOAD,
-            "prepare_dataset": lambda w: self._of_preparation(w, streamed=True),
+            "prepare_dataset": self._of_prepared,
             "derive_dataset": self._of_preparation,
             "train_model": self._of_training,
             "predict_datasets": self._of_inference,
@@ -141,6 +141,13 @@ class Requests:
             return request.threads
 
         return threads
+
+    def _of_prepared(self, wildcards: Wildcards) -> ResourceRequest:
+        spec = self._study.datasets[wildcards.dataset]
+        if spec.settings.sources:
+            size = dataset_size(self._study, spec.name)
+            return resources.of_making(size, threads=spec.preparing_threads)
+        return self._of_preparation(wildcards, streamed=True)
 
     def _of_preparation(self, wildcards: Wildcards, *, streamed: bool = False) -> ResourceRequest:
         size = dataset_size(self._study, wildcards.dataset)

@@ -103,7 +103,9 @@ def values_text(field: FieldInfo) -> str:
     field : pydantic FieldInfo
     """
     is_name = any(getattr(item, "pattern", None) == NAME_PATTERN for item in field.metadata)
-    kind = "name" if is_name else _values(field.annotation)
+    extra = field.json_schema_extra
+    listed: Any = extra.get("enum") if isinstance(extra, dict) else None
+    kind = "name" if is_name else _values(Literal[*listed] if listed else field.annotation)
     return ", ".join(dict.fromkeys([kind, *_bounds(field.metadata)]))
 
 

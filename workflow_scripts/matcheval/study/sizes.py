@@ -1,8 +1,12 @@
 """How large the datasets and models of a study are, as far as that is known before any job."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from matcheval.datasets.corruptions.names import SEVERITIES
+from matcheval.datasets.made_kinds import Corrupted
 from matcheval.execution import workloads
 from matcheval.execution.workloads import ImageSet, ModelSize
 from matcheval.models.rows import TIMM, TORCHVISION
@@ -19,11 +23,21 @@ def dataset_size(study: Study, name: str) -> ImageSet:
         Name of a dataset, perhaps one that is derived or built from others: these are taken to be
         as large as the first of their sources.
     """
-    folder = study.dataset_folder(name)
+    folder, asked = study.dataset_folder(name), name
     while name in study.derivations or name in study.built_datasets:
         derivation = study.derivations.get(name)
         name = derivation.of[0] if derivation else study.built_datasets[name].sources[0]
-    return workloads.size_of_dataset(study.datasets[name].kind, folder)
+    settings = study.datasets[name].settings
+    if not isinstance(settings, Corrupted):
+        return workloads.size_of_dataset(study.datasets[name].kind, folder)
+    of = dataset_size(study, settings.of)
+    made = settings.is_made and name == asked
+    copies = len(SEVERITIES) if settings.severity == "all" else 1
+    guess = replace(
+        of, images=of.images * copies, side=settings.size or of.side, channels=3, encoded=False,
+        made=made,
+    )  # fmt: skip
+    return workloads.prepared_size(Path(folder), guess)
 
 
 def model_size(study: Study, name: str, data: ImageSet) -> ModelSize:

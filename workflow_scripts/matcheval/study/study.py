@@ -39,15 +39,43 @@ class Study(StudyContents):
         return f"{self.results}/datasets/{dataset}"
 
     def dataset_files(self, dataset: str) -> list[str]:
-        """Return the files of a prepared dataset, the description first.
+        """Return the files that a dataset is read from, the description first.
+
+        Parameters
+        ----------
+        dataset : str
+            Its name, or a wildcard in braces for one whose images are stored. If they are made when
+            they are read, what they are made from belongs to the files.
+        """
+        description, datapoints = self.description_files(dataset)
+        if dataset in self.made:
+            return [description, datapoints, *self.files_before(dataset)]
+        return [description, f"{self.dataset_folder(dataset)}/images.npy", datapoints]
+
+    def description_files(self, dataset: str) -> list[str]:
+        """Return the files of a dataset without its images: description, and a table of labels.
 
         Parameters
         ----------
         dataset : str
             Its name, or a wildcard in braces.
         """
-        names = ("dataset.json", "images.npy", "datapoints.parquet")
+        names = ("dataset.json", "datapoints.parquet")
         return [f"{self.dataset_folder(dataset)}/{name}" for name in names]
+
+    def files_before(self, dataset: str) -> list[str]:
+        """Return the files that a dataset is prepared from: downloads, and other datasets' files.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of a dataset that no analysis builds.
+        """
+        settings = self.datasets[dataset].settings
+        return [
+            *(f"{self.results}/downloads/{file}" for file in settings.published_files),
+            *(file for name in settings.sources for file in self.dataset_files(name)),
+        ]
 
     # --- models and predictions
 
@@ -115,7 +143,9 @@ class Study(StudyContents):
         """
         if dataset not in self._states:
             spec = self.datasets.get(dataset)
-            self._states[dataset] = spec.custom_files_state if spec else ""
+            own = [spec.custom_files_state] if spec else [""]
+            others = spec.settings.sources if spec else []
+            self._states[dataset] = "-".join([*own, *map(self.dataset_state, others)])
         return self._states[dataset]
 
     @cached_property
@@ -143,6 +173,26 @@ class Study(StudyContents):
         if spec is None or spec.has_images:
             return self.predicting.indexes(dataset, chosen)
         return spec.results_files(chosen)
+
+    def suite_inputs(
+        self, suite: str, models: Iterable[str], others: Iterable[str] = ()
+    ) -> list[str]:
+        """Return the files that rules wait for before they read models' results on a suite.
+
+        Parameters
+        ----------
+        suite : str
+            Name of a suite.
+        models : iterable of str
+            Names of models.
+        others : iterable of str
+            Names of further datasets, such as the base.
+        """
+        jobs, chosen = self.predicting, list(models)
+        indexed = jobs.collections.get(suite, ())
+        rest = [n for n in (*others, *self.suites[suite].datasets) if n not in indexed]
+        files = [file for name in rest for file in self.results_inputs(name, chosen)]
+        return list(dict.fromkeys([*jobs.indexes_of_suite(suite, chosen), *files]))
 
     def results_files(self, dataset: str, models: Iterable[str] | None = None) -> list[str]:
         """Return all files that models' accuracies on a dataset are counted from, each once.

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from matcheval.datasets.label_spaces import SUBSETS, class_subset
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
 from matcheval.settings import is_name, read_settings
@@ -160,7 +161,9 @@ def _member(member: SuiteMember, name: str, values: Mapping[str, str], place: _P
             **place,
         ) from error
     group, subgroup = _filled(member.group, values), _filled(member.subgroup, values)
-    return Member(name, group, subgroup, number, member.classes)
+    classes = member.classes
+    classes = class_subset(classes) if isinstance(classes, str) else classes
+    return Member(name, group, subgroup, number, classes)
 
 
 def _values_of_placeholders(member: SuiteMember, place: _Place) -> list[dict[str, str]]:
@@ -264,7 +267,8 @@ def _filled(block: Any, values: Mapping[str, str]) -> Any:
 def _rows(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMember, _Place]]:
     """Yield the members of a manifest, each with its place.
 
-    Columns other than those of a member are options of the dataset's block.
+    Columns other than those of a member and those named as data are options of the dataset's
+    block.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
@@ -281,6 +285,13 @@ def _rows(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMember, _Place
             file=path,
             remedy="Give a header line with the columns, and a row per set (docs/suites.md)",
         )
+    for column in common.data:
+        if column not in header or column in _MEMBER_COLUMNS:
+            raise unknown_name_error(
+                "column", column, [c for c in header if c not in _MEMBER_COLUMNS], file=path,
+                field="data",
+            )  # fmt: skip
+    known = (*_MEMBER_COLUMNS, *common.data)
     for line, row in rows:
         place: _Place = {"file": f"{path}, line {line}"}
         if None in row or None in row.values():
@@ -288,7 +299,7 @@ def _rows(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMember, _Place
         cells = {key: value.strip() for key, value in row.items() if value.strip()}
         if not cells:
             continue
-        options = {k: _option(k, v) for k, v in cells.items() if k not in _MEMBER_COLUMNS}
+        options = {k: _option(k, v) for k, v in cells.items() if k not in known}
         shared = dict(common.dataset) if isinstance(common.dataset, dict) else {}
         named = cells.get("dataset", "" if shared or options else cells.get("name"))
         if named and options:
@@ -306,8 +317,10 @@ def _rows(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMember, _Place
         yield read_settings(SuiteMember, values, file=place["file"]), place
 
 
-def _class_names(cell: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in cell.split(";") if name.strip())
+def _class_names(cell: str) -> str | tuple[str, ...]:
+    return (
+        cell if cell in SUBSETS else tuple(name.strip() for name in cell.split(";") if name.strip())
+    )
 
 
 def _option(name: str, cell: str) -> Any:

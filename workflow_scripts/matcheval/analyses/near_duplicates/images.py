@@ -62,7 +62,7 @@ def labelled_pixels(dataset: Dataset, size: int | None = None) -> LabelledPixels
         If the dataset consists of image files and no size is given, the size is out of range, or
         an image cannot be decoded.
     """
-    pixels = dataset.pixels if size is None else _resized(dataset, size)
+    pixels = np.asarray(dataset.pixels) if size is None else _resized(dataset, size)
     max_value = dataset.max_value if size is None else 255
     return LabelledPixels(
         dataset.name,

@@ -64,7 +64,7 @@ class SuiteAccuracies(Analysis):
             for member in self.study.suites[name].members:
                 self.check_has_correctness(member.dataset, f"suites.{name}")
                 check_label_spaces(self.study, self.field("suites", name), base, member.dataset)
-                spec = self.study.datasets[member.dataset]
+                spec = self.study.labelled_like(member.dataset)
                 known = spec.settings.known_classes
                 if member.classes and known is not None:
                     check_subset(name, member, known)

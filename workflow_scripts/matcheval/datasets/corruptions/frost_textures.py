@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from matcheval.datasets.corruptions.names import ARCHIVE
 from matcheval.errors import InputError
 
-# The published file that has them (see downloads/sources.yaml), and their folder in it.
-ARCHIVE = "imagecorruptions-1.1.2-py3-none-any.whl"
+# The photographs' folder in the archive.
 _FOLDER = "imagecorruptions/frost/"
 
 # The authors' program has six photographs, and draws from the first five.

@@ -23,6 +23,9 @@ C_BAR = (
     "transverse_chromatic_abberation",
 )  # fmt: skip
 
+# The published file that has the photographs of frost (see downloads/sources.yaml).
+ARCHIVE = "imagecorruptions-1.1.2-py3-none-any.whl"
+
 # The two groups of synthetic shifts of Guillory et al. 2021 (arXiv 2107.03315, section 8).
 SYN1 = (
     "jpeg_compression", "elastic_transform", "contrast", "pixelate", "gaussian_noise",

@@ -1,0 +1,127 @@
+"""Published CIFAR-10 networks for studies/cifar10-shifts.yaml: models of kind `callable`.
+
+Each function builds a network and loads its state dict from data/cifar10/weights_more/, as it was
+published. docs/cifar10-shifts.md describes the files, their origins and their accuracies.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+from torchvision.models.resnet import BasicBlock, conv1x1, conv3x3
+from torchvision.models.shufflenetv2 import ShuffleNetV2
+
+from matcheval.models.transforms import Transform
+
+WEIGHTS = Path("data/cifar10/weights_more")
+
+# Mean and standard deviation as in many published trainings; the latter are averages over images.
+Normalization = tuple[tuple[float, ...], tuple[float, ...]]
+PER_IMAGE: Normalization = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
+HALVES: Normalization = (0.5,), (0.5,)
+
+
+def resnet(depth: int) -> nn.Module:
+    """He et al.'s ResNet for CIFAR, of 6 n + 2 layers, with projections where the shape changes."""
+
+    def stage(inputs: int, outputs: int) -> nn.Module:
+        first = BasicBlock(inputs, outputs)
+        if outputs != inputs:
+            projection = nn.Sequential(conv1x1(inputs, outputs, 2), nn.BatchNorm2d(outputs))
+            first = BasicBlock(inputs, outputs, 2, projection)
+        return nn.Sequential(first, *(BasicBlock(outputs, outputs) for _ in range(1, n)))
+
+    n = (depth - 2) // 6
+    return nn.Sequential(OrderedDict(
+        conv1=conv3x3(3, 16), bn1=nn.BatchNorm2d(16), relu=nn.ReLU(),
+        layer1=stage(16, 16), layer2=stage(16, 32), layer3=stage(32, 64),
+        pool=nn.AdaptiveAvgPool2d(1), flatten=nn.Flatten(), fc=nn.Linear(64, 10),
+    ))  # fmt: skip
+
+
+def shufflenetv2() -> nn.Module:
+    """ShuffleNetV2 x0.5 of torchvision, with a stem that keeps the 32 × 32 pixels."""
+    model = ShuffleNetV2([4, 8, 4], [24, 48, 96, 192, 1024], 10)
+    model.conv1[0].stride = (1, 1)
+    model.maxpool = nn.Identity()
+    return model
+
+
+def tutorial_net(width: int) -> nn.Module:
+    """The network of PyTorch's tutorial on CIFAR-10, whose first layer has `width` channels."""
+    return nn.Sequential(OrderedDict(
+        conv1=nn.Conv2d(3, width, 5), relu1=nn.ReLU(), pool1=nn.MaxPool2d(2),
+        conv2=nn.Conv2d(width, 16, 5), relu2=nn.ReLU(), pool2=nn.MaxPool2d(2),
+        flatten=nn.Flatten(), fc1=nn.Linear(400, 120), relu3=nn.ReLU(),
+        fc2=nn.Linear(120, 84), relu4=nn.ReLU(), fc3=nn.Linear(84, 10),
+    ))  # fmt: skip
+
+
+class MultiBranch(nn.Module):
+    """Layer of LMFRNet: appends 24 channels, the outputs of three 3 × 3 convolutions in a row."""
+
+    def __init__(self, inputs: int) -> None:
+        super().__init__()
+        self.branch11 = conv_norm_relu(inputs, 12, 1)
+        self.branch33a = conv_norm_relu(12, 12, 3)
+        self.branch33b = conv_norm_relu(12, 6, 3)
+        self.branch33c = conv_norm_relu(6, 6, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Append the three outputs to the channels of the input."""
+        a = self.branch33a(self.branch11(x))
+        b = self.branch33b(a)
+        return torch.cat([x, a, b, self.branch33c(b)], dim=1)
+
+
+def conv_norm_relu(inputs: int, outputs: int, size: int) -> nn.Module:
+    """Convolution without bias, batch norm and ReLU, by the names of LMFRNet's weights."""
+    return nn.Sequential(OrderedDict(
+        conv=nn.Conv2d(inputs, outputs, size, padding=size // 2, bias=False),
+        norm=nn.BatchNorm2d(outputs), relu=nn.ReLU(),
+    ))  # fmt: skip
+
+
+def dense_multi_branch() -> nn.Module:
+    """LMFRNet: four dense blocks of 3, 4, 8 and 3 layers, as the shapes of its weights show."""
+    stem = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU())
+    parts = OrderedDict(stemBlock=nn.Sequential(OrderedDict(stemConv=stem)))
+    channels = 32
+    for number, n_layers in enumerate((3, 4, 8, 3), 1):
+        layers = {f"mmLayer{i + 1}": MultiBranch(channels + 24 * i) for i in range(n_layers)}
+        channels += 24 * n_layers
+        parts[f"MMCBlock{number}"] = nn.Sequential(OrderedDict(layers))
+        parts[f"tran_ConvNormRelu{number}"] = conv_norm_relu(channels, channels, 1)
+        parts[f"pool{number}"] = nn.AvgPool2d(2) if number < 4 else nn.AdaptiveAvgPool2d(1)
+    return nn.Sequential(OrderedDict(
+        features=nn.Sequential(parts), flatten=nn.Flatten(), fc=nn.Linear(channels, 10)
+    ))  # fmt: skip
+
+
+def published(
+    name: str, build: Callable[[], nn.Module], normalization: Normalization
+) -> tuple[nn.Module, Transform]:
+    """Build a network and load its weights; return it with its transform."""
+    state = load_file(WEIGHTS / f"{name}.safetensors")
+    # LMFRNet's file has its last layer, `fc`, a second time under this name.
+    state = {key: values for key, values in state.items() if not key.startswith("classifier.")}
+    model = build()
+    model.load_state_dict(state)
+    return model, Transform.plain(*normalization)
+
+
+cy_resnet20 = partial(published, "cy_resnet20", partial(resnet, 20), PER_IMAGE)
+cy_resnet32 = partial(published, "cy_resnet32", partial(resnet, 32), PER_IMAGE)
+cy_resnet44 = partial(published, "cy_resnet44", partial(resnet, 44), PER_IMAGE)
+cy_resnet56 = partial(published, "cy_resnet56", partial(resnet, 56), PER_IMAGE)
+cy_shufflenetv2_x0_5 = partial(published, "cy_shufflenetv2_x0_5", shufflenetv2, PER_IMAGE)
+distilled_resnet20 = partial(published, "distilled_resnet20", partial(resnet, 20), PER_IMAGE)
+distilled_resnet56 = partial(published, "distilled_resnet56", partial(resnet, 56), PER_IMAGE)
+lmfrnet = partial(published, "lmfrnet", dense_multi_branch, PER_IMAGE)
+tutorial_net_a = partial(published, "tutorial_net_a", partial(tutorial_net, 6), HALVES)
+tutorial_net_b = partial(published, "tutorial_net_b", partial(tutorial_net, 6), HALVES)
+tutorial_net_c = partial(published, "tutorial_net_c", partial(tutorial_net, 10), HALVES)

@@ -1,0 +1,64 @@
+"""The published networks of studies/cifar10-shifts.yaml, by the workflow's own inference."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cifar import CIFAR, cifar, needs_cifar
+from matcheval.datasets.folders import write_dataset
+from matcheval.inference.files import output_files
+from matcheval.inference.job import InferenceConfig, predict_datasets
+from matcheval.inference.store import ModelFiles
+from matcheval.inference.vectors import read_vectors
+from matcheval.models.rows import ModelSource
+
+STUDIES = Path(__file__).parents[2] / "studies"
+N = 300
+
+with (STUDIES / "cifar10-shifts-models.csv").open(encoding="utf-8") as stream:
+    ROWS = {row.pop("name"): row for row in csv.DictReader(stream)}
+# Features, where they are not the 64 of the ResNets.
+WIDTHS = {"cy_shufflenetv2_x0_5": 1024, "lmfrnet": 464} | {f"tutorial_net_{x}": 84 for x in "abc"}
+CALLABLES = [name for name, row in ROWS.items() if row["kind"] == "callable"]
+
+
+@pytest.fixture
+def outputs(tmp_path, monkeypatch):
+    """Logits and features of a network on the first test images."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "cifar10").symlink_to(CIFAR.resolve())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(STUDIES))
+    dataset = cifar("test", N)
+    write_dataset(dataset, tmp_path / "set")
+
+    def outputs(name):
+        # Among the tests, `studies` is another module.
+        model = ModelSource(name, "callable", ROWS[name]["source"].removeprefix("studies."))
+        kinds = ("logits", "features")
+        sets = {dataset.name: tmp_path / "set"}
+        predict_datasets([ModelFiles(model, None)], sets, tmp_path, kinds, config=InferenceConfig())
+        files = output_files(tmp_path, dataset.name, name, kinds)
+        return tuple(read_vectors(files[kind], kind).values for kind in kinds)
+
+    return outputs
+
+
+@needs_cifar
+@pytest.mark.parametrize("name", CALLABLES)
+def test_networks_classify_as_published(name, outputs):
+    """The note has the accuracy on all 10,000 images; 300 of them agree within chance.
+
+    For the networks whose logits were published with others, all logits are equal.
+    """
+    logits, features = outputs(name)
+    published = float(ROWS[name]["note"].split(" %")[0]) / 100
+    accuracy = np.mean(logits.argmax(axis=1) == cifar("test", N).labels)
+    assert abs(accuracy - published) < 4 * np.sqrt(published * (1 - published) / N)
+    assert features.shape == (N, WIDTHS.get(name, 64))
+    if name.startswith("cy_"):
+        with np.load(CIFAR / "zoo_logits.npz") as zoo:
+            known = zoo[f"cifar10_{name.removeprefix('cy_')}_pretrainedcy"][:N]
+        assert np.abs(logits - known).max() < 1e-3

@@ -1,0 +1,349 @@
+"""Datasets whose images are made from another dataset's when they are read."""
+
+import io
+import json
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from torchvision.transforms.v2 import CenterCrop, Compose, Resize
+
+from image_sets import cifar_images, encode, npz, sources_yaml
+from matcheval.datasets import images as images_module
+from matcheval.datasets.corruptions.applying import corrupt
+from matcheval.datasets.corruptions.names import ARCHIVE
+from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.folders import read_dataset, read_description, write_dataset
+from matcheval.datasets.images import EncodedImages
+from matcheval.datasets.prepare import prepare_dataset
+from matcheval.downloads import sources
+from matcheval.errors import InputError
+from matcheval.execution.resources import BASE_TORCH_MB
+from matcheval.execution.workloads import DIGITS as DIGITS_SIZE
+from matcheval.execution.workloads import prepared_size
+from matcheval.inference.readers import DecodingReader, MakingReader
+from matcheval.models.geometry import Geometry
+from matcheval.study.requests import Machine, Requests
+from matcheval.study.sizes import dataset_size
+from photos import jpeg, photo
+from studies import load
+
+CLASSES = tuple(f"class-{i}" for i in range(10))
+NOISE = {"corruption": "gaussian_noise", "severity": 3}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Forty real images, grey ones of values up to 16, and photographs of two sizes."""
+    folder = tmp_path_factory.mktemp("results") / "datasets"
+    colour, labels = cifar_images(40)
+    grey = np.random.default_rng(0).integers(0, 17, (40, 8, 8, 1), np.uint8)
+    for name, pixels, most in (("colour", colour, 255), ("grey", grey, 16)):
+        made = make_dataset(name, pixels, labels, classes=CLASSES, max_value=most, source="")
+        write_dataset(made, folder / name)
+    files = [jpeg(photo(*size, seed=i)) for i, size in enumerate([(300, 260), (240, 310)])]
+    offsets = np.array([0, len(files[0])])
+    data = EncodedImages(np.frombuffer(b"".join(files), np.uint8), offsets)
+    made = make_dataset("photos", data, labels[:2], classes=CLASSES, max_value=255, source="")
+    write_dataset(made, folder / "photos")
+    return folder
+
+
+def corrupted(folder, of, name="made", **options):
+    downloads = folder.parent / "downloads"
+    return prepare_dataset(name, "corrupted", {"of": of, **options}, folder / name, downloads)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    rows=st.lists(st.integers(0, 39), min_size=1, max_size=60),
+    block=st.sampled_from([1, 3072, 5 * 3072, 1 << 30]),
+)
+def test_an_image_does_not_depend_on_those_it_is_made_with(folder, rows, block):
+    made = corrupted(folder, "colour", **NOISE).images
+    whole = made[:]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(images_module, "_MADE_BYTES", block)
+        np.testing.assert_array_equal(made[rows], whole[rows])
+        np.testing.assert_array_equal(made[rows[0] :], whole[rows[0] :])
+        np.testing.assert_array_equal(made[rows[0]], whole[rows[0]])
+
+
+def test_the_bytes_are_those_of_the_corruption_stored_or_not_and_in_threads(folder):
+    source = read_dataset(folder / "colour")
+    made = corrupted(folder, "colour", **NOISE, seed=5)
+    expected = corrupt(np.array(source.pixels), "gaussian_noise", 3, range(40), seed=5)
+    np.testing.assert_array_equal(np.asarray(made.pixels), expected)
+    with ThreadPoolExecutor(4) as pool:
+        for i, pixels in enumerate(pool.map(made.pixels.__getitem__, range(40))):
+            np.testing.assert_array_equal(pixels, expected[i])
+    kept = corrupted(folder, "colour", "kept", **NOISE, seed=5, stored=True)
+    assert (made.stored, kept.stored) == ("made", "array")
+    np.testing.assert_array_equal(kept.pixels, expected)
+    assert read_dataset(folder / "kept").sha256 == kept.sha256
+    again = corrupted(folder, "colour", "kept", **NOISE, seed=5)
+    assert not (folder / "kept" / "images.npy").exists()
+    assert (again.names, again.sha256) == (source.names, made.sha256)
+    assert corrupted(folder, "colour", **NOISE, seed=6).sha256 != made.sha256
+
+
+def test_grey_images_of_another_range_become_rgb_and_larger(folder):
+    grey = read_dataset(folder / "grey")
+    plain = corrupted(folder, "grey", corruption="none")
+    expected = np.repeat(np.rint(np.asarray(grey.pixels) * (255 / 16)), 3, axis=3)
+    np.testing.assert_array_equal(np.asarray(plain.pixels), expected)
+    assert plain.max_value == 255
+    larger = corrupted(folder, "grey", corruption="none", size=32)
+    resized = grey.image(7).resize((32, 32), Image.Resampling.BILINEAR)
+    np.testing.assert_array_equal(larger.pixels[7], np.asarray(resized))
+
+
+def test_restored_images_are_averages_in_the_form_of_the_other_set(folder):
+    grey, colour = (read_dataset(folder / name) for name in ("grey", "colour"))
+    for source in (grey, colour):
+        plain = corrupted(folder, source.name, corruption="none", size=64, restore=True)
+        assert plain.max_value == source.max_value
+        np.testing.assert_array_equal(plain.pixels[:], source.pixels)
+    noisy = corrupted(folder, "grey", **NOISE, size=32, restore=True)
+    large = np.rint(np.asarray(grey.pixels, float) * (255 / 16)).repeat(4, axis=1).repeat(4, axis=2)
+    shifted = corrupt(np.repeat(large, 3, axis=3).astype(np.uint8), "gaussian_noise", 3, range(40))
+    average = shifted.reshape(40, 8, 4, 8, 4, 3).mean(axis=(2, 4)) @ [0.299, 0.587, 0.114]
+    assert np.abs(noisy.pixels[:] - average[..., np.newaxis] * (16 / 255)).max() <= 0.5 + 1e-9
+    assert noisy.image_shape == (8, 8, 1)
+    for of, size in (("grey", 30), ("photos", 448)):
+        with pytest.raises(InputError, match=f"'restore': images of {size} × {size} pixels cannot"):
+            corrupted(folder, of, **NOISE, size=size, restore=True)
+
+
+def test_photographs_are_cropped_as_for_imagenet_c_and_saved_as_jpeg(folder):
+    source = read_dataset(folder / "photos")
+    cropped = corrupted(folder, "photos", corruption="none", jpeg_quality="none")
+    transform = Compose([Resize(256), CenterCrop(224)])
+    for i in range(2):
+        np.testing.assert_array_equal(cropped.pixels[i], np.asarray(transform(source.image(i))))
+    made = corrupted(folder, "photos", corruption="contrast", severity=2)
+    shifted = corrupt(cropped.pixels[:], "contrast", 2, [0, 1], size=224)
+    saved = [np.asarray(Image.open(jpeg_file(image, 85))) for image in shifted]
+    np.testing.assert_array_equal(made.pixels[:], saved)
+    small = corrupted(folder, "photos", corruption="contrast", severity=2, size=32)
+    assert json.loads(small.images.recipe)["parameters"] == 32
+    assert json.loads(small.images.recipe)["jpeg_quality"] is None
+    forced = corrupted(folder, "colour", corruption="contrast", severity=2, parameters=224)
+    expected = corrupt(
+        read_dataset(folder / "colour").pixels[:3], "contrast", 2, range(3), size=224
+    )
+    saved = [np.asarray(Image.open(jpeg_file(image, 85))) for image in expected]
+    np.testing.assert_array_equal(forced.pixels[:3], saved)
+
+
+def jpeg_file(pixels, quality):
+    return io.BytesIO(encode(pixels, "JPEG", quality=quality))
+
+
+@pytest.mark.parametrize("resize", ["none", "short"])
+def test_models_read_made_images_as_they_read_stored_ones(folder, resize):
+    made = corrupted(folder, "colour", **NOISE)
+    kept = corrupted(folder, "colour", "kept", **NOISE, stored=True)
+    geometry = Geometry() if resize == "none" else Geometry("short", (40, 40), (36, 36), "bicubic")
+    readers = [MakingReader(made, geometry, 2), DecodingReader(kept, geometry, 2)]
+    results = [np.empty((9, *reader.shape), np.uint8) for reader in readers]
+    for reader, out in zip(readers, results, strict=True):
+        reader.read(20, 29, out)
+    np.testing.assert_array_equal(*results)
+
+
+def test_all_severities_follow_each_other(folder):
+    single = [corrupted(folder, "colour", **NOISE | {"severity": s}) for s in (1, 2, 3, 4, 5)]
+    joined = corrupted(folder, "colour", **NOISE | {"severity": "all"})
+    assert len(joined) == 5 * 40
+    assert np.array_equal(joined.images, np.concatenate([one.images for one in single]))
+    assert np.array_equal(joined.labels, np.tile(single[0].labels, 5))
+    assert joined.names[:41:40] == ("1/00000", "2/00000")
+    rows = [170, 3, 90, 43, 3]  # of several severities at once, in any order
+    expected = [np.asarray(single[row // 40].images[row % 40]) for row in rows]
+    assert np.array_equal(joined.images[rows], expected)
+
+
+def test_few_images_are_made_at_a_time(folder):
+    made = corrupted(folder, "photos", corruption="contrast", severity=1).images
+    sizes = []
+    counted = replace(made, shape=(50, 224, 224, 3), make=lambda rows: sizes.append(len(rows)) or 0)
+    for _ in images_module.chunks(counted):
+        pass
+    assert sum(sizes) == 50
+    assert max(sizes) <= (1 << 20) // (3 * 224 * 224)
+
+
+def test_a_source_that_was_changed_or_damaged_is_noticed(folder, tmp_path):
+    (tmp_path / "datasets").mkdir()
+    copy = tmp_path / "datasets"
+    images, labels = cifar_images(8)
+
+    def write(pixels):
+        made = make_dataset("of", pixels, labels, classes=CLASSES, max_value=255, source="")
+        write_dataset(made, copy / "of")
+
+    write(images)
+    corrupted(copy, "of", **NOISE)
+    array = copy / "of" / "images.npy"
+    intact = array.read_bytes()
+    array.write_bytes(intact[:-1] + bytes([intact[-1] ^ 1]))
+    with pytest.raises(InputError, match="of: images or labels differ"):
+        read_dataset(copy / "made")
+    write(images[::-1])
+    with pytest.raises(InputError, match=r"made/dataset\.json: 'of', or the corruption, is not"):
+        read_dataset(copy / "made", verify=False)
+    (copy / "of" / "dataset.json").unlink()
+    with pytest.raises(InputError, match=r"of/dataset\.json: no such file"):
+        read_dataset(copy / "made")
+
+
+def test_frost_is_made_of_published_photographs(folder, tmp_path, monkeypatch):
+    texture = np.random.default_rng(1).integers(0, 256, (400, 400, 3), np.uint8)
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name in ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg"):
+            archive.writestr(f"imagecorruptions/frost/{name}", encode(texture))
+    (tmp_path / "sources.yaml").write_text(sources_yaml({ARCHIVE: content.getvalue()}))
+    known = sources.published_files(tmp_path / "sources.yaml")
+    monkeypatch.setattr(sources, "published_files", lambda: known)
+    options = {"corruption": "frost", "severity": 1}
+    with pytest.raises(InputError, match=rf"{ARCHIVE}: no such file\. Download https"):
+        corrupted(folder, "colour", **options)
+    path = folder.parent / "downloads" / ARCHIVE
+    path.parent.mkdir()
+    path.write_bytes(content.getvalue())
+    made = corrupted(folder, "colour", **options)
+    assert list(read_description(folder / "made")["provenance"]["files"]) == [ARCHIVE]
+    source = read_dataset(folder / "colour").pixels[:4]
+    expected = corrupt(source, "frost", 1, range(4), textures=path)
+    np.testing.assert_array_equal(made.pixels[:4], expected)
+    path.unlink()
+    with pytest.raises(InputError, match="no such file"):
+        read_dataset(folder / "made")
+
+
+BASE = {
+    "study": "shifts",
+    "models": str(Path(__file__).parents[2] / "studies" / "digits-models.csv"),
+    "training": {"train": "digits", "validation": "digits"},
+    "suites": {"all": {"members": ["made"]}},
+}
+DIGITS = {"kind": "digits", "part": "known"}
+
+
+def study(made, results="results", **datasets):
+    made = {"kind": "corrupted", "of": "digits", **made}
+    sets = {"digits": DIGITS, "made": made, **datasets}
+    return load(BASE | {"results": str(results), "datasets": sets})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (NOISE | {"of": "digit"}, r"datasets\.made\.of.*unknown dataset 'digit'.*'digits'"),
+        (NOISE | {"of": "made"}, "'made' is made from itself"),
+        (NOISE | {"of": "other"}, "is made from itself"),
+        (NOISE | {"of": "known"}, "'known' has predictions only"),
+        (NOISE | {"severity": 6}, r"'datasets\.made\.severity': '6' is none of 1, 2, 3, 4, 5, all"),
+        ({"corruption": "fogg", "severity": 1}, "'fogg' is no corruption. Did you mean 'fog'"),
+        ({"corruption": "fog"}, "corruption 'fog' needs a severity"),
+        ({"corruption": "none", "severity": 1}, "corruption 'none' has no severity"),
+        (NOISE | {"parameters": 64}, "'64' is none of auto, 32, 224"),
+        (NOISE | {"jpeg_quality": 0}, "jpeg_quality"),
+        (NOISE | {"per_class": 3}, "unknown key 'per_class'"),
+    ],
+)
+def test_what_cannot_be_made_is_refused_before_any_job(options, message):
+    other = {"kind": "corrupted", "of": "made", **NOISE}
+    known = {"kind": "predictions", "files": "{model}.csv"}
+    with pytest.raises(InputError, match=message):
+        study(options, other=other, known=known)
+
+
+def test_what_a_made_set_consists_of_and_depends_on():
+    found = study(NOISE, unused=DIGITS)
+    assert found.used == ["made", "digits"]
+    of = found.dataset_files("digits")
+    assert found.dataset_files("made") == [
+        "results/datasets/made/dataset.json", "results/datasets/made/datapoints.parquet", *of,
+    ]  # fmt: skip
+    assert found.dataset_identity("digits") in found.dataset_identity("made")
+    kept = study(NOISE | {"stored": True})
+    assert "results/datasets/made/images.npy" in kept.dataset_files("made")
+
+
+def test_the_size_of_a_set_is_known_from_its_source(tmp_path):
+    found = study(NOISE | {"size": 32}, tmp_path)
+    assert dataset_size(found, "made") == replace(DIGITS_SIZE, side=32, channels=3, made=True)
+    for name, spec in found.datasets.items():
+        folder = Path(found.dataset_folder(name))
+        options = {**spec.options, **({"rows": [0, 50]} if name == "digits" else {})}
+        prepare_dataset(name, spec.kind, options, folder, tmp_path)
+    prepared_size.cache_clear()
+    assert dataset_size(found, "made").images == 50
+
+
+def test_no_memory_for_all_images_is_asked_for(tmp_path):
+    """600 images of 400 × 400 pixels are 288 MB, which are counted twice where they are arrays."""
+    options = NOISE | {"size": 400}
+    made, kept = (
+        Requests(study(options | {"stored": stored}, tmp_path), Machine())
+        for stored in (False, True)
+    )
+    job = SimpleNamespace(dataset="made", model="linear-ce")
+    running = [each.of("predict_dataset", job).mem_mb for each in (made, kept)]
+    assert running[1] - running[0] > 500
+    assert kept.of("prepare_dataset", job).mem_mb == BASE_TORCH_MB
+
+
+@pytest.mark.parametrize("block", [{"kind": "corrupted", "of": "cifar"}, {"kind": "cifar10_c"}])
+def test_a_pattern_makes_many_sets(block):
+    member = {
+        "dataset": block | {"corruption": "{corruption}", "severity": "{severity}"},
+        "values": {"corruption": ["fog", "snow"], "severity": [1, 5]},
+    }
+    config = BASE | {"training": {"train": "cifar", "validation": "cifar"}}
+    config["datasets"] = {"cifar": {"kind": "cifar10", "part": "test"}, "digits": DIGITS}
+    config["suites"] = {"all": {"members": [member]}}
+    found = load(config)
+    severities = {name: found.datasets[name].options["severity"] for name in found.evaluated}
+    assert severities == {"fog-1": 1, "fog-5": 5, "snow-1": 1, "snow-5": 5}
+    config["training"] = {"train": "digits", "validation": "digits"}
+    with pytest.raises(InputError, match="'fog-1' has, against 'digits'"):
+        load(config)
+
+
+@pytest.mark.parametrize("kind", ["arrays", "image_folder"])
+def test_rows_are_taken_before_the_first_of_each_class(kind, tmp_path):
+    """Of classes 0 1 0 1 ..., or of all of one class and then of the other."""
+    labels, values = np.arange(12) % 2, np.arange(12, dtype=np.uint8)
+    pixels = np.tile(values[:, None, None, None], (1, 2, 2, 3))
+    if kind == "arrays":
+        (tmp_path / "x.npz").write_bytes(npz(images=pixels, labels=labels))
+        options, order = {"file": str(tmp_path / "x.npz"), "classes": ["a", "b"]}, values
+    else:
+        for i in values:
+            file = tmp_path / "x" / "ab"[i % 2] / f"{i:02d}.png"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(encode(pixels[i]))
+        options, order = {"path": str(tmp_path / "x")}, np.concatenate([values[::2], values[1::2]])
+
+    def prepared(**further):
+        made = prepare_dataset("d", kind, options | further, tmp_path / "d", tmp_path)
+        return np.asarray(made.pixels)[:, 0, 0, 0].tolist()
+
+    assert prepared(rows=[2, 9]) == order[2:9].tolist()
+    expected = [2, 3] if kind == "arrays" else [4, 1]
+    assert prepared(rows=[2, 9], per_class=1) == expected
+    with pytest.raises(InputError, match=r"'rows': \[8, 13\] are 5 images, of which there are 4"):
+        prepared(rows=[8, 13])
+    with pytest.raises(InputError, match="no image is from 3 on and before 3"):
+        prepared(rows=[3, 3])

@@ -1,0 +1,151 @@
+"""The studies of the two papers on accuracy prediction: models, sets and plans."""
+
+import csv
+import importlib.util
+from collections import Counter
+
+import pytest
+import torch
+from torch import nn
+
+from matcheval.datasets.corruptions.names import C_BAR, EXTRA, STANDARD, SYN1, SYN2
+from matcheval.datasets.label_spaces import class_subset
+from matcheval.errors import InputError
+from matcheval.execution.workloads import CIFAR, size_of_architecture
+from matcheval.models.building import build_model
+from matcheval.study.catalogue import read_catalogue
+from matcheval.study.checks import check_custom_images
+from studies import ROOT, configuration, load
+
+STUDIES = ROOT / "studies"
+MODELS = read_catalogue(STUDIES / "cifar10-warehouse-models.csv")
+SIZES = list(
+    dict.fromkeys(
+        (m.recipe.architecture, m.recipe.width, m.recipe.depth, m.recipe.groups)
+        for m in MODELS.values()
+        if m.recipe
+    )
+)
+
+
+def load_study(name):
+    given = configuration(name)
+    for suite in given["suites"].values():
+        for member in suite["members"]:
+            if "manifest" in member:
+                member["manifest"] = str(ROOT / member["manifest"])
+    return load(given)
+
+
+@pytest.mark.parametrize("name", ["models", "sets"])
+def test_the_warehouses_files_are_what_the_script_writes(name, tmp_path, monkeypatch):
+    path = STUDIES / "make_warehouse.py"
+    spec = importlib.util.spec_from_file_location("make_warehouse", path)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    monkeypatch.setattr(script, "__file__", str(tmp_path / "script.py"))
+    script.main()
+    file = f"cifar10-warehouse-{name}.csv"
+    assert (tmp_path / file).read_bytes() == (STUDIES / file).read_bytes()
+
+
+def test_35_architectures_with_two_seeds_by_one_recipe():
+    recipes = [model.recipe for model in MODELS.values() if model.recipe]
+    assert len(SIZES) == 35
+    assert Counter(recipe.seed for recipe in recipes) == {0: 35, 42: 35}
+    first = list(dict.fromkeys(name.rpartition("-s")[0] for name in MODELS))[:20]
+    assert (first[0], first[-1]) == ("DPN26", "ResNeXt29_4x64d")
+    same = {
+        (r.learning_rate, r.epochs, r.momentum, r.nesterov, r.weight_decay, r.batch_size,
+         r.schedule, r.augmentation, r.optimizer, r.loss, r.warmup_epochs)
+        for r in recipes
+    }  # fmt: skip
+    assert same == {
+        (0.01, 200, 0.9, False, 5e-4, 128, "cosine", "basic", "sgd", "cross_entropy", 0)
+    }
+    assert [n for n, m in MODELS.items() if not m.recipe] == [
+        f"{name}-published" for name in ("ResNet44", "RepVGG-A0", "ShuffleNetV2", "VGG13")
+    ]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_costs_of_a_network_are_about_those_estimated(size):
+    architecture, width, depth, groups = size
+    products, kept = [], []
+
+    def count(module, inputs, output):
+        kept.append(output.numel())
+        if isinstance(module, nn.Conv2d | nn.Linear):
+            products.append(output[0, :1].numel() * module.weight.numel())
+
+    with torch.device("meta"):
+        model = build_model(
+            architecture, width=width, depth=depth, groups=groups,
+            input_shape=(32, 32, 3), n_classes=10,
+        ).eval()  # fmt: skip
+        for module in model.modules():
+            if not list(module.children()):
+                module.register_forward_hook(count)
+        model(torch.empty(1, 3, 32, 32))
+    estimated = size_of_architecture(architecture, width, depth, CIFAR, groups=groups)
+    assert 1 / 2 < estimated.multiply_adds / sum(products) < 2
+    assert 1 / 2 < estimated.kept / sum(kept) < 3
+
+
+def test_images_and_checkpoints_that_are_missing_are_named_before_the_first_job(
+    tmp_path, monkeypatch
+):
+    study = load_study("cifar10-warehouse")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as refused:
+        check_custom_images(study)
+    for place in (
+        "'datasets.KWC-Bing-05.path': no such file or folder: data/cifar10-warehouse/KWC-Bing/05",
+        "model 'VGG13-published': source': no such file or folder: data/cifar10-warehouse/weights/",
+    ):
+        assert place in str(refused.value)
+
+
+def test_the_warehouses_sets_are_those_of_the_papers_columns():
+    members = load_study("cifar10-warehouse").suites["warehouse"].members
+    found = Counter((member.group, member.subgroup) for member in members)
+    twelve = {"Goog", "Bing", "Baid", "360"}
+    expected = {("DF", "DF.h"): 13, ("DF", "DF.c"): 12, ("DF", "DF.v"): 12}
+    expected |= {("KW", one): 12 for one in (*twelve, "Sogo")} | {("KW", "Flic"): 15}
+    expected |= {("KW", "Pexe"): 20} | {("KWC", one): 12 for one in twelve}
+    assert found == expected
+    assert sum(found.values()) == 180
+    rows = list(csv.DictReader((STUDIES / "cifar10-warehouse-sets.csv").open()))
+    assert len({row["path"] for row in rows}) == 180
+    assert {row["group"] for row in rows if row["cartoon"] == "yes"} == {"DF", "KWC"}
+
+
+def test_the_sets_that_the_warehouse_is_compared_with():
+    study = load_study("cifar10-warehouse")
+    members = study.suites["c10-cs"].members
+    assert len(members) == 188
+    sets = [study.datasets[member.dataset].settings for member in members]
+    of = Counter((getattr(s, "of", "published"), s.severity == "all") for s in sets)
+    bases = ("cifar10", "cifar10.1", "cifar10.2")
+    assert of == {(base, False): 50 for base in bases} | {
+        ("published", True): 19, ("cifar10.1", True): 19,
+    }  # fmt: skip
+    assert {s.corruption for s in sets if s.severity != "all"} == set(C_BAR)
+    assert {s.corruption for s in sets if s.severity == "all"} == {*STANDARD, *EXTRA}
+
+
+def test_the_twelve_models_and_the_shifts_of_imagenet():
+    study = load_study("doc-imagenet")
+    assert len(study.models) == 12
+    members = {member.dataset: member for member in study.suites["shifts"].members}
+    assert Counter(m.group for m in members.values()) == {
+        "Syn1": 55, "Syn2": 40, "Natural": 5, "Adv": 1
+    }  # fmt: skip
+    by_group = {
+        group: {m.subgroup for m in members.values() if m.group == group}
+        for group in ("Syn1", "Syn2")
+    }
+    assert by_group == {"Syn1": set(SYN1), "Syn2": set(SYN2)}
+    for name in ("imagenet-a", "imagenet-r"):
+        assert members[name].classes == class_subset(name)
+        assert len(members[name].classes) == 200

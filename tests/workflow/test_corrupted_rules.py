@@ -1,0 +1,95 @@
+"""Corrupted datasets in the real workflow: made when they are read, or stored; rebuilt singly."""
+
+import pyarrow.parquet as pq
+import pytest
+from engine import Workflow
+
+CONFIG = """\
+study: shifts
+models: studies/small.csv
+datasets:
+  digits-train: {kind: digits, part: train, rows: [0, 300]}
+  digits-validation: {kind: digits, part: validation}
+  digits-known: {kind: digits, part: known, per_class: 20}
+  train: {kind: corrupted, of: digits-train, corruption: none}
+  validation: {kind: corrupted, of: digits-validation, corruption: none}
+  known: {kind: corrupted, of: digits-known, corruption: none}
+  noise: {kind: corrupted, of: known, corruption: gaussian_noise, severity: 2}
+training: {train: train, validation: validation}
+pairs: {noise: {original: known, replication: noise}}
+matching: {seeds: 1}
+figures: {formats: [png]}
+suites:
+  shifts:
+    members:
+      - dataset:
+          kind: corrupted
+          of: digits-known
+          corruption: "{corruption}"
+          severity: "{severity}"
+          stored: true
+        values: {corruption: [contrast, gaussian_noise], severity: [2]}
+        group: Syn1
+        severity: "{severity}"
+      - {dataset: noise, group: Syn1, severity: 2}
+suite_accuracies: {suites: {shifts: known}}
+hard_images: {datasets: [noise]}
+"""
+
+
+@pytest.fixture(scope="module")
+def workflow(tmp_path_factory):
+    workflow = Workflow.fresh(tmp_path_factory.mktemp("shifts") / "w", small=True)
+    (workflow.folder / "small.yaml").write_text(CONFIG)
+    workflow.keep_models("studies/small.csv", ["linear", "cnn.v1"])
+    jobs = workflow.plan().jobs
+    assert (jobs["prepare_dataset"], jobs["prepare_made_dataset"]) == (5, 4)
+    workflow.run()
+    return workflow
+
+
+def predictions(workflow, dataset="*"):
+    folder = workflow.folder / "results" / "predictions"
+    return {path: path.read_bytes() for path in sorted(folder.glob(f"{dataset}/*.parquet"))}
+
+
+def test_only_stored_images_are_files_and_predictions_do_not_differ(workflow):
+    folder = workflow.folder / "results" / "datasets"
+    stored = {path.parent.name for path in folder.glob("*/images.npy")}
+    digits = {"digits-train", "digits-validation", "digits-known"}
+    assert stored == {*digits, "contrast-2", "gaussian_noise-2"}
+    for model in ("linear", "cnn.v1"):
+        tables = [
+            pq.read_table(workflow.folder / f"results/predictions/{name}/{model}.parquet")
+            for name in ("noise", "gaussian_noise-2", "known")
+        ]
+        assert tables[0].num_rows == 200
+        made, kept, clean = (table.replace_schema_metadata() for table in tables)
+        assert made.equals(kept)
+        assert not made.equals(clean)
+    assert workflow.plan().jobs == {}
+    workflow.run("check")
+
+
+def test_another_severity_concerns_one_set(workflow, tmp_path):
+    copy = workflow.copy_to(tmp_path / "w")
+    before = predictions(copy)
+    copy.edit("small.yaml", "gaussian_noise, severity: 2}", "gaussian_noise, severity: 3}")
+    jobs = copy.plan().jobs
+    assert (jobs["prepare_made_dataset"], jobs["predict_datasets"]) == (1, 2)
+    assert not {"prepare_dataset", "train_model"} & set(jobs)
+    copy.run()
+    after = predictions(copy)
+    changed = {path.parent.name for path in before if before[path] != after[path]}
+    assert changed == {"noise"}
+    assert copy.plan().jobs == {}
+
+
+def test_another_source_concerns_all_sets_that_are_made_from_it(workflow, tmp_path):
+    copy = workflow.copy_to(tmp_path / "w")
+    copy.edit("small.yaml", "per_class: 20", "per_class: 19")
+    jobs = copy.plan("predictions").jobs
+    assert (jobs["prepare_dataset"], jobs["prepare_made_dataset"]) == (3, 2)
+    assert "train_model" not in jobs
+    copy.run("predictions")
+    assert {pq.read_metadata(path).num_rows for path in predictions(copy)} == {190}

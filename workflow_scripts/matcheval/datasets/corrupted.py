@@ -1,0 +1,240 @@
+"""Corrupted versions of datasets, whose images are made when they are read.
+
+The folder of such a dataset lies beside that of the dataset that it is made from.
+"""
+
+import io
+import json
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from matcheval.datasets.corruptions.applying import corrupt
+from matcheval.datasets.corruptions.names import SEVERITIES
+from matcheval.datasets.dataset import Dataset, make_dataset
+from matcheval.datasets.decoding import rgb_pixels
+from matcheval.datasets.folders import DESCRIPTION, read_dataset
+from matcheval.datasets.images import MadeImages, release
+from matcheval.datasets.made_kinds import Corrupted
+from matcheval.datasets.sources import Sources
+from matcheval.errors import InputError
+
+# Sides of the images that the parameters are meant for.
+_SMALL: Literal[32] = 32
+_LARGE: Literal[224] = 224
+_LARGEST_SMALL = 64  # images up to this side are corrupted like CIFAR's by default
+# ImageNet-C: the shorter side is brought to 256 pixels, the central 224 are taken, corrupted, and
+# saved as JPEG (hendrycks/robustness, create_c/make_imagenet_c.py).
+_MARGIN, _QUALITY = 256 / 224, 85
+_GREY = np.array([299, 587, 114])  # weights of red, green and blue (ITU-R BT.601)
+
+
+def build_corrupted(name: str, settings: Corrupted, sources: Sources) -> Dataset:
+    """Describe a corrupted version of a dataset; only its first image is made, as a check.
+
+    Parameters
+    ----------
+    name : str
+        Name of the new dataset.
+    settings : Corrupted
+        Its options.
+    sources : Sources
+        Where the other dataset and the published files are.
+
+    Returns
+    -------
+    Dataset
+        Its images are `MadeImages`; all else is that of the other dataset.
+
+    Raises
+    ------
+    InputError
+        If the other dataset or a published file is missing, or the images cannot be corrupted.
+    """
+    source = read_dataset(sources.datasets / settings.of, verify=False)
+    images = _corrupted(settings, source, sources)
+    _ = images[0]
+    recipe = json.loads(images.recipe)
+    strength = "" if settings.severity is None else f" of severity {settings.severity}"
+    labels, names = source.labels, source.names
+    if settings.severity == "all":
+        labels = np.tile(labels, len(SEVERITIES))
+        names = tuple(f"{severity}/{name}" for severity in SEVERITIES for name in names)
+    return make_dataset(
+        name,
+        images,
+        labels,
+        classes=source.classes,
+        max_value=source.max_value if settings.restore else 255,
+        source=f"{source.name} with corruption '{settings.corruption}'{strength}",
+        names=names,
+        provenance={
+            "recipe": recipe,
+            "downloads": os.path.relpath(sources.downloads, sources.datasets),
+        },
+    )
+
+
+def open_corrupted(folder: Path, provenance: Mapping[str, Any], *, verify: bool) -> MadeImages:
+    """Open the images of a dataset that `build_corrupted` described.
+
+    Parameters
+    ----------
+    folder : Path
+        The dataset's folder.
+    provenance : mapping
+        That of its description.
+    verify : bool
+        Compare the images that they are made from with their digest.
+
+    Returns
+    -------
+    MadeImages
+
+    Raises
+    ------
+    InputError
+        If what they are made from is missing, damaged, or not what it was.
+    """
+    settings = Corrupted.model_validate({"kind": "corrupted", **provenance["options"]})
+    with ExitStack() as stack:
+        sources = Sources(folder.parent / provenance["downloads"], stack, folder.parent)
+        source = read_dataset(folder.parent / settings.of, verify)
+        images = _corrupted(settings, source, sources)
+    if json.loads(images.recipe) != provenance["recipe"]:
+        raise InputError(
+            f"'{settings.of}', or the corruption, is not what it was when this set was prepared",
+            file=folder / DESCRIPTION,
+            remedy="Prepare it again",
+        )
+    return images
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """Makes the corrupted images of some rows of a dataset.
+
+    `side` is None if images stay as large as they are, `quality` if they are not saved as JPEG;
+    `textures` is where the photographs of frost are.
+    """
+
+    settings: Corrupted
+    source: Dataset
+    textures: Path | None
+    parameters: Literal[32, 224]
+    side: int | None
+    quality: int | None
+
+    def __call__(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        if self.settings.severity != "all":
+            return self._made(rows, self.settings.severity)
+        # The images of each severity follow those of the one before.
+        order, rows = np.divmod(rows, len(self.source))
+        parts = [(np.flatnonzero(order == i), severity) for i, severity in enumerate(SEVERITIES)]
+        made = [self._made(rows[chosen], severity) for chosen, severity in parts if len(chosen)]
+        return np.concatenate(made)[np.argsort(np.concatenate([chosen for chosen, _ in parts]))]
+
+    def _made(self, rows: npt.NDArray[np.int64], severity: int | None) -> npt.NDArray[np.uint8]:
+        settings, images = self.settings, self._clean(rows)
+        if severity is not None:
+            images = corrupt(
+                images, settings.corruption, severity, rows,
+                seed=settings.seed, size=self.parameters, textures=self.textures,
+            )  # fmt: skip
+        if self.quality is not None:
+            images = np.stack([_saved_as_jpeg(image, self.quality) for image in images])
+        return _restored(images, self.source) if settings.restore else images
+
+    def _clean(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        """Images of the other dataset as RGB, in the size in which they are corrupted."""
+        source = self.source
+        if self.side is None or self.settings.restore:
+            pixels = source.pixels[rows]
+            images = np.ascontiguousarray(rgb_pixels(pixels, source.max_value))
+            if self.side is not None:
+                factor = self.side // images.shape[1]
+                images = images.repeat(factor, axis=1).repeat(factor, axis=2)
+        else:
+            shorter = round(self.side * (_MARGIN if self.parameters == _LARGE else 1))
+            images = np.stack([_square(source.image(int(row)), shorter, self.side) for row in rows])
+        release(source.images)
+        return images
+
+
+def _corrupted(settings: Corrupted, source: Dataset, sources: Sources) -> MadeImages:
+    textures = [sources.published(file) for file in settings.published_files]
+    side = _LARGE if settings.size is None and source.stored == "files" else settings.size
+    height, width = (side, side) if side else source.image_shape[:2]
+    by_size = _SMALL if max(height, width) <= _LARGEST_SMALL else _LARGE
+    parameters = by_size if settings.parameters == "auto" else settings.parameters
+    quality = None if settings.jpeg_quality == "none" else settings.jpeg_quality
+    if quality == "auto":
+        quality = _QUALITY if parameters == _LARGE else None
+    copies = len(SEVERITIES) if settings.severity == "all" else 1
+    recipe = {
+        "version": settings.builder_version,
+        "of": {"sha256": source.sha256, "max_value": source.max_value},
+        "files": dict(sources.digests),
+        "corruption": settings.corruption, "severity": settings.severity, "seed": settings.seed,
+        "parameters": parameters, "side": side, "jpeg_quality": quality,
+    }  # fmt: skip
+    shape = (height, width, 3)
+    if settings.restore:
+        _check_restorable(source, height, width)
+        recipe["restored"], shape = True, source.image_shape
+    return MadeImages(
+        (len(source) * copies, *shape),
+        json.dumps(recipe, sort_keys=True),
+        _Maker(settings, source, next(iter(textures), None), parameters, side, quality),
+    )
+
+
+def _check_restorable(source: Dataset, height: int, width: int) -> None:
+    if source.stored == "files" or height % source.image_shape[0] or width % source.image_shape[1]:
+        raise InputError(
+            f"images of {height} × {width} pixels cannot be brought back to those of "
+            f"'{source.name}' as averages of whole pixels",
+            field="restore",
+            remedy="Give a multiple of their side as 'size', or leave 'restore' out",
+        )
+
+
+def _restored(images: npt.NDArray[np.uint8], source: Dataset) -> npt.NDArray[np.uint8]:
+    """Average blocks of pixels, in whole numbers, so that all machines round alike."""
+    height, width, channels = source.image_shape
+    blocks = images.reshape(len(images), height, -1, width, images.shape[2] // width, 3)
+    sums = blocks.sum(axis=(2, 4), dtype=np.int64)
+    ones = 255 * blocks.shape[2] * blocks.shape[4]
+    if channels == 1:
+        sums, ones = sums @ _GREY[:, np.newaxis], ones * int(_GREY.sum())
+    rounded = (2 * sums * source.max_value + ones) // (2 * ones)
+    return np.asarray(rounded, dtype=np.uint8)
+
+
+def _square(image: Image.Image, shorter: int, side: int) -> npt.NDArray[np.uint8]:
+    """Resize an image by its shorter side and take the central square, like torchvision.
+
+    An image that is such a square already is left alone.
+    """
+    if image.size != (side, side):
+        scale = shorter / min(image.size)
+        width, height = (
+            shorter if length == min(image.size) else int(length * scale) for length in image.size
+        )
+        image = image.resize((width, height), Image.Resampling.BILINEAR)
+        left, top = round((width - side) / 2), round((height - side) / 2)
+        image = image.crop((left, top, left + side, top + side))
+    return np.asarray(image)
+
+
+def _saved_as_jpeg(image: npt.NDArray[np.uint8], quality: int) -> npt.NDArray[np.uint8]:
+    file = io.BytesIO()
+    Image.fromarray(image).save(file, "JPEG", quality=quality)
+    return np.asarray(Image.open(file))
