@@ -56,10 +56,10 @@ DECIDED = {
     "train_model.py": (TRAINING_VERSION, 2, "b8244205690ccc6f"),
     "predict_datasets.py": (INFERENCE_VERSION, 2, "9e7987004ae83790"),
     "score_rotation.py": (ROTATION_VERSION, 1, "3cc838c1f1fa764d"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "f46963e4c96e6430"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "f34562267645ade7"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "ae24f574fcacaa3a"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "9d7d7823fe388472"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "e9081f8378da2db4"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "d53221bc8e4e5982"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "4c700907bce5643e"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "b4f0ffa718b31dea"),
 }
 
 
