@@ -91,8 +91,7 @@ def jpeg_compression(images: Bytes, quality: int, _: Generators) -> Bytes:
         file = BytesIO()
         Image.fromarray(image).save(file, "JPEG", quality=quality)
         file.seek(0)
-        decoded = JpegImageFile(file).tobytes()  # without Image.open's search for the format
-        corrupted[i] = np.frombuffer(decoded, np.uint8).reshape(image.shape)
+        corrupted[i] = np.asarray(JpegImageFile(file))  # without Image.open's search for the format
     return corrupted
 
 
