@@ -159,6 +159,18 @@ def test_models_read_made_images_as_they_read_stored_ones(folder, resize):
     np.testing.assert_array_equal(*results)
 
 
+def test_all_severities_follow_each_other(folder):
+    single = [corrupted(folder, "colour", **NOISE | {"severity": s}) for s in (1, 2, 3, 4, 5)]
+    joined = corrupted(folder, "colour", **NOISE | {"severity": "all"})
+    assert len(joined) == 5 * 40
+    assert np.array_equal(joined.images, np.concatenate([one.images for one in single]))
+    assert np.array_equal(joined.labels, np.tile(single[0].labels, 5))
+    assert joined.names[:41:40] == ("1/00000", "2/00000")
+    rows = [170, 3, 90, 43, 3]  # of several severities at once, in any order
+    expected = [np.asarray(single[row // 40].images[row % 40]) for row in rows]
+    assert np.array_equal(joined.images[rows], expected)
+
+
 def test_few_images_are_made_at_a_time(folder):
     made = corrupted(folder, "photos", corruption="contrast", severity=1).images
     sizes = []
@@ -240,7 +252,7 @@ def study(made, results="results", **datasets):
         (NOISE | {"of": "made"}, "'made' is made from itself"),
         (NOISE | {"of": "other"}, "is made from itself"),
         (NOISE | {"of": "known"}, "'known' has predictions only"),
-        (NOISE | {"severity": 6}, r"'datasets\.made\.severity': '6' is none of 1, 2, 3, 4, 5"),
+        (NOISE | {"severity": 6}, r"'datasets\.made\.severity': '6' is none of 1, 2, 3, 4, 5, all"),
         ({"corruption": "fogg", "severity": 1}, "'fogg' is no corruption. Did you mean 'fog'"),
         ({"corruption": "fog"}, "corruption 'fog' needs a severity"),
         ({"corruption": "none", "severity": 1}, "corruption 'none' has no severity"),

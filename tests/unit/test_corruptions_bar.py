@@ -235,6 +235,15 @@ def test_every_pixel_is_that_of_a_literal_reference(name, side):
     assert np.allclose(applied(name, images, 4, 32), expected, rtol=0, atol=1e-6)
 
 
+def test_images_of_224_pixels_have_25_discs():
+    image = RNG.random((1, 224, 224, 3))
+    moved = CORRUPTIONS["pinch_and_twirl"].apply(image, 10, [np.random.default_rng(0)]) != image
+    y, x = np.indices((224, 224))
+    squared = (y % 44 - 22) ** 2 + (x % 44 - 22) ** 2
+    inside = (squared > 0) & (squared < 22**2) & (np.maximum(y, x) < 220)
+    assert np.array_equal(moved[0].any(axis=-1), inside)
+
+
 @pytest.mark.parametrize("name", C_BAR)
 @pytest.mark.parametrize(("side", "n"), [(32, 20), (224, 1)])
 def test_severity_increases_the_distortion(name, side, n):

@@ -3,7 +3,7 @@ import torch
 from safetensors.torch import save_file
 
 from matcheval.errors import InputError
-from matcheval.models import ARCHITECTURES, FAMILIES
+from matcheval.models import ARCHITECTURES, FAMILIES, WAREHOUSE_FAMILIES
 from matcheval.models.arithmetic import normalize, repeatable_arithmetic
 from matcheval.models.building import _BUILDERS, build_model
 from matcheval.models.checkpoints import (
@@ -21,6 +21,12 @@ SIZES = {
     "resnet_a": (4, 8), "resnet_imagenet": (8, 18), "densenet": (4, 10), "resnext": (4, 11, 2),
     "preact": (4, 8), "preact_bottleneck": (4, 11), "preact_imagenet": (4, 18),
     "shake_shake": (4, 8), "pyramidnet": (6, 8), "seresnet_a": (4, 8), "seresnet_imagenet": (8, 18),
+    "shufflenet": (48, 50, 2), "shufflenet_v2": (8, 51),
+    "densenet_imagenet": (4, 121), "resnext_doubling": (4, 11, 2), "preact_unnormed": (4, 18),
+    "sepreact_unnormed": (4, 18), "dpn": (12, 26, 4), "efficientnet": (32, 49),
+    "googlenet": (12, 29), "mobilenet": (32, 28), "mobilenet_v2": (4, 54), "pnasnet_a": (4, 22),
+    "pnasnet_b": (4, 42), "regnet_x": (24, 41), "regnet_y": (24, 41), "resnet_b": (4, 8),
+    "repvgg": (3, 23), "vgg_three_linear": (8, 11),
 }  # fmt: skip
 
 
@@ -54,7 +60,7 @@ def checkpoint(architecture="cnn", **changes):
 def test_the_registry_is_complete():
     assert tuple(_BUILDERS) == ARCHITECTURES == tuple(SIZES)
     families = {spec.family for spec in SPECIFICATIONS.values()}
-    assert families == {"small", *FAMILIES}
+    assert families == {"small", *FAMILIES, *WAREHOUSE_FAMILIES}
     assert len(FAMILIES) == 8
 
 

@@ -146,6 +146,8 @@ def test_cifar10_c(make):
     dataset = make("cifar10_c", {"corruption": "fog", "severity": 4}, files)
     assert np.array_equal(dataset.pixels, levels[3])
     assert np.array_equal(dataset.labels, LABELS)
+    joined = make("cifar10_c", {"corruption": "fog", "severity": "all"})
+    assert np.array_equal(joined.pixels, np.concatenate(levels))
     with pytest.raises(InputError, match=r"has no 'CIFAR-10-C/snow.npy'"):
         make("cifar10_c", {"corruption": "snow", "severity": 1})
 

@@ -50,14 +50,14 @@ DECIDED = {
             "parquet": 1,
             "corrupted": 101,
         },
-        "6342a9325d9f0e2d",
+        "6b1bfe944a635e95",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "5e629a1554b08da3"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "15df2143e3157bca"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "d9f32e7568613008"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "4c9d424377f3ac17"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "c6fff1e648fc150f"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "83c656c6932812c4"),
+    "train_model.py": (TRAINING_VERSION, 2, "c60c1a9a064c87af"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "50105331544ab88a"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "4052eb179494e4de"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "cbb2d76378aa4370"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "30fd08520d3874f2"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "af96cccb60b5116a"),
 }
 
 

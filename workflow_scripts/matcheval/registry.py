@@ -23,6 +23,7 @@ _CLASSES = (
     "analyses.difficulty.analysis.Difficulty",
     "analyses.retraining.analysis.Retraining",
     "analyses.suite_accuracies.analysis.SuiteAccuracies",
+    "accuracy_prediction.analysis.AccuracyPrediction",
     "analyses.published_values.analysis.PublishedValues",
 )
 

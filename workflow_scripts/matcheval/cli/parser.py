@@ -7,6 +7,8 @@ from typing import Any
 from matcheval import __version__
 from matcheval.analyses.near_duplicates.commands import add_search
 from matcheval.analyses.sampling.commands import add_allocate, add_count, add_sample, add_simulate
+from matcheval.cli.accuracy import FILES as ACCURACY_FILES
+from matcheval.cli.accuracy import add_predict_accuracy
 from matcheval.cli.commands import run_compare, run_match
 from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
 
@@ -36,6 +38,14 @@ def build_parser() -> argparse.ArgumentParser:
     _add_compare(commands)
     _add_match(commands)
     _add_replicate(commands)
+    add_predict_accuracy(
+        commands.add_parser(
+            "predict-accuracy", help="predict a model's accuracy on sets without labels",
+            description="Predict a model's accuracy on each TARGET from its predictions there and "
+            "on a labelled BASE.",
+            epilog=ACCURACY_FILES, formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+    )  # fmt: skip
     add_search(
         commands.add_parser(
             "duplicates", help="search for near duplicates: the nearest images of another set",

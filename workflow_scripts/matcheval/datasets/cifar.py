@@ -131,7 +131,7 @@ def build_cifar10_2(name: str, settings: Cifar102, sources: Sources) -> Dataset:
 
 
 def build_cifar10_c(name: str, settings: Cifar10C, sources: Sources) -> Dataset:
-    """Build one corruption at one severity of CIFAR-10-C: a fifth of the corruption's array.
+    """Build one corruption of CIFAR-10-C at one severity, a fifth of its array, or at all.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def build_cifar10_c(name: str, settings: Cifar10C, sources: Sources) -> Dataset:
             raise InputError(f"has no '{file}'", file=path)
         array = read_npy_stream(io.BytesIO(tree.read(file)), f"{path}: {file}")
         n = len(array) // N_SEVERITIES
-        arrays.append(array[(severity - 1) * n : severity * n])
+        arrays.append(array if severity == "all" else array[(severity - 1) * n : severity * n])
     names = _rows(f"{corruption}-{severity}", len(arrays[1]))
     return _dataset(
         name, arrays[0], arrays[1], names,

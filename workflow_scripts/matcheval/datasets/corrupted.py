@@ -17,6 +17,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from matcheval.datasets.corruptions.applying import corrupt
+from matcheval.datasets.corruptions.names import SEVERITIES
 from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.datasets.decoding import rgb_pixels
 from matcheval.datasets.folders import DESCRIPTION, read_dataset
@@ -62,14 +63,18 @@ def build_corrupted(name: str, settings: Corrupted, sources: Sources) -> Dataset
     _ = images[0]
     recipe = json.loads(images.recipe)
     strength = "" if settings.severity is None else f" of severity {settings.severity}"
+    labels, names = source.labels, source.names
+    if settings.severity == "all":
+        labels = np.tile(labels, len(SEVERITIES))
+        names = tuple(f"{severity}/{name}" for severity in SEVERITIES for name in names)
     return make_dataset(
         name,
         images,
-        source.labels,
+        labels,
         classes=source.classes,
         max_value=source.max_value if settings.restore else 255,
         source=f"{source.name} with corruption '{settings.corruption}'{strength}",
-        names=source.names,
+        names=names,
         provenance={
             "recipe": recipe,
             "downloads": os.path.relpath(sources.downloads, sources.datasets),
@@ -128,10 +133,19 @@ class _Maker:
     quality: int | None
 
     def __call__(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        if self.settings.severity != "all":
+            return self._made(rows, self.settings.severity)
+        # The images of each severity follow those of the one before.
+        order, rows = np.divmod(rows, len(self.source))
+        parts = [(np.flatnonzero(order == i), severity) for i, severity in enumerate(SEVERITIES)]
+        made = [self._made(rows[chosen], severity) for chosen, severity in parts if len(chosen)]
+        return np.concatenate(made)[np.argsort(np.concatenate([chosen for chosen, _ in parts]))]
+
+    def _made(self, rows: npt.NDArray[np.int64], severity: int | None) -> npt.NDArray[np.uint8]:
         settings, images = self.settings, self._clean(rows)
-        if settings.severity is not None:
+        if severity is not None:
             images = corrupt(
-                images, settings.corruption, settings.severity, rows,
+                images, settings.corruption, severity, rows,
                 seed=settings.seed, size=self.parameters, textures=self.textures,
             )  # fmt: skip
         if self.quality is not None:
@@ -163,6 +177,7 @@ def _corrupted(settings: Corrupted, source: Dataset, sources: Sources) -> MadeIm
     quality = None if settings.jpeg_quality == "none" else settings.jpeg_quality
     if quality == "auto":
         quality = _QUALITY if parameters == _LARGE else None
+    copies = len(SEVERITIES) if settings.severity == "all" else 1
     recipe = {
         "version": settings.builder_version,
         "of": {"sha256": source.sha256, "max_value": source.max_value},
@@ -175,7 +190,7 @@ def _corrupted(settings: Corrupted, source: Dataset, sources: Sources) -> MadeIm
         _check_restorable(source, height, width)
         recipe["restored"], shape = True, source.image_shape
     return MadeImages(
-        (len(source), *shape),
+        (len(source) * copies, *shape),
         json.dumps(recipe, sort_keys=True),
         _Maker(settings, source, next(iter(textures), None), parameters, side, quality),
     )

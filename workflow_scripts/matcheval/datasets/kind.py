@@ -23,8 +23,8 @@ def _as_number(value: Any) -> Any:
     return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
-# How strong a corruption is.
-Severity = Annotated[Literal[1, 2, 3, 4, 5], BeforeValidator(_as_number)]
+# How strong a corruption is; with "all", the images of all severities follow each other.
+Severity = Annotated[Literal[1, 2, 3, 4, 5, "all"], BeforeValidator(_as_number)]
 
 
 class DatasetKind(Settings):

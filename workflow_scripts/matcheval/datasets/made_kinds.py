@@ -37,7 +37,7 @@ class Corrupted(DatasetKind):
         description="Its name, or `none` to bring images to a size, or to JPEG, only",
         json_schema_extra={"enum": list(_NAMES)},
     )
-    severity: Severity | None = Field(None, description="5 is the strongest")
+    severity: Severity | None = Field(None, description="5 is the strongest, `all` joins them")
     seed: Seed = Field(0, description="Seed of the random numbers")
     parameters: Literal["auto", 32, 224] = Field(
         "auto", description="Those for images of 32 or 224 pixels; by default, by their size"

@@ -77,7 +77,7 @@ class Cifar10C(_Cifar):
         "motion_blur", "pixelate", "saturate", "shot_noise", "snow", "spatter", "speckle_noise",
         "zoom_blur",
     ] = Field(description="Kind of corruption")  # fmt: skip
-    severity: Severity = Field(description="5 is the strongest")
+    severity: Severity = Field(description="5 is the strongest, `all` joins them")
     builder: ClassVar[str] = "cifar.build_cifar10_c"
 
     @property

@@ -100,11 +100,51 @@ _FOR_CIFAR = {
     "pyramidnet": (0.65, 5.7, 84, 110),
     "seresnet_a": (0.041, 0.5, 16, 20),
     "seresnet_imagenet": (0.56, 3.0, 64, 18),
+    "shufflenet": (0.039, 1.9, 220, 50),
+    "shufflenet_v2": (0.045, 1.6, 116, 51),
+    "densenet_imagenet": (0.89, 11.8, 32, 121),
+    "resnext_doubling": (1.1, 9.8, 128, 29),
+    "preact_unnormed": (0.56, 2.0, 64, 18),
+    "sepreact_unnormed": (0.56, 2.0, 64, 18),
+    "dpn": (2.04, 16.5, 96, 92),
+    "efficientnet": (0.030, 1.9, 32, 49),
+    "googlenet": (1.52, 9.1, 192, 29),
+    "mobilenet": (0.046, 1.6, 32, 28),
+    "mobilenet_v2": (0.091, 5.1, 32, 54),
+    "pnasnet_a": (0.028, 1.7, 44, 22),
+    "pnasnet_b": (0.075, 3.8, 32, 42),
+    "regnet_x": (0.20, 6.0, 24, 41),
+    "regnet_y": (0.20, 6.0, 24, 41),
+    "resnet_b": (0.041, 0.5, 16, 20),
+    "repvgg": (0.49, 2.1, 48, 23),
+    "vgg_three_linear": (0.314, 0.9, 64, 16),
+}
+
+# Millions of weights at the same width and depth, of networks that have far fewer than 3 × 3
+# convolutions between all channels would.
+_MILLIONS_OF_WEIGHTS = {
+    "shufflenet": 0.9,
+    "shufflenet_v2": 1.3,
+    "densenet_imagenet": 7.0,
+    "resnext_doubling": 9.1,
+    "dpn": 34.2,
+    "googlenet": 6.2,
+    "mobilenet_v2": 2.3,
+    "pnasnet_a": 0.13,
+    "pnasnet_b": 0.45,
+    "regnet_x": 2.3,
+    "regnet_y": 2.9,
+    "efficientnet": 3.6,
+    "mobilenet": 3.2,
+    "repvgg": 7.8,
 }
 
 # Architectures that are estimated with four stages, like the ResNets for ImageNet; all others have
 # three, like the ResNets for CIFAR.
-_FOUR_STAGES = ("vgg", "resnet_imagenet", "preact_imagenet", "seresnet_imagenet")
+_FOUR_STAGES = (
+    "vgg", "vgg_three_linear", "resnet_imagenet", "preact_imagenet", "preact_unnormed",
+    "seresnet_imagenet", "sepreact_unnormed",
+)  # fmt: skip
 
 
 def size_of_architecture(
@@ -143,6 +183,10 @@ def size_of_architecture(
         sizes = [inputs, *[width] * depth, data.classes]
         weights = sum((a + 1) * b for a, b in itertools.pairwise(sizes))
         return ModelSize(weights, weights)
+    if architecture == "resnext_doubling":
+        width *= groups
+    if architecture in ("resnext_doubling", "dpn", "shufflenet"):
+        groups = 1  # They split the channels, and add none.
     if architecture == "cnn":
         stages = [(width, 1)] * depth
     elif architecture == "resnet":
@@ -156,8 +200,12 @@ def size_of_architecture(
         return size
     billions, millions, table_width, table_depth = _FOR_CIFAR[architecture]
     scale = width / table_width * depth / table_depth * groups * (data.side / 32) ** 2
+    weights = size.parameters
+    if architecture in _MILLIONS_OF_WEIGHTS:
+        wide = width / table_width
+        weights = int(1e6 * _MILLIONS_OF_WEIGHTS[architecture] * wide**2 * depth / table_depth)
     return ModelSize(
-        size.parameters,
+        weights,
         int(1e9 * billions * scale * width / table_width),
         int(1e6 * millions * scale),
     )

@@ -2,7 +2,10 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from matcheval.datasets.dataset import Dataset, image_shape
 from matcheval.datasets.folders import read_dataset, read_description
@@ -16,6 +19,7 @@ from matcheval.inference.outputs import build_writers
 from matcheval.inference.precision import DTYPE_TEXT
 from matcheval.inference.readers import ArrayReader, DecodingReader, MakingReader, Reader
 from matcheval.inference.store import INPUTS_KEY, ModelFiles, Task
+from matcheval.inference.turned import ORIENTATIONS, TurnedReader
 from matcheval.io.provenance import software_versions
 from matcheval.models.devices import resolve_device
 from matcheval.models.geometry import Geometry
@@ -85,12 +89,36 @@ class ModelRunner:
                         (model, self._writers(task, loaded, dataset))
                         for task, loaded, model in group
                     ],
-                    _reader(dataset, geometry, self._settings.n_threads),
+                    open_reader(dataset, geometry, self._settings.n_threads),
                     dataset,
                     self._settings,
                     progress=self._progress,
                 )  # fmt: skip
         problems.raise_any()
+
+    def run_turned(self, model: ModelFiles, dataset: Dataset, writer: Writer) -> None:
+        """Run a model on every image of a dataset in four orientations.
+
+        Parameters
+        ----------
+        model : ModelFiles
+        dataset : Dataset
+            Of square images, or images that the model's transform crops to squares.
+        writer : Writer
+            Receives four results per image, turned counter-clockwise by 0, 90, 180 and 270 degrees.
+
+        Raises
+        ------
+        InputError
+            If the images are not square; also as `forward.run_inference`.
+        """
+        loaded, forward = self._load(model, dataset)
+        reader = open_reader(dataset, loaded.transform.geometry, self._settings.n_threads)
+        turned = replace(dataset, labels=np.repeat(dataset.labels, ORIENTATIONS))
+        run_inference(
+            [(forward, [writer])], TurnedReader(reader, dataset.name), turned, self._settings,
+            progress=self._progress,
+        )  # fmt: skip
 
     def _load(self, files: ModelFiles, dataset: Dataset) -> tuple[LoadedModel, ForwardModel]:
         """Return a loaded model; load it again only for a dataset of other images or classes."""
@@ -152,8 +180,17 @@ def provenance(
     }
 
 
-def _reader(dataset: Dataset, geometry: Geometry, n_threads: int) -> Reader:
-    """Choose the source of the pixels; it does not affect the results."""
+def open_reader(dataset: Dataset, geometry: Geometry, n_threads: int) -> Reader:
+    """Choose the source of the pixels; it does not affect the results.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    geometry : Geometry
+        How images are resized and cropped.
+    n_threads : int
+        Threads that decode images.
+    """
     if dataset.stored == "made":
         return MakingReader(dataset, geometry, n_threads)
     if geometry.resize == "none" and dataset.stored == "array":

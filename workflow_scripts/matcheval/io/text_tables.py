@@ -45,6 +45,7 @@ def write_readable(
     schema: TableSchema,
     readable: Callable[[pd.DataFrame], list[TextColumn]],
     paths: Iterable[str | os.PathLike[str]],
+    notes: Sequence[str] = (),
 ) -> None:
     """Write a table in one or several formats, for programs and for human readers.
 
@@ -58,20 +59,24 @@ def write_readable(
         Takes `table` and returns the columns of the `.md` (Markdown) and `.tex` (LaTeX) files.
     paths : iterable of path-like
         The files; their suffixes determine their formats. Each is written atomically.
+    notes : sequence of str
+        Sentences below the table: paragraphs in Markdown, comments in LaTeX.
 
     Raises
     ------
     InputError
         If a file has another suffix, or cannot be written.
     """
-    texts: dict[str, Callable[[Sequence[TextColumn]], str]] = {".md": markdown, ".tex": latex}
+    texts = {".md": (markdown, "\n{}\n"), ".tex": (latex, "% {}\n")}
     for path in paths:
         suffix = Path(path).suffix.lower()
         if suffix not in texts:
             write_table(schema.from_frame(table), path)
             continue
+        layout, note = texts[suffix]
+        text = layout(readable(table)) + "".join(map(note.format, notes))
         with atomic_file(path) as partial:
-            partial.write_text(texts[suffix](readable(table)), encoding="utf-8")
+            partial.write_text(text, encoding="utf-8")
 
 
 def markdown(columns: Sequence[TextColumn]) -> str:

@@ -3,6 +3,6 @@
 This file does not import torch, so that configurations are checked quickly.
 """
 
-from matcheval.models.sizes import ARCHITECTURES, FAMILIES
+from matcheval.models.sizes import ARCHITECTURES, FAMILIES, WAREHOUSE_FAMILIES
 
-__all__ = ["ARCHITECTURES", "FAMILIES"]
+__all__ = ["ARCHITECTURES", "FAMILIES", "WAREHOUSE_FAMILIES"]

@@ -9,20 +9,34 @@ from collections.abc import Callable
 from torch import nn
 
 from matcheval.errors import InputError
-from matcheval.models.architectures.densenet import densenet
+from matcheval.models.architectures.densenet import densenet, densenet_imagenet
+from matcheval.models.architectures.dpn import dpn
+from matcheval.models.architectures.googlenet import googlenet
+from matcheval.models.architectures.mobilenet import efficientnet, mobilenet, mobilenet_v2
 from matcheval.models.architectures.parts import NetworkConfig, Shape
-from matcheval.models.architectures.preact import preact, preact_bottleneck, preact_imagenet
+from matcheval.models.architectures.pnasnet import pnasnet_a, pnasnet_b
+from matcheval.models.architectures.preact import (
+    preact,
+    preact_bottleneck,
+    preact_imagenet,
+    preact_unnormed,
+    sepreact_unnormed,
+)
 from matcheval.models.architectures.pyramidnet import pyramidnet
+from matcheval.models.architectures.regnet import regnet_x, regnet_y
+from matcheval.models.architectures.repvgg import repvgg
 from matcheval.models.architectures.resnet import (
     resnet_a,
+    resnet_b,
     resnet_imagenet,
     seresnet_a,
     seresnet_imagenet,
 )
-from matcheval.models.architectures.resnext import resnext
+from matcheval.models.architectures.resnext import resnext, resnext_doubling
 from matcheval.models.architectures.shake_shake import shake_shake
+from matcheval.models.architectures.shufflenet import shufflenet, shufflenet_v2
 from matcheval.models.architectures.small import cnn, linear, mlp, resnet
-from matcheval.models.architectures.vgg import vgg
+from matcheval.models.architectures.vgg import vgg, vgg_three_linear
 from matcheval.models.sizes import SPECIFICATIONS, check_architecture
 
 __all__ = ["Shape", "build_model", "check_architecture"]
@@ -101,4 +115,22 @@ _BUILDERS: dict[str, Callable[[NetworkConfig], nn.Module]] = {
     "pyramidnet": pyramidnet,
     "seresnet_a": seresnet_a,
     "seresnet_imagenet": seresnet_imagenet,
+    "shufflenet": shufflenet,
+    "shufflenet_v2": shufflenet_v2,
+    "densenet_imagenet": densenet_imagenet,
+    "resnext_doubling": resnext_doubling,
+    "preact_unnormed": preact_unnormed,
+    "sepreact_unnormed": sepreact_unnormed,
+    "dpn": dpn,
+    "efficientnet": efficientnet,
+    "googlenet": googlenet,
+    "mobilenet": mobilenet,
+    "mobilenet_v2": mobilenet_v2,
+    "pnasnet_a": pnasnet_a,
+    "pnasnet_b": pnasnet_b,
+    "regnet_x": regnet_x,
+    "regnet_y": regnet_y,
+    "resnet_b": resnet_b,
+    "repvgg": repvgg,
+    "vgg_three_linear": vgg_three_linear,
 }

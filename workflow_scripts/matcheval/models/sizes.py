@@ -1,7 +1,8 @@
 """The architectures and the sizes that they can have. Does not import torch."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypedDict
 
 from matcheval.errors import InputError
 
@@ -18,6 +19,18 @@ FAMILIES = (
     "SENet",
 )
 
+# Further families of Table 5 of Sun et al. (2024), CIFAR-10-Warehouse.
+WAREHOUSE_FAMILIES = (
+    "ShuffleNet",
+    "DPN",
+    "EfficientNet",
+    "GoogLeNet",
+    "MobileNet",
+    "PNASNet",
+    "RegNet",
+    "RepVGG",
+)
+
 
 @dataclass(frozen=True)
 class Architecture:
@@ -26,7 +39,7 @@ class Architecture:
     Attributes
     ----------
     family : str
-        One of `FAMILIES`, or `small`.
+        One of `FAMILIES` or `WAREHOUSE_FAMILIES`, or `small`.
     width : str
         What its width counts.
     depths : str
@@ -37,6 +50,10 @@ class Architecture:
         Smallest height and width of the images, in pixels.
     grouped : bool
         Whether its convolutions can be split into groups.
+    widths : str
+        The possible widths in words, for messages.
+    has_width : callable
+        Whether a given width is possible at a given depth and number of groups.
     """
 
     family: str
@@ -45,6 +62,8 @@ class Architecture:
     has_depth: Callable[[int], bool]
     min_side: int = 1
     grouped: bool = False
+    widths: str = "at least 1"
+    has_width: Callable[[int, int, int], bool] = lambda width, depth, groups: True
 
 
 def _any_depth(depth: int) -> bool:
@@ -61,7 +80,30 @@ def _per_block(layers: int, least: int, fixed: int = 2) -> tuple[str, Callable[[
     return text, lambda depth: depth >= least and (depth - fixed) % layers == 0
 
 
+class _Widths(TypedDict):
+    widths: str
+    has_width: Callable[[int, int, int], bool]
+
+
+def _multiple_of(factor: int) -> _Widths:
+    return {
+        "widths": f"a multiple of {factor}",
+        "has_width": lambda width, depth, groups: width % factor == 0,
+    }
+
+
+def _only(by_depth: Mapping[int, int]) -> _Widths:
+    text = " or ".join(f"{width} with depth {depth}" for depth, width in by_depth.items())
+    return {"widths": text, "has_width": lambda width, depth, groups: width == by_depth[depth]}
+
+
+def _shuffled_width(width: int, depth: int, groups: int) -> bool:
+    # The units' inner channels are a quarter of their own, and the first unit has width − 24.
+    return width > 24 and width % (4 * groups) == 24 % (4 * groups) == 0
+
+
 _CHANNELS = "channels of the first stage"
+_STEM = "channels of the stem"
 _STAGES = _one_of(18, 34, 50, 101)
 
 SPECIFICATIONS = {
@@ -85,7 +127,35 @@ SPECIFICATIONS = {
     "pyramidnet": Architecture("PyramidNet", "channels added, α", *_per_block(6, 8), min_side=4),
     "seresnet_a": Architecture("SENet", _CHANNELS, *_per_block(6, 8)),
     "seresnet_imagenet": Architecture("SENet", _CHANNELS, *_STAGES),
-}
+    "shufflenet": Architecture(
+        "ShuffleNet", _CHANNELS, *_one_of(50), grouped=True,
+        widths="a multiple of 4 × groups above 24, with 1, 2, 3 or 6 groups",
+        has_width=_shuffled_width,
+    ),
+    "shufflenet_v2": Architecture("ShuffleNet", _CHANNELS, *_one_of(51), **_multiple_of(2)),
+    "densenet_imagenet": Architecture("DenseNet", "growth rate", *_one_of(121, 169), 8),
+    "resnext_doubling": Architecture(
+        "ResNeXt", "channels of a group in the first stage", *_per_block(9, 11), grouped=True
+    ),
+    "preact_unnormed": Architecture("PreActResNet", _CHANNELS, *_STAGES),
+    "sepreact_unnormed": Architecture("SENet", _CHANNELS, *_one_of(18)),
+    "dpn": Architecture(
+        "DPN", "inner channels of the first stage", *_one_of(26, 92), grouped=True,
+        widths="a multiple of 12 and of groups",
+        has_width=lambda width, depth, groups: width % 12 == width % groups == 0,
+    ),
+    "efficientnet": Architecture("EfficientNet", _STEM, *_one_of(49), **_only({49: 32})),
+    "googlenet": Architecture("GoogLeNet", _STEM, *_one_of(29), **_multiple_of(12)),
+    "mobilenet": Architecture("MobileNet", _STEM, *_one_of(28), **_only({28: 32})),
+    "mobilenet_v2": Architecture("MobileNet", _STEM, *_one_of(54), **_multiple_of(4)),
+    "pnasnet_a": Architecture("PNASNet", _CHANNELS, *_one_of(22)),
+    "pnasnet_b": Architecture("PNASNet", _CHANNELS, *_one_of(42)),
+    "regnet_x": Architecture("RegNet", _CHANNELS, *_one_of(41, 68), **_only({41: 24, 68: 32})),
+    "regnet_y": Architecture("RegNet", _CHANNELS, *_one_of(41, 68), **_only({41: 24, 68: 32})),
+    "resnet_b": Architecture("ResNet", _CHANNELS, *_per_block(6, 8)),
+    "repvgg": Architecture("RepVGG", _CHANNELS, *_one_of(23), **_multiple_of(3)),
+    "vgg_three_linear": Architecture("VGG", _CHANNELS, *_one_of(11, 13, 16, 19), min_side=32),
+}  # fmt: skip
 
 ARCHITECTURES = tuple(SPECIFICATIONS)
 
@@ -131,4 +201,10 @@ def check_architecture(architecture: str, width: int, depth: int, groups: int = 
             f"{architecture} cannot have {groups} groups",
             field="groups",
             remedy="Give at least 1" if spec.grouped else "Give 1, or leave it empty",
+        )
+    if not spec.has_width(width, depth, groups):
+        raise InputError(
+            f"{architecture} cannot have width {width} with depth {depth} and {groups} groups",
+            field="width",
+            remedy=f"Give {spec.widths}",
         )

@@ -1,12 +1,14 @@
 """Reading prediction files: Parquet of the workflow, and Parquet, CSV and NPZ of the user.
 
 A file holds `label`, `prediction`, `probability` and optionally `index` (without it, rows are in
-dataset order); an `.npz` file holds `labels`, either `logits` or `probabilities`, and optionally
-`index`.
+dataset order). Scores of all classes may take the place of prediction and probability: lists
+`logits` or `probabilities`, or columns `logit_0`, `logit_1`, ... or `p_0`, `p_1`, .... An `.npz`
+file holds `labels`, either `logits` or `probabilities`, and optionally `index`.
 """
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +19,34 @@ import pyarrow.csv as pa_csv
 
 from matcheval.errors import InputError
 from matcheval.io.tables import read_parquet
-from matcheval.predictions.records import MAX_CLASSES, PREDICTIONS, Predictions, check_predictions
+from matcheval.predictions.matrices import ScoreMatrix, matrix_of_arrays, matrix_of_table
+from matcheval.predictions.records import PREDICTIONS, LabelRule, Predictions, check_predictions
 from matcheval.predictions.softmax import most_probable
 
 _LABELS_ONLY = (
     "Matching needs probabilities; for the replication tables, give classes as datasets of kind "
     "'labels' (docs/replication.md)"
 )
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What a prediction file holds, before checks of its columns.
+
+    Attributes
+    ----------
+    columns : dict of str to array
+        Those of `records.PREDICTIONS` that there are, or that follow from the scores.
+    metadata : dict of str to str
+        Provenance.
+    scores : ScoreMatrix or None
+        Scores of all classes, in the order of the file; None where there are none, or they were
+        not asked for and not needed.
+    """
+
+    columns: dict[str, npt.NDArray[Any]]
+    metadata: dict[str, str]
+    scores: ScoreMatrix | None = None
 
 
 def read_predictions(path: str | os.PathLike[str], n_classes: int | None = None) -> Predictions:
@@ -42,33 +65,84 @@ def read_predictions(path: str | os.PathLike[str], n_classes: int | None = None)
         If the file does not exist, is of another format or unreadable, or its contents fail
         `check_predictions`.
     """
-    readers: dict[str, Callable[[Path], tuple[dict[str, Any], dict[str, str]]]] = {
-        ".parquet": _from_parquet,
-        ".csv": _from_csv,
-        ".npz": _from_npz,
-    }
+    found = read_contents(path)
+    return check_predictions(
+        found.columns, file=path, n_classes=n_classes, metadata=found.metadata
+    )  # fmt: skip
+
+
+def read_contents(
+    path: str | os.PathLike[str], *, scores: bool = False, labels: LabelRule = "required"
+) -> Contents:
+    """Read a prediction file of any format.
+
+    Parameters
+    ----------
+    path : path-like
+        A `.parquet`, `.csv` or `.npz` file.
+    scores : bool
+        Whether scores of all classes are read where prediction and probability are there, too.
+    labels : str
+        As for `records.check_columns`.
+
+    Raises
+    ------
+    InputError
+        If the file does not exist, is of another format or unreadable, or its scores are not valid.
+    """
     path = Path(path)
     if not path.is_file():
         raise InputError("is a folder" if path.is_dir() else "no such file", file=path)
     if path.suffix.lower() in (".json", ".npy"):
         raise InputError("holds classes only, no probabilities", file=path, remedy=_LABELS_ONLY)
+    if path.suffix.lower() == ".npz":
+        return _from_npz(path, labels)
+    readers: dict[str, Callable[[Path], tuple[pa.Table, dict[str, str]]]] = {
+        ".parquet": _from_parquet,
+        ".csv": _from_csv,
+    }
     if path.suffix.lower() not in readers:
         raise InputError(
             f"unknown format of prediction file '{path.suffix}'",
             file=path,
             remedy="Use .parquet, .csv or .npz",
         )
-    columns, metadata = readers[path.suffix.lower()](path)
+    table, metadata = readers[path.suffix.lower()](path)
+    columns = _columns(table, path)
+    if scores or not {"prediction", "probability"} <= set(columns):
+        matrix = matrix_of_table(table, path)
+        if matrix is not None:
+            return _with_scores(columns, metadata, matrix, path)
     if {"label", "prediction"} <= set(columns) and "probability" not in columns:
         raise InputError(
             f"column probability missing; found {', '.join(columns)}",
             file=path,
             remedy=_LABELS_ONLY,
         )
-    return check_predictions(columns, file=path, n_classes=n_classes, metadata=metadata)
+    return Contents(columns, metadata)
 
 
-def _from_parquet(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
+def _with_scores(
+    columns: dict[str, Any], metadata: dict[str, str], matrix: ScoreMatrix, path: Path
+) -> Contents:
+    """Add prediction, probability and number of classes, where they follow from the scores only."""
+    n_classes = str(matrix.values.shape[1])
+    if metadata.get("n_classes", n_classes) != n_classes:
+        raise InputError(
+            f"has {n_classes} columns, but the file is of {metadata['n_classes']} classes",
+            file=path,
+            field=matrix.kind,
+        )
+    if len(matrix.values):
+        prediction, probability = most_probable(matrix.values, logits=matrix.kind == "logits")
+    else:
+        prediction, probability = np.empty(0, np.int16), np.empty(0, np.float32)
+    if not {"prediction", "probability"} <= set(columns):
+        columns = columns | {"prediction": prediction, "probability": probability}
+    return Contents(columns, metadata | {"n_classes": n_classes}, matrix)
+
+
+def _from_parquet(path: Path) -> tuple[pa.Table, dict[str, str]]:
     table = read_parquet(path)
     # The internal metadata of pandas and Arrow are not provenance.
     provenance = {
@@ -76,10 +150,10 @@ def _from_parquet(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
         for key, value in (table.schema.metadata or {}).items()
         if key not in (b"pandas", b"ARROW:schema")
     }
-    return _columns(table, path), provenance
+    return table, provenance
 
 
-def _from_csv(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
+def _from_csv(path: Path) -> tuple[pa.Table, dict[str, str]]:
     try:
         table = pa_csv.read_csv(path, read_options=pa_csv.ReadOptions(use_threads=False))
     except (pa.ArrowException, OSError) as error:
@@ -91,7 +165,7 @@ def _from_csv(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
             file=path,
             remedy="Separate the columns by commas",
         )
-    return _columns(table, path), {}
+    return table, {}
 
 
 def _columns(table: pa.Table, path: Path) -> dict[str, Any]:
@@ -107,76 +181,30 @@ def _columns(table: pa.Table, path: Path) -> dict[str, Any]:
             row = column.is_null().to_numpy().argmax()
             raise InputError(f"row {row} is empty or NaN", file=path, field=name)
         found[name] = column.to_numpy()
-    return found or {name: np.empty(0) for name in table.schema.names}
+    return found or dict.fromkeys(table.schema.names, np.empty(0))
 
 
-def _from_npz(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
+def _from_npz(path: Path, labels: LabelRule) -> Contents:
     arrays = _npz_arrays(path)
-    kind = "logits" if "logits" in arrays else "probabilities"
-    matrix = arrays[kind]
-    _check_scores(matrix, kind, path)
-    if len(matrix):
-        prediction, probability = most_probable(matrix, logits=kind == "logits")
-    else:
-        prediction, probability = np.empty(0, np.int16), np.empty(0, np.float32)
-    columns = {"label": arrays["labels"], "prediction": prediction, "probability": probability}
-    if "index" in arrays:
-        columns["index"] = arrays["index"]
-    return columns, {"n_classes": str(matrix.shape[1])}
-
-
-def _npz_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """Read the arrays of an archive; `labels` and one kind of scores are among them."""
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, KeyError) as error:
-        raise InputError(f"not a readable .npz file ({error})", file=path) from error
-    except Exception as error:  # the exceptions of zipfile have no public common base
-        raise InputError(f"a damaged .npz file ({error})", file=path) from error
     scores = [name for name in ("logits", "probabilities") if name in arrays]
-    if "labels" not in arrays or len(scores) != 1:
+    if len(scores) != 1 or (labels == "required" and "labels" not in arrays):
         raise InputError(
             f"holds {', '.join(arrays) or 'nothing'}",
             file=path,
             remedy="Give 'labels' and one of 'logits' and 'probabilities'",
         )
-    return arrays
+    matrix = matrix_of_arrays(arrays, path)
+    assert matrix is not None
+    names = {"labels": "label", "index": "index"}
+    columns = {column: arrays[name] for name, column in names.items() if name in arrays}
+    return _with_scores(columns, {}, matrix, path)
 
 
-def _check_scores(matrix: npt.NDArray[Any], kind: str, path: Path) -> None:
-    """Check shape, type and values of logits or probabilities."""
-    if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.floating) or not matrix.shape[1]:
-        raise InputError(
-            f"has shape {matrix.shape} and dtype {matrix.dtype}",
-            file=path,
-            field=kind,
-            remedy="Give floats, one row per datapoint and one column per class",
-        )
-    if matrix.shape[1] > MAX_CLASSES:
-        raise InputError(
-            f"has {matrix.shape[1]} columns; the maximum is {MAX_CLASSES} classes",
-            file=path,
-            field=kind,
-        )
-    if kind == "probabilities":
-        _check_distributions(matrix, path)
-    elif not np.isfinite(matrix).all():
-        row = int((~np.isfinite(matrix)).any(axis=1).argmax())
-        raise InputError(f"row {row} holds NaN or infinite values", file=path, field=kind)
-
-
-def _check_distributions(matrix: npt.NDArray[Any], path: Path) -> None:
-    """Check that rows are probability distributions, up to rounding in half precision."""
-    rounding = 1e-2
-    totals = matrix.sum(axis=1, dtype=np.float64)
-    fine = ((matrix >= 0) & (matrix <= 1 + 1e-6)).all(axis=1) & (abs(totals - 1) <= rounding)
-    if not fine.all():
-        row = int((~fine).argmax())
-        raise InputError(
-            f"row {row} is not a probability distribution (sum {totals[row]:g}, range "
-            f"{matrix[row].min():g} to {matrix[row].max():g})",
-            file=path,
-            field="probabilities",
-            remedy="If these are scores before the softmax, name the array 'logits'",
-        )
+def _npz_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, EOFError, KeyError) as error:
+        raise InputError(f"not a readable .npz file ({error})", file=path) from error
+    except Exception as error:  # the exceptions of zipfile have no public common base
+        raise InputError(f"a damaged .npz file ({error})", file=path) from error

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,8 @@ PREDICTIONS = TableSchema(
 
 MAX_CLASSES = int(np.iinfo(np.int16).max) + 1
 _MAX_INDEX = int(np.iinfo(np.int32).max)
+
+LabelRule = Literal["required", "optional"]
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,38 @@ def check_predictions(
         of range, a probability is not a number in [0, 1], or an index is negative or repeated.
         The message names file, column, first offending row and value.
     """
-    n = _check_lengths(columns, file)
+    checked = check_columns(columns, file=file, n_classes=n_classes, metadata=metadata)
+    return Predictions(**checked, metadata=dict(metadata or {}))
+
+
+def check_columns(
+    columns: Mapping[str, npt.NDArray[Any]],
+    *,
+    file: object = None,
+    n_classes: int | None = None,
+    metadata: Mapping[str, str] | None = None,
+    labels: LabelRule = "required",
+) -> dict[str, npt.NDArray[Any]]:
+    """Check raw columns, and convert them to the declared types and order.
+
+    Parameters
+    ----------
+    columns, file, n_classes, metadata
+        As for `check_predictions`.
+    labels : str
+        `required`, or `optional`: the column `label` may be missing.
+
+    Returns
+    -------
+    dict of str to array
+        The columns of `PREDICTIONS`, `label` only if it was given; rows sorted by index.
+
+    Raises
+    ------
+    InputError
+        As `check_predictions`.
+    """
+    n = _check_lengths(columns, file, labels)
     largest = _count_classes(n_classes, metadata or {}, file) - 1
     index = _integers(columns.get("index", np.arange(n)), "index", _MAX_INDEX, file)
     order = np.argsort(index, kind="stable")
@@ -114,33 +147,42 @@ def check_predictions(
             f"{index[repeated[0]]} occurs more than once", file=file, field="index",
             remedy="Give each datapoint exactly one row",
         )  # fmt: skip
-    return Predictions(
-        index=index.astype(np.int32),
-        label=_integers(columns["label"], "label", largest, file)[order].astype(np.int16),
-        prediction=_integers(columns["prediction"], "prediction", largest, file)[order].astype(
-            np.int16
-        ),
-        probability=_fractions(columns["probability"], "probability", file)[order],
-        metadata=dict(metadata or {}),
-    )
+    return {
+        "index": index.astype(np.int32),
+        **{
+            name: _integers(columns[name], name, largest, file)[order].astype(np.int16)
+            for name in ("label", "prediction")
+            if name in columns
+        },
+        "probability": _fractions(columns["probability"], "probability", file)[order],
+    }
 
 
-def _check_lengths(columns: Mapping[str, npt.NDArray[Any]], file: object) -> int:
+def _check_lengths(
+    columns: Mapping[str, npt.NDArray[Any]], file: object, labels: LabelRule
+) -> int:  # fmt: skip
     """Check that the columns are complete and equally long, and return their length."""
-    missing = [name for name in PREDICTIONS.names[1:] if name not in columns]
+    needed = [n for n in PREDICTIONS.names[1:] if n != "label" or labels == "required"]
+    missing = [name for name in needed if name not in columns]
     if missing:
+        remedy = f"A prediction file holds {', '.join(needed[:-1])} and {needed[-1]}"
+        if missing == ["label"]:
+            remedy = (
+                "The true classes are needed here; only predictions of accuracy (matched-eval "
+                "predict-accuracy) do without"
+            )
         raise InputError(
             f"column{'s' * (len(missing) > 1)} {', '.join(missing)} missing; found "
             f"{', '.join(columns) or 'none'}",
             file=file,
-            remedy="A prediction file holds label, prediction and probability",
+            remedy=remedy,
         )
     lengths = {name: len(columns[name]) for name in PREDICTIONS.names if name in columns}
     if len(set(lengths.values())) > 1:
         raise InputError(f"columns of unequal lengths {lengths}", file=file)
-    if lengths["label"] == 0:
+    if lengths["prediction"] == 0:
         raise InputError("no datapoints", file=file, remedy="An empty set cannot be compared")
-    return lengths["label"]
+    return lengths["prediction"]
 
 
 def _count_classes(n_classes: int | None, metadata: Mapping[str, str], file: object) -> int:

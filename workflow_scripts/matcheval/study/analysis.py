@@ -143,6 +143,11 @@ class Analysis:
         return {}
 
     @property
+    def evaluated(self) -> tuple[str, ...]:
+        """Datasets that models are run on for it, besides those of pairs and suites."""
+        return ()
+
+    @property
     def shared_meanings(self) -> Mapping[str, Mapping[str, Any]]:
         """Definitions of names whose files studies share, by category and name."""
         return {}

@@ -5,7 +5,6 @@ from pathlib import Path
 from matcheval.datasets.label_spaces import compare_classes
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
-from matcheval.models.rows import CHECKPOINT
 from matcheval.study.study import Study
 
 _FILE = "configuration"
@@ -43,7 +42,7 @@ def check_custom_images(study: Study) -> None:
         Naming all that is missing.
     """
     problems = ErrorCollector()
-    for field, paths in study.missing_images().items():
+    for field, paths in study.missing_files().items():
         for path in paths:
             with problems.collected():
                 raise InputError(
@@ -182,13 +181,9 @@ def _check_suffixes(spec: DatasetSpec, field: str) -> None:
 
 
 def _check_sources(study: Study) -> None:
-    """Check that what models are loaded from exists, unless it is trained here or downloaded."""
+    """Check that the modules of callable models exist."""
     for model in study.models.values():
         source = model.source
         if source is None:
             continue
-        if source.kind == CHECKPOINT and not Path(source.source).is_file():
-            raise InputError(
-                f"no checkpoint at {source.source}", file=f"model '{model.name}'", field="source"
-            )
         _ = source.code_file  # raises if the module of a callable cannot be found

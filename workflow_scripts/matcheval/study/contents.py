@@ -14,6 +14,7 @@ from matcheval.datasets.suites import Suite
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.inference.planning import InferencePlan
 from matcheval.inference.settings import InferenceSettings
+from matcheval.models.rows import CHECKPOINT
 from matcheval.study.analysis import Analysis, BuiltDataset, TrainedModel
 from matcheval.study.catalogue import Model
 from matcheval.training.settings import TrainingSettings
@@ -125,10 +126,17 @@ class StudyContents:
         return sorted({name for pair in self.pairs.values() for name in pair.datasets.values()})
 
     @cached_property
+    def single(self) -> list[str]:
+        """Names of the datasets that are evaluated by themselves: in a pair, or for an analysis."""
+        in_suites = {name for suite in self.suites.values() for name in suite.datasets}
+        asked = {name for each in self.analyses.values() for name in each.evaluated}
+        return sorted({*self.paired, *(asked - in_suites)})
+
+    @cached_property
     def evaluated(self) -> list[str]:
-        """Names of the datasets that models are evaluated on: in a pair or a suite."""
+        """Names of the datasets that models are evaluated on: in a suite, or by themselves."""
         in_suites = (name for suite in self.suites.values() for name in suite.datasets)
-        return list(dict.fromkeys([*self.paired, *in_suites]))
+        return list(dict.fromkeys([*self.single, *in_suites]))
 
     @property
     def training_sets(self) -> list[str]:
@@ -271,8 +279,8 @@ class StudyContents:
                     "model", name, self.models, file="configuration", field=field
                 )
 
-    def missing_images(self) -> dict[str, list[Path]]:
-        """Return the user's images that are not there, by the key that names them.
+    def missing_files(self) -> dict[str, list[Path]]:
+        """Return the user's images and checkpoints that are not there, by the key that names them.
 
         Not part of loading a study, so that it can be planned without ImageNet at hand.
         """
@@ -282,4 +290,8 @@ class StudyContents:
                 absent = [path for path in paths if not path.exists()]
                 if absent:
                     missing[f"datasets.{name}.{key}"] = absent
+        for name, model in self.models.items():
+            if model.source and model.source.kind == CHECKPOINT:
+                file = Path(model.source.source)
+                missing |= {} if file.is_file() else {f"model '{name}': source": [file]}
         return missing

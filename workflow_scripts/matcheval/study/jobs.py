@@ -7,12 +7,13 @@ import json
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from matcheval.datasets.derivations import DERIVATION_VERSION
 from matcheval.datasets.kinds import builder_version
 from matcheval.inference import INFERENCE_VERSION
-from matcheval.models.rows import ModelSource
+from matcheval.models.rows import CHECKPOINT, ModelSource
 from matcheval.study.analysis import Wildcards
 from matcheval.study.study import Study
 
@@ -214,7 +215,12 @@ class StageJobs:
 
     def _files_of(self, models: Iterable[str]) -> dict[str, list[str]]:
         names = list(models)
-        weights = (self._study.weights_file(name) for name in names)
+        weights = (
+            self._study.weights_file(name)
+            for name in names
+            # A missing checkpoint of the user is noticed before the first job, not in a dry run.
+            if self._source(name).kind != CHECKPOINT or Path(self._source(name).source).is_file()
+        )
         code = (self._source(name).code_file for name in names)
         return {
             "weights": [file for file in weights if file],

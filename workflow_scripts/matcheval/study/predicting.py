@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from functools import cache, cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matcheval.inference import INFERENCE_VERSION
@@ -46,7 +47,7 @@ class Predicting:
     def collections(self) -> dict[str, tuple[str, ...]]:
         """Names of the datasets with images, by collection: a dataset's own name, or a suite's."""
         study = self._study
-        found: dict[str, tuple[str, ...]] = {name: (name,) for name in study.paired}
+        found: dict[str, tuple[str, ...]] = {name: (name,) for name in study.single}
         found |= {name: tuple(suite.datasets) for name, suite in study.suites.items()}
         images = {
             name: tuple(d for d in sets if study.datasets[d].has_images)
@@ -117,9 +118,24 @@ class Predicting:
         )
         return list(dict.fromkeys(files))
 
+    def indexes_of_suite(self, suite: str, models: Iterable[str]) -> list[str]:
+        """Return the indexes of models' predictions on a suite; none if no model is run on it.
+
+        Parameters
+        ----------
+        suite : str
+            Its name.
+        models : iterable of str
+            Names of models.
+        """
+        if suite not in self.collections:
+            return []
+        batches = dict.fromkeys(self.batch_of[m] for m in models if m in self.batch_of)
+        return [self.index(suite, batch) for batch in batches]
+
     @property
     def all_indexes(self) -> list[str]:
-        """The indexes of all models on all collections."""
+        """The index of every batch of models on every collection."""
         return [self.index(name, batch) for batch in self.batches for name in self.collections]
 
     # --- what the configuration asks for
@@ -168,7 +184,7 @@ class Predicting:
         study, source = self._study, self._study.runnable[model].source
         assert source is not None, model
         identity: list[Any] = [source.to_json(), source.code_digest]
-        if source.kind == CHECKPOINT:
+        if source.kind == CHECKPOINT and Path(source.source).is_file():  # else no job can run
             identity += file_states([source.source])
         trained = study.trained.get(model)
         if trained is not None:

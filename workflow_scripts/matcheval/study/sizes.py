@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from matcheval.datasets.corruptions.names import SEVERITIES
 from matcheval.datasets.made_kinds import Corrupted
 from matcheval.execution import workloads
 from matcheval.execution.workloads import ImageSet, ModelSize
@@ -31,7 +32,11 @@ def dataset_size(study: Study, name: str) -> ImageSet:
         return workloads.size_of_dataset(study.datasets[name].kind, folder)
     of = dataset_size(study, settings.of)
     made = settings.is_made and name == asked
-    guess = replace(of, side=settings.size or of.side, channels=3, encoded=False, made=made)
+    copies = len(SEVERITIES) if settings.severity == "all" else 1
+    guess = replace(
+        of, images=of.images * copies, side=settings.size or of.side, channels=3, encoded=False,
+        made=made,
+    )  # fmt: skip
     return workloads.prepared_size(Path(folder), guess)
 
 

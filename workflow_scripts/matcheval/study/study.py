@@ -174,6 +174,26 @@ class Study(StudyContents):
             return self.predicting.indexes(dataset, chosen)
         return spec.results_files(chosen)
 
+    def suite_inputs(
+        self, suite: str, models: Iterable[str], others: Iterable[str] = ()
+    ) -> list[str]:
+        """Return the files that rules wait for before they read models' results on a suite.
+
+        Parameters
+        ----------
+        suite : str
+            Name of a suite.
+        models : iterable of str
+            Names of models.
+        others : iterable of str
+            Names of further datasets, such as the base.
+        """
+        jobs, chosen = self.predicting, list(models)
+        indexed = jobs.collections.get(suite, ())
+        rest = [n for n in (*others, *self.suites[suite].datasets) if n not in indexed]
+        files = [file for name in rest for file in self.results_inputs(name, chosen)]
+        return list(dict.fromkeys([*jobs.indexes_of_suite(suite, chosen), *files]))
+
     def results_files(self, dataset: str, models: Iterable[str] | None = None) -> list[str]:
         """Return all files that models' accuracies on a dataset are counted from, each once.
 

@@ -30,6 +30,9 @@ class SuiteMember(Settings):
     manifest: PathText | None = Field(
         None, description="CSV file with a member per row (docs/suites.md)"
     )
+    data: Annotated[tuple[str, ...], Unique, UniqueItems] = Field(
+        (), description="Columns of the manifest that are data about its sets, and no options"
+    )
     name: Annotated[str, Field(max_length=MAX_NAME_LENGTH)] | None = Field(
         None, description="Name of the dataset of a block, with its placeholders"
     )
@@ -57,6 +60,8 @@ class SuiteMember(Settings):
             raise ValueError("what is known of the members of a suite is given there")
         if self.manifest is not None and (self.values or self.name):
             raise ValueError("'name' and 'values' have no effect beside a manifest")
+        if self.manifest is None and self.data:
+            raise ValueError("'data' names columns of a manifest, and there is none")
         if not isinstance(self.dataset, dict) and (self.values or self.name):
             raise ValueError("'name' and 'values' belong to the block of a dataset")
         return self

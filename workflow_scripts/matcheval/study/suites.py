@@ -264,7 +264,8 @@ def _filled(block: Any, values: Mapping[str, str]) -> Any:
 def _rows(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMember, _Place]]:
     """Yield the members of a manifest, each with its place.
 
-    Columns other than those of a member are options of the dataset's block.
+    Columns other than those of a member and those named as data are options of the dataset's
+    block.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
@@ -281,6 +282,13 @@ def _rows(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMember, _Place
             file=path,
             remedy="Give a header line with the columns, and a row per set (docs/suites.md)",
         )
+    for column in common.data:
+        if column not in header or column in _MEMBER_COLUMNS:
+            raise unknown_name_error(
+                "column", column, [c for c in header if c not in _MEMBER_COLUMNS], file=path,
+                field="data",
+            )  # fmt: skip
+    known = (*_MEMBER_COLUMNS, *common.data)
     for line, row in rows:
         place: _Place = {"file": f"{path}, line {line}"}
         if None in row or None in row.values():
@@ -288,7 +296,7 @@ def _rows(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMember, _Place
         cells = {key: value.strip() for key, value in row.items() if value.strip()}
         if not cells:
             continue
-        options = {k: _option(k, v) for k, v in cells.items() if k not in _MEMBER_COLUMNS}
+        options = {k: _option(k, v) for k, v in cells.items() if k not in known}
         shared = dict(common.dataset) if isinstance(common.dataset, dict) else {}
         named = cells.get("dataset", "" if shared or options else cells.get("name"))
         if named and options:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from matcheval.datasets.dataset import Dataset
-from matcheval.models.architectures.shake_shake import ShakeBlock
+from matcheval.models.architectures.parts import Noisy
 from matcheval.models.arithmetic import normalize
 from matcheval.models.building import build_model
 from matcheval.models.devices import full_memory
@@ -166,7 +166,7 @@ class _Run:
         with seeded(name, recipe, "algorithm"):
             self.algorithm = build_algorithm(network, recipe, setup)
         for module in network.modules():
-            if isinstance(module, ShakeBlock):
+            if isinstance(module, Noisy):
                 module.noise = self.generators["noise"]
         self.domains = [
             (

@@ -183,6 +183,6 @@ CORRUPTIONS = (
     ),
     Corruption(
         "circular_motion_blur", "c-bar", levels((2.8, 3.6, 4.4, 5.2, 6.0)),
-        circular_motion_blur,
+        circular_motion_blur, random=False,
     ),
 )  # fmt: skip

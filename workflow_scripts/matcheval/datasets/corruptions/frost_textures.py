@@ -47,13 +47,17 @@ def load_textures(place: Path | None) -> list[npt.NDArray[np.uint8]]:
         raise InputError("the corruption 'frost' needs photographs", remedy=_REMEDY)
     try:
         folder = ZipPath(place, _FOLDER) if place.is_file() else place
-        missing = [name for name in _NAMES if not (folder / name).is_file()]
-        if missing:
-            raise InputError(f"no {', '.join(missing)} for 'frost'", file=place, remedy=_REMEDY)
-        textures = []
-        for name in _NAMES:
-            with (folder / name).open("rb") as file:
-                textures.append(np.array(Image.open(file).convert("RGB")))
-    except (OSError, BadZipFile) as error:
+    except BadZipFile as error:
         raise InputError(f"cannot be read: {error}", file=place, remedy=_REMEDY) from error
-    return textures
+    missing = [name for name in _NAMES if not (folder / name).is_file()]
+    if missing:
+        raise InputError(f"no {', '.join(missing)} for 'frost'", file=place, remedy=_REMEDY)
+    return [_read(folder / name) for name in _NAMES]
+
+
+def _read(path: Path | ZipPath) -> npt.NDArray[np.uint8]:
+    try:
+        with path.open("rb") as file:
+            return np.array(Image.open(file).convert("RGB"))
+    except (OSError, BadZipFile) as error:
+        raise InputError(f"cannot be read: {error}", file=path) from error

@@ -1,8 +1,8 @@
-"""DenseNet-BC of three blocks for 32 × 32 images.
+"""DenseNet-BC of three blocks for 32 × 32 images, and of four blocks as for ImageNet.
 
 References
 ----------
-Huang et al. (2017), Densely Connected Convolutional Networks, section 3 and table 2.
+Huang et al. (2017), Densely Connected Convolutional Networks, section 3 and tables 1 and 2.
 """
 
 from torch import nn
@@ -30,12 +30,36 @@ def densenet(config: NetworkConfig) -> nn.Module:
     -------
     torch.nn.Module
     """
+    layers = (config.depth - 4) // 6
+    model = _network(config, (layers,) * 3)
+    he_normal_(model, "fan_in")
+    return model
+
+
+def densenet_imagenet(config: NetworkConfig) -> nn.Module:
+    """Build a DenseNet-BC of four blocks with a 3 × 3 stem of stride 1 and without pooling.
+
+    Parameters
+    ----------
+    config : NetworkConfig
+        `depth` is 121 or 169; `width` is the growth rate k, usually 32.
+
+    Returns
+    -------
+    torch.nn.Module
+    """
+    return _network(config, _BLOCKS[config.depth])
+
+
+_BLOCKS = {121: (6, 12, 24, 16), 169: (6, 12, 32, 32)}
+
+
+def _network(config: NetworkConfig, blocks: tuple[int, ...]) -> nn.Module:
     from torchvision.models.densenet import DenseNet
 
-    layers = (config.depth - 4) // 6
     whole = DenseNet(
         growth_rate=config.width,
-        block_config=(layers,) * 3,
+        block_config=blocks,
         num_init_features=2 * config.width,
         num_classes=config.n_classes,
     )
@@ -48,5 +72,4 @@ def densenet(config: NetworkConfig) -> nn.Module:
     model.add_module("relu", nn.ReLU(inplace=True))
     model.add_module("pool", GlobalAverage())
     model.add_module("linear", whole.classifier)
-    he_normal_(model, "fan_in")
     return model

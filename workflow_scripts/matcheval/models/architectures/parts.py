@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 Shape = tuple[int, int, int]
 
@@ -53,7 +53,60 @@ class GlobalAverage(nn.Module):
         return torch.mean(x, dim=(2, 3))
 
 
-def convolution(inputs: int, outputs: int, size: int = 3, stride: int = 1) -> nn.Conv2d:
+class Noisy(nn.Module):
+    """A module that draws random numbers in training.
+
+    It draws them from the generator `noise` on the CPU, or from torch's global generator if that is
+    None. Training sets it, so that a training that is resumed draws the same numbers.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.noise: Generator | None = None
+
+
+class Dropout(Noisy):
+    """Dropout of single values, or of the whole feature map of an image (stochastic depth).
+
+    What is left is divided by the probability of being left. In evaluation, nothing is dropped.
+
+    Parameters
+    ----------
+    rate : float
+        Probability of being dropped, in [0, 1).
+    per_image : bool
+        Whether all values of an image are dropped together.
+
+    References
+    ----------
+    Srivastava et al. (2014), Dropout. Huang et al. (2016), Deep Networks with Stochastic Depth.
+    """
+
+    def __init__(self, rate: float, *, per_image: bool = False) -> None:
+        super().__init__()
+        self.rate, self.per_image = rate, per_image
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Drop values of a tensor in training.
+
+        Parameters
+        ----------
+        x : float tensor, shape (n, ...)
+
+        Returns
+        -------
+        float tensor of the same shape
+        """
+        if not self.training or self.rate == 0:
+            return x
+        shape = (len(x), *[1] * (x.ndim - 1)) if self.per_image else x.shape
+        left = torch.rand(shape, generator=self.noise) >= self.rate
+        return x * left.to(x.device, x.dtype) / (1 - self.rate)
+
+
+def convolution(
+    inputs: int, outputs: int, size: int = 3, stride: int = 1, groups: int = 1
+) -> nn.Conv2d:
     """Build a convolution without bias, padded so that only the stride changes height and width.
 
     Parameters
@@ -64,12 +117,40 @@ def convolution(inputs: int, outputs: int, size: int = 3, stride: int = 1) -> nn
         Side of the kernel, an odd number.
     stride : int
         Stride in both directions.
+    groups : int
+        Number of groups.
 
     Returns
     -------
     torch.nn.Conv2d
     """
-    return nn.Conv2d(inputs, outputs, size, stride, padding=size // 2, bias=False)
+    return nn.Conv2d(inputs, outputs, size, stride, padding=size // 2, groups=groups, bias=False)
+
+
+def normed(
+    inputs: int,
+    outputs: int,
+    size: int = 3,
+    stride: int = 1,
+    groups: int = 1,
+    *,
+    active: bool = True,
+) -> nn.Sequential:
+    """Build a convolution as `convolution` does, with batch norm and ReLU.
+
+    Parameters
+    ----------
+    inputs, outputs, size, stride, groups : int
+        As for `convolution`.
+    active : bool
+        Whether there is a ReLU.
+
+    Returns
+    -------
+    torch.nn.Sequential
+    """
+    layers = [convolution(inputs, outputs, size, stride, groups), nn.BatchNorm2d(outputs)]
+    return nn.Sequential(*layers, *([nn.ReLU(inplace=True)] if active else []))
 
 
 def stage_shapes(

@@ -6,8 +6,10 @@ References
 ----------
 He et al. (2016), Deep Residual Learning for Image Recognition, sections 4.1 and 4.2.
 Hu, Shen & Sun (2018), Squeeze-and-Excitation Networks.
+github chenyaofo/pytorch-cifar-models, pytorch_cifar_models/resnet.py: `resnet_b`'s weights by name.
 """
 
+from collections import OrderedDict
 from functools import partial
 from typing import Any
 
@@ -16,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from matcheval.models.architectures.parts import (
+    GlobalAverage,
     NetworkConfig,
     convolution,
     he_normal_,
@@ -155,6 +158,46 @@ def seresnet_a(config: NetworkConfig) -> nn.Module:
     torch.nn.Module
     """
     return ResNetA(config, squeezed=True)
+
+
+def resnet_b(config: NetworkConfig) -> nn.Module:
+    """Build `resnet_a` with projections where the shape changes (option B), of torchvision's block.
+
+    Its state dict has the keys of published weights.
+
+    Parameters
+    ----------
+    config : NetworkConfig
+        As for `resnet_a`.
+
+    Returns
+    -------
+    torch.nn.Module
+    """
+    from torchvision.models.resnet import BasicBlock
+
+    width, blocks = config.width, (config.depth - 2) // 6
+    layers = []
+    for inputs, outputs, stride in stage_shapes(width, [width, 2 * width, 4 * width], [blocks] * 3):
+        projection = None
+        if inputs != outputs:
+            convolved = convolution(inputs, outputs, 1, stride)
+            projection = nn.Sequential(convolved, nn.BatchNorm2d(outputs))
+        layers.append(BasicBlock(inputs, outputs, stride, projection))
+    model = nn.Sequential(
+        OrderedDict(
+            conv1=convolution(config.channels, width),
+            bn1=nn.BatchNorm2d(width),
+            relu=nn.ReLU(inplace=True),
+            layer1=nn.Sequential(*layers[:blocks]),
+            layer2=nn.Sequential(*layers[blocks : 2 * blocks]),
+            layer3=nn.Sequential(*layers[2 * blocks :]),
+            pool=GlobalAverage(),
+            fc=nn.Linear(4 * width, config.n_classes),
+        )
+    )
+    he_normal_(model, "fan_out")
+    return model
 
 
 def resnet_imagenet(config: NetworkConfig) -> nn.Module:

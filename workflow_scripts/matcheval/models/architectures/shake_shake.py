@@ -6,12 +6,13 @@ Gastaldi (2017), Shake-Shake regularization, arXiv 1705.07485 (Shake-Shake-Image
 """
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 from torch.nn import functional
 
 from matcheval.models.architectures.parts import (
     GlobalAverage,
     NetworkConfig,
+    Noisy,
     convolution,
     he_normal_,
     stage_shapes,
@@ -20,13 +21,12 @@ from matcheval.models.architectures.parts import (
 _STEM = 16
 
 
-class ShakeBlock(nn.Module):
+class ShakeBlock(Noisy):
     """Residual block shortcut(x) + a f(x) + (1 - a) g(x).
 
     In training, a is drawn from the uniform distribution on [0, 1] for each image, independently
     for the forward and the backward pass; in evaluation it is 1 / 2 ("even"). Both are drawn during
-    the forward pass from the generator `noise` on the CPU, or from torch's global generator if
-    `noise` is None.
+    the forward pass.
 
     Parameters
     ----------
@@ -41,7 +41,6 @@ class ShakeBlock(nn.Module):
         self.first = _branch(inputs, outputs, stride)
         self.second = _branch(inputs, outputs, stride)
         self.shortcut = nn.Identity() if inputs == outputs else _Halving(inputs, outputs, stride)
-        self.noise: Generator | None = None
 
     def forward(self, x: Tensor) -> Tensor:
         """Apply the block.

@@ -1,14 +1,23 @@
-"""VGG with batch norm and a single linear layer, as is usual for 32 × 32 images.
+"""VGG with batch norm for 32 × 32 images, with a single linear layer or with three.
 
 References
 ----------
 Simonyan & Zisserman (2015), Very Deep Convolutional Networks, table 1 (A, B, D, E).
 Ioffe & Szegedy (2015), Batch Normalization.
+github chenyaofo/pytorch-cifar-models, pytorch_cifar_models/vgg.py: three linear layers.
 """
+
+from collections import OrderedDict
+from typing import Any
 
 from torch import nn
 
-from matcheval.models.architectures.parts import GlobalAverage, NetworkConfig, he_normal_
+from matcheval.models.architectures.parts import (
+    Dropout,
+    GlobalAverage,
+    NetworkConfig,
+    he_normal_,
+)
 
 _CONFIGURATIONS = {11: "A", 13: "B", 16: "D", 19: "E"}
 
@@ -25,6 +34,37 @@ def vgg(config: NetworkConfig) -> nn.Module:
     -------
     torch.nn.Module
     """
+    # Five halvings leave one position for 32 × 32 pixels, and several for larger images.
+    features = _features(config)
+    return nn.Sequential(features, GlobalAverage(), nn.Linear(8 * config.width, config.n_classes))
+
+
+def vgg_three_linear(config: NetworkConfig) -> nn.Module:
+    """Build a VGG with two hidden linear layers and dropout.
+
+    Its state dict has the keys of published weights.
+
+    Parameters
+    ----------
+    config : NetworkConfig
+        As for `vgg`.
+
+    Returns
+    -------
+    torch.nn.Module
+    """
+    width = 8 * config.width
+    hidden = [
+        layer
+        for _ in range(2)
+        for layer in (nn.Linear(width, width), nn.ReLU(inplace=True), Dropout(0.5))
+    ]
+    classifier = nn.Sequential(*hidden, nn.Linear(width, config.n_classes))
+    parts = {"features": _features(config), "pool": GlobalAverage(), "classifier": classifier}
+    return nn.Sequential(OrderedDict(parts))
+
+
+def _features(config: NetworkConfig) -> nn.Module:
     from torchvision.models.vgg import cfgs, make_layers
 
     # torchvision's configurations are those of width 64.
@@ -32,13 +72,12 @@ def vgg(config: NetworkConfig) -> nn.Module:
         entry if isinstance(entry, str) else entry * config.width // 64
         for entry in cfgs[_CONFIGURATIONS[config.depth]]
     ]
-    features = make_layers(layers, batch_norm=True)
-    last = 8 * config.width
+    features: Any = make_layers(layers, batch_norm=True)
     if config.channels != 3:
         features[0] = nn.Conv2d(config.channels, features[0].out_channels, 3, padding=1)
     he_normal_(features, "fan_out")
     for module in features.modules():
         if isinstance(module, nn.Conv2d) and module.bias is not None:
             nn.init.zeros_(module.bias)
-    # Five halvings leave one position for 32 × 32 pixels, and several for larger images.
-    return nn.Sequential(features, GlobalAverage(), nn.Linear(last, config.n_classes))
+    whole: nn.Module = features
+    return whole

@@ -1,0 +1,112 @@
+"""Accuracy prediction: all scores of one model on 180 sets, and the agreement of 70 models on them.
+
+    python benchmarks/accuracy_prediction.py
+
+The size of CIFAR-10-Warehouse: 180 sets of 3,400 images of 10 classes, a base of 8,000. Logits,
+labels and predictions are drawn at random. Per score: the seconds for all sets, what it fits
+included, and `outputs` for what the scores share (softmax, prediction, entropies). Agreements are
+compared with a NumPy loop over models on some of the sets, and have to be equal.
+"""
+
+import os
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when NumPy is imported
+
+import time
+
+import numpy as np
+from common import peak_mib, write_results
+
+from matcheval.accuracy_prediction.outputs.model_outputs import from_logits
+from matcheval.accuracy_prediction.outputs.subsets import class_rule, restrict
+from matcheval.accuracy_prediction.scores.agreement import (
+    POOL_SCORES,
+    Agreements,
+    accuracies,
+    agreement,
+)
+from matcheval.accuracy_prediction.scores.registry import SCORES
+from matcheval.accuracy_prediction.scores.score import Sides, Sources, missing_inputs
+
+SETS, IMAGES, BASE, CLASSES, MODELS = 180, 3_400, 8_000, 10, 70
+COMPARED = 5  # sets of the NumPy loop
+
+
+def row(what: str, start: float, **more: object) -> dict[str, object]:
+    """One row: the seconds since a start."""
+    return {"what": what, "sets": SETS, "seconds": round(time.perf_counter() - start, 3), **more}
+
+
+def drawn(generator: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Logits in single precision, and labels that are often their argmax."""
+    logits = generator.normal(0, 2, (n, CLASSES)).astype(np.float32)
+    labels = np.where(
+        generator.random(n) < 0.7, logits.argmax(axis=1), generator.integers(0, CLASSES, n)
+    )
+    return logits, labels
+
+
+def scores(generator: np.random.Generator) -> list[dict[str, object]]:
+    """All scores of one model, of all classes and of half of them."""
+    base_drawn, sets = drawn(generator, BASE), [drawn(generator, IMAGES) for _ in range(SETS)]
+    names = [str(k) for k in range(CLASSES)]
+    rows = []
+    for classes in (names, names[::2]):
+        rule, part = class_rule(names, classes), f" of {len(classes)} classes"
+        start = first = time.perf_counter()
+        whole = from_logits(*base_drawn)
+        base = restrict(whole, rule, is_base=True)
+        targets = [restrict(from_logits(*one), rule, is_base=False) for one in sets]
+        for one in (base, *targets):
+            _ = (one.entropies, one.correct)
+        rows.append(row("outputs" + part, start, images=IMAGES))
+        for score in SCORES.values():
+            if missing_inputs(score, Sources(whole), targets[0]):
+                continue
+            start = time.perf_counter()
+            fitted = score.fit(Sources(whole))
+            for target in targets:
+                score.compute(fitted, Sides(base, target))
+            if classes == names:
+                rows.append(row(score.name, start, images=IMAGES))
+        rows.append(row("all scores" + part, first, images=IMAGES, peak_mib=peak_mib()))
+    return rows
+
+
+def pool(generator: np.random.Generator) -> list[dict[str, object]]:
+    """Agreement of a pool of models, and the scores that are made of it."""
+
+    def predictions(n: int, labels: np.ndarray) -> np.ndarray:
+        wrong = generator.integers(0, CLASSES, (MODELS, n))
+        share = generator.uniform(0.4, 0.9, (MODELS, 1))
+        return np.where(generator.random((MODELS, n)) < share, labels, wrong).astype(np.int16)
+
+    labels = generator.integers(0, CLASSES, BASE)
+    base = predictions(BASE, labels)
+    sets = [predictions(IMAGES, generator.integers(0, CLASSES, IMAGES)) for _ in range(SETS)]
+    agreement(base[:2, :10])  # compiles
+    start = first = time.perf_counter()
+    on_base, on_sets = agreement(base), [agreement(one) for one in sets]
+    rows = [row("agreement", start, images=IMAGES, models=MODELS)]
+    known = accuracies(base, labels)
+    for score in POOL_SCORES:
+        start = time.perf_counter()
+        for one in on_sets:
+            score.compute(Agreements(one, on_base, known))
+        rows.append(row(score.name, start, images=IMAGES, models=MODELS))
+    rows.append(row("all of a pool", first, images=IMAGES, models=MODELS, peak_mib=peak_mib()))
+    start = time.perf_counter()
+    for one, ours in zip(sets[:COMPARED], on_sets, strict=False):
+        theirs = np.array([(one == model).mean(axis=1) for model in one])
+        assert np.array_equal(theirs, ours)
+    taken = (time.perf_counter() - start) * SETS / COMPARED
+    rows[0]["numpy_ratio"] = round(taken / float(str(rows[0]["seconds"])))
+    return rows
+
+
+if __name__ == "__main__":
+    columns = ("what", "sets", "images", "models", "seconds", "numpy_ratio", "peak_mib")
+    found = scores(np.random.default_rng(0)) + pool(np.random.default_rng(1))
+    write_results(
+        "accuracy_prediction", [{c: r.get(c, "") for c in columns} for r in found], "numpy", "numba"
+    )

@@ -1,0 +1,177 @@
+# Accuracy prediction without labels: scores of every model on a suite, accuracies predicted from
+# them, and how far they are from the truth.
+ACCURACY_PREDICTION = STUDY.analyses["accuracy_prediction"]
+
+
+rule score_accuracy:
+    input:
+        settled(ACCURACY_PREDICTION.jobs.score_inputs),
+    output:
+        scores=ACCURACY_PREDICTION.scores.file(),
+    log:
+        f"{OWN}/logs/score_accuracy/{{suite}}/{{scored}}.log",
+    wildcard_constraints:
+        suite=one_of(ACCURACY_PREDICTION.settings.suites),
+        scored=one_of(ACCURACY_PREDICTION.scored),
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("score_accuracy"),
+    params:
+        job=ACCURACY_PREDICTION.jobs.score_parameters,
+        custom_files=ACCURACY_PREDICTION.jobs.custom_files_state,
+        code=digest("score_accuracy"),
+    message:
+        "Scoring {wildcards.scored} on suite {wildcards.suite}"
+    script:
+        "../workflow_scripts/score_accuracy.py"
+
+
+rule score_agreement:
+    input:
+        settled(ACCURACY_PREDICTION.jobs.agreement_inputs),
+    output:
+        scores=ACCURACY_PREDICTION.agreement.file(),
+    log:
+        f"{OWN}/logs/score_agreement/{{suite}}.log",
+    wildcard_constraints:
+        suite=one_of(ACCURACY_PREDICTION.settings.suites),
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("score_agreement"),
+    params:
+        job=ACCURACY_PREDICTION.jobs.agreement_parameters,
+        custom_files=ACCURACY_PREDICTION.jobs.custom_files_state,
+        code=digest("score_agreement"),
+    message:
+        "Comparing the predictions of all models on suite {wildcards.suite}"
+    script:
+        "../workflow_scripts/score_agreement.py"
+
+
+# Runs the models again, over turned images; what is done on a set is kept.
+rule score_rotation:
+    input:
+        unpack(settled(ACCURACY_PREDICTION.jobs.rotation_files)),
+    output:
+        scores=ACCURACY_PREDICTION.rotation.file(),
+    log:
+        f"{OWN}/logs/score_rotation/{{suite}}/{{model}}.log",
+    benchmark:
+        f"{OWN}/benchmarks/score_rotation/{{suite}}/{{model}}.tsv"
+    wildcard_constraints:
+        suite=one_of(ACCURACY_PREDICTION.settings.suites),
+    conda:
+        "../envs/models.yaml"
+    threads: REQUESTS.threads("score_rotation")
+    resources:
+        **REQUESTS.resources("score_rotation"),
+        machine=JOBS.inference_options,
+    params:
+        arguments=ACCURACY_PREDICTION.jobs.rotation_arguments,
+        version=ACCURACY_PREDICTION.jobs.rotation_version,
+    message:
+        "Scoring rotations of {wildcards.model} on suite {wildcards.suite}"
+    shell:
+        LEASE_GPU
+        + "python -m score_rotation {params.arguments:q} --scores {output.scores:q}"
+        " --threads {threads} {resources.machine} > {log:q} 2>&1"
+
+
+# How the matched evaluation protocol sees the same gaps.
+rule compare_gaps:
+    input:
+        settled(ACCURACY_PREDICTION.jobs.score_inputs),
+    output:
+        gaps=ACCURACY_PREDICTION.gaps.file(),
+    log:
+        f"{OWN}/logs/compare_gaps/{{suite}}/{{model}}.log",
+    wildcard_constraints:
+        suite=one_of(ACCURACY_PREDICTION.settings.suites),
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("compare_gaps"),
+    params:
+        job=ACCURACY_PREDICTION.jobs.gap_parameters,
+        custom_files=ACCURACY_PREDICTION.jobs.custom_files_state,
+        code=digest("compare_gaps"),
+    message:
+        "Matching {wildcards.model} on the sets of suite {wildcards.suite}"
+    script:
+        "../workflow_scripts/compare_gaps.py"
+
+
+rule predict_accuracy:
+    input:
+        unpack(ACCURACY_PREDICTION.jobs.all_scores),
+    output:
+        predicted=ACCURACY_PREDICTION.predicted.files,
+        errors=in_report(ACCURACY_PREDICTION.errors),
+        correlations=in_report(ACCURACY_PREDICTION.correlations),
+    log:
+        f"{OWN}/logs/predict_accuracy/{{suite}}.log",
+    wildcard_constraints:
+        suite=one_of(ACCURACY_PREDICTION.settings.suites),
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("predict_accuracy"),
+    params:
+        job=ACCURACY_PREDICTION.jobs.prediction_parameters,
+        code=digest("predict_accuracy"),
+    message:
+        "Predicting the accuracies on suite {wildcards.suite}"
+    script:
+        "../workflow_scripts/predict_accuracy.py"
+
+
+rule compare_predictions:
+    input:
+        predicted=ACCURACY_PREDICTION.predicted.file(".parquet"),
+        gaps=ACCURACY_PREDICTION.jobs.all_gaps,
+    output:
+        tables=in_report(ACCURACY_PREDICTION.comparison),
+        of_suite=ACCURACY_PREDICTION.gaps_of_suite.file(),
+    log:
+        f"{OWN}/logs/compare_predictions/{{suite}}.log",
+    wildcard_constraints:
+        suite=one_of(ACCURACY_PREDICTION.settings.suites),
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("compare_predictions"),
+    params:
+        job={"confidence": STUDY.confidence},
+        code=digest("compare_predictions"),
+    message:
+        "Comparing predicted and matched gaps on suite {wildcards.suite}"
+    script:
+        "../workflow_scripts/compare_predictions.py"
+
+
+rule plot_accuracy_prediction:
+    input:
+        predicted=ACCURACY_PREDICTION.predicted.file(".parquet"),
+        errors=ACCURACY_PREDICTION.errors.file(".parquet"),
+        correlations=ACCURACY_PREDICTION.correlations.file(".parquet"),
+        gaps=ACCURACY_PREDICTION.jobs.gaps_files,
+    output:
+        outputs=in_report(ACCURACY_PREDICTION.figure_of_suite),
+    log:
+        f"{OWN}/logs/plot_accuracy_prediction/{{suite}}/{{figure}}.log",
+    wildcard_constraints:
+        suite=one_of(ACCURACY_PREDICTION.settings.suites),
+        figure=one_of(ACCURACY_PREDICTION.all_figures),
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("plot_accuracy_prediction"),
+    params:
+        job=ACCURACY_PREDICTION.jobs.figure_parameters,
+        code=digest("plot_accuracy_prediction"),
+    message:
+        "Plotting {wildcards.figure} of suite {wildcards.suite}"
+    script:
+        "../workflow_scripts/plot_accuracy_prediction.py"

@@ -1,0 +1,293 @@
+"""Predicted accuracies of single files: the function, and the command `predict-accuracy`."""
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+
+from matcheval.accuracy_prediction.estimation import (
+    DIRECT,
+    ESTIMATES,
+    choose_methods,
+    estimate_accuracies,
+)
+from matcheval.accuracy_prediction.outputs.model_outputs import from_logits
+from matcheval.accuracy_prediction.outputs.user_files import read_user_file
+from matcheval.accuracy_prediction.predicting import FLAGGED
+from matcheval.accuracy_prediction.scores.registry import SCORES
+from matcheval.cli.main import main
+from matcheval.errors import InputError
+
+
+def logits_of(n, seed, shift=0.0, n_classes=5):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, n_classes, n)
+    logits = rng.normal(size=(n, n_classes))
+    logits[np.arange(n), labels] += 3 - shift
+    return logits, labels
+
+
+def outputs(n, seed, shift=0.0):
+    return from_logits(*logits_of(n, seed, shift))
+
+
+def unlabelled(one):
+    return dataclasses.replace(one, labels=None)
+
+
+def by_method(table, target=None):
+    rows = [row for row in table.to_pylist() if target in (None, row["target"])]
+    return {row["method"] + (f":{row['variant']}" if row["variant"] else ""): row for row in rows}
+
+
+BASE, TARGET = outputs(600, 0), outputs(300, 1, shift=1.5)
+CALIBRATION = [outputs(250, 10 + i, shift=i / 2) for i in range(5)]
+
+
+class TestPredictions:
+    def test_direct_methods_by_hand(self):
+        found = by_method(estimate_accuracies(BASE, [("t", TARGET)], n_resamples=0))
+        assert tuple(found) == DIRECT
+        ac = TARGET.confidences.mean()
+        assert found["ac"]["predicted"] == pytest.approx(ac)
+        doc = BASE.confidences.mean() - ac
+        assert found["doc_feat"]["predicted"] == pytest.approx(BASE.accuracy - doc)
+        wrong = int((~BASE.correct).sum())
+        limit = np.sort(BASE.confidences)[wrong]
+        assert found["atc_mc"]["predicted"] == (TARGET.confidences >= limit).mean()
+        for row in found.values():
+            assert row["accuracy"] == TARGET.accuracy
+            assert row["error"] == abs(row["predicted"] - TARGET.accuracy)
+            assert (row["n"], row["n_base"], row["n_fitted"]) == (300, 600, 0)
+
+    def test_regressed_methods_are_fitted_on_the_further_sets(self):
+        methods = choose_methods(["doc", "entropy"])
+        found = by_method(
+            estimate_accuracies(
+                BASE, [("t", TARGET)], methods=methods, calibration=CALIBRATION, n_resamples=0
+            )
+        )
+        doc = [BASE.confidences.mean() - one.confidences.mean() for one in (*CALIBRATION, TARGET)]
+        gaps = [BASE.accuracy - one.accuracy for one in CALIBRATION]
+        line = np.polyval(np.polyfit(doc[:-1], gaps, 1), doc[-1])
+        assert found["doc"]["predicted"] == pytest.approx(BASE.accuracy - line)
+        entropy = [one.entropies.mean() for one in (*CALIBRATION, TARGET)]
+        line = np.polyfit(entropy[:-1], [one.accuracy for one in CALIBRATION], 1)
+        assert found["entropy"]["predicted"] == pytest.approx(np.polyval(line, entropy[-1]))
+        assert found["doc"]["n_fitted"] == 5
+
+    def test_all_methods_are_chosen_with_further_sets(self):
+        names = {score.name for score in choose_methods(calibrated=True)}
+        assert {"doc", "doe", "frechet", *DIRECT} <= names
+        assert "base_accuracy" not in names
+        assert [score.name for score in choose_methods()] == list(DIRECT)
+
+    def test_what_is_missing_is_named_and_no_row_dropped(self):
+        bare = [dataclasses.replace(one, logits=None, probabilities=None) for one in (BASE, TARGET)]
+        names = ["ac", "ac_temperature", "atc_ne", "doc", "frechet", "rotation"]
+        table = estimate_accuracies(bare[0], [("t", bare[1])], methods=choose_methods(names))
+        found = by_method(table)
+        assert list(found) == names
+        assert found["ac"]["reason"] == ""
+        for name, reason in (
+            ("ac_temperature", "needs logits: columns logit_0"),
+            ("atc_ne", "needs probabilities of all classes: columns p_0"),
+            ("doc", "needs a regression: give at least 3 labelled sets"),
+            ("frechet", "needs features: <model>.features.parquet"),
+            ("rotation", "needs images, which only a study has"),
+        ):
+            assert found[name]["reason"].startswith(reason)
+            assert math.isnan(found[name]["predicted"])
+
+    def test_flags(self):
+        same = estimate_accuracies(
+            BASE, [("t", TARGET)], methods=[SCORES["doc"]], calibration=[TARGET] * 3, n_resamples=0
+        )
+        assert same["reason"].to_pylist() == [FLAGGED]
+        certain = dataclasses.replace(TARGET, confidences=np.ones(300))
+        found = estimate_accuracies(BASE, [("t", certain)], methods=[SCORES["ac"]], n_resamples=0)
+        assert found["reason"].to_pylist() == ["all confidences on the set are 1"]
+
+
+class TestIntervals:
+    def test_of_means_they_are_those_of_theory(self):
+        methods = choose_methods(["ac", "doc_feat"])
+        found = by_method(
+            estimate_accuracies(BASE, [("t", TARGET)], methods=methods, n_resamples=2_000)
+        )
+        terms = {
+            "ac": [TARGET.confidences],
+            "doc_feat": [TARGET.confidences, BASE.correct - BASE.confidences],
+        }
+        for name, sums in terms.items():
+            error = math.sqrt(sum(np.var(values) / len(values) for values in sums))
+            low, high = found[name]["predicted_low"], found[name]["predicted_high"]
+            assert high - low == pytest.approx(2 * 1.96 * error, rel=0.08)
+            assert (low + high) / 2 == pytest.approx(found[name]["predicted"], abs=0.2 * error)
+
+    def test_what_is_fitted_is_fitted_again(self):
+        """The threshold of ATC and the line of DoC vary with base and further sets."""
+        big = TARGET.rows(np.tile(np.arange(300), 60))
+        found = by_method(
+            estimate_accuracies(
+                BASE, [("t", big)], methods=choose_methods(["ac", "atc_mc", "doc"]),
+                calibration=CALIBRATION,
+            )
+        )  # fmt: skip
+        widths = {name: row["predicted_high"] - row["predicted_low"] for name, row in found.items()}
+        assert widths["atc_mc"] > 5 * widths["ac"]
+        assert widths["doc"] > 5 * widths["ac"]
+
+    def test_they_depend_on_seed_and_name_only(self):
+        other = ("u", outputs(100, 3))
+        both = estimate_accuracies(BASE, [other, ("t", TARGET)], n_resamples=20)
+        alone = estimate_accuracies(BASE, [("t", TARGET)], n_resamples=20)
+        assert by_method(both, "t") == by_method(alone)
+        again = estimate_accuracies(BASE, [("t", TARGET)], n_resamples=20, seed=1)
+        assert again["predicted"] == alone["predicted"]
+        renamed = estimate_accuracies(BASE, [("u", TARGET)], n_resamples=20)
+        assert renamed["predicted_low"] != alone["predicted_low"]
+        assert again["predicted_low"] != alone["predicted_low"]
+
+    def test_none_without_resamples_and_for_features(self):
+        with_features = [
+            dataclasses.replace(one, features=one.logits.astype(np.float32))
+            for one in (BASE, TARGET, *CALIBRATION)
+        ]
+        base, target, *calibration = with_features
+        methods = choose_methods(["frechet", "doc"])
+        found = by_method(
+            estimate_accuracies(
+                base, [("t", target)], methods=methods, calibration=calibration, n_resamples=30
+            )
+        )
+        assert np.isfinite(found["frechet"]["predicted"])
+        assert math.isnan(found["frechet"]["predicted_low"])
+        assert np.isfinite(found["doc"]["predicted_low"])
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"base": unlabelled(BASE)}, "has no labels"),
+            ({"calibration": [unlabelled(BASE)] * 3}, "has no labels"),
+            ({"calibration": CALIBRATION[:2]}, "2 sets to calibrate on. Give at least 3"),
+            ({"n_resamples": -1}, "-1 resamples"),
+            (
+                {"base": dataclasses.replace(BASE, confidences=np.ones(600))},
+                "all confidences on the base are 1",
+            ),
+        ],
+    )
+    def test_it_is_named(self, change, message):
+        with pytest.raises(InputError, match=message):
+            estimate_accuracies(**{"base": BASE, "targets": [("t", TARGET)]} | change)
+
+    def test_unknown_method(self):
+        with pytest.raises(InputError, match=r"unknown method 'atc'\. Did you mean .*'atc_ne'"):
+            choose_methods(["atc"])
+
+
+@pytest.fixture
+def files(tmp_path):
+    def write(name, n, seed, shift, labelled=True):
+        logits, labels = logits_of(n, seed, shift)
+        path = tmp_path / f"{name}.npz"
+        np.savez(path, logits=logits, **({"labels": labels} if labelled else {}))
+        return str(path)
+
+    return {
+        "base": write("base", 400, 0, 0),
+        "photos": write("photos", 200, 1, 1, labelled=False),
+        "sketches": write("sketches", 200, 2, 2),
+        "further": [write(f"set{i}", 200, 5 + i, i / 2) for i in range(3)],
+    }
+
+
+def run(capsys, *arguments):
+    main(["predict-accuracy", *map(str, arguments)])
+    return capsys.readouterr().out
+
+
+class TestCommand:
+    def test_table(self, files, capsys):
+        out = run(capsys, files["base"], files["photos"], files["sketches"], "--resamples", 20)
+        blocks = out.split("\n\n")
+        base = read_user_file(files["base"]).outputs
+        assert blocks[0] == f"base base: 400 datapoints, accuracy {100 * base.accuracy:.2f} %"
+        assert blocks[1].startswith("photos: 200 datapoints, no labels\nmethod")
+        assert "error" not in blocks[1]
+        sketches = read_user_file(files["sketches"]).outputs
+        assert f"sketches: 200 datapoints, accuracy {100 * sketches.accuracy:.2f} %" in blocks[2]
+        (line,) = [line for line in blocks[2].splitlines() if line.startswith("AC  ")]
+        ac = sketches.confidences.mean()
+        assert line.split()[1] == f"{100 * ac:.2f}"
+        assert line.split()[-1] == f"{100 * abs(ac - sketches.accuracy):.2f}"
+        assert len({len(line) for line in blocks[2].splitlines()[1:]}) == 1
+
+    def test_json_is_the_table_of_the_library(self, files, capsys):
+        options = ["--methods", "ac", "doc", "frechet", "--resamples", 10, "--seed", 3]
+        paths = [files["base"], files["photos"], "--calibrate-on", *files["further"]]
+        rows = json.loads(run(capsys, *paths, *options, "--json"))
+        read = [read_user_file(path).outputs for path in (files["base"], *files["further"])]
+        table = estimate_accuracies(
+            read[0],
+            [("photos", read_user_file(files["photos"], labels="optional").outputs)],
+            methods=choose_methods(["ac", "doc", "frechet"]),
+            calibration=read[1:],
+            n_resamples=10,
+            seed=3,
+        )
+        assert [list(row) for row in rows] == [["base", *ESTIMATES.names]] * 3
+        for row, expected in zip(rows, table.to_pylist(), strict=True):
+            for key, value in expected.items():
+                assert row[key] == (None if value != value else value)
+
+    def test_n_a_with_a_reason(self, files, capsys):
+        out = run(capsys, files["base"], files["photos"], "--methods", "doc", "--resamples", 0)
+        assert "DoC         n/a   needs a regression: give at least 3 labelled sets" in out
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["photos", "sketches"], "photos.npz: holds logits. Give 'labels'"),
+            (["base", "missing"], "missing: no such file"),
+            (["base", "sketches", "--methods", "magic"], "unknown method 'magic'"),
+            (["base", "sketches", "--calibrate-on", "photos"], "photos.npz: holds logits"),
+            (["base", "sketches", "--calibrate-on", "base"], "1 sets to calibrate on"),
+            (["base", "sketches", "--seed", "-1"], "--seed -1 is negative"),
+            (["base", "sketches", "--classes", "3"], "is too large; the maximum is 2"),
+        ],
+    )
+    def test_bad_input(self, files, capsys, arguments, message):
+        with pytest.raises(SystemExit) as caught:
+            run(capsys, *[files.get(each, each) for each in arguments])
+        assert caught.value.code == 1
+        assert message in capsys.readouterr().err
+
+    def test_files_of_equal_names_are_told_apart(self, files, tmp_path, capsys):
+        (tmp_path / "other").mkdir()
+        copy = tmp_path / "other" / "photos.npz"
+        copy.write_bytes((tmp_path / "photos.npz").read_bytes())
+        rows = json.loads(
+            run(capsys, files["base"], files["photos"], copy, "--methods", "ac", "--json")
+        )
+        assert [row["target"] for row in rows] == ["photos", str(copy)]
+
+    def test_another_number_of_classes(self, files, tmp_path, capsys):
+        np.savez(tmp_path / "wide.npz", logits=np.zeros((4, 9)))
+        with pytest.raises(SystemExit):
+            run(capsys, files["base"], tmp_path / "wide.npz")
+        assert "wide.npz: 'n_classes': 9, but 5 in base.npz" in capsys.readouterr().err
+
+
+def test_rows_of_what_was_computed_before():
+    one, rows = outputs(50, 2), np.array([3, 3, 49, 0])
+    fresh = one.rows(rows)
+    _ = one.entropies, one.correct
+    kept = one.rows(rows)
+    assert kept.entropies.tolist() == fresh.entropies.tolist()
+    assert kept.correct.tolist() == fresh.correct.tolist()

@@ -1,0 +1,120 @@
+"""The specification's numeric cases of accuracy prediction, by id."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs, from_logits
+from matcheval.accuracy_prediction.outputs.subsets import restrict
+from matcheval.accuracy_prediction.scores import atc
+from matcheval.accuracy_prediction.scores.agreement import Agreements, agreement, mean_agreement
+from matcheval.accuracy_prediction.scores.registry import SCORES
+from matcheval.accuracy_prediction.scores.score import Sides
+from studies import ROOT
+
+SHARED = Path(os.environ.get("MATCHEVAL_SHARED", ROOT.parent / "shared"))
+FILE = SHARED / "spec" / "vectors" / "accuracy_prediction.json"
+
+pytestmark = pytest.mark.skipif(
+    not FILE.is_file(),
+    reason=f"no numeric cases at {FILE}; MATCHEVAL_SHARED names the folder above spec/",
+)
+VECTORS = json.loads(FILE.read_text(encoding="utf-8")) if FILE.is_file() else {"cases": []}
+VECTOR = {case["id"]: case for case in VECTORS["cases"]}
+
+
+def sides(subset=False, **rule):
+    """Base and target of the file, perhaps of the classes K_T."""
+    shared = VECTORS["shared"]
+    both = [from_logits(np.array(shared[f"logits_{d}"]), shared[f"y_{d}"]) for d in "BT"]
+    if subset:
+        rule = ClassRule(tuple((k,) for k in shared["K_T"]), **rule)
+        both = [
+            restrict(outputs, rule, is_base)
+            for outputs, is_base in zip(both, (True, False), strict=True)
+        ]
+    return Sides(*both)
+
+
+def score(name, on=None):
+    on = sides() if on is None else on
+    return SCORES[name].compute(None, on)
+
+
+def of_both(name, subset=False):
+    """A score of the target alone, of both sides."""
+    on = sides(subset)
+    return {"B": score(name, Sides(on.base, on.base)), "T": score(name, on)}
+
+
+def given(probabilities=(), confidences=()):
+    """A target of which probabilities or confidences are given."""
+    p = np.array(probabilities, float)
+    confidences = p.max(axis=1) if len(p) else np.array(confidences)
+    target = Outputs(None, np.zeros(len(confidences), int), confidences, probabilities=p)
+    return Sides(target, target)
+
+
+def prediction_scores(inputs):
+    on = given(confidences=inputs["max_prob"])
+    return {str(tau): score(f"prediction_score_{tau}", on) for tau in inputs["taus"]}
+
+
+def thresholded(name, choose, of):
+    """Threshold, and share on source and target."""
+    on = sides()
+    wrong = int((~on.base.correct).sum())
+    found = {"threshold": choose(of(on.base), wrong), "pred": score(name, on)}
+    source = score(name, Sides(on.base, on.base))
+    return found | {"source_pred": source, "pred_acc": found["pred"]}
+
+
+def agreements(inputs):
+    base, target = (agreement(np.array(inputs[f"pred_{d}"], np.int16)) for d in ("id", "ood"))
+    means = mean_agreement(Agreements(target))
+    return {"matrix_id": base, "matrix_ood": target, "ms_aol_score": means}
+
+
+CASES = {
+    "base_acc.full": lambda _: score("base_accuracy"),
+    "base_acc.subset_restricted_argmax": lambda _: score("base_accuracy", sides(True)),
+    "base_acc.subset_unrestricted_argmax": lambda _: score(
+        "base_accuracy", sides(True, restrict_argmax=False)
+    ),
+    "target_acc.restricted_argmax": lambda _: sides(True).target.accuracy,
+    "ac.full": lambda _: of_both("ac"),
+    "ac.subset": lambda _: of_both("ac", subset=True),
+    "doc.full": lambda _: score("doc"),
+    "doc_feat.pred_acc.full": lambda _: score("doc_feat"),
+    "delta_acc.subset": lambda _: sides(True).base.accuracy - sides(True).target.accuracy,
+    "entropy.full": lambda _: of_both("entropy"),
+    "entropy.subset": lambda _: of_both("entropy", subset=True),
+    "doe.full": lambda _: score("doe"),
+    "entropy.zero_prob": lambda inputs: score("entropy", given(inputs["probs"])),
+    "pred_score": prediction_scores,
+    "atc_mc": lambda _: thresholded("atc_mc", atc.threshold, lambda o: o.confidences),
+    "atc_mc.variant_garg_code": lambda _: thresholded(
+        "atc_mc:garg_code", atc.garg_threshold, lambda o: o.confidences
+    ),
+    "atc_ne.variant_autoeval_baselines": lambda _: thresholded(
+        "atc_ne:autoeval_baselines", atc.accuracy_quantile, lambda o: -o.entropies
+    ),
+    "nuclear_norm.balanced_onehot": lambda inputs: score("nuclear_norm", given(inputs["probs"])),
+    "nuclear_norm.uniform": lambda inputs: score(
+        "nuclear_norm", given(np.full((inputs["N"], inputs["K"]), 1 / inputs["K"]))
+    ),
+    "agreement": agreements,
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_numeric_case(name):
+    case = VECTOR[name]
+    found, expected = CASES[name](case["inputs"]), case["expected"]
+    if not isinstance(expected, dict):
+        found, expected = {"": found}, {"": expected}
+    for part, value in expected.items():
+        np.testing.assert_allclose(found[part], value, rtol=0, atol=case["tol"], err_msg=part)

@@ -1,0 +1,202 @@
+"""Regressions of accuracies on scores, and the protocols of both papers."""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from matcheval.accuracy_prediction.aggregation import tabulate_correlations, tabulate_errors
+from matcheval.accuracy_prediction.predicting import (
+    FLAGGED,
+    Calibration,
+    predict_accuracies,
+    without_placeholders,
+)
+from matcheval.accuracy_prediction.regression import LAYERS, leave_one_out, linear, mlp
+from matcheval.accuracy_prediction.schemas import SCORES
+from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
+from vectors import case
+
+values = st.floats(-1, 1, allow_nan=False, width=32).map(lambda x: round(x, 3))
+
+
+def test_a_line_is_that_of_the_vectors():
+    given_case = case("regression", "ols")
+    x, y = (np.array(given_case["inputs"][key]) for key in "xy")
+    offset, at_one = linear(x, y, np.array([0.0, 1.0]))
+    assert offset == pytest.approx(given_case["expected"]["intercept"], abs=given_case["tol"])
+    assert at_one - offset == pytest.approx(given_case["expected"]["slope"], abs=given_case["tol"])
+
+
+def test_sets_that_are_left_out_are_those_of_the_vectors():
+    given_case = case("regression", "loo_mae")
+    x, y = (np.array(given_case["inputs"][key]) for key in "xy")
+    found = leave_one_out(x, y)
+    np.testing.assert_allclose(found.predicted, given_case["expected"]["pred"], atol=1e-9)
+    assert np.abs(found.predicted - y).mean() == pytest.approx(given_case["expected"]["mae"])
+
+
+@given(st.lists(st.tuples(values, values), min_size=4, max_size=12))
+def test_leaving_out_by_leverage_equals_fitting_again_without_each_point(points):
+    x, y = np.array(points, np.float64).T
+    found = leave_one_out(x, y)
+    for i in range(len(x)):
+        rest = np.arange(len(x)) != i
+        assert found.predicted[i] == pytest.approx(
+            linear(x[rest], y[rest], x[i : i + 1])[0], abs=1e-6
+        )
+
+
+@given(st.lists(st.tuples(values, values), min_size=4, max_size=12), st.floats(0.1, 10), values)
+def test_an_affine_change_of_the_score_changes_no_prediction(points, scale, shift):
+    x, y = np.array(points, np.float64).T
+    before, after = leave_one_out(x, y), leave_one_out(scale * x + shift, y)
+    np.testing.assert_allclose(after.predicted, before.predicted, atol=1e-6)
+
+
+def test_equal_scores_predict_the_mean_and_are_flagged():
+    y = np.array([0.9, 0.6, 0.6, 0.5])
+    found = leave_one_out(np.array([1.0, 0.2, 0.2, 0.2]), y)
+    assert found.is_mean.tolist() == [True, False, False, False]
+    assert found.predicted[0] == pytest.approx(y[1:].mean())
+    assert linear(np.ones(3), y[:3], np.array([7.0]))[0] == pytest.approx(0.7)
+
+
+def test_the_perceptron_has_the_parameters_of_the_paper_and_learns_a_curve():
+    sizes = [a * b + b for a, b in pairwise(LAYERS)]
+    assert sum(sizes) == case("regression", "mlp_regressor.param_count")["expected"]
+    x = np.linspace(0, 1, 12)
+    found = mlp(x, x, x, epochs=300)
+    np.testing.assert_array_equal(found, mlp(x, x, x, epochs=300))
+    start = mlp(x, x, x, epochs=1)
+    assert np.abs(found - x).mean() < 0.7 * np.abs(start - x).mean()
+
+
+def scores(method, rows, model="net", view="all", seed=0, variant=""):
+    """A table of scores: rows of set, group, score, accuracy."""
+    common = {
+        "model": model, "suite": "s", "base": "b", "subgroup": "", "severity": np.nan,
+        "method": method, "variant": variant, "seed": seed, "view": view, "n": 100, "n_base": 100,
+        "accuracy_base": 0.9,
+    }  # fmt: skip
+    return pd.DataFrame(
+        [
+            common | {
+                "dataset": name, "group": group, "score": score, "accuracy": accuracy,
+                "reason": "" if np.isfinite(score) else "needs features",
+            }
+            for name, group, score, accuracy in rows
+        ]
+    )[SCORES.names]  # fmt: skip
+
+
+LINE = [("a", "g", 0.1, 0.8), ("b", "g", 0.2, 0.7), ("c", "g", 0.3, 0.6), ("d", "h", 0.5, 0.3)]
+
+
+def test_a_gap_is_calibrated_on_some_groups_and_predicted_on_others():
+    found = predict_accuracies(scores("doc", LINE), ALL_SCORES, [Calibration(("g",))], loo=False)
+    assert found["dataset"].tolist() == ["d"]
+    row = found.iloc[0]
+    # Gaps 0.1, 0.2, 0.3 at scores 0.1, 0.2, 0.3: the gap at 0.5 is 0.5.
+    assert row["predicted"] == pytest.approx(0.4)
+    assert row["error"] == pytest.approx(0.1)
+    assert (row["protocol"], row["calibrated_on"], row["n_fitted"]) == ("calibrated", "g", 3)
+
+
+def test_a_score_that_is_an_accuracy_is_not_regressed_but_when_left_out():
+    found = predict_accuracies(scores("ac", LINE), ALL_SCORES, [Calibration(("g",))])
+    assert found["protocol"].tolist() == ["direct"] * 4 + ["leave_one_out"] * 4
+    assert found["predicted"].tolist()[:4] == [0.1, 0.2, 0.3, 0.5]
+
+
+def test_left_out_predictions_of_doc_and_ac_are_equal():
+    ac = [(name, g, s, a) for name, g, s, a in LINE]
+    doc = [(name, g, 0.85 - s, a) for name, g, s, a in LINE]
+    both = [
+        predict_accuracies(scores(method, rows), ALL_SCORES).query("protocol == 'leave_one_out'")
+        for method, rows in (("ac", ac), ("doc", doc))
+    ]
+    np.testing.assert_allclose(both[0]["predicted"], both[1]["predicted"], atol=1e-12)
+
+
+def test_no_row_is_dropped_where_there_is_no_score_or_too_few_sets():
+    rows = [*LINE[:3], ("d", "h", np.nan, 0.3), ("e", "h", 0.2, np.nan)]
+    found = predict_accuracies(
+        scores("doc", rows), ALL_SCORES, [Calibration(("g",)), Calibration(("h",), ("g",))]
+    )
+    assert len(found) == 2 + 3 + 5
+    by_protocol = dict(iter(found.groupby("protocol")))
+    calibrated = by_protocol["calibrated"].set_index(["calibrated_on", "dataset"])["reason"]
+    assert calibrated["g", "d"] == "needs features"
+    assert calibrated["h", "a"] == "0 sets to fit on, fewer than 3"
+    left = by_protocol["leave_one_out"].set_index("dataset")
+    assert left.loc["a", "reason"] == "2 other sets to fit on, fewer than 3"
+    assert left.loc["e", "reason"] == "the accuracy on the set is not known"
+    assert found["predicted"].isna().sum() == 3 + 1 + 5
+
+
+def test_constant_scores_are_flagged_in_the_table():
+    rows = [(name, "g", 1.0 if name == "a" else 0.2, accuracy) for name, _, _, accuracy in LINE]
+    found = predict_accuracies(scores("entropy", rows), ALL_SCORES)
+    assert found["reason"].tolist() == [FLAGGED, "", "", ""]
+
+
+def test_a_placeholder_gives_way_to_the_score_of_another_job():
+    both = pd.concat([scores("rotation", LINE[:1]), scores("rotation", [("a", "g", np.nan, 0.8)])])
+    assert without_placeholders(both)["score"].tolist() == [0.1]
+
+
+def predicted(errors):
+    """Direct predictions: for every model the errors on sets of group and subgroup."""
+    tables = []
+    for model, of_model in errors.items():
+        rows = [(f"{g}{i}", g, 0.5 + e, 0.5) for i, (g, e) in enumerate(of_model)]
+        tables.append(predict_accuracies(scores("ac", rows, model), ALL_SCORES, loo=False))
+    return pd.concat(tables, ignore_index=True)
+
+
+def test_errors_are_averaged_over_sets_then_models():
+    table = tabulate_errors(
+        predicted(
+            {
+                "one": [("g", 0.1), ("g", -0.3), ("h", 0.2)],
+                "two": [("g", 0.2), ("g", np.nan), ("h", 0.0)],
+            }
+        )
+    )
+    of = table.set_index(["group", "subgroup"])
+    assert of.loc[("g", "all"), "mae"] == pytest.approx((0.2 + 0.2) / 2)
+    assert of.loc[("g", "all"), "bias"] == pytest.approx((-0.1 + 0.2) / 2)
+    assert of.loc[("g", "all"), ["n_sets", "n_models", "n_missing"]].tolist() == [2, 2, 1]
+    assert of.loc[("h", "all"), "sd_models"] == pytest.approx(np.std([0.2, 0.0], ddof=1))
+    assert of.loc[("all", "all"), "sd_all"] == pytest.approx(
+        np.std([0.1, 0.3, 0.2, 0.2, 0], ddof=1)
+    )
+
+
+def test_intervals_over_sets_are_those_of_a_literal_bootstrap():
+    errors = np.random.default_rng(3).normal(0, 0.1, (4, 15))
+    table = tabulate_errors(
+        predicted({f"m{i}": [("g", e) for e in row] for i, row in enumerate(errors)}),
+        resamples=4000,
+    )
+    rng = np.random.default_rng(5)
+    size = np.abs(errors)
+    by_set = [size[:, rng.integers(15, size=15)].mean() for _ in range(4000)]
+    by_model = [size[rng.integers(4, size=4)].mean() for _ in range(4000)]
+    by_row = [rng.choice(size.ravel(), 60).mean() for _ in range(4000)]
+    for name, resampled in (("sets", by_set), ("models", by_model), ("rows", by_row)):
+        bounds = table.iloc[-1][[f"mae_{name}_low", f"mae_{name}_high"]].tolist()
+        assert bounds == pytest.approx(np.quantile(resampled, [0.025, 0.975]).tolist(), abs=0.003)
+
+
+def test_correlations_are_those_of_the_vectors():
+    given_case = case("regression", "correlations")
+    u, v = given_case["inputs"]["u"], given_case["inputs"]["v"]
+    rows = [(f"s{i}", "g", a, b) for i, (a, b) in enumerate(zip(u, v, strict=True))]
+    found = tabulate_correlations(scores("ac", rows)).iloc[-1]
+    for name, key in (("spearman",) * 2, ("pearson",) * 2, ("kendall", "kendall_tau_b")):
+        assert found[name] == pytest.approx(given_case["expected"][key], abs=given_case["tol"])

@@ -1,0 +1,307 @@
+"""The standardised decomposition: known cases, a naive reference, its bias, and its intervals."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers import predictions, simulate
+from matcheval.datasets.pairs import Pair
+from matcheval.errors import InputError
+from matcheval.protocol.blocks import datapoints, groups, paired_images
+from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.confidence_bins import Scored, bin_sets, parts_of_bins
+from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.decomposition import decompose, decompose_models
+from matcheval.protocol.gaps import matched_gap
+from matcheval.protocol.runs import RunName, matched_rows
+from matcheval.protocol.settings import MatchingMethod
+from vectors import case
+
+
+def scored(confidence, correct) -> Scored:
+    return Scored(np.asarray(confidence, np.float32), np.asarray(correct).astype(bool))
+
+
+def parts_of(source: Scored, target: Scored, n_bins: int):
+    return parts_of_bins(*bin_sets(source, target, n_bins).counts)
+
+
+def by_loops(source: Scored, target: Scored, n_bins: int):
+    """Both parts, bin by bin with exact ranks, from the definition."""
+    pooled = sorted(map(float, [*source.confidence, *target.confidence]))
+    edges = {pooled[math.ceil(len(pooled) * k / n_bins) - 1] for k in range(1, n_bins)}
+    ends = [*sorted(edges), math.inf]
+    parts, used, start = [0.0, 0.0], 0, -math.inf
+    for end in ends:
+        rows = [
+            [bool(y) for p, y in zip(s.confidence, s.correct, strict=True) if start < p <= end]
+            for s in (source, target)
+        ]
+        start = end
+        if not rows[0] and not rows[1]:
+            continue
+        used += 1
+        shares = [len(r) / len(s) for r, s in zip(rows, (source, target), strict=True)]
+        means = [sum(r) / len(r) if r else None for r in rows]
+        a, b = (m if m is not None else means[1 - i] for i, m in enumerate(means))
+        parts[0] += (shares[0] - shares[1]) * (a + b) / 2
+        parts[1] += (a - b) * (shares[0] + shares[1]) / 2
+    return (*parts, used)
+
+
+POINTS = st.lists(
+    st.tuples(st.integers(0, 12).map(lambda i: i / 12), st.booleans()), min_size=1, max_size=60
+)
+
+
+class TestParts:
+    @pytest.mark.parametrize("name", ["kitagawa_ties_at_one", "kitagawa_one_sided_bin"])
+    def test_known_cases(self, name):
+        known = case("protocol_statistics", f"A2.{name}")
+        given, expected, tolerance = known["inputs"], known["expected"], known["tol"]
+        source, target = (
+            scored(given[f"p_{role}"], given[f"correct_{role}"]) for role in ("source", "target")
+        )
+        bins = bin_sets(source, target, given["bins"])
+        assert bins.edges.tolist() == expected["edges"]
+        assert bins.n_source.tolist() == expected["n_source"]
+        assert bins.n_target.tolist() == expected["n_target"]
+        for is_original, sign in ((True, 1), (False, -1)):
+            found = decompose(
+                source, target, n_bins=given["bins"], source_is_original=is_original, n_resamples=9
+            )
+            values = {
+                "confidence_part": sign * found.confidence_part,
+                "conditional_part": sign * found.conditional_part,
+                "mass_source_only": found.source_only,
+                "mass_target_only": found.target_only,
+            }
+            for key, value in values.items():
+                assert value == pytest.approx(expected[key], abs=tolerance)
+            assert found.n_bins == len(expected["n_source"])
+
+    @given(POINTS, POINTS, st.integers(1, 25))
+    def test_loops_agree_and_parts_add_up(self, source, target, n_bins):
+        sets = [scored(*zip(*points, strict=True)) for points in (source, target)]
+        found = parts_of(*sets, n_bins)
+        confidence, conditional, used = by_loops(*sets, n_bins)
+        assert found.confidence == pytest.approx(confidence, abs=1e-12)
+        assert found.conditional == pytest.approx(conditional, abs=1e-12)
+        assert len(bin_sets(*sets, n_bins).n_source) == used
+        gap = sets[0].correct.mean() - sets[1].correct.mean()
+        assert found.gap == pytest.approx(gap, abs=1e-12)
+        assert found.confidence + found.conditional == pytest.approx(gap, abs=1e-12)
+
+    def test_the_edges_are_those_of_integer_ranks(self):
+        # Interpolated quantiles would round: here every edge is a value that occurs.
+        p = np.random.default_rng(0).random(1_003).astype(np.float32)
+        edges = bin_sets(scored(p[:700], p[:700] > 0), scored(p[700:], p[700:] > 0), 50).edges
+        assert len(edges) == 49
+        assert np.isin(edges, p.astype(np.float64)).all()
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def shifted_sets(n, rng, shift=0.8):
+    """Confidences of which a fifth are 1; the second set is less confident."""
+    sets = []
+    for move in (0, shift):
+        p = 0.1 + 0.9 * sigmoid(rng.normal(3 - move, 2, n))
+        sets.append(np.where(rng.random(n) < sigmoid(-1.4 - move), 1, p).astype(np.float32))
+    return sets
+
+
+def error_rate(p):
+    return 0.02 + 0.9 * (1 - p.astype(np.float64)) ** 1.2
+
+
+class TestWhatZeroMeans:
+    def test_a_pure_shift_leaves_a_small_bias(self):
+        p, q = shifted_sets(20_000, np.random.default_rng(1))
+        sets = [Scored(x, 1 - error_rate(x)) for x in (p, q)]
+        bias = {k: parts_of(*sets, k).conditional / parts_of(*sets, k).gap for k in (10, 20, 50)}
+        assert 0 < bias[20] <= 0.06
+        assert bias[50] < bias[20] < bias[10]
+
+    @pytest.mark.parametrize("factor", [1, 1.5])
+    def test_only_what_differs_shows_on_average(self, factor):
+        """A shift at equal error rates, then higher error rates at equal confidence."""
+        rng, n, found, gaps = np.random.default_rng(2), 2_000, [], []
+        for _ in range(200):
+            p, q = shifted_sets(n, rng, 0.8 if factor == 1 else 0)
+            sets = [scored(x, rng.random(n) >= f * error_rate(x)) for x, f in ((p, 1), (q, factor))]
+            parts = parts_of(*sets, 20)
+            found.append(parts.conditional if factor == 1 else parts.confidence)
+            gaps.append(parts.gap)
+        assert np.mean(gaps) > 0.02
+        bias = 0.06 * np.mean(gaps) if factor == 1 else 0
+        assert abs(np.mean(found)) < bias + 4 * np.std(found) / math.sqrt(200)
+
+
+def two_sets(n_source=900, n_target=400, seed=3):
+    of = simulate(n_source, 5, seed), simulate(n_target, 5, seed + 1, accuracy=0.75)
+    return [scored(p.probability, p.correct) for p in of]
+
+
+def repeated(one: Scored, times: int) -> Scored:
+    return Scored(np.repeat(one.confidence, times), np.repeat(one.correct, times))
+
+
+VALUES = ("gap_se", "gap_low", "gap_high", "confidence_low", "conditional_high")
+
+
+class TestIntervals:
+    def test_the_gap_has_the_binomial_standard_error(self):
+        source, target = two_sets()
+        found = decompose(source, target, n_resamples=4_000)
+        a, b = source.correct.mean(), target.correct.mean()
+        assert found.gap_se == pytest.approx(
+            math.sqrt(a * (1 - a) / 900 + b * (1 - b) / 400), rel=0.05
+        )
+        assert found.confidence_low < found.confidence_part < found.confidence_high
+        assert found.conditional_low < found.conditional_part < found.conditional_high
+        assert found.gap_low < found.gap < found.gap_high
+        assert found.share == found.confidence_part / found.gap
+
+    def test_cells_and_datapoints_give_the_same_distribution(self):
+        source, target = two_sets()
+        cells = decompose(source, target, n_resamples=4_000)
+        points = decompose(source, target, n_resamples=4_000, blocks=datapoints(900, 400), seed=7)
+        for name in VALUES:
+            assert getattr(points, name) == pytest.approx(getattr(cells, name), abs=0.006)
+
+    def test_groups_count_as_one_datapoint(self):
+        source, target = two_sets(300, 200)
+        alone = decompose(source, target, n_resamples=4_000, n_bins=5)
+        names = np.repeat(np.arange(300), 6), np.repeat([f"w{i}" for i in range(200)], 6)
+        whole = decompose(
+            repeated(source, 6), repeated(target, 6), n_resamples=4_000, n_bins=5,
+            blocks=groups(*names), seed=7,
+        )  # fmt: skip
+        assert whole.gap == pytest.approx(alone.gap)
+        for name in VALUES:
+            assert getattr(whole, name) == pytest.approx(getattr(alone, name), abs=0.01)
+
+    def test_paired_images_are_drawn_together(self):
+        one, other = simulate(500, 5, 3), simulate(500, 5, 3)
+        flipped = np.random.default_rng(0).random(500) < 0.1
+        sets = scored(one.probability, one.correct), scored(one.probability, one.correct & ~flipped)
+        blocks = paired_images(one, other)
+        found = decompose(*sets, blocks=blocks, n_resamples=4_000)
+        d = sets[0].correct.astype(float) - sets[1].correct
+        assert found.gap_se == pytest.approx(d.std(ddof=1) / math.sqrt(500), rel=0.05)
+        # Where an image has the same confidence in both sets, so has every resample.
+        assert abs(found.confidence_low) < 1e-12 > abs(found.confidence_high)
+        independent = decompose(*sets)
+        assert independent.gap_se > 1.3 * found.gap_se
+
+    def test_groups_in_both_sets(self):
+        """The same group in both sets has the same accuracy, so that the gap hardly varies."""
+        rng = np.random.default_rng(1)
+        name = np.repeat(np.arange(30), 40)
+        right = rng.random(30)[name] > rng.random((2, 1200))
+        sets = [scored(rng.random(1200), y) for y in right]
+        apart = decompose(*sets, blocks=groups(name, name))
+        together = decompose(*sets, blocks=groups(name, name, shared=True))
+        assert together.gap_se < 0.5 * apart.gap_se
+
+    def test_resamples_without_a_set_are_left_out(self):
+        # One of three shared groups has all targets: in (2/3)^3 of the resamples there is none.
+        source, target = scored([0.5] * 6, [1, 0] * 3), scored([0.5] * 2, [1, 0])
+        blocks = groups(["a", "a", "b", "b", "c", "c"], ["a", "a"], shared=True)
+        found = decompose(source, target, blocks=blocks)
+        assert found.n_resamples == pytest.approx(1_000 * 19 / 27, abs=60)
+        assert np.isfinite(found.gap_se)
+
+    def test_the_mean_of_models_keeps_what_they_share(self):
+        """Ten equal models have the standard error of one; so do their means."""
+        pair = two_sets()
+        found = decompose_models([tuple(pair)] * 10)
+        assert found.models == (found.models[0],) * 10
+        assert found.mean.gap_se == pytest.approx(found.models[0].gap_se)
+        inverse = tuple(Scored(s.confidence, ~s.correct) for s in pair)
+        opposite = decompose_models([tuple(pair), inverse], source_is_original=False)
+        assert opposite.models[0].gap < 0 < opposite.models[1].gap
+        assert opposite.mean.gap_se == pytest.approx(0, abs=1e-12)
+
+    def test_expected_correctness_is_resampled_too(self):
+        source, target = two_sets()
+        as_floats = [Scored(s.confidence, s.correct.astype(float)) for s in (source, target)]
+        found = decompose(*as_floats, n_resamples=4_000)
+        assert found.gap_se == pytest.approx(
+            decompose(source, target, n_resamples=4_000).gap_se, rel=0.08
+        )
+
+
+class TestUndefined:
+    def test_no_share_of_a_gap_that_may_be_none(self):
+        # Standard errors are about 0.06: the gap of 0.04 is below twice that, that of 0.2 above.
+        source, *targets = (scored([0.5] * 100, np.arange(100) < k) for k in (80, 76, 60))
+        found = decompose(source, targets[0])
+        assert found.gap == pytest.approx(0.04)
+        assert found.gap_se > 0.02
+        assert math.isnan(found.share)
+        assert "does not exceed twice its standard error" in found.reason
+        clear = decompose(source, targets[1])
+        assert (clear.share, clear.reason) == (0, "")
+
+    @pytest.mark.parametrize("options", [{"n_resamples": 0}, {"blocks": groups([1, 1], [1, 2])}])
+    def test_no_interval(self, options):
+        found = decompose(scored([0.5, 1], [1, 1]), scored([0.5, 1], [1, 0]), **options)
+        assert found.gap == 0.5
+        assert math.isnan(found.gap_se)
+        assert math.isnan(found.conditional_low)
+        assert math.isnan(found.share)
+        assert "no standard error" in found.reason
+
+    def test_bad_input(self):
+        source, target = two_sets()
+        with pytest.raises(InputError, match="0 bins"):
+            decompose(source, target, n_bins=0)
+        with pytest.raises(InputError, match="same datapoints"):
+            decompose_models([(source, target), (target, source)])
+        with pytest.raises(InputError, match="block of every datapoint"):
+            decompose(source, target, blocks=datapoints(5, 5))
+        with pytest.raises(InputError, match="one of each"):
+            scored([0.5], [1, 0])
+        with pytest.raises(InputError, match="not a finite number"):
+            scored([np.nan], [1])
+        with pytest.raises(InputError, match="no datapoints"):
+            scored([], [])
+        with pytest.raises(InputError, match="row by row"):
+            paired_images(predictions([0.5]), predictions([0.5], [1]))
+
+
+class TestMatchedGap:
+    @pytest.mark.parametrize("criterion", list(Criterion))
+    @pytest.mark.parametrize("sizes", [(400, 150), (150, 400)])
+    def test_it_is_the_mean_over_seeds_of_the_pairs(self, criterion, sizes):
+        original, replication = simulate(sizes[0], 4, 1), simulate(sizes[1], 4, 2, accuracy=0.7)
+        method = MatchingMethod(criterion=criterion)
+        found = matched_gap(
+            Comparison("m", Pair("p", "o", "r"), original, replication), method, range(4)
+        )
+        sets = [original, replication]
+        if sizes[0] < sizes[1]:
+            sets.reverse()
+        gaps, matched = [], []
+        for rows in matched_rows(*sets, RunName("m", "p"), method, range(4)).values():
+            pairs = [(s, t) for t, s in enumerate(rows) if s >= 0]
+            d = [int(sets[0].correct[s]) - int(sets[1].correct[t]) for s, t in pairs]
+            gaps.append(np.mean(d) * (1 if sizes[0] > sizes[1] else -1))
+            matched.append(len(pairs) / 150)
+        assert found.mean == pytest.approx(np.mean(gaps))
+        assert found.std == pytest.approx(np.std(gaps, ddof=1))
+        assert found.share_matched == pytest.approx(np.mean(matched))
+        assert found.n_seeds == 4
+
+    def test_no_pair(self):
+        comparison = Comparison("m", Pair("p", "o", "r"), predictions([0.1]), predictions([0.9]))
+        found = matched_gap(comparison, MatchingMethod(criterion=Criterion.PROBABILITY))
+        assert math.isnan(found.mean)
+        assert (found.share_matched, found.n_seeds) == (0, 0)

@@ -1,0 +1,282 @@
+"""Scores computed from features: against naive references, and what has to hold for any sets."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.linalg
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
+from matcheval.accuracy_prediction.outputs.moments import (
+    frechet_distance,
+    mean_distance,
+    moments_of_features,
+)
+from matcheval.accuracy_prediction.scores import discriminators, prototypes
+from matcheval.accuracy_prediction.scores.discriminators import discrimination
+from matcheval.accuracy_prediction.scores.linear_classifier import (
+    STRENGTHS,
+    cut_in_three,
+    fit_linear,
+)
+from matcheval.accuracy_prediction.scores.registry import SCORES
+from matcheval.accuracy_prediction.scores.score import NotAvailableError, Sides, Sources
+from matcheval.errors import InputError
+from matcheval.inference.statistics import RunningStatistics
+
+OF_FEATURES = (
+    "frechet", "frechet:as_printed", "frechet_reference", "mmd", "disc_auc", "disc_a_proxy",
+    "disc_auc:balanced", "disc_a_proxy:balanced", "bop_js",
+)  # fmt: skip
+OF_MOMENTS = ("frechet", "frechet:as_printed", "mmd")
+
+
+def outputs(features=None, statistics=None):
+    n = len(features) if features is not None else statistics.n
+    return Outputs(
+        np.zeros(n, np.int64), np.zeros(n, np.int64), np.ones(n), features=features,
+        statistics=statistics,
+    )  # fmt: skip
+
+
+def sample(seed, n=60, width=5, shift=0.0, scale=1.0):
+    """Correlated normal features."""
+    rng = np.random.default_rng(seed)
+    mixing = np.random.default_rng(99).normal(size=(width, width))
+    return (scale * rng.normal(size=(n, width)) @ mixing + shift).astype(np.float32)
+
+
+def scores_of(base, target, reference=None, names=OF_FEATURES, n_prototypes=4):
+    base, target = (one if isinstance(one, Outputs) else outputs(one) for one in (base, target))
+    reference = base if reference is None else outputs(reference)
+    sources = Sources(base, reference, {"n_prototypes": n_prototypes})
+    sides = Sides(base, target)
+    return {name: SCORES[name].compute(SCORES[name].fit(sources), sides) for name in names}
+
+
+CHANCE = {"disc_auc": 0.5, "disc_auc:balanced": 0.5}
+
+
+@pytest.mark.parametrize(("n", "width"), [(60, 5), (12, 20)], ids=["many", "singular"])
+def test_a_set_does_not_differ_from_itself(n, width):
+    base = sample(1, n, width)
+    found = scores_of(base, base.copy())
+    assert found == pytest.approx({name: CHANCE.get(name, 0.0) for name in found}, abs=1e-9)
+
+
+@given(
+    seed=st.integers(0, 10**6), n=st.integers(3, 30), m=st.integers(3, 30),
+    width=st.integers(1, 12), shift=st.floats(-3, 3),
+)  # fmt: skip
+@settings(max_examples=40, deadline=None)
+def test_distances_are_symmetric_and_do_not_depend_on_axes(seed, n, m, width, shift):
+    """For fewer datapoints than features, too, where covariances are singular."""
+    one, other = sample(seed, n, width), sample(seed + 1, m, width, shift)
+    found = scores_of(one, other, names=OF_MOMENTS)
+    size = 1e-6 * (1 + max(found.values()))  # of float32 features
+    assert min(found.values()) >= 0
+    assert scores_of(other, one, names=OF_MOMENTS) == pytest.approx(found, abs=size)
+    turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(width, width)))[0]
+    turned = [(x.astype(np.float64) @ turn) for x in (one, other)]
+    assert scores_of(*turned, names=OF_MOMENTS) == pytest.approx(found, abs=size)
+
+
+def test_the_order_of_datapoints_does_not_matter():
+    base, target = sample(1), sample(2, shift=0.5)
+    order = np.random.default_rng(0).permutation(len(target))
+    names = (*OF_MOMENTS, "frechet_reference", "bop_js")
+    expected = scores_of(base, target, names=names)
+    assert scores_of(base, target[order], names=names) == pytest.approx(expected, rel=1e-9)
+
+
+def test_frechet_distance_by_a_general_matrix_square_root():
+    one, other = sample(1, 200, 6), sample(2, 80, 6, 0.7, 1.5)
+    covariances = [np.cov(x.astype(np.float64), rowvar=False) for x in (one, other)]
+    difference = one.mean(axis=0, dtype=float) - other.mean(axis=0, dtype=float)
+    root = scipy.linalg.sqrtm(covariances[0] @ covariances[1])
+    expected = difference @ difference + np.trace(covariances[0] + covariances[1] - 2 * root).real
+    found = frechet_distance(moments_of_features(one), moments_of_features(other))
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "m"), [(6, 9), (6, 60), (60, 6)])
+def test_frechet_distance_of_singular_covariances(n, m):
+    """tr (Σ₁Σ₂)^½ is the sum of the singular values of X₁X₂ᵀ, for centred and scaled features."""
+    one, other = (sample(seed, size, 30).astype(float) for seed, size in ((1, n), (2, m)))
+    x, y = ((z - z.mean(axis=0)) / math.sqrt(len(z) - 1) for z in (one, other))
+    cross = np.linalg.svd(x @ y.T, compute_uv=False).sum()
+    difference = one.mean(axis=0) - other.mean(axis=0)
+    expected = difference @ difference + (x**2).sum() + (y**2).sum() - 2 * cross
+    found = frechet_distance(moments_of_features(one), moments_of_features(other))
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_distances_by_hand():
+    """Σ₁ = diag(2, 8) and Σ₂ = diag(8, 0), so that tr (Σ₁Σ₂)^½ = 4; the means differ by (3, 4)."""
+    one = np.array([[2, 0], [-2, 0], [0, 4], [0, -4]]) * math.sqrt(3 / 4)
+    other = np.array([[3 + 2, 4], [3 - 2, 4], [3 + 2, 4], [3 - 2, 4]]) * 1.0
+    other[:, 0] = 3 + (other[:, 0] - 3) * math.sqrt(6) / 2
+    found = scores_of(one, other, names=OF_MOMENTS)
+    spread = 2 + 8 + 8 - 2 * 4
+    assert found == pytest.approx(
+        {"frechet": 25 + spread, "frechet:as_printed": 5 + spread, "mmd": 5.0}
+    )
+
+
+def test_distances_from_statistics_are_those_from_features():
+    base, target = sample(1), sample(2, shift=0.5)
+    kept = []
+    for features in (base, target):
+        running = RunningStatistics()
+        for part in np.array_split(features, 3):
+            running.add(part, np.full((len(part), 2), 0.5, np.float32))
+        kept.append(outputs(statistics=running.result()))
+    names = ("frechet", "mmd", "frechet_reference")
+    assert scores_of(*kept, names=names) == pytest.approx(scores_of(base, target, names=names))
+
+
+def test_the_reference_takes_the_place_of_the_base():
+    base, target, reference = sample(1), sample(2, shift=0.5), sample(3, 90, shift=2.0)
+    found = scores_of(base, target, reference)["frechet_reference"]
+    assert found == pytest.approx(scores_of(reference, target)["frechet"])
+
+
+def test_bag_of_prototypes_by_loops():
+    reference, target = sample(1, 90), sample(2, 40, shift=1.0)
+    book = prototypes.fit_codebook(reference, 7)
+
+    def histogram(features):
+        counts = [0] * 7
+        for x in features:
+            distances = [float(((x - p) ** 2).sum()) for p in book.prototypes]
+            counts[distances.index(min(distances))] += 1
+        return [count / len(features) for count in counts]
+
+    p, q = histogram(reference), histogram(target)
+
+    def divergence(one, other):
+        return sum(a * math.log(a / ((a + b) / 2)) for a, b in zip(one, other, strict=True) if a)
+
+    expected = (divergence(p, q) + divergence(q, p)) / 2
+    found = scores_of(reference, target, names=("bop_js",), n_prototypes=7)["bop_js"]
+    assert found == pytest.approx(expected, rel=1e-12)
+    assert 0 < found < math.log(2)
+
+
+def test_auc_by_pairs():
+    rng = np.random.default_rng(0)
+    domains, scores = rng.integers(0, 2, 60), rng.integers(0, 6, 60) / 5
+    pairs = [
+        1.0 if t > b else 0.5 if t == b else 0.0
+        for b in scores[domains == 0]
+        for t in scores[domains == 1]
+    ]
+    assert discrimination(domains, scores).auc == pytest.approx(np.mean(pairs), rel=1e-12)
+
+
+def test_discriminators_find_a_shift_and_no_difference_where_there_is_none():
+    base = sample(1, 400)
+    same = scores_of(base, sample(2, 300))
+    far = scores_of(base, sample(3, 300, shift=20.0))
+    for variant in ("", ":balanced"):
+        assert abs(same[f"disc_auc{variant}"] - 0.5) < 0.1
+        assert abs(same[f"disc_a_proxy{variant}"]) < 0.4
+        assert far[f"disc_auc{variant}"] == 1.0
+        assert far[f"disc_a_proxy{variant}"] == 2.0
+
+
+def test_discriminators_report_on_half_of_the_datapoints(monkeypatch):
+    """On 50 % of either set, or of as many of the larger one as the smaller one has."""
+    seen, measure = [], discriminators.discrimination
+
+    def recorded(domains, scores, *rest, **named):
+        seen.append(np.bincount(domains).tolist())
+        return measure(domains, scores, *rest, **named)
+
+    monkeypatch.setattr(discriminators, "discrimination", recorded)
+    scores_of(sample(1, 100), sample(2, 40), names=("disc_auc", "disc_auc:balanced"))
+    assert seen == [[20, 20], [50, 20]]
+
+
+def test_sets_of_unequal_size_do_not_make_a_discriminator_better():
+    """Without balance, saying "base" always would be right for nine of ten."""
+    found = scores_of(sample(1, 900), sample(2, 100))
+    assert abs(found["disc_a_proxy"]) < 0.7
+    assert abs(found["disc_a_proxy:balanced"]) < 0.7
+
+
+def test_a_network_discriminates_by_what_is_not_linear():
+    """Same mean, other spread: the linear discriminator is at chance."""
+    names = ("disc_auc", "disc_auc:mlp", "disc_a_proxy:mlp")
+    found = scores_of(sample(1, 600, 3), sample(2, 600, 3, scale=4.0), names=names)
+    assert abs(found["disc_auc"] - 0.5) < 0.1
+    assert found["disc_auc:mlp"] > 0.8
+    assert found["disc_a_proxy:mlp"] > 0.8
+
+
+def test_sets_of_one_size_are_cut_at_the_same_positions():
+    parts = cut_in_three(200, 3)
+    assert [len(part) for part in parts] == [80, 20, 100]
+    assert sorted(np.concatenate(parts)) == list(range(200))
+    assert all(np.array_equal(a, b) for a, b in zip(parts, cut_in_three(200, 3), strict=True))
+    assert not np.array_equal(parts[0], cut_in_three(200, 4)[0])
+
+
+def test_the_penalty_is_that_of_the_lowest_error_where_tuned():
+    """Classes that only a weak penalty separates: many datapoints of one class against few."""
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(0, 1, (190, 1)), rng.normal(4, 1, (10, 1))])
+    y = np.repeat([0, 1], [190, 10])
+    assert fit_linear((x, y), (x, y)).strength > STRENGTHS[0]
+    assert fit_linear((x, y), (x[:50], y[:50])).strength == STRENGTHS[0]
+
+
+class TestNotAvailable:
+    """The reason is said where a score cannot be computed; other widths are an error."""
+
+    def test_no_features_after_a_cut_to_some_classes(self):
+        base = outputs(sample(1))
+        running = RunningStatistics()
+        running.add(sample(2), np.full((60, 2), 0.5, np.float32))
+        whole = outputs(statistics=running.result())
+        with pytest.raises(NotAvailableError, match=r"all classes.*\[features\]"):
+            scores_of(base, whole.rows(np.arange(5)), names=("frechet",))
+
+    @pytest.mark.parametrize(
+        ("name", "n", "reason"),
+        [
+            ("frechet", 1, "single datapoint"),
+            ("mmd", 0, "no datapoints"),
+            ("disc_auc", 9, "10 datapoints"),
+        ],
+    )
+    def test_too_few_datapoints(self, name, n, reason):
+        with pytest.raises(NotAvailableError, match=reason):
+            scores_of(sample(1), sample(2, n), names=(name,))
+
+    def test_a_small_reference(self):
+        with pytest.raises(NotAvailableError, match="60 datapoints, fewer than 80"):
+            scores_of(sample(1), sample(2), names=("bop_js",), n_prototypes=80)
+
+    @pytest.mark.parametrize("name", OF_FEATURES)
+    def test_infinite_features(self, name):
+        bad = sample(2)
+        bad[3, 1] = np.inf
+        with pytest.raises(NotAvailableError, match="not finite"):
+            scores_of(sample(1), bad, names=(name,))
+
+    @pytest.mark.parametrize("name", OF_FEATURES)
+    def test_features_of_another_width(self, name):
+        with pytest.raises(InputError, match=r"4 per datapoint.*with 5"):
+            scores_of(sample(1), sample(2, width=4), names=(name,))
+
+
+def test_moments_of_features_far_from_zero():
+    """Several blocks of rows; sums in float32 would lose all digits of the covariance."""
+    features = (sample(1, 20000, 2) / 1000 + 1000).astype(np.float32)
+    moments = moments_of_features(features)
+    wide = features.astype(np.float64)
+    np.testing.assert_allclose(moments.covariance, np.cov(wide, rowvar=False), rtol=1e-9)
+    assert mean_distance(moments, moments_of_features(features[::-1])) < 1e-9

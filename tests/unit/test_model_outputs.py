@@ -1,0 +1,205 @@
+"""Files with the scores of all classes, files without labels, and the files of inference beside."""
+
+import dataclasses
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+
+from matcheval.accuracy_prediction.outputs.user_files import check_comparable, read_user_file
+from matcheval.errors import InputError
+from matcheval.inference.statistics import RunningStatistics
+from matcheval.inference.vectors import vector_schema
+from matcheval.io.tables import write_table
+from matcheval.predictions.files import read_predictions
+from matcheval.predictions.model_outputs import read_scores
+from matcheval.predictions.records import check_predictions, write_predictions
+from matcheval.predictions.softmax import most_probable
+
+N, K = 40, 4
+LOGITS = (3 * np.random.default_rng(0).normal(size=(N, K))).astype(np.float32)
+LABELS = np.random.default_rng(1).integers(0, K, N)
+PROBABILITIES = np.exp(LOGITS.astype(float)) / np.exp(LOGITS.astype(float)).sum(1, keepdims=True)
+
+
+def write(path, columns):
+    table = pa.table(columns)
+    (pq.write_table if path.suffix == ".parquet" else pa_csv.write_csv)(table, path)
+    return path
+
+
+def per_class(prefix, matrix):
+    return {f"{prefix}{k}": matrix[:, k] for k in range(matrix.shape[1])}
+
+
+def file_of(folder, form, *, labels=True):
+    """The same outputs in each of the forms that a file can have."""
+    columns = {"label": LABELS} if labels else {}
+    if form.startswith("npz"):
+        scores = {"logits": LOGITS} if form == "npz logits" else {"probabilities": PROBABILITIES}
+        np.savez(folder / "m.npz", **scores, **({"labels": LABELS} if labels else {}))
+        return folder / "m.npz"
+    if form == "lists":
+        return write(folder / "m.parquet", columns | {"logits": list(LOGITS)})
+    if form == "lists of a fixed size":
+        lists = pa.FixedSizeListArray.from_arrays(pa.array(LOGITS.ravel()), K)
+        return write(folder / "m.parquet", columns | {"logits": lists})
+    if form == "columns of logits":
+        return write(folder / "m.parquet", columns | per_class("logit_", LOGITS))
+    return write(folder / "m.csv", columns | per_class("p_", PROBABILITIES))
+
+
+FORMS = ["npz logits", "npz", "lists", "lists of a fixed size", "columns of logits", "csv"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+class TestForms:
+    def test_all_forms_give_the_same(self, tmp_path, form):
+        path = file_of(tmp_path, form)
+        found = read_scores(path)
+        np.testing.assert_allclose(found.probabilities, PROBABILITIES, rtol=1e-12)
+        np.testing.assert_allclose(found.confidences, PROBABILITIES.max(1), rtol=1e-12)
+        assert found.predicted.tolist() == LOGITS.argmax(1).tolist()
+        assert found.labels.tolist() == LABELS.tolist()
+        assert (found.logits is None) == (form in ("npz", "csv"))
+        plain = read_predictions(path)
+        assert plain.prediction.tolist() == LOGITS.argmax(1).tolist()
+        np.testing.assert_allclose(plain.probability, PROBABILITIES.max(1), rtol=1e-6)
+        assert plain.metadata["n_classes"] == str(K)
+
+    def test_without_labels_where_asked_for(self, tmp_path, form):
+        path = file_of(tmp_path, form, labels=False)
+        assert read_scores(path, labels="optional").labels is None
+        assert read_user_file(path, labels="optional").outputs.labels is None
+        for read in (read_scores, read_predictions, read_user_file):
+            with pytest.raises(InputError, match=r"true classes are needed here|Give 'labels'"):
+                read(path)
+
+
+class TestRows:
+    def test_scores_follow_the_index(self, tmp_path):
+        index = np.random.default_rng(2).permutation(N)
+        path = write(
+            tmp_path / "m.parquet", {"index": index, "label": LABELS, "logits": list(LOGITS)}
+        )
+        found = read_scores(path)
+        assert found.index.tolist() == list(range(N))
+        for row in range(N):
+            assert found.logits[index[row]].tolist() == LOGITS[row].tolist()
+            assert found.labels[index[row]] == LABELS[row]
+
+    def test_large_logits_do_not_overflow(self, tmp_path):
+        write(tmp_path / "m.parquet", {"label": [0], "logits": [[1e4, 1e4 - 1.0]]})
+        found = read_scores(tmp_path / "m.parquet").probabilities
+        np.testing.assert_allclose(found, [[1 / (1 + np.exp(-1)), 1 / (1 + np.e)]])
+
+    def test_predictions_alone(self, tmp_path):
+        columns = {"prediction": [1, 0], "probability": [0.75, 0.5]}
+        found = read_scores(write(tmp_path / "m.csv", columns), labels="optional")
+        assert found.confidences.tolist() == [0.75, 0.5]
+        assert (found.probabilities, found.logits, found.labels) == (None, None, None)
+
+
+ROWS = {"label": [0, 1]}
+BAD = [
+    (ROWS | {"p_0": [0.5, 0.5], "p_1": [0.5, 0.6]}, "row 1 is not a probability distribution"),
+    (ROWS | {"p_0": [1, 1], "p_2": [0, 0]}, "'p_1' is missing or repeated"),
+    (ROWS | {"logit_0": [0.5, np.nan], "logit_1": [0.0, 1.0]}, "row 1 holds NaN or infinite"),
+    (ROWS | {"logit_0": [0.5, None], "logit_1": [0.0, 1.0]}, "value 1 is empty or NaN"),
+    (ROWS | {"logit_0": ["a", "b"]}, "Give numbers"),
+    (ROWS | {"logits": [[1.0], [1.0, 2.0]]}, "lists of unequal lengths"),
+    (ROWS | {"logits": [1.0, 2.0]}, "is of type double, not lists"),
+    (ROWS | {"logits": [[1.0, 2]] * 2, "p_0": [1.0, 1.0]}, "holds logits (logits) and prob"),
+    (ROWS | {"logits": [[1.0, 2]] * 2, "logit_0": [1.0, 1.0]}, "occurs beside 'logit_0'"),
+    (
+        ROWS | {"prediction": [0, 1], "probability": [0.9, 0.9], "logits": [[9.0, 0]] * 2},
+        "datapoint 1: the highest score is that of class 0, the predicted class is 1",
+    ),
+    (
+        ROWS | {"prediction": [0, 5], "probability": [0.9, 0.9], "logits": [[9.0, 0]] * 2},
+        "'prediction': row 1: 5 is too large; the maximum is 1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("columns", "message"), BAD)
+def test_bad_scores(tmp_path, columns, message):
+    path = write(tmp_path / "bad.parquet", columns)
+    with pytest.raises(InputError) as caught:
+        read_scores(path)
+    assert message in str(caught.value)
+    assert "bad.parquet" in str(caught.value)
+
+
+def test_scores_of_another_number_of_classes_than_said(tmp_path):
+    table = pa.table(ROWS | {"logits": [[1.0, 2.0]] * 2}).replace_schema_metadata(
+        {"n_classes": "9"}
+    )
+    pq.write_table(table, tmp_path / "m.parquet")
+    with pytest.raises(InputError, match="has 2 columns, but the file is of 9 classes"):
+        read_scores(tmp_path / "m.parquet")
+
+
+class TestFilesOfInference:
+    @pytest.fixture
+    def path(self, tmp_path):
+        """Files as inference writes them, side by side."""
+        prediction, probability = most_probable(LOGITS, logits=True)
+        columns = {"label": LABELS, "prediction": prediction, "probability": probability}
+        write_predictions(check_predictions(columns), tmp_path / "net.v2.parquet")
+        self.vectors(tmp_path / "net.v2.logits.parquet", "logits", LOGITS)
+        self.vectors(tmp_path / "net.v2.features.parquet", "features", LOGITS[:, :2])
+        running = RunningStatistics()
+        running.add(LOGITS[:, :2], PROBABILITIES.astype(np.float32))
+        np.savez(
+            tmp_path / "net.v2.statistics.npz",
+            **dataclasses.asdict(running.result()),
+            metadata="{}",
+        )
+        return tmp_path / "net.v2.parquet"
+
+    def vectors(self, path, name, values, start=0):
+        n, width = values.shape
+        lists = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), width)
+        columns = {"index": np.arange(start, start + n, dtype=np.int32), name: lists}
+        write_table(vector_schema(name, "", width).table(columns, {"width": str(width)}), path)
+
+    def test_they_are_found(self, path):
+        found = read_user_file(path).outputs
+        np.testing.assert_array_equal(found.logits, LOGITS)
+        np.testing.assert_array_equal(found.features, LOGITS[:, :2])
+        np.testing.assert_allclose(found.confidences, PROBABILITIES.max(1), rtol=1e-12)
+        assert found.statistics.n == N
+        assert found.accuracy == (LOGITS.argmax(1) == LABELS).mean()
+
+    def test_those_of_other_datapoints_are_left_out_and_named(self, path, caplog):
+        self.vectors(path.with_name("net.v2.logits.parquet"), "logits", LOGITS, start=1)
+        self.vectors(path.with_name("net.v2.features.parquet"), "features", LOGITS[1:])
+        found = read_user_file(path).outputs
+        assert found.probabilities is found.features is None
+        assert "net.v2.logits.parquet is not used" in caplog.text
+        assert "net.v2.features.parquet is not used" in caplog.text
+
+    def test_logits_of_another_model(self, path):
+        self.vectors(path.with_name("net.v2.logits.parquet"), "logits", LOGITS[::-1].copy())
+        with pytest.raises(InputError, match=r"net\.v2\.logits.*must come from the same model"):
+            read_user_file(path)
+
+    def test_logits_alone_are_a_file_without_labels(self, path):
+        path = path.with_name("net.v2.logits.parquet")
+        found = read_user_file(path, labels="optional").outputs
+        assert found.predicted.tolist() == LOGITS.argmax(1).tolist()
+
+    def test_files_of_different_models(self, path):
+        base = read_user_file(path)
+        check_comparable(base, base)
+        narrow = dataclasses.replace(base.outputs, features=base.outputs.features[:, :1])
+        for change, message in (
+            ({"outputs": narrow}, "features of 1 numbers, but of 2 in net.v2.parquet"),
+            ({"metadata": {"n_classes": "7", "model": "m"}}, "'n_classes': 7, but 4 in"),
+        ):
+            of_four = dataclasses.replace(base, metadata={"n_classes": "4"})
+            with pytest.raises(InputError, match=message):
+                check_comparable(of_four, dataclasses.replace(of_four, **change))

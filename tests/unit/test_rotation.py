@@ -1,0 +1,223 @@
+"""Rotation scores: turned images, the classifier of orientations, and the job that runs a model."""
+
+import json
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+import score_rotation
+from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
+from matcheval.accuracy_prediction.schemas import SCORES as TABLE
+from matcheval.accuracy_prediction.scores.registry import SCORES
+from matcheval.accuracy_prediction.scores.rotation import (
+    fit_rotation_head,
+    orientation_accuracy,
+    orientation_auc,
+    orientation_logits,
+)
+from matcheval.accuracy_prediction.scores.score import Sides
+from matcheval.datasets.build import build_dataset
+from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.folders import read_dataset, write_dataset
+from matcheval.datasets.suites import Member, Suite
+from matcheval.errors import InputError
+from matcheval.inference import running
+from matcheval.inference.job import InferenceConfig, predict_datasets
+from matcheval.inference.networks import as_network
+from matcheval.inference.readers import ArrayReader
+from matcheval.inference.store import ModelFiles
+from matcheval.inference.turned import TurnedReader
+from matcheval.models.building import build_model
+from matcheval.models.rows import ModelSource
+
+OPTIONS = {"architecture": "linear", "width": 0, "depth": 0, "normalization": "none"}
+
+
+def images(n=5, side=3, width=None, channels=1):
+    shape = (n, side, width or side, channels)
+    pixels = np.arange(np.prod(shape), dtype=np.uint8).reshape(shape)
+    return make_dataset(
+        "x", pixels, np.zeros(n, np.int16), classes=("c",), max_value=255, source=""
+    )
+
+
+class TestTurnedImages:
+    @pytest.mark.parametrize(("start", "stop"), [(0, 20), (3, 9), (4, 8), (5, 6), (18, 20)])
+    def test_any_block_of_them(self, start, stop):
+        dataset = images(channels=3)
+        reader = TurnedReader(ArrayReader(dataset), "x")
+        out = np.empty((stop - start, 3, 3, 3), np.uint8)
+        reader.read(start, stop, out)
+        for row, i in enumerate(range(start, stop)):
+            expected = dataset.images[i // 4]
+            for _ in range(i % 4):  # counter-clockwise: the last column becomes the first row
+                expected = expected.transpose(1, 0, 2)[::-1]
+            np.testing.assert_array_equal(out[row], expected)
+
+    def test_only_square_ones(self):
+        with pytest.raises(InputError, match=r"x.*3 × 4 pixels cannot be turned"):
+            TurnedReader(ArrayReader(images(width=4)), "x")
+
+
+class TestOrientations:
+    def features(self, n=40, noise=0.0):
+        """Four directions, one per orientation, and noise."""
+        rng = np.random.default_rng(0)
+        means = np.eye(4, 6)
+        return (means + noise * rng.normal(size=(n, 4, 6))).astype(np.float32)
+
+    def test_recognised_if_features_tell_them(self):
+        head = fit_rotation_head(self.features(noise=0.01), seed=0)
+        logits = orientation_logits(head, self.features(7))
+        assert logits.shape == (7, 4, 4)
+        assert orientation_accuracy(logits) == orientation_auc(logits) == 1.0
+        turned_once_more = np.roll(logits, 1, axis=1)
+        assert orientation_accuracy(turned_once_more) == 0.0
+
+    def test_chance_if_features_are_noise(self):
+        noise = np.random.default_rng(1).normal(size=(400, 4, 6)).astype(np.float32)
+        logits = orientation_logits(fit_rotation_head(noise, seed=0), noise[200:])
+        assert orientation_accuracy(logits) == pytest.approx(0.25, abs=0.08)
+        assert orientation_auc(logits) == pytest.approx(0.5, abs=0.08)
+
+    def test_the_head_depends_on_no_images_but_those_it_is_fitted_on(self):
+        """Half of the base is kept out, the same half for the same seed."""
+        features = self.features(20, noise=1.0)
+        head = fit_rotation_head(features, seed=3)
+        used = []
+        for i in range(len(features)):
+            changed = features.copy()
+            changed[i] += np.random.default_rng(i).normal(size=(4, 6)) * 50
+            other = fit_rotation_head(changed, seed=3)
+            used.append(not np.array_equal(head.weights, other.weights))
+        assert 8 <= sum(used) <= 10
+
+    def test_auc_is_the_mean_over_orientations_of_one_against_the_rest(self):
+        logits = np.random.default_rng(0).normal(size=(9, 4, 4)).astype(np.float32)
+        p = np.exp(logits.reshape(-1, 4).astype(float))
+        p /= p.sum(axis=1, keepdims=True)
+        true = np.tile(range(4), 9)
+        areas = [
+            np.mean([a > b for a in p[true == k, k] for b in p[true != k, k]]) for k in range(4)
+        ]
+        assert orientation_auc(logits) == pytest.approx(np.mean(areas), rel=1e-12)
+
+    def test_too_few_images(self):
+        with pytest.raises(InputError, match="9 images"):
+            fit_rotation_head(self.features(9), seed=0)
+
+
+def test_scores_are_of_the_datapoints_that_count():
+    right, wrong = np.tile(np.eye(4, dtype=np.float32), (2, 1, 1))
+    wrong = np.roll(wrong, 1, axis=0)
+    target = Outputs(
+        None, np.zeros(3, int), np.ones(3), orientations=np.stack([right, wrong, right])
+    )
+    compute = SCORES["rotation"].compute
+    assert compute(None, Sides(target, target)) == pytest.approx(2 / 3)
+    assert compute(None, Sides(target, target.rows(np.array([1])))) == 0.0
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    """A linear network whose features are the pixels, a base of digits, and two sets."""
+    root = tmp_path_factory.mktemp("rotation")
+    digits = build_dataset("base", "digits", {"part": "known"})
+    parts = {"base": slice(0, 200), "plain": slice(200, 260), "noisy": slice(260, 320)}
+    for name, rows in parts.items():
+        pixels = np.array(digits.images[rows])
+        if name == "noisy":
+            pixels = np.random.default_rng(0).integers(0, 17, pixels.shape, np.uint8)
+        labels = digits.labels[rows]
+        write_dataset(
+            make_dataset(name, pixels, labels, classes=digits.classes, max_value=16, source=""),
+            root / "datasets" / name,
+        )
+    torch.manual_seed(0)
+    network = build_model("linear", width=0, depth=0, input_shape=(8, 8, 1), n_classes=10)
+    weights = root / "m.safetensors"
+    save_file(network.state_dict(), weights)
+    source = ModelSource("m", "checkpoint", str(weights), OPTIONS)
+    folders = {name: root / "datasets" / name for name in parts}
+    config = InferenceConfig()
+    predict_datasets([ModelFiles(source, weights)], folders, root / "predictions", config=config)
+    suite = Suite("s", (Member("plain", "clean"), Member("noisy", "noise"), Member("absent")))
+    job = {
+        "model": asdict(source), "weights": str(weights), "suite": asdict(suite),
+        "sets": ["plain", "noisy"], "base": "base", "datasets": str(root / "datasets"),
+        "files": {"folder": str(root / "predictions")},
+    }  # fmt: skip
+    return job, network
+
+
+def run(job, folder, **changes):
+    out = folder / "scores.parquet"
+    text = json.dumps({**job, "folder": str(folder / "kept"), **changes})
+    score_rotation.main(["--job", text, "--scores", str(out)])
+    return TABLE.read(out).to_pandas()
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """The datasets that a model is run on, in order."""
+    seen, run_turned = [], running.ModelRunner.run_turned
+
+    def recorded(self, model, dataset, writer):
+        seen.append(dataset.name)
+        run_turned(self, model, dataset, writer)
+
+    monkeypatch.setattr(running.ModelRunner, "run_turned", recorded)
+    return seen
+
+
+class TestJob:
+    def test_scores_are_those_of_the_models_features(self, inputs, tmp_path):
+        job, network = inputs
+        table = run(job, tmp_path)
+        assert list(zip(table.dataset, table.variant, strict=True)) == [
+            ("plain", ""), ("plain", "auc"), ("noisy", ""), ("noisy", "auc"),
+        ]  # fmt: skip
+        features = as_network(network, features=True, name="m")
+
+        def turned(name):
+            dataset = read_dataset(f"{job['datasets']}/{name}")
+            pixels = dataset.pixels[..., 0].astype(np.float32) / 16
+            copies = [np.rot90(pixels, k, axes=(1, 2)) for k in range(4)]
+            with torch.no_grad():
+                rows = [features(torch.tensor(x.copy())[:, None])[1].numpy() for x in copies]
+            return np.stack(rows, axis=1)
+
+        head = fit_rotation_head(turned("base"), seed=0)
+        for name in job["sets"]:
+            expected = orientation_accuracy(orientation_logits(head, turned(name)))
+            found = table[(table.dataset == name) & (table.variant == "")].iloc[0]
+            assert found.score == pytest.approx(expected, abs=1 / 240)  # the last bits of features
+            assert (found.n, found.n_base, found.group) == (
+                60, 200, {"plain": "clean", "noisy": "noise"}[name],
+            )  # fmt: skip
+            assert 0 <= found.accuracy <= 1
+        plain, noisy = table[table.variant == ""].score
+        assert plain > 0.7
+        assert noisy == pytest.approx(0.25, abs=0.1)
+
+    def test_what_is_there_is_not_computed_again(self, inputs, tmp_path, passes):
+        job, _ = inputs
+        run(job, tmp_path, sets=["plain"])
+        assert passes == ["base", "plain"]
+        first = run(job, tmp_path)
+        assert passes == ["base", "plain", "base", "noisy"]
+        passes.clear()
+        assert run(job, tmp_path).equals(first)
+        assert not passes
+        (tmp_path / "kept" / "base" / "plain" / "m.0.npz").write_bytes(b"PK")
+        assert run(job, tmp_path).equals(first)
+        assert passes == ["base", "plain"]
+
+    def test_another_seed_is_another_head(self, inputs, tmp_path, passes):
+        table = run(inputs[0], tmp_path, seeds=[0, 1])
+        assert passes == ["base", "plain", "noisy", "plain", "noisy"]
+        scores = table[table.variant == "auc"].groupby("seed").score.apply(list)
+        assert scores[0] != scores[1]

@@ -1,0 +1,52 @@
+"""Rule compare_predictions: predicted gaps beside what the protocol says of the same gaps."""
+
+import logging
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+
+from matcheval.accuracy_prediction.comparison import PREDICTED_GAPS, join, tabulate_comparison
+from matcheval.accuracy_prediction.gaps import GAPS
+from matcheval.accuracy_prediction.reading import comparison_columns
+from matcheval.accuracy_prediction.schemas import PREDICTED
+from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
+from matcheval.execution.entry_points import run_script
+from matcheval.io.tables import write_table
+from matcheval.io.text_tables import write_readable
+
+
+def main(
+    *,
+    predicted: Path,
+    gaps: Sequence[Path],
+    confidence: float,
+    tables: Sequence[Path],
+    of_suite: Path,
+) -> None:
+    """Write the comparison, and the gaps of all models.
+
+    Parameters
+    ----------
+    predicted : Path
+        Predicted accuracies.
+    gaps : sequence of Path
+        Gaps, a table per model.
+    confidence : float
+        Level of the intervals, in (0, 1).
+    tables : sequence of Path
+        Files of the comparison, in the formats of their suffixes.
+    of_suite : Path
+        File of the gaps of all models.
+    """
+    every = pd.concat([GAPS.read(path).to_pandas() for path in gaps], ignore_index=True)
+    write_table(GAPS.from_frame(every), of_suite)
+    joined = join(PREDICTED.read(predicted).to_pandas(), every)
+    compared = tabulate_comparison(joined, confidence)
+    write_readable(compared, PREDICTED_GAPS, partial(comparison_columns, known=ALL_SCORES), tables)
+    logging.info("%d predicted gaps of %d sets", len(joined), joined["dataset"].nunique())
+
+
+if __name__ == "__main__":
+    run_script(main, snakemake)

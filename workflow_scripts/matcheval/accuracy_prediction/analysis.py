@@ -1,0 +1,293 @@
+"""The analysis of accuracy prediction: settings, checks, files and jobs."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from matcheval.accuracy_prediction.jobs import PredictionJobs
+from matcheval.accuracy_prediction.predicting import CALIBRATED, DIRECT, LEAVE_ONE_OUT
+from matcheval.accuracy_prediction.scores.registry import (
+    ALL_SCORES,
+    POOL_SCORES,
+    AnyScore,
+    check_names,
+)
+from matcheval.accuracy_prediction.scores.score import Need
+from matcheval.accuracy_prediction.settings import (
+    AccuracyPredictionSettings,
+    SuitePredictionSettings,
+)
+from matcheval.datasets.suites import check_subset
+from matcheval.errors import InputError, unknown_name_error
+from matcheval.execution import resources
+from matcheval.study.analysis import Analysis, Wildcards
+from matcheval.study.artifacts import Artifact
+from matcheval.study.checks import check_label_spaces
+from matcheval.study.sizes import dataset_size, model_size
+from matcheval.study.study import Study
+
+MIN_MODELS = 3  # for agreement between models
+
+# What has to be in `inference.outputs` for an input of a score: one of these.
+_OUTPUTS = {
+    Need.PROBABILITIES: ("logits",),
+    Need.LOGITS: ("logits",),
+    Need.FEATURES: ("features",),
+    Need.STATISTICS: ("features", "statistics"),
+}
+
+
+class AccuracyPrediction(Analysis):
+    """Predict the accuracies on the sets of a suite without their labels, by many methods."""
+
+    name: ClassVar[str] = "accuracy_prediction"
+    Settings: ClassVar[type[AccuracyPredictionSettings]] = AccuracyPredictionSettings
+    settings: AccuracyPredictionSettings
+
+    def __init__(self, settings: AccuracyPredictionSettings, study: Study) -> None:
+        super().__init__(settings, study)
+        folder = f"{study.folder}/{self.name}"
+        self.scores = Artifact(f"{folder}/scores/{{suite}}/{{scored}}", (".parquet",))
+        self.agreement = Artifact(f"{folder}/agreement/{{suite}}", (".parquet",))
+        self.rotation = Artifact(f"{folder}/rotation/{{suite}}/{{model}}", (".parquet",))
+        self.gaps = Artifact(f"{folder}/gaps/{{suite}}/{{model}}", (".parquet",))
+        self.gaps_of_suite = Artifact(f"{folder}/comparison/{{suite}}.gaps", (".parquet",))
+        self.predicted = Artifact(f"{folder}/predicted/{{suite}}", (".parquet", ".csv"))
+
+        def labels(table: str) -> dict[str, str]:
+            return {"table": table, "of": "{suite}"}
+
+        self.errors = self.table("errors/{suite}", "predicted_errors", labels("errors"))
+        self.correlations = self.table(
+            "correlations/{suite}", "score_correlations", labels("correlations")
+        )
+        self.jobs = PredictionJobs(self, study)
+        self.figure_of_suite = self.figure(
+            f"{self.name}/{{suite}}/{{figure}}",
+            "predicted_accuracies",
+            {"table": "{figure} (figure)", "of": "{suite}"},
+        )
+        self.comparison = self.table(
+            "comparison/{suite}", "predicted_gaps", labels("predicted and matched gaps")
+        )
+
+    # --- what it consists of
+
+    @property
+    def models(self) -> list[str]:
+        """Names of the models that are counted."""
+        return [name for name in self.study.models if name not in self.settings.without]
+
+    @property
+    def scored(self) -> list[str]:
+        """Names of models and ensembles."""
+        return [*self.models, *self.settings.ensembles]
+
+    @property
+    def chosen(self) -> list[AnyScore]:
+        """The scores that are computed."""
+        if self.settings.methods == "all":
+            return [score for score in ALL_SCORES.values() if not score.variant]
+        return [ALL_SCORES[name] for name in self.settings.methods]
+
+    @property
+    def evaluated(self) -> tuple[str, ...]:
+        """Bases and references, which need not be in a pair or suite."""
+        named = (
+            name for one in self.settings.suites.values() for name in (one.base, one.reference)
+        )
+        return tuple(name for name in named if name is not None and name in self.study.datasets)
+
+    @property
+    def has_agreement(self) -> bool:
+        """Whether agreement between models is computed: it is asked for, and there are enough."""
+        asked = any(score.name in POOL_SCORES for score in self.chosen)
+        return asked and len(self.models) >= MIN_MODELS
+
+    def has_images(self, *names: str) -> bool:
+        """Whether models are run on all of some datasets, rather than their results being on file.
+
+        Parameters
+        ----------
+        *names : str
+        """
+        return all(self.study.datasets[name].has_images for name in names)
+
+    # --- checks
+
+    def check(self) -> None:
+        """Check names of suites, sets, models, methods and groups, and that inputs are kept.
+
+        Raises
+        ------
+        InputError
+            Naming the key and the value.
+        """
+        study, settings = self.study, self.settings
+        study.check_models(settings.without, self.field("without"))
+        for name, members in settings.ensembles.items():
+            study.check_models(members, self.field("ensembles", name))
+            if name in study.models:
+                raise InputError(
+                    f"'{name}' is a model", file="configuration", field=self.field("ensembles")
+                )
+        check_names(settings.view_methods, self.field("view_methods"))
+        if settings.methods != "all":
+            check_names(settings.methods, self.field("methods"))
+            self._check_outputs()
+        if settings.suites and not self.models:
+            raise InputError(
+                "all models are left out", file="configuration", field=self.field("without")
+            )
+        for name, one in settings.suites.items():
+            if name not in study.suites:
+                raise unknown_name_error(
+                    "suite", name, study.suites, file="configuration", field=self.field("suites")
+                )
+            self._check_suite(name, one)
+
+    def _check_outputs(self) -> None:
+        """Check that inference keeps what the methods that are asked for need."""
+        if not any(self.has_images(name) for name in self.evaluated):
+            return
+        for score in self.chosen:
+            for need in score.needs:
+                outputs = _OUTPUTS.get(need, ())
+                if outputs and not self._keeps(*outputs):
+                    raise InputError(
+                        f"'{score.name}' needs {need.value}",
+                        file="configuration",
+                        field=self.field("methods"),
+                        remedy=f"Add {' or '.join(outputs)} to inference.outputs, or leave it out",
+                    )
+
+    def _keeps(self, *outputs: str) -> bool:
+        """Whether inference keeps one of some outputs."""
+        return not set(outputs).isdisjoint(self.study.inference.outputs)
+
+    def _check_suite(self, name: str, one: SuitePredictionSettings) -> None:
+        study, field = self.study, self.field("suites", name)
+        self.check_has_correctness(one.base, f"{field}.base")
+        members = {member.dataset: member for member in study.suites[name].members}
+        for dataset, member in members.items():
+            self.check_has_correctness(dataset, f"suites.{name}")
+            check_label_spaces(study, field, one.base, dataset)
+            known = study.datasets[dataset].settings.known_classes
+            if member.classes and known is not None:
+                check_subset(name, member, known)
+            if member.classes and self.has_images(dataset) and not self._keeps("logits"):
+                raise InputError(
+                    f"'{dataset}' has a part of the classes: the probabilities of all are needed",
+                    file="configuration",
+                    field=f"suites.{name}",
+                    remedy="Add logits to inference.outputs",
+                )
+        if one.reference is not None:
+            study.check_dataset(one.reference, f"{field}.reference", images=True)
+        groups = {member.group for member in members.values()}
+        for number, calibration in enumerate(one.calibrations):
+            for key in ("fit", "predict"):
+                for group in getattr(calibration, key) or ():
+                    if group not in groups:
+                        raise unknown_name_error(
+                            "group", group, groups, file="configuration",
+                            field=f"{field}.calibrations.{number}.{key}",
+                        )  # fmt: skip
+        for dataset in one.rotation:
+            if dataset not in members:
+                raise unknown_name_error(
+                    "set", dataset, members, file="configuration", field=f"{field}.rotation"
+                )
+            study.check_dataset(dataset, f"{field}.rotation", images=True)
+
+    # --- files and jobs
+
+    @property
+    def targets(self) -> list[str]:
+        """Predicted accuracies, tables and figures of every suite."""
+        suites = list(self.settings.suites)
+        tables = [self.predicted, self.errors, self.correlations]
+        if self.settings.matching:
+            tables.append(self.comparison)
+        return [
+            *(path for table in tables for path in table.expand(suite=suites)),
+            *(
+                path
+                for suite in suites
+                for path in self.figure_of_suite.expand(suite=suite, figure=self.figures(suite))
+            ),
+        ]
+
+    def figures(self, suite: str) -> dict[str, dict[str, Any]]:
+        """Return the figures of a suite: kind and options, by name.
+
+        Parameters
+        ----------
+        suite : str
+            Its name.
+        """
+        settings, one = self.settings, self.settings.suites[suite]
+        ways = {"leave-one-out": (LEAVE_ONE_OUT, "linear", "")} if settings.leave_one_out else {}
+        for calibration in one.calibrations:
+            for regressor in settings.regressors:
+                groups = "+".join(calibration.fit)
+                name = "-".join(
+                    ["calibrated", *calibration.fit, *([regressor] * (regressor == "mlp"))]
+                )
+                ways[re.sub(r"[^A-Za-z0-9-]+", "-", name)] = (CALIBRATED, regressor, groups)
+        ways = ways or {"direct": (DIRECT, "", "")}
+        found: dict[str, dict[str, Any]] = {
+            kind: {"kind": kind, "options": {}} for kind in ("errors", "scores", "models")
+        }
+        for name, way in ways.items():
+            for kind in ("predictions", "errors_by_accuracy"):
+                found[f"{kind}-{name}"] = {"kind": kind, "options": {"way": way}}
+        if {"ac", "doc"} <= {score.name for score in self.chosen}:
+            for by in ("dataset", "subgroup", "model"):
+                options = {"first": "ac", "second": "doc", "by": by}
+                found[f"ac-and-doc-by-{by}"] = {"kind": "two_methods", "options": options}
+        asked = {
+            "sizes": bool(settings.test_sizes),
+            "missing_classes": settings.missing_classes != "none",
+            "protocol": settings.matching,
+        }
+        found |= {kind: {"kind": kind, "options": {}} for kind, wanted in asked.items() if wanted}
+        return found
+
+    @property
+    def all_figures(self) -> set[str]:
+        """Names of the figures of all suites."""
+        return {name for suite in self.settings.suites for name in self.figures(suite)}
+
+    @property
+    def resource_requests(self) -> Mapping[str, Callable[[Any], resources.ResourceRequest]]:
+        """By the numbers of models, sets and images."""
+        return {
+            "score_accuracy": lambda w: self._request(w, len(self.chosen)),
+            "compare_gaps": lambda w: self._request(w, 5),
+            "score_rotation": self._rotation_request,
+            "score_agreement": lambda w: self._request(w, len(self.models)),
+        }
+
+    def _request(self, wildcards: Wildcards, times: int) -> resources.ResourceRequest:
+        names = [
+            *self.jobs.sources_of(wildcards.suite),
+            *self.study.suites[wildcards.suite].datasets,
+        ]
+        images = max(dataset_size(self.study, name).images for name in names)
+        return resources.of_reading(times, len(names), images)
+
+    def _rotation_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
+        one = self.settings.suites[wildcards.suite]
+        sizes = [dataset_size(self.study, name) for name in (one.base, *one.rotation)]
+        turned = [replace(size, images=4 * size.images) for size in sizes]
+        model = model_size(self.study, wildcards.model, sizes[0])
+        settings = self.study.inference
+        return resources.of_inference(
+            [(size, [model]) for size in turned],
+            max(turned, key=lambda size: size.pixel_bytes),
+            batch_size=settings.batch_size if isinstance(settings.batch_size, int) else 256,
+            gpus=int(settings.device == "cuda"),
+            threads=settings.threads,
+        )

@@ -1,0 +1,182 @@
+"""Whether what the protocol says of a gap tells how well the gap is predicted."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from matcheval.accuracy_prediction.views import WHOLE
+from matcheval.io.columns import CONFIDENCE_LEVEL, fraction
+from matcheval.io.tables import Column, TableSchema
+
+RESAMPLES = 1000
+MIN_SETS = 5  # fewer say nothing about a correlation of ranks
+Floats = npt.NDArray[np.float64]
+
+# What the protocol says of a gap, and what readers call it.
+MEASURES: Mapping[str, str] = {
+    "matched_gap": "matched gap",
+    "confidence_part": "confidence part",
+    "conditional_part": "conditional part",
+    "confidence_share": "confidence share",
+}
+
+PREDICTED_GAPS = TableSchema(
+    "predicted and matched gaps",
+    (
+        Column("suite", pa.string(), "", "name of the suite"),
+        Column("protocol", pa.string(), "", "direct, calibrated, or leave_one_out"),
+        Column("regressor", pa.string(), "", "linear or mlp; empty if none"),
+        Column("calibrated_on", pa.string(), "", "groups fitted on, joined by +; empty if none"),
+        Column("method", pa.string(), "", "name of the method"),
+        Column("variant", pa.string(), "", "variant of the method; empty for the default"),
+        Column("measure", pa.string(), "", "what the protocol says of a gap"),
+        Column("n_models", pa.int64(), "models", f"with at least {MIN_SETS} sets"),
+        Column("n_sets", pa.int64(), "sets", "at most, of a model"),
+        fraction("mae", "mean absolute error of the predicted gaps, over sets, then over models"),
+        Column(
+            "with_gap", pa.float64(), "1",
+            "Spearman correlation over sets of predicted gap and measure, mean over models",
+        ),
+        Column(
+            "with_error", pa.float64(), "1",
+            "likewise of the underestimated part of the gap and the measure",
+        ),
+        Column("with_error_low", pa.float64(), "1", "bootstrap over sets"),
+        Column("with_error_high", pa.float64(), "1", "bootstrap over sets"),
+        Column(
+            "given_gap", pa.float64(), "1",
+            "with_error, the ranks of the gap itself held constant (partial correlation)",
+        ),
+        Column("given_gap_low", pa.float64(), "1", "bootstrap over sets"),
+        Column("given_gap_high", pa.float64(), "1", "bootstrap over sets"),
+        CONFIDENCE_LEVEL,
+    ),
+)  # fmt: skip
+
+
+def join(predicted: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
+    """Put predicted gaps beside what the protocol says of the gaps.
+
+    Parameters
+    ----------
+    predicted : pandas.DataFrame
+        Columns of `schemas.PREDICTED`.
+    gaps : pandas.DataFrame
+        Columns of `gaps.GAPS`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Rows of whole sets and of models that have gaps (ensembles have none); `predicted_gap`, and
+        `underestimated`: gap minus predicted gap.
+    """
+    own = ["gap", "gap_se", *MEASURES, "share_matched"]
+    whole = predicted[predicted["view"] == WHOLE]
+    joined = whole.merge(gaps[["model", "dataset", *own]], on=["model", "dataset"])
+    joined["predicted_gap"] = joined["accuracy_base"] - joined["predicted"]
+    joined["underestimated"] = joined["gap"] - joined["predicted_gap"]
+    return joined
+
+
+def tabulate_comparison(
+    joined: pd.DataFrame, confidence: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
+) -> pd.DataFrame:
+    """Tabulate how the errors of predicted gaps go with what the protocol says of the gaps.
+
+    Errors tend to grow with the gap, and so do its parts. A correlation of both is a finding only
+    if it remains with the gap held constant.
+
+    Parameters
+    ----------
+    joined : pandas.DataFrame
+        As `join` returns.
+    confidence : float
+        Level of the percentile intervals, in (0, 1).
+    resamples : int
+    seed : int
+        Of the resamples of sets, the same for all models and methods.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `PREDICTED_GAPS`.
+    """
+    keys = ["suite", "protocol", "regressor", "calibrated_on", "method", "variant"]
+    means = joined.groupby([*keys, "model", "dataset"], sort=False)[
+        ["predicted_gap", "underestimated", "gap", *MEASURES]
+    ].mean()
+    rows = []
+    for case, of_method in means.groupby(level=keys, sort=False):
+        mae = of_method["underestimated"].abs().groupby(level="model").mean().mean()
+        for measure in MEASURES:
+            rows.append(
+                dict(zip(keys, case, strict=True))
+                | {"measure": measure, "mae": mae, "confidence": confidence}
+                | _correlations(of_method, measure, confidence, resamples, seed)
+            )
+    return pd.DataFrame(rows, columns=PREDICTED_GAPS.names)
+
+
+def _correlations(
+    rows: pd.DataFrame, measure: str, confidence: float, resamples: int, seed: int
+) -> dict[str, float | int]:
+    """Return mean correlations over models, with intervals over sets."""
+    columns = ["predicted_gap", "underestimated", measure, "gap"]
+    known = rows[columns].dropna()
+    sets = list(dict.fromkeys(known.index.get_level_values("dataset")))
+    models = [
+        frame.droplevel(list(range(frame.index.nlevels - 1))).reindex(sets).to_numpy()
+        for _, frame in known.groupby(level="model", sort=False)
+        if len(frame) >= MIN_SETS
+    ]
+    sizes = [int(np.isfinite(values[:, 0]).sum()) for values in models]
+    found: dict[str, float | int] = {"n_models": len(models), "n_sets": max(sizes, default=0)}
+    if not models:
+        return found
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(len(sets), size=(resamples, len(sets)))
+    whole = np.arange(len(sets))[None]
+    of_data = np.nanmean([_spearman(values, whole)[:, 0] for values in models], axis=0)
+    of_resamples = np.nanmean([_spearman(values, drawn) for values in models], axis=0)
+    levels = [(1 - confidence) / 2, (1 + confidence) / 2]
+    for name, value, resampled in zip(
+        ("with_gap", "with_error", "given_gap"), of_data, of_resamples, strict=True
+    ):
+        found[name] = value
+        if name != "with_gap" and np.isfinite(resampled).any():
+            low, high = np.nanquantile(resampled, levels)
+            found |= {f"{name}_low": low, f"{name}_high": high}
+    return found
+
+
+def _spearman(values: Floats, drawn: npt.NDArray[np.int64]) -> Floats:
+    """Return correlations of ranks of the resampled rows of one model.
+
+    Parameters
+    ----------
+    values : float64 array, shape (n_sets, 4)
+        Predicted gap, underestimated part, measure and gap; NaN rows are left out of resamples.
+    drawn : int64 array, shape (resamples, n_sets)
+
+    Returns
+    -------
+    float64 array, shape (3, resamples)
+        Of predicted gap and measure; of underestimated part and measure; the latter with the gap
+        held constant. NaN where a series is constant.
+    """
+    from scipy.stats import rankdata
+
+    ranks = rankdata(values[drawn], axis=1, nan_policy="omit")
+    ranks -= np.nanmean(ranks, axis=1, keepdims=True)
+    ranks = np.nan_to_num(ranks)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        scale = np.sqrt((ranks**2).sum(axis=1, keepdims=True))
+        unit = ranks / scale
+        product = np.einsum("rni,rnj->rij", unit, unit)
+        of_error, of_gap, error_gap = product[:, 1, 2], product[:, 2, 3], product[:, 1, 3]
+        rest = np.sqrt((1 - of_gap**2) * (1 - error_gap**2))
+        partial = np.where(rest > 1e-6, (of_error - of_gap * error_gap) / rest, np.nan)
+    return np.stack([product[:, 0, 2], of_error, partial])

@@ -1,0 +1,323 @@
+"""Predicted accuracies on single sets, with intervals: for files that are in no study.
+
+Methods that predict an accuracy directly need a labelled base set only; all others need a
+regression, which is fitted on further labelled sets of the same model.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+
+from matcheval.accuracy_prediction.outputs.model_outputs import Floats, Outputs
+from matcheval.accuracy_prediction.predicting import FLAGGED
+from matcheval.accuracy_prediction.regression import MIN_SETS, linear, varies
+from matcheval.accuracy_prediction.scores.registry import SCORES
+from matcheval.accuracy_prediction.scores.score import (
+    Need,
+    NotAvailableError,
+    Predicts,
+    Score,
+    Sides,
+    Sources,
+    missing_inputs,
+)
+from matcheval.errors import InputError, unknown_name_error
+from matcheval.io.columns import fraction
+from matcheval.io.tables import Column, TableSchema
+
+DIRECT = ("ac", "ac_temperature", "doc_feat", "atc_mc", "atc_ne")
+N_RESAMPLES = 200
+_PERCENTILES = (2.5, 97.5)
+_NO_SPREAD = "all confidences on the set are 1"
+WHOLE = -1  # the number of the resample that is the data themselves
+_BESIDE = "or <model>{} beside <model>.parquet"
+_REMEDIES = {
+    Need.PROBABILITIES: "probabilities of all classes: columns p_0, p_1, ..., or logits",
+    Need.GRAM: "probabilities of all classes: columns p_0, p_1, ..., or logits",
+    Need.LOGITS: f"logits: columns logit_0, logit_1, ... {_BESIDE.format('.logits.parquet')}",
+    Need.FEATURES: "features: <model>.features.parquet beside <model>.parquet",
+    Need.STATISTICS: "features: <model>.features.parquet or .statistics.npz beside <model>.parquet",
+    Need.REFERENCE: "a reference set, which only a study can name",
+    Need.IMAGES: "images, which only a study has",
+    Need.MODELS: "predictions of several models, which only a study has",
+}
+
+ESTIMATES = TableSchema(
+    "predicted accuracies",
+    (
+        Column("target", pa.string(), "", "name of the set"),
+        Column("method", pa.string(), "", "name of the method"),
+        Column("variant", pa.string(), "", "variant of the method; empty for the default"),
+        Column("title", pa.string(), "", "what readers call the method"),
+        Column("n", pa.int64(), "datapoints", "of the set"),
+        Column("n_base", pa.int64(), "datapoints", "of the base"),
+        fraction("accuracy_base", "accuracy on the base"),
+        Column("n_fitted", pa.int64(), "sets", "that a regression was fitted on; 0 for none"),
+        fraction("predicted", "predicted accuracy, not clipped to [0, 1]; NaN if there is none"),
+        fraction("predicted_low", "lower bound, percentile 2.5 of the resamples; NaN for none"),
+        fraction("predicted_high", "upper bound, percentile 97.5"),
+        fraction("accuracy", "true accuracy; NaN if the set has no labels"),
+        fraction("error", "|predicted - accuracy|; NaN if either is unknown"),
+        Column("reason", pa.string(), "", "why there is no prediction, or how it is flagged"),
+    ),
+)
+
+
+def choose_methods(names: Sequence[str] = (), *, calibrated: bool = False) -> list[Score]:
+    """Return methods by name.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Methods, or variants as `method:variant`. By default those that predict an accuracy
+        directly (`DIRECT`), and where sets to fit on are given, also those with a regression.
+    calibrated : bool
+        Whether such sets are given.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown.
+    """
+    for name in names:
+        if name not in SCORES:
+            raise unknown_name_error("method", name, SCORES)
+    if names:
+        return [SCORES[name] for name in dict.fromkeys(names)]
+    regressed = [
+        score.name
+        for score in SCORES.values()
+        if calibrated and score.predicts is not Predicts.ACCURACY and not score.variant
+    ]
+    return [SCORES[name] for name in (*DIRECT, *regressed) if name in SCORES]
+
+
+def estimate_accuracies(
+    base: Outputs,
+    targets: Iterable[tuple[str, Outputs]],
+    *,
+    methods: Sequence[Score] | None = None,
+    calibration: Sequence[Outputs] = (),
+    n_resamples: int = N_RESAMPLES,
+    seed: int = 0,
+) -> pa.Table:
+    """Predict a model's accuracy on sets, labelled or not, from its outputs there and on a base.
+
+    Intervals are of datapoints: those of the base, of the sets fitted on and of the target are
+    drawn again with replacement, each set by itself, and all is fitted again. They say nothing
+    about how well a method's assumption, or a regression on other sets, holds on the target.
+    Methods that need features have none: fitting them again and again would take hours.
+
+    Parameters
+    ----------
+    base : Outputs
+        With labels.
+    targets : iterable of (str, Outputs)
+        Names and outputs of the sets, taken one at a time.
+    methods : sequence of Score, optional
+        By default `choose_methods()`.
+    calibration : sequence of Outputs
+        Labelled sets, at least three, that regressions are fitted on; or none.
+    n_resamples : int
+        0 for no intervals.
+    seed : int
+        Of the resamples and of random splits. A target's also depend on its name, and not on which
+        other targets there are.
+
+    Returns
+    -------
+    pyarrow.Table
+        Schema `ESTIMATES`: a row per set and method. No row is dropped: where there is no
+        prediction, it is NaN and `reason` says why, and what to provide.
+
+    Raises
+    ------
+    InputError
+        If the base or a set to fit on has no labels, there are one or two sets to fit on, or all
+        confidences on the base are 1.
+    """
+    _check(base, calibration, n_resamples)
+    if methods is None:
+        methods = choose_methods(calibrated=bool(calibration))
+    estimator = _Estimator(base, calibration, methods, n_resamples, seed)
+    rows = [row for name, target in targets for row in estimator.rows(name, target)]
+    return ESTIMATES.table({name: [row[name] for row in rows] for name in ESTIMATES.names})
+
+
+def _check(base: Outputs, calibration: Sequence[Outputs], n_resamples: int) -> None:
+    if base.labels is None or any(one.labels is None for one in calibration):
+        raise InputError(
+            "the base or a set to calibrate on has no labels",
+            remedy="Only the sets that accuracy is predicted on can do without",
+        )
+    if 0 < len(calibration) < MIN_SETS:
+        raise InputError(
+            f"{len(calibration)} sets to calibrate on",
+            remedy=f"Give at least {MIN_SETS}, or none for methods that need no regression",
+        )
+    if n_resamples < 0:
+        raise InputError(f"{n_resamples} resamples", remedy="Give 0 for no intervals, or more")
+    if (base.confidences == 1).all():
+        raise InputError(
+            "all confidences on the base are 1, and say nothing about accuracy",
+            field="probability",
+            remedy="Give the largest softmax value, not that of a one-hot code",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """What a method was fitted to: the state of its score, and the points of its regression."""
+
+    score: Score
+    state: Any
+    x: Floats
+    y: Floats
+
+    @classmethod
+    def of(cls, score: Score, base: Outputs, calibration: Sequence[Sides], seed: int) -> "_Fitted":
+        state = score.fit(Sources(base, seed=seed))
+        if score.predicts is Predicts.ACCURACY:
+            return cls(score, state, np.empty(0), np.empty(0))
+        x = np.array([score.compute(state, sides) for sides in calibration])
+        y = np.array([sides.target.accuracy for sides in calibration])
+        if score.predicts is Predicts.GAP:
+            y = base.accuracy - y
+        finite = np.isfinite(x)
+        if finite.sum() < MIN_SETS:
+            raise NotAvailableError(f"its score is defined on {finite.sum()} sets to calibrate on")
+        return cls(score, state, x[finite], y[finite])
+
+    def predict(self, sides: Sides) -> float:
+        value = self.score.compute(self.state, sides)
+        if not np.isfinite(value):
+            raise NotAvailableError("its score is not a finite number")
+        if self.score.predicts is Predicts.ACCURACY:
+            return value
+        found = float(linear(self.x, self.y, np.array([value]))[0])
+        return sides.base.accuracy - found if self.score.predicts is Predicts.GAP else found
+
+
+class _Estimator:
+    """Methods fitted to the base and the sets to calibrate on, and to resamples of them."""
+
+    def __init__(
+        self, base: Outputs, calibration: Sequence[Outputs], methods: Sequence[Score],
+        n_resamples: int, seed: int,
+    ) -> None:  # fmt: skip
+        self._base, self._calibration, self._methods = base, calibration, methods
+        self._n_resamples, self._seed = n_resamples, seed
+        self._sides = [Sides(base, one, seed) for one in calibration]
+        self._lean_base = _lean(base, methods)
+        self._lean_calibration = [_lean(one, methods) for one in calibration]
+        self._fitted: dict[tuple[str, int], _Fitted | NotAvailableError] = {}
+
+    def rows(self, name: str, target: Outputs) -> Iterator[dict[str, Any]]:
+        """Yield the predictions on a set by all methods, as rows of `ESTIMATES`."""
+        sides = Sides(self._base, target, self._seed)  # one, for scores that share computations
+        found = [self._predict(score, sides) for score in self._methods]
+        defined = [s for s, (p, _) in zip(self._methods, found, strict=True) if np.isfinite(p)]
+        bounds = self._intervals(name, _lean(target, self._methods), defined)
+        for score, (predicted, reason) in zip(self._methods, found, strict=True):
+            low, high = bounds.get(score.name, (np.nan, np.nan))
+            is_direct = score.predicts is Predicts.ACCURACY
+            yield {
+                "target": name, "method": score.method, "variant": score.variant,
+                "title": score.title, "n": len(target), "n_base": len(self._base),
+                "accuracy_base": self._base.accuracy,
+                "n_fitted": 0 if is_direct else len(self._calibration),
+                "predicted": predicted, "predicted_low": low, "predicted_high": high,
+                "accuracy": target.accuracy, "error": abs(predicted - target.accuracy),
+                "reason": reason,
+            }  # fmt: skip
+
+    def _predict(self, score: Score, sides: Sides) -> tuple[float, str]:
+        missing = self._missing(score, self._base, [*self._calibration, sides.target])
+        if missing:
+            return np.nan, missing
+        try:
+            fitted = self._fit(score, WHOLE, self._base, self._sides)
+            predicted = fitted.predict(sides)
+        except NotAvailableError as error:
+            return np.nan, str(error)
+        if score.predicts is not Predicts.ACCURACY and not varies(fitted.x):
+            return predicted, FLAGGED
+        return predicted, _NO_SPREAD if (sides.target.confidences == 1).all() else ""
+
+    def _missing(self, score: Score, base: Outputs, others: Sequence[Outputs]) -> str:
+        """Return what a method needs that is not there; empty if nothing is missing."""
+        of_study = [need for need in score.needs if need in (Need.IMAGES, Need.MODELS)]
+        for one in others:
+            needs = [*of_study, *missing_inputs(score, Sources(base), one)]
+            if needs:
+                return f"needs {_REMEDIES.get(needs[0], needs[0].value)}"
+        if score.predicts is not Predicts.ACCURACY and not self._calibration:
+            return f"needs a regression: give at least {MIN_SETS} labelled sets to calibrate on"
+        return ""
+
+    def _fit(
+        self, score: Score, resample: int, base: Outputs, calibration: Sequence[Sides]
+    ) -> _Fitted:
+        """Fit a method, or return what it was fitted to before: the same for all targets."""
+        key = (score.name, resample)
+        if key not in self._fitted:
+            try:
+                self._fitted[key] = _Fitted.of(score, base, calibration, self._seed)
+            except NotAvailableError as error:
+                self._fitted[key] = error
+        found = self._fitted[key]
+        if isinstance(found, NotAvailableError):
+            raise found
+        return found
+
+    def _intervals(
+        self, name: str, target: Outputs, methods: Sequence[Score]
+    ) -> dict[str, tuple[float, float]]:
+        """Return the bounds of the predictions by those methods that can do with lean outputs."""
+        sets = [*self._lean_calibration, target]
+        methods = [score for score in methods if not self._missing(score, self._lean_base, sets)]
+        n = self._n_resamples if methods else 0
+        values = np.full((n, len(methods)), np.nan)
+        for b in range(n):
+            base = self._drawn(self._lean_base, b, 0)
+            sides = Sides(base, self._drawn(target, b, 1 + crc32(name.encode())), self._seed)
+            # Drawn for the first target only: what was fitted is kept.
+            is_new = any((score.name, b) not in self._fitted for score in methods)
+            calibration = [
+                Sides(base, self._drawn(one, b, -1 - i), self._seed)
+                for i, one in enumerate(self._lean_calibration)
+                if is_new
+            ]
+            for j, score in enumerate(methods):
+                with suppress(NotAvailableError):  # left out of the percentiles
+                    values[b, j] = self._fit(score, b, base, calibration).predict(sides)
+        return {
+            score.name: tuple(np.nanpercentile(column, _PERCENTILES).tolist())
+            for score, column in zip(methods, values.T, strict=True)
+            if np.isfinite(column).any()
+        }
+
+    def _drawn(self, outputs: Outputs, resample: int, stream: int) -> Outputs:
+        """Draw as many datapoints as there are, with replacement."""
+        generator = np.random.default_rng([self._seed, resample, stream % (1 << 33)])
+        return outputs.rows(generator.integers(len(outputs), size=len(outputs)))
+
+
+def _lean(outputs: Outputs, methods: Sequence[Score]) -> Outputs:
+    """Return outputs without features, and without other arrays that no method needs."""
+    needs = {need for score in methods for need in score.needs}
+    found = replace(
+        outputs,
+        logits=outputs.logits if Need.LOGITS in needs else None,
+        probabilities=outputs.probabilities if needs & {Need.PROBABILITIES, Need.GRAM} else None,
+        features=None,
+        statistics=None,
+    )
+    if Need.PROBABILITIES in needs and found.probabilities is not None:
+        _ = found.entropies  # computed once: resamples draw from them
+    return found

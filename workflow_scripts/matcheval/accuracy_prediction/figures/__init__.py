@@ -1,0 +1,1 @@
+"""Figures of accuracy prediction: a function per kind of figure, not per figure of a paper."""

@@ -1,0 +1,315 @@
+"""Inputs, parameters and arguments of the jobs of accuracy prediction, by wildcards."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from matcheval.accuracy_prediction import ROTATION_VERSION
+from matcheval.accuracy_prediction.scores.registry import POOL_SCORES, SCORES
+from matcheval.protocol.analysis import Matching
+from matcheval.study.analysis import Wildcards, file_states
+from matcheval.study.study import Study
+
+if TYPE_CHECKING:
+    from matcheval.accuracy_prediction.analysis import AccuracyPrediction
+
+
+class PredictionJobs:
+    """Jobs of accuracy prediction.
+
+    Parameters
+    ----------
+    analysis : AccuracyPrediction
+    study : Study
+    """
+
+    def __init__(self, analysis: "AccuracyPrediction", study: Study) -> None:
+        self._analysis, self._settings, self._study = analysis, analysis.settings, study
+
+    def figure_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return kind and options of a figure.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `suite` and `figure`.
+        """
+        return self._analysis.figures(wildcards.suite)[wildcards.figure]
+
+    @property
+    def gaps_files(self) -> list[str]:
+        """The table of matched gaps, with wildcard `suite`; none if gaps are not matched."""
+        return self._analysis.gaps_of_suite.files if self._settings.matching else []
+
+    def members_of(self, scored: str) -> list[str]:
+        """Return the models of an ensemble, or a model itself.
+
+        Parameters
+        ----------
+        scored : str
+            Its name.
+        """
+        return list(self._settings.ensembles.get(scored, (scored,)))
+
+    def sources_of(self, suite: str) -> list[str]:
+        """Return the names of the base and the reference of a suite.
+
+        Parameters
+        ----------
+        suite : str
+            Its name.
+        """
+        one = self._settings.suites[suite]
+        return [one.base, *([one.reference] if one.reference else [])]
+
+    def score_inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return what the scores of a model or ensemble on a suite wait for.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `suite`, and `scored` or `model`.
+        """
+        name = getattr(wildcards, "scored", None) or wildcards.model
+        sources = self.sources_of(wildcards.suite)
+        return self._study.suite_inputs(wildcards.suite, self.members_of(name), sources)
+
+    def agreement_inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return what the agreement of models on a suite waits for.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `suite`.
+        """
+        base = self._settings.suites[wildcards.suite].base
+        return self._study.suite_inputs(wildcards.suite, self._analysis.models, [base])
+
+    def files_of(self, suite: str, models: Sequence[str]) -> dict[str, Any]:
+        """Return where models' outputs on a suite, its base and its reference lie.
+
+        Parameters
+        ----------
+        suite : str
+        models : sequence of str
+
+        Returns
+        -------
+        dict
+            Fields of `loading.OutputFiles`.
+        """
+        study = self._study
+        names = [*self.sources_of(suite), *study.suites[suite].datasets]
+        kept = [name for name in study.inference.outputs if name != "top"]
+        return {
+            "folder": study.predictions_folder,
+            "outputs": kept,
+            "custom": {
+                name: {model: study.predictions_file(name, model) for model in models}
+                for name in names
+                if not self._analysis.has_images(name)
+            },
+        }
+
+    def score_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the parameters of the scores of a model or ensemble on a suite.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `suite` and `scored`.
+        """
+        settings, suite = self._settings, wildcards.suite
+        one = settings.suites[suite]
+        own = [score.name for score in self._analysis.chosen if score.name in SCORES]
+        return {
+            "suite": asdict(self._study.suites[suite]),
+            "base": one.base,
+            "reference": one.reference,
+            "members": self.members_of(wildcards.scored),
+            "files": self.files_of(suite, self.members_of(wildcards.scored)),
+            "classes": self._classes(one.base),
+            "rule": self._rule,
+            "methods": own,
+            "view_methods": [name for name in settings.view_methods or own if name in own],
+            "options": {"n_prototypes": settings.n_prototypes},
+            "views": {
+                "sizes": settings.test_sizes, "draws": settings.draws,
+                "missing_classes": settings.missing_classes,
+            },
+            "seeds": settings.seeds,
+        }  # fmt: skip
+
+    def _classes(self, base: str) -> str | list[str]:
+        """Return the class names of a base, or its description, which has them."""
+        if self._analysis.has_images(base):
+            return self._study.dataset_files(base)[0]
+        return list(self._study.datasets[base].settings.known_classes or ())
+
+    @property
+    def _rule(self) -> dict[str, bool]:
+        settings = self._settings
+        return {"renormalise": settings.renormalise, "restrict_argmax": settings.restrict_argmax}
+
+    def rotation_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
+        """Return what the rotation scores of a model are computed from.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `suite` and `model`.
+        """
+        one, weights = (
+            self._settings.suites[wildcards.suite], self._study.weights_file(wildcards.model),
+        )  # fmt: skip
+        sets = [one.base, *one.rotation]
+        return {
+            "predictions": self.score_inputs(wildcards),
+            "weights": [weights] if weights else [],
+            "datasets": [file for name in sets for file in self._study.dataset_files(name)],
+        }
+
+    def rotation_arguments(self, wildcards: Wildcards) -> list[str]:
+        """Return the arguments of a job that computes rotation scores.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `suite` and `model`.
+        """
+        study, suite, inference = self._study, wildcards.suite, self._study.inference
+        one, source = self._settings.suites[suite], study.runnable[wildcards.model].source
+        assert source is not None, wildcards.model  # models of known predictions are not run
+        job = {
+            "model": asdict(source),
+            "weights": study.weights_file(wildcards.model),
+            "suite": asdict(study.suites[suite]),
+            "sets": one.rotation,
+            "base": one.base,
+            "datasets": study.dataset_folder("").rstrip("/"),
+            "files": self.files_of(suite, [wildcards.model]),
+            "folder": f"{study.folder}/{self._analysis.name}/turned",
+            "rule": self._rule,
+            "seeds": self._settings.seeds,
+        }
+        return [
+            "--job", json.dumps(job, sort_keys=True),
+            "--device", inference.device, "--precision", inference.precision,
+            *(["--compile"] if inference.compile else []),
+        ]  # fmt: skip
+
+    rotation_version = ROTATION_VERSION
+
+    def agreement_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the parameters of the agreement of models on a suite.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `suite`.
+        """
+        suite = wildcards.suite
+        one = self._settings.suites[suite]
+        return {
+            "suite": asdict(self._study.suites[suite]),
+            "base": one.base,
+            "models": self._analysis.models,
+            "classes": self._classes(one.base),
+            "rule": self._rule,
+            "files": self.files_of(suite, self._analysis.models),
+            "methods": [score.name for score in self._analysis.chosen if score.name in POOL_SCORES],
+        }
+
+    def gap_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the parameters of the matched gaps of a model on a suite.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `suite` and `model`.
+        """
+        suite, matching = wildcards.suite, self._study.analysis(Matching)
+        first = next(iter(matching.settings.methods.values()))
+        return {
+            "suite": asdict(self._study.suites[suite]),
+            "base": self._settings.suites[suite].base,
+            "classes": self._classes(self._settings.suites[suite].base),
+            "rule": self._rule,
+            "files": self.files_of(suite, [wildcards.model]),
+            "method": first.model_dump(mode="json"),
+            "seeds": list(range(matching.settings.seeds)),
+        }
+
+    def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
+        """Return size and time of the user's prediction files of a suite.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `suite`, and perhaps `scored` or `model`.
+        """
+        name = getattr(wildcards, "scored", None) or getattr(wildcards, "model", None)
+        models = self.members_of(name) if name else self._analysis.models
+        names = {*self.sources_of(wildcards.suite), *self._study.suites[wildcards.suite].datasets}
+        custom = [
+            file
+            for dataset in sorted(names)
+            if not self._analysis.has_images(dataset)
+            for file in self._study.results_files(dataset, models)
+        ]
+        return file_states(custom)
+
+    def all_scores(self, wildcards: Wildcards) -> dict[str, list[str]]:
+        """Return the tables of scores that accuracies on a suite are predicted from.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `suite`.
+        """
+        suite, analysis = wildcards.suite, self._analysis
+        turned = analysis.models if self._settings.suites[suite].rotation else []
+        pools = [suite] if analysis.has_agreement else []
+        return {
+            "scores": analysis.scores.expand(suite=suite, scored=analysis.scored),
+            "agreement": analysis.agreement.expand(suite=pools),
+            "rotation": analysis.rotation.expand(suite=suite, model=turned),
+        }
+
+    def all_gaps(self, wildcards: Wildcards) -> list[str]:
+        """Return the tables of matched gaps of all models on a suite.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `suite`.
+        """
+        return self._analysis.gaps.expand(suite=wildcards.suite, model=self._analysis.models)
+
+    def prediction_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the parameters of the predicted accuracies on a suite.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `suite`.
+        """
+        one = self._settings.suites[wildcards.suite]
+        return {
+            "calibrations": [
+                {"on": each.fit, "predict": each.predict or ()} for each in one.calibrations
+            ],
+            "loo": self._settings.leave_one_out,
+            "regressors": self._settings.regressors,
+            "settings": {
+                "base": one.base,
+                "reference": one.reference or "none",
+                "seeds": ", ".join(map(str, self._settings.seeds)),
+                "prototypes": self._settings.n_prototypes,
+                "renormalised": self._settings.renormalise,
+                "argmax restricted": self._settings.restrict_argmax,
+                "clipped": False,
+            },
+            "confidence": self._study.confidence,
+        }

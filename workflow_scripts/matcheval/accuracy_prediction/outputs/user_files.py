@@ -1,0 +1,150 @@
+"""Reading a user's prediction file, and the files that inference writes beside it."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
+from matcheval.errors import InputError
+from matcheval.inference import OUTPUT_SUFFIXES
+from matcheval.inference.statistics import FeatureStatistics, read_statistics
+from matcheval.inference.vectors import Vectors, read_vectors
+from matcheval.predictions.matrices import ScoreMatrix
+from matcheval.predictions.model_outputs import ModelOutputs, read_scores, with_scores
+from matcheval.predictions.records import LabelRule
+
+LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class UserFile:
+    """One model's outputs on one dataset, and what its file says about them.
+
+    Attributes
+    ----------
+    name : str
+        Name of the dataset: as in the file, else that of the file.
+    path : Path
+    outputs : Outputs
+    metadata : mapping of str to str
+        Provenance.
+    """
+
+    name: str
+    path: Path
+    outputs: Outputs
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_user_file(
+    path: str | Path, *, labels: LabelRule = "required", n_classes: int | None = None
+) -> UserFile:
+    """Read one model's outputs on one dataset from a prediction file.
+
+    Beside `<model>.parquet`, inference writes `<model>.logits.parquet`, `<model>.features.parquet`
+    and `<model>.statistics.npz`, as far as they are asked for. Those that are there and of the same
+    datapoints are read, too; others are left out with a warning.
+
+    Parameters
+    ----------
+    path : path-like
+        The prediction file, as for `predictions.model_outputs.read_scores`.
+    labels : str
+        `required` or `optional`.
+    n_classes : int, optional
+        As for `records.check_predictions`.
+
+    Returns
+    -------
+    UserFile
+
+    Raises
+    ------
+    InputError
+        As `read_scores`; or if a file beside it is damaged, or its logits are another model's.
+    """
+    path = Path(path)
+    found = read_scores(path, labels=labels, n_classes=n_classes)
+    if found.probabilities is None:
+        logits = _vectors(path, "logits", found)
+        if logits is not None:
+            beside = _beside(path, "logits")
+            found = with_scores(found, ScoreMatrix("logits", logits.values), beside)
+    features = _vectors(path, "features", found)
+    outputs = Outputs(
+        labels=None if found.labels is None else found.labels.astype(np.int64),
+        predicted=found.predicted.astype(np.int64),
+        confidences=found.confidences,
+        logits=found.logits,
+        probabilities=found.probabilities,
+        features=None if features is None else features.values,
+        statistics=_statistics(path, len(found)),
+    )
+    return UserFile(found.metadata.get("dataset", path.stem), path, outputs, found.metadata)
+
+
+def check_comparable(base: UserFile, other: UserFile) -> None:
+    """Check that a file is of the same model, classes and features as the base's.
+
+    Parameters
+    ----------
+    base, other : UserFile
+
+    Raises
+    ------
+    InputError
+        If it is not.
+    """
+    remedy = "All files must come from the same model and label space"
+    for key in ("model", "n_classes"):
+        ours, theirs = base.metadata.get(key), other.metadata.get(key)
+        if None not in (ours, theirs) and ours != theirs:
+            raise InputError(
+                f"{theirs}, but {ours} in {base.path.name}",
+                file=other.path,
+                field=key,
+                remedy=remedy,
+            )
+    features = [base.outputs.features, other.outputs.features]
+    widths = [one.shape[1] for one in features if one is not None]
+    if len(set(widths)) > 1:
+        raise InputError(
+            f"features of {widths[1]} numbers, but of {widths[0]} in {base.path.name}",
+            file=other.path,
+            remedy=remedy,
+        )
+
+
+def _beside(path: Path, output: str) -> Path:
+    return path.with_name(f"{path.stem}{OUTPUT_SUFFIXES[output]}")
+
+
+def _is_beside(path: Path, output: str) -> bool:
+    return path.suffix.lower() == ".parquet" and _beside(path, output).is_file()
+
+
+def _vectors(path: Path, output: str, predictions: ModelOutputs) -> Vectors | None:
+    if not _is_beside(path, output):
+        return None
+    found = read_vectors(_beside(path, output), output)
+    if np.array_equal(found.index, predictions.index):
+        return found
+    _warn(_beside(path, output), path)
+    return None
+
+
+def _statistics(path: Path, n: int) -> FeatureStatistics | None:
+    if not _is_beside(path, "statistics"):
+        return None
+    found = read_statistics(_beside(path, "statistics"))[0]
+    if found.n == n:
+        return found
+    _warn(_beside(path, "statistics"), path)
+    return None
+
+
+def _warn(beside: Path, path: Path) -> None:
+    LOGGER.warning("%s is not used: it is of other datapoints than %s", beside, path.name)

@@ -1,0 +1,163 @@
+"""From scores to predicted accuracies, by the protocols of both papers."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from matcheval.accuracy_prediction.regression import MIN_SETS, REGRESSORS, leave_one_out
+from matcheval.accuracy_prediction.schemas import PREDICTED
+from matcheval.accuracy_prediction.scores.registry import AnyScore
+from matcheval.accuracy_prediction.scores.score import Predicts
+
+DIRECT, CALIBRATED, LEAVE_ONE_OUT = "direct", "calibrated", "leave_one_out"
+FLAGGED = "the mean of the sets fitted on, whose scores are all equal"
+_CASE = ["model", "method", "variant", "seed", "view"]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Groups whose labels are known, and groups that accuracy is predicted on (P1, section 8).
+
+    Attributes
+    ----------
+    on : tuple of str
+        Groups that the regression is fitted on.
+    predict : tuple of str
+        Groups that it is used on; empty for all others.
+    """
+
+    on: tuple[str, ...]
+    predict: tuple[str, ...] = ()
+
+
+def predict_accuracies(
+    scores: pd.DataFrame,
+    known: Mapping[str, AnyScore],
+    calibrations: Sequence[Calibration] = (),
+    *,
+    loo: bool = True,
+    regressors: Sequence[str] = ("linear",),
+) -> pd.DataFrame:
+    """Predict the accuracies on all sets from their scores.
+
+    Three protocols, each for every model by itself: *direct*, where the score is the predicted
+    accuracy; *calibrated* (P1), a regression fitted on the sets of some groups and used on others,
+    of the gap for the methods of P1 and of the accuracy for the rest; *leave one out* (P2), the
+    accuracy of every set from a line through all other sets of the suite.
+
+    Parameters
+    ----------
+    scores : pandas.DataFrame
+        Columns of `schemas.SCORES`, of one suite.
+    known : mapping of str to score
+        The scores, by name (see `Score.name`).
+    calibrations : sequence of Calibration
+    loo : bool
+        Whether sets are left out one by one.
+    regressors : sequence of str
+        For calibrations, of `regression.REGRESSORS`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `schemas.PREDICTED`. No row is dropped: where there is no prediction, it is NaN
+        and `reason` says why.
+    """
+    parts = []
+    for (_, method, variant, *_), rows in scores.groupby(_CASE, sort=False):
+        score = known[f"{method}:{variant}" if variant else str(method)]
+        if score.predicts is Predicts.ACCURACY:
+            parts.append(_rows(rows, DIRECT, rows["score"].to_numpy(), rows["reason"].tolist()))
+        else:
+            for calibration in calibrations:
+                parts += _calibrated(rows, score, calibration, regressors)
+        if loo and score.direction:
+            parts.append(_left_out(rows))
+    if not parts:
+        return pd.DataFrame(columns=PREDICTED.names)
+    return pd.concat(parts, ignore_index=True)[PREDICTED.names]
+
+
+def without_placeholders(scores: pd.DataFrame) -> pd.DataFrame:
+    """Drop rows without a score where another job gave the same score on the same set.
+
+    Parameters
+    ----------
+    scores : pandas.DataFrame
+        Columns of `schemas.SCORES`: rotation scores, computed by a job of their own, come first.
+    """
+    return scores[~scores.duplicated([*_CASE, "dataset"])].reset_index(drop=True)
+
+
+def _rows(
+    rows: pd.DataFrame,
+    protocol: str,
+    predicted: npt.NDArray[np.float64],
+    reasons: Sequence[str],
+    *,
+    regressor: str = "",
+    on: Sequence[str] = (),
+    n_fitted: int = 0,
+) -> pd.DataFrame:
+    return rows.assign(
+        protocol=protocol, regressor=regressor, calibrated_on="+".join(on), n_fitted=n_fitted,
+        predicted=predicted, error=np.abs(predicted - rows["accuracy"]), reason=list(reasons),
+    )  # fmt: skip
+
+
+def _usable(rows: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Return which sets have a score and a known accuracy, so that they can be fitted on."""
+    return np.asarray(
+        np.isfinite(rows["score"]) & np.isfinite(rows["accuracy"]) & (rows["n"] > 0), np.bool_
+    )
+
+
+def _calibrated(
+    rows: pd.DataFrame, score: AnyScore, calibration: Calibration, regressors: Sequence[str]
+) -> Iterator[pd.DataFrame]:
+    fitted = rows[rows["group"].isin(calibration.on) & _usable(rows)]
+    wanted = rows[~rows["group"].isin(calibration.on)]
+    if calibration.predict:
+        wanted = wanted[wanted["group"].isin(calibration.predict)]
+    x, new = fitted["score"].to_numpy(), wanted["score"].to_numpy()
+    is_gap = score.predicts is Predicts.GAP
+    y = (fitted["accuracy_base"] - fitted["accuracy"] if is_gap else fitted["accuracy"]).to_numpy()
+    for name in regressors:
+        values = np.full(len(new), np.nan)
+        finite, why = np.isfinite(new), "the regression diverged"
+        if len(fitted) < MIN_SETS:
+            why = f"{len(fitted)} sets to fit on, fewer than {MIN_SETS}"
+        else:
+            values[finite] = REGRESSORS[name](x, y, new[finite])
+        predicted = wanted["accuracy_base"].to_numpy() - values if is_gap else values
+        reasons = [
+            reason or ("" if np.isfinite(value) else why)
+            for reason, value in zip(wanted["reason"], predicted, strict=True)
+        ]
+        yield _rows(
+            wanted, CALIBRATED, predicted, reasons, regressor=name, on=calibration.on,
+            n_fitted=len(fitted),
+        )  # fmt: skip
+
+
+def _left_out(rows: pd.DataFrame) -> pd.DataFrame:
+    usable = _usable(rows)
+    n = int(usable.sum())
+    predicted = np.full(len(rows), np.nan)
+    reasons = rows["reason"].astype(object).to_numpy(copy=True)
+    if n <= MIN_SETS:
+        reasons[usable] = f"{n - 1} other sets to fit on, fewer than {MIN_SETS}"
+    else:
+        chosen = rows[usable]
+        found = leave_one_out(chosen["score"].to_numpy(), chosen["accuracy"].to_numpy())
+        predicted[usable] = found.predicted
+        reasons[np.flatnonzero(usable)[found.is_mean]] = FLAGGED
+    unknown = ~usable & (reasons == "")
+    reasons[unknown] = "the accuracy on the set is not known"
+    return _rows(
+        rows, LEAVE_ONE_OUT, predicted, reasons.tolist(), regressor="linear",
+        n_fitted=max(n - 1, 0),
+    )  # fmt: skip

@@ -1,0 +1,203 @@
+"""The tables of accuracy prediction for human readers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from matcheval.accuracy_prediction.aggregation import ALL
+from matcheval.accuracy_prediction.comparison import MEASURES
+from matcheval.accuracy_prediction.scores.registry import AnyScore
+from matcheval.accuracy_prediction.views import WHOLE
+from matcheval.io.text_tables import TextColumn, signed
+
+MAX_COLUMNS = 26  # with more, subgroups are left to the files for programs
+_DASH = "–"
+_PROTOCOLS = {
+    "direct": "no regression",
+    "calibrated": "calibrated on",
+    "leave_one_out": "leave one set out",
+}
+_ROW = ["protocol", "regressor", "calibrated_on", "method", "variant"]
+
+
+def how(row: Mapping[Any, Any]) -> str:
+    """Return how predictions were made, in words.
+
+    Parameters
+    ----------
+    row : mapping
+        With `protocol`, `regressor` and `calibrated_on`.
+    """
+    text = _PROTOCOLS[row["protocol"]]
+    text += f" {row['calibrated_on'].replace('+', ', ')}" if row["calibrated_on"] else ""
+    return text + (" (MLP)" if row["regressor"] == "mlp" else "")
+
+
+def titles(rows: pd.DataFrame, known: Mapping[str, AnyScore]) -> list[str]:
+    """Return the names of methods for readers, with their variants.
+
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+        With `method` and `variant`.
+    known : mapping of str to score
+    """
+    names = [
+        (known[f"{method}:{variant}" if variant else method].title, variant)
+        for method, variant in zip(rows["method"], rows["variant"], strict=True)
+    ]
+    return [
+        f"{title} ({variant.replace('_', ' ')})" if variant else title for title, variant in names
+    ]
+
+
+def error_columns(table: pd.DataFrame, known: Mapping[str, AnyScore]) -> list[TextColumn]:
+    """Format mean absolute errors: a row per method, a column per group of sets.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns of `aggregation.ERRORS`.
+    known : mapping of str to score
+
+    Returns
+    -------
+    list of TextColumn
+        Percentage points. The lowest error of a column, among the rows that are made alike, is
+        marked by **, the second lowest by *. The last row of these is their mean.
+    """
+    whole = table[table["view"] == WHOLE]
+    places = whole[["group", "subgroup"]].drop_duplicates()
+    if len(places) > MAX_COLUMNS:
+        places = places[places["subgroup"] == ALL]
+    keys = ["protocol", "regressor", "calibrated_on"]
+    cells: dict[str, list[str]] = {"How": [], "Method": []}
+    heads = {place: _head(*place) for place in places.itertuples(index=False, name=None)}
+    cells |= {head: [] for head in heads.values()}
+    cells |= {"95 % over sets": [], "Bias": [], "n/a": []}
+    for case, block in whole.groupby(keys, sort=False):
+        rows = block[["method", "variant"]].drop_duplicates()
+        cells["How"] += [how(dict(zip(keys, case, strict=True)))] * (len(rows) + 1)
+        cells["Method"] += [*titles(rows, known), "mean of methods"]
+        for (group, subgroup), head in heads.items():
+            column = block[(block["group"] == group) & (block["subgroup"] == subgroup)]
+            merged = rows.merge(column, on=["method", "variant"], how="left")
+            cells[head] += _marked(merged["mae"].to_numpy(np.float64))
+        total = rows.merge(
+            block[(block["group"] == ALL) & (block["subgroup"] == ALL)], on=["method", "variant"]
+        )
+        bounds = zip(total["mae_sets_low"], total["mae_sets_high"], strict=True)
+        cells["95 % over sets"] += [*(_interval(*pair) for pair in bounds), ""]
+        cells["Bias"] += [*(_points(value) for value in total["bias"]), ""]
+        cells["n/a"] += [*(str(n or "") for n in total["n_missing"]), ""]
+    return [
+        TextColumn(head, column, is_number=head not in ("How", "Method"))
+        for head, column in cells.items()
+    ]
+
+
+def _head(group: str, subgroup: str) -> str:
+    if group == ALL:
+        return "All (points)"
+    name = group or "no group"
+    return name if subgroup == ALL else f"{name}: {subgroup or 'no subgroup'}"
+
+
+def _marked(values: "np.ndarray[Any, np.dtype[np.float64]]") -> list[str]:
+    """Format a column of errors, and their mean in the end."""
+    texts = [_DASH if np.isnan(value) else f"{100 * value:.2f}" for value in values]
+    finite = sorted({text for text in texts if text != _DASH}, key=float)
+    marks = dict(zip(finite, ("**", "*"), strict=False)) if len(texts) > 2 else {}
+    mean = f"{100 * np.nanmean(values):.2f}" if np.isfinite(values).any() else _DASH
+    return [*(text + marks.get(text, "") for text in texts), mean]
+
+
+def _interval(low: float, high: float) -> str:
+    return _DASH if np.isnan(low) else f"[{100 * low:.2f}, {100 * high:.2f}]"
+
+
+def _points(value: float) -> str:
+    return _DASH if np.isnan(value) else signed(100 * value, 2, plus=True)
+
+
+def correlation_columns(table: pd.DataFrame, known: Mapping[str, AnyScore]) -> list[TextColumn]:
+    """Format correlations of scores and accuracies: a row per method, means over models.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns of `aggregation.CORRELATIONS`.
+    known : mapping of str to score
+    """
+    whole = table[table["view"] == WHOLE]
+    every = whole[(whole["group"] == ALL) & (whole["subgroup"] == ALL)]
+    rows = every[["method", "variant"]].drop_duplicates()
+    columns = [TextColumn("Method", titles(rows, known), is_number=False)]
+    kinds = ("spearman", "pearson", "kendall")
+    for head, kind in zip(("Spearman ρ", "Pearson r", "Kendall τ-b"), kinds, strict=True):
+        values = every.groupby(["method", "variant"], sort=False)[kind].agg(["mean", "min", "max"])
+        cells = [
+            _DASH if np.isnan(mean) else f"{signed(mean, 2)} [{signed(low, 2)}, {signed(high, 2)}]"
+            for mean, low, high in values.itertuples(index=False, name=None)
+        ]
+        columns.append(TextColumn(f"{head}, mean [lowest, highest] over models", cells))
+    for group in dict.fromkeys(whole["group"]):
+        part = whole[(whole["group"] == group) & (whole["subgroup"] == ALL)]
+        if group != ALL and len(part):
+            means = part.groupby(["method", "variant"], sort=False)["spearman"].mean()
+            merged = [means.get((m, v), np.nan) for m, v in rows.itertuples(index=False, name=None)]
+            cells = [_DASH if np.isnan(value) else signed(value, 2) for value in merged]
+            columns.append(TextColumn(f"ρ in {group or 'no group'}", cells))
+    return columns
+
+
+def comparison_columns(table: pd.DataFrame, known: Mapping[str, AnyScore]) -> list[TextColumn]:
+    """Format how errors go with what the protocol says of a gap: a row per method.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns of `comparison.PREDICTED_GAPS`.
+    known : mapping of str to score
+    """
+    rows = table[_ROW].drop_duplicates()
+    columns = [
+        TextColumn("How", [how(row) for row in rows.to_dict("records")], is_number=False),
+        TextColumn("Method", titles(rows, known), is_number=False),
+    ]
+    for position, (measure, title) in enumerate(MEASURES.items()):
+        part = rows.merge(table[table["measure"] == measure], on=_ROW, how="left")
+        if position == 0:
+            cells = [_DASH if np.isnan(v) else f"{100 * v:.2f}" for v in part["mae"]]
+            columns.append(TextColumn("Error (points)", cells))
+        columns.append(TextColumn(f"ρ with {title}", _correlations(part, "with_error")))
+        columns.append(
+            TextColumn(f"ρ with {title}, given the gap", _correlations(part, "given_gap"))
+        )
+    return columns
+
+
+def _correlations(part: pd.DataFrame, name: str) -> list[str]:
+    values = part[[name, f"{name}_low", f"{name}_high"]].itertuples(index=False, name=None)
+    return [
+        _DASH if np.isnan(value) else f"{signed(value, 2)} [{signed(low, 2)}, {signed(high, 2)}]"
+        for value, low, high in values
+    ]
+
+
+def setting_notes(settings: Mapping[str, Any], reasons: Sequence[str]) -> list[str]:
+    """Return sentences for below a table: the settings, and why values are n/a.
+
+    Parameters
+    ----------
+    settings : mapping of str to value
+        The resolved values of the settings that numbers depend on.
+    reasons : sequence of str
+        One per missing value.
+    """
+    notes = ["Settings: " + "; ".join(f"{key} {value}" for key, value in settings.items()) + "."]
+    for reason, count in pd.Series(list(reasons), dtype=object).value_counts().items():
+        notes.append(f"n/a {count} times: {reason}.")
+    return notes

@@ -1,0 +1,214 @@
+"""The rotation scores of one model, which need a pass of it over turned images.
+
+What is computed on a set is kept in a file of its own, so that a job that was ended goes on.
+"""
+
+import logging
+import time
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from matcheval.accuracy_prediction import ROTATION_VERSION
+from matcheval.accuracy_prediction.outputs.loading import OutputFiles
+from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
+from matcheval.accuracy_prediction.scores.linear_classifier import LinearClassifier
+from matcheval.accuracy_prediction.scores.rotation import (
+    SCORES,
+    fit_rotation_head,
+    orientation_logits,
+)
+from matcheval.accuracy_prediction.scores.score import Sources
+from matcheval.accuracy_prediction.scoring import ModelScorer, SuiteReader, score_suite
+from matcheval.datasets.folders import DESCRIPTION, read_dataset, read_description
+from matcheval.datasets.suites import Suite
+from matcheval.inference.batches import ForwardBatch
+from matcheval.inference.job import InferenceConfig
+from matcheval.inference.running import ModelRunner
+from matcheval.inference.store import ModelFiles, inputs_digest
+from matcheval.inference.turned import ORIENTATIONS
+from matcheval.io.files import atomic_file
+from matcheval.models.rows import ModelSource
+
+log = logging.getLogger(__name__)
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class RotationJob:
+    """The rotation scores of a model on sets of a suite.
+
+    Attributes
+    ----------
+    model : ModelSource
+    weights : Path or None
+        File of its weights; None for a callable.
+    suite : Suite
+    sets : tuple of str
+        Names of the sets to compute scores on.
+    base : str
+        Name of the base, on which orientations are learnt.
+    datasets : Path
+        Folder of all prepared datasets.
+    files : OutputFiles
+        The model's predictions; its logits, too, where members of the suite name classes.
+    folder : Path
+        Where intermediate results are kept; those of all suites, bases and models may share it.
+    rule : ClassRule
+        How probabilities are restricted where a member names classes.
+    seeds : tuple of int
+        Of the choice of images to learn from.
+    """
+
+    model: ModelSource
+    weights: Path | None
+    suite: Suite
+    sets: tuple[str, ...]
+    base: str
+    datasets: Path
+    files: OutputFiles
+    folder: Path
+    rule: ClassRule = field(default_factory=ClassRule)
+    seeds: tuple[int, ...] = (0,)
+
+
+def score_rotation(
+    job: RotationJob, config: InferenceConfig, *, progress: bool = False
+) -> pd.DataFrame:
+    """Compute the rotation scores of a model.
+
+    Parameters
+    ----------
+    job : RotationJob
+    config : InferenceConfig
+        Device, batch size, precision.
+    progress : bool
+        Whether to draw progress bars.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `schemas.SCORES`: a row per set, score and seed.
+
+    Raises
+    ------
+    InputError
+        If an input is missing or damaged, images are not square, or model and dataset do not match.
+    """
+    chosen = tuple(member for member in job.suite.members if member.dataset in job.sets)
+    suite, name = replace(job.suite, members=chosen), job.model.name
+    turning = _Turning(job, config, progress=progress)
+    reader = SuiteReader(
+        job.files.read(job.base, name), job.datasets / job.base / DESCRIPTION, job.rule
+    )
+    tables = []
+    for seed in job.seeds:
+        scorer = ModelScorer(Sources(reader.base, seed=seed), SCORES)
+        read = partial(_read, turning, seed)
+        tables.append(score_suite(name, suite, job.base, reader, [scorer], read))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _read(turning: "_Turning", seed: int, dataset: str) -> Outputs:
+    job = turning.job
+    found = job.files.read(dataset, job.model.name)
+    return replace(found, orientations=turning.logits(dataset, seed))
+
+
+class _Turning:
+    """Passes of a model over turned images, of which the results are kept in files."""
+
+    def __init__(self, job: RotationJob, config: InferenceConfig, *, progress: bool) -> None:
+        self.job, self._config, self._progress = job, config, progress
+        self._model = ModelFiles(job.model, job.weights)
+        self._identity = self._model.digest()
+        self._heads: dict[int, LinearClassifier] = {}
+
+    def logits(self, dataset: str, seed: int) -> Floats:
+        """Return the logits of orientations on a set, from file if they are there.
+
+        Parameters
+        ----------
+        dataset : str
+        seed : int
+
+        Returns
+        -------
+        float32 array, shape (n, 4, 4)
+        """
+        base = self.job.base
+        path = self.job.folder / base / dataset / f"{self.job.model.name}.{seed}.npz"
+        inputs = f"{ROTATION_VERSION} {seed} {self._inputs(base)} {self._inputs(dataset)}"
+        found = _read_kept(path, inputs)
+        if found is None:
+            found = self._pass(dataset, partial(orientation_logits, self._head(seed)))
+            with atomic_file(path) as unfinished, unfinished.open("wb") as stream:
+                np.savez(stream, logits=found, inputs=np.array(inputs))
+        return found
+
+    def _inputs(self, dataset: str) -> str:
+        description = read_description(self.job.datasets / dataset)
+        return inputs_digest(self._identity, description, self._config.deciding)
+
+    def _head(self, seed: int) -> LinearClassifier:
+        if seed not in self._heads:
+            self._heads[seed] = fit_rotation_head(self._base_features, seed)
+        return self._heads[seed]
+
+    @cached_property
+    def _base_features(self) -> Floats:
+        return self._pass(self.job.base, np.copy)
+
+    @cached_property
+    def _runner(self) -> ModelRunner:
+        return ModelRunner(self._config, progress=self._progress)
+
+    def _pass(self, dataset: str, function: Callable[[Floats], Floats]) -> Floats:
+        """Return a function of the features of turned images, shape (n, 4, ...)."""
+        start, writer = time.perf_counter(), _FeatureFunction(function)
+        self._runner.run_turned(self._model, read_dataset(self.job.datasets / dataset), writer)
+        log.info("%s, turned: %.1f s", dataset, time.perf_counter() - start)
+        rows = np.concatenate(writer.parts)
+        return rows.reshape(-1, ORIENTATIONS, *rows.shape[1:])
+
+
+class _FeatureFunction:
+    """A writer that keeps what a function makes of the features of each batch."""
+
+    needs_features = True
+
+    def __init__(self, function: Callable[[Floats], Floats]) -> None:
+        self._function = function
+        self.parts: list[Floats] = []
+
+    def update(self, batch: ForwardBatch) -> None:
+        """Apply the function to the next features."""
+        assert batch.features is not None
+        self.parts.append(self._function(batch.features))
+
+    def finish(self) -> None:
+        """Do nothing: there is no file."""
+
+    def discard(self) -> None:
+        """Do nothing: there is no file."""
+
+
+def _read_kept(path: Path, inputs: str) -> Floats | None:
+    """Read logits that were computed from given inputs; None if there are none."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if str(archive["inputs"]) == inputs:
+                kept: Floats = archive["logits"]
+                return kept
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        log.warning("%s is damaged, and computed again", path)
+    return None

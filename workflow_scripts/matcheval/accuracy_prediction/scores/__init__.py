@@ -1,0 +1,1 @@
+"""The scores that accuracy is predicted from: pure functions, each declared once in `registry`."""

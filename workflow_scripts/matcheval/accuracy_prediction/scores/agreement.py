@@ -1,0 +1,325 @@
+"""Scores of a pool of models: how often they agree, and agreement on the line (ALine).
+
+Models that agree with many others tend to be right, and on the probit scale agreement on a target
+is about the same line of agreement on the base as accuracy is of accuracy (Baek, Jiang, Raghunathan
+& Kolter, 2022). All is computed from predicted classes; only ALine needs labels, those of the base.
+
+A model outside of the pool is compared with all models of the pool, but not with others outside of
+it, and has no influence on the scores of the pool (`score_models`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.accuracy_prediction.outputs.model_outputs import Classes, Floats
+from matcheval.accuracy_prediction.scores.score import Need, Predicts
+from matcheval.errors import InputError
+from matcheval.jit import compiled
+from matcheval.statistics.scales import Scale, from_scale, to_scale
+
+USABLE = (0.05, 0.98)  # pairs of models with other agreements are left out
+MIN_PAIRS = 3
+
+Predictions = npt.NDArray[np.integer]
+
+
+def agreement(predictions: Predictions, others: Predictions | None = None) -> Floats:
+    """Compute the share of datapoints on which models predict the same class.
+
+    Parameters
+    ----------
+    predictions : int array, shape (n_models, n)
+        Predicted classes; fastest as int16.
+    others : int array, shape (n_others, n), optional
+        Predictions of other models on the same datapoints, to compare each model with each.
+
+    Returns
+    -------
+    float64 array, shape (n_models, n_models) or (n_models, n_others)
+
+    Raises
+    ------
+    InputError
+        If there are no datapoints, or the numbers of datapoints differ.
+    """
+    first = np.ascontiguousarray(predictions)
+    second = first if others is None else np.ascontiguousarray(others, first.dtype)
+    if first.shape[1] != second.shape[1] or not first.shape[1]:
+        raise InputError(
+            f"predictions on {first.shape[1]} and on {second.shape[1]} datapoints have no agreement"
+        )
+    return np.asarray(_equal_counts(first, second, others is None) / first.shape[1])
+
+
+@compiled()
+def _equal_counts(first: Predictions, second: Predictions, symmetric: bool) -> Classes:
+    counts = np.empty((len(first), len(second)), np.int64)
+    for i in range(len(first)):
+        for j in range(i if symmetric else 0, len(second)):
+            count = np.int32(0)  # narrow, so that more comparisons fit into a vector register
+            for k in range(first.shape[1]):
+                count += np.int32(first[i, k] == second[j, k])
+            counts[i, j] = count
+            if symmetric:
+                counts[j, i] = count
+    return counts
+
+
+def accuracies(predictions: Predictions, labels: Classes) -> Floats:
+    """Compute the accuracies of models.
+
+    Parameters
+    ----------
+    predictions : int array, shape (n_models, n)
+    labels : int64 array, shape (n,)
+
+    Returns
+    -------
+    float64 array, shape (n_models,)
+    """
+    return np.asarray(agreement(predictions, labels[None])[:, 0])
+
+
+@dataclass(frozen=True, eq=False)
+class Agreements:
+    """Agreements of models on a target, and what ALine needs of the base.
+
+    Attributes
+    ----------
+    target : float64 array, shape (n_models, n_models)
+        As `agreement` returns it.
+    base : float64 array, shape (n_models, n_models), or None
+        The same of the base.
+    accuracy : float64 array, shape (n_models,), or None
+        Accuracies on the base.
+    """
+
+    target: Floats
+    base: Floats | None = None
+    accuracy: Floats | None = None
+
+    def among(self, models: Classes) -> "Agreements":
+        """Return the agreements among some of the models, given by position."""
+        index = np.ix_(models, models)
+        return Agreements(
+            self.target[index],
+            None if self.base is None else self.base[index],
+            None if self.accuracy is None else self.accuracy[models],
+        )
+
+    @cached_property
+    def pairs(self) -> tuple[Classes, Classes]:
+        """Pairs of models, first and second, of which both agreements are in `USABLE`.
+
+        The accuracies on the base have to be neither 0 nor 1, whose probits are infinite.
+        """
+        assert self.base is not None
+        assert self.accuracy is not None
+        i, j = np.triu_indices(len(self.target), 1)
+        low, high = USABLE
+        usable = (self.accuracy[i] % 1 > 0) & (self.accuracy[j] % 1 > 0)
+        for values in (self.base[i, j], self.target[i, j]):
+            usable &= (values >= low) & (values <= high)
+        return i[usable], j[usable]
+
+    @cached_property
+    def line(self) -> tuple[float, float]:
+        """Slope and intercept of the target's agreements on the base's, on the probit scale.
+
+        Raises
+        ------
+        InputError
+            If the pairs do not determine it.
+        """
+        assert self.base is not None
+        if len(self.pairs[0]) < MIN_PAIRS:
+            raise InputError(
+                f"pairs of models with agreements in [{USABLE[0]}, {USABLE[1]}] on base and "
+                f"target: {len(self.pairs[0])}; a line needs {MIN_PAIRS}",
+                remedy="Add models that differ more",
+            )
+        x, y = _probit(self.base[self.pairs]), _probit(self.target[self.pairs])
+        if np.ptp(x) == 0:
+            raise InputError(
+                "all pairs of models agree equally often on the base, which determines no line",
+                remedy="Add models that differ more",
+            )
+        slope, intercept = np.linalg.lstsq(np.stack([x, np.ones_like(x)], 1), y)[0]
+        return float(slope), float(intercept)
+
+
+def mean_agreement(agreements: Agreements) -> Floats:
+    """Compute each model's mean agreement with the other models on the target (MS-AoL of P2).
+
+    Parameters
+    ----------
+    agreements : Agreements
+        Of at least two models.
+
+    Returns
+    -------
+    float64 array, shape (n_models,)
+    """
+    matrix = agreements.target
+    return np.asarray((matrix.sum(axis=1) - np.diag(matrix)) / (len(matrix) - 1))
+
+
+def aline_s(agreements: Agreements) -> Floats:
+    """Estimate accuracies by the line of agreements: Φ(slope Φ⁻¹(accuracy on base) + intercept).
+
+    Parameters
+    ----------
+    agreements : Agreements
+
+    Returns
+    -------
+    float64 array, shape (n_models,)
+        NaN for models with an accuracy of 0 or 1, whose probit is infinite.
+
+    Raises
+    ------
+    InputError
+        As of `Agreements.line`.
+    """
+    assert agreements.accuracy is not None
+    slope, intercept = agreements.line
+    probits = _probit(agreements.accuracy)
+    probits[~np.isfinite(probits)] = np.nan
+    return from_scale(slope * probits + intercept, Scale.PROBIT)
+
+
+def aline_d(agreements: Agreements) -> Floats:
+    """Estimate accuracies by least squares over pairs of models.
+
+    Sought are probits w, such that for every usable pair ½ (w_i + w_j) = Φ⁻¹(agreement on the
+    target) + slope (½ (Φ⁻¹(acc_i) + Φ⁻¹(acc_j)) - Φ⁻¹(agreement on the base)).
+
+    Parameters
+    ----------
+    agreements : Agreements
+
+    Returns
+    -------
+    float64 array, shape (n_models,)
+        NaN for models whose pairs do not determine w.
+
+    Raises
+    ------
+    InputError
+        As of `Agreements.line`.
+    """
+    assert agreements.base is not None
+    assert agreements.accuracy is not None
+    slope, _ = agreements.line
+    i, j = pairs = agreements.pairs
+    accuracy = _probit(agreements.accuracy)
+    wanted = _probit(agreements.target[pairs])
+    wanted += slope * ((accuracy[i] + accuracy[j]) / 2 - _probit(agreements.base[pairs]))
+    rows = np.arange(len(i))
+    matrix = np.zeros((len(i), len(accuracy)))
+    matrix[rows, i] = matrix[rows, j] = 0.5
+    found = np.linalg.lstsq(matrix, wanted)[0]
+    found[~_determined(i, j, len(accuracy))] = np.nan
+    return from_scale(found, Scale.PROBIT)
+
+
+def _determined(i: Classes, j: Classes, n_models: int) -> npt.NDArray[np.bool_]:
+    """Say which unknowns are determined by sums of two of them.
+
+    Those are the ones in a component of the graph of pairs that has a cycle of odd length: there, a
+    walk along pairs leads from a model to itself in an odd number of steps. In the graph below a
+    step leads from a model to the second copy of another.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    start, end = np.concatenate([i, j]), np.concatenate([j, i]) + n_models
+    graph = coo_array((np.ones(len(start)), (start, end)), (2 * n_models, 2 * n_models))
+    component = connected_components(graph, directed=False)[1]
+    return np.equal(component[:n_models], component[n_models:])
+
+
+def _probit(values: Floats) -> Floats:
+    return to_scale(values, Scale.PROBIT)
+
+
+@dataclass(frozen=True)
+class PoolScore:
+    """A score of all models of a pool at once; the attributes are those of `Score`.
+
+    Attributes
+    ----------
+    compute : callable
+        Takes `Agreements`, returns a score per model.
+    """
+
+    method: str
+    variant: str
+    title: str
+    needs: tuple[Need, ...]
+    predicts: Predicts
+    direction: int
+    compute: Callable[[Agreements], Floats]
+    source: str
+
+    @property
+    def name(self) -> str:
+        """Method and variant: `ms_aol`, or `ms_aol:aline_d`."""
+        return f"{self.method}:{self.variant}" if self.variant else self.method
+
+
+def score_models(
+    score: PoolScore, agreements: Agreements, in_pool: npt.NDArray[np.bool_] | None = None
+) -> Floats:
+    """Compute a score of all models, of which some may be outside of the pool.
+
+    Parameters
+    ----------
+    score : PoolScore
+    agreements : Agreements
+        Of all models, those outside of the pool included.
+    in_pool : bool array, shape (n_models,), optional
+        All by default.
+
+    Returns
+    -------
+    float64 array, shape (n_models,)
+        Of a model outside of the pool: its score in the pool and itself.
+
+    Raises
+    ------
+    InputError
+        If the pool has fewer than two models, or as of `score.compute`.
+    """
+    inside = np.ones(len(agreements.target), bool) if in_pool is None else in_pool
+    pool = np.flatnonzero(inside)
+    if len(pool) < 2:
+        raise InputError(
+            f"agreement of a pool of {len(pool)} models", remedy=f"Give {Need.MODELS.value}"
+        )
+    found = np.empty(len(inside))
+    found[pool] = score.compute(agreements.among(pool))
+    for model in np.flatnonzero(~inside):
+        found[model] = score.compute(agreements.among(np.append(pool, model)))[-1]
+    return found
+
+
+_ALINE = (Need.MODELS, Need.BASE_LABELS)
+
+POOL_SCORES = (
+    PoolScore(
+        "ms_aol", "", "MS-AoL", (Need.MODELS,), Predicts.BY_REGRESSION, 1, mean_agreement, "P2"
+    ),
+    PoolScore(
+        "ms_aol", "aline_s", "ALine-S", _ALINE, Predicts.ACCURACY, 1, aline_s,
+        "Baek et al. (2022); agreement_trajectory.ipynb",
+    ),
+    PoolScore(
+        "ms_aol", "aline_d", "ALine-D", _ALINE, Predicts.ACCURACY, 1, aline_d,
+        "Baek et al. (2022); agreement_trajectory.ipynb",
+    ),
+)  # fmt: skip

@@ -1,0 +1,138 @@
+"""Rotation: how well a model's features say by how much an image was turned.
+
+A linear classifier of four orientations on frozen features is fitted on the base, once per model
+(P1); its accuracy on all images of a target, all four orientations of each, is the score.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.accuracy_prediction.outputs.model_outputs import softmax
+from matcheval.accuracy_prediction.scores.linear_classifier import (
+    LinearClassifier,
+    cut_in_three,
+    fit_linear,
+)
+from matcheval.accuracy_prediction.scores.score import (
+    Need,
+    NotAvailableError,
+    Predicts,
+    Score,
+    Sides,
+)
+from matcheval.errors import InputError
+
+_ORIENTATIONS = np.arange(4)
+_FEWEST = 10  # images: one to tune on
+
+
+def fit_rotation_head(features: npt.NDArray[np.float32], seed: int) -> LinearClassifier:
+    """Fit a classifier of orientations on 40 % of the images, its penalty tuned on 10 %.
+
+    Parameters
+    ----------
+    features : float32 array, shape (n, 4, n_features)
+        Of images turned counter-clockwise by 0, 90, 180 and 270 degrees.
+    seed : int
+        Of the choice of images.
+
+    Returns
+    -------
+    LinearClassifier
+        Of four classes.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than 10 images, or features are not finite.
+    """
+    if len(features) < _FEWEST:
+        raise InputError(
+            f"{len(features)} images are too few to fit a classifier of orientations",
+            field="rotation",
+            remedy=f"Give a base of at least {_FEWEST} images",
+        )
+    if not np.isfinite(features).all():
+        raise InputError("features of the base are not finite numbers", field="rotation")
+    train, tune, _ = (
+        (features[rows].reshape(-1, features.shape[2]), np.tile(_ORIENTATIONS, len(rows)))
+        for rows in cut_in_three(len(features), seed)
+    )
+    return fit_linear(train, tune)
+
+
+def orientation_logits(
+    head: LinearClassifier, features: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32]:
+    """Classify the orientations of turned images.
+
+    Parameters
+    ----------
+    head : LinearClassifier
+        As returned by `fit_rotation_head`.
+    features : float32 array, shape (..., n_features)
+        Of turned images: one axis, or images × orientations.
+
+    Returns
+    -------
+    float32 array, shape (..., 4)
+        Logits of the four orientations.
+    """
+    logits = head.decide(features.reshape(-1, features.shape[-1])).astype(np.float32)
+    return logits.reshape(*features.shape[:-1], len(_ORIENTATIONS))
+
+
+def orientation_accuracy(logits: npt.NDArray[Any]) -> float:
+    """Return the share of turned images whose orientation is recognised.
+
+    Parameters
+    ----------
+    logits : float array, shape (n, 4, 4)
+        As returned by `orientation_logits`.
+    """
+    return float((logits.argmax(axis=2) == _ORIENTATIONS).mean())
+
+
+def orientation_auc(logits: npt.NDArray[Any]) -> float:
+    """Return the area under the ROC curve of one orientation against the rest, mean over the four.
+
+    Parameters
+    ----------
+    logits : float array, shape (n, 4, 4)
+        As returned by `orientation_logits`; images are ordered by the softmax.
+    """
+    from sklearn.metrics import roc_auc_score
+
+    true = np.tile(_ORIENTATIONS, len(logits))
+    return float(roc_auc_score(true, softmax(logits.reshape(-1, 4)), multi_class="ovr"))
+
+
+def _logits(sides: Sides) -> npt.NDArray[np.float32]:
+    logits = sides.target.orientations
+    assert logits is not None  # as `missing_inputs` makes sure
+    if not len(logits):
+        raise NotAvailableError("there are no datapoints")
+    if not np.isfinite(logits).all():
+        raise NotAvailableError("features are not finite numbers")
+    return logits
+
+
+def _accuracy(_: Any, sides: Sides) -> float:
+    return orientation_accuracy(_logits(sides))
+
+
+def _auc(_: Any, sides: Sides) -> float:
+    return orientation_auc(_logits(sides))
+
+
+SCORES = (
+    Score(
+        "rotation", "Rotation", (Need.IMAGES,), Predicts.GAP, 1, _accuracy, source="P1, Table 3",
+    ),
+    Score(
+        "rotation", "Rotation", (Need.IMAGES,), Predicts.GAP, 1, _auc, variant="auc",
+        source="P1, Table 3",
+    ),
+)  # fmt: skip

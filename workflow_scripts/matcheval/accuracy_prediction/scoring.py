@@ -1,0 +1,218 @@
+"""The scores of one model on all sets of a suite."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
+from matcheval.accuracy_prediction.outputs.subsets import class_rule, restrict
+from matcheval.accuracy_prediction.schemas import SCORES
+from matcheval.accuracy_prediction.scores.score import (
+    NotAvailableError,
+    Score,
+    Sides,
+    Sources,
+    missing_inputs,
+)
+from matcheval.accuracy_prediction.views import WHOLE, Views
+from matcheval.datasets.folders import read_description
+from matcheval.datasets.suites import Member, Suite
+
+_NOT_FINITE = "the score is not a finite number"
+_WHOLE_RULE, _NO_VIEWS = ClassRule(), Views()
+
+
+class SuiteReader:
+    """Cuts the base and the sets of a suite to the classes that count.
+
+    Parameters
+    ----------
+    base : Outputs
+        One model's outputs on the base.
+    classes : sequence of str, or Path
+        Class names by label, or the description of the base, which has them.
+    rule : ClassRule
+        How probabilities are restricted where a member names classes.
+    """
+
+    def __init__(
+        self, base: Outputs, classes: Sequence[str] | Path, rule: ClassRule = _WHOLE_RULE
+    ) -> None:
+        self.base, self._rule = base, rule
+        self.classes: Sequence[str] = (
+            read_description(classes.parent)["classes"] if isinstance(classes, Path) else classes
+        )
+        self._bases: dict[ClassRule, Outputs] = {}
+
+    def sides(self, member: Member, target: Outputs) -> tuple[Outputs, Outputs]:
+        """Return the outputs on base and set, of the classes that count.
+
+        Parameters
+        ----------
+        member : Member
+            The set, perhaps with the classes that count.
+        target : Outputs
+            The model's outputs on it.
+
+        Raises
+        ------
+        InputError
+            If either has no datapoints of these classes.
+        """
+        rule = self.rule_of(member)
+        if rule not in self._bases:
+            self._bases[rule] = restrict(self.base, rule, is_base=True)
+        return self._bases[rule], restrict(target, rule, is_base=False)
+
+    def rule_of(self, member: Member) -> ClassRule:
+        """Return which classes count on a set.
+
+        Parameters
+        ----------
+        member : Member
+        """
+        if not member.classes:
+            return _WHOLE_RULE
+        return class_rule(
+            self.classes, member.classes, renormalise=self._rule.renormalise,
+            restrict_argmax=self._rule.restrict_argmax,
+        )  # fmt: skip
+
+    def names(self, member: Member) -> list[str]:
+        """Return the names of the classes that count on a set, by label of the cut outputs.
+
+        Parameters
+        ----------
+        member : Member
+        """
+        columns = self.rule_of(member).columns
+        return [self.classes[column[0]] for column in columns] or list(self.classes)
+
+
+@dataclass
+class ModelScorer:
+    """Computes the scores of one model.
+
+    Parameters
+    ----------
+    sources : Sources
+        Base, reference, options and seed.
+    scores : sequence of Score
+    view_scores : sequence of Score
+        Scores that are computed on parts of sets.
+    views : Views
+    """
+
+    sources: Sources
+    scores: Sequence[Score]
+    view_scores: Sequence[Score] = ()
+    views: Views = _NO_VIEWS
+    _fitted: dict[str, Any] = field(default_factory=dict)
+
+    def rows(
+        self, name: str, base: Outputs, target: Outputs, classes: Sequence[str]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the scores on a set.
+
+        Parameters
+        ----------
+        name : str
+            Of the set.
+        base, target : Outputs
+            As `SuiteReader.sides` returns.
+        classes : sequence of str
+            Class names by label.
+
+        Yields
+        ------
+        dict
+            Columns of `schemas.SCORES` except those that name model, suite and set.
+        """
+        yield from self._on(self.scores, WHOLE, self.sources.seed, base, target)
+        for view, draw, part in self.views.of(target, name, classes):
+            yield from self._on(self.view_scores, view, draw, base, part)
+
+    def _on(
+        self, scores: Sequence[Score], view: str, seed: int, base: Outputs, target: Outputs
+    ) -> Iterator[dict[str, Any]]:
+        sides = Sides(base, target, self.sources.seed)
+        truth = {
+            "n": len(target), "n_base": len(base), "accuracy_base": base.accuracy,
+            "accuracy": target.accuracy,
+        }  # fmt: skip
+        for score in scores:
+            value, reason = self._compute(score, sides)
+            yield {
+                "method": score.method, "variant": score.variant, "seed": seed, "view": view,
+                "score": value, **truth, "reason": reason,
+            }  # fmt: skip
+
+    def _compute(self, score: Score, sides: Sides) -> tuple[float, str]:
+        missing = missing_inputs(score, self.sources, sides.target)
+        if missing:
+            return float("nan"), f"needs {missing[0].value}"
+        try:
+            if score.name not in self._fitted:
+                self._fitted[score.name] = score.fit(self.sources)
+            value = score.compute(self._fitted[score.name], sides)
+        except NotAvailableError as error:
+            return float("nan"), str(error)
+        return (value, "") if np.isfinite(value) else (float("nan"), _NOT_FINITE)
+
+
+def score_suite(
+    model: str,
+    suite: Suite,
+    base: str,
+    reader: SuiteReader,
+    scorers: Sequence[ModelScorer],
+    read: Callable[[str], Outputs],
+) -> pd.DataFrame:
+    """Compute the scores of a model on all sets of a suite.
+
+    Parameters
+    ----------
+    model : str
+    suite : Suite
+    base : str
+        Name of the base.
+    reader : SuiteReader
+    scorers : sequence of ModelScorer
+        One per seed.
+    read : callable
+        Returns the model's outputs on a set, given by name; they are in memory one at a time.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `schemas.SCORES`.
+    """
+    rows = []
+    for member in suite.members:
+        known = set_columns(model, suite, base, member)
+        sides = reader.sides(member, read(member.dataset))
+        for scorer in scorers:
+            found = scorer.rows(member.dataset, *sides, reader.names(member))
+            rows += [known | row for row in found]
+    return pd.DataFrame(rows, columns=SCORES.names)
+
+
+def set_columns(model: str, suite: Suite, base: str, member: Member) -> dict[str, Any]:
+    """Return the columns that name model, suite and set.
+
+    Parameters
+    ----------
+    model : str
+    suite : Suite
+    base : str
+    member : Member
+    """
+    return {
+        "model": model, "suite": suite.name, "base": base, "dataset": member.dataset,
+        "group": member.group, "subgroup": member.subgroup,
+        "severity": float("nan") if member.severity is None else member.severity,
+    }  # fmt: skip

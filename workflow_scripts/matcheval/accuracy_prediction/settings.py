@@ -1,0 +1,103 @@
+"""Settings of accuracy prediction: the configuration's block `accuracy_prediction`."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from matcheval.settings import (
+    Boolean,
+    Count,
+    Integer,
+    Name,
+    Named,
+    Names,
+    Seed,
+    Settings,
+    SomeNames,
+    Texts,
+    Unique,
+    UniqueItems,
+)
+
+
+class CalibrationSettings(Settings):
+    """Groups of sets that a regression is fitted on, and groups that it is used on."""
+
+    fit: Texts = Field(description="Groups whose labels are used")
+    predict: Texts | None = Field(None, description="Groups to predict; all others by default")
+
+
+class SuitePredictionSettings(Settings):
+    """How the accuracies on the sets of one suite are predicted."""
+
+    base: Name = Field(description="The labelled set that the sets are compared with")
+    reference: Name | None = Field(
+        None,
+        description="A training set, for scores that compare features with those of training "
+        "images; its own models may have been trained on it",
+    )
+    calibrations: tuple[CalibrationSettings, ...] = Field(
+        (), description="Regressions fitted on some groups of sets and used on others"
+    )
+    rotation: Names = Field(
+        (), description="Sets that rotation accuracy is measured on, which runs the models again"
+    )
+
+
+class AccuracyPredictionSettings(Settings):
+    """How accuracies on sets are predicted without their labels, and compared with the truth."""
+
+    suites: Named[SuitePredictionSettings] = Field({}, description="What is predicted, by suite")
+    methods: (
+        Literal["all"] | Annotated[tuple[str, ...], Unique, UniqueItems, Field(min_length=1)]
+    ) = Field(
+        "all", description="Methods, or variants as method:variant; all: every method by default"
+    )
+    without: Names = Field((), description="Models that are not counted")
+    ensembles: Named[SomeNames] = Field(
+        {}, description="Models whose probabilities are averaged, by the name of the ensemble"
+    )
+    leave_one_out: Boolean = Field(
+        True, description="Whether every set is predicted from all other sets of its suite"
+    )
+    regressors: Annotated[tuple[Literal["linear", "mlp"], ...], Unique, Field(min_length=1)] = (
+        Field(("linear",), description="Regressions of calibrations")
+    )
+    seeds: Annotated[tuple[Seed, ...], Unique, Field(min_length=1)] = Field(
+        (0,), description="Of random splits and initial values; errors are averaged over them"
+    )
+    n_prototypes: Annotated[Integer, Field(ge=2)] = Field(
+        80, description="Size of the codebook of the bag of prototypes"
+    )
+    renormalise: Boolean = Field(
+        False,
+        description="Whether the probabilities of the classes that count are made to sum to 1",
+    )
+    restrict_argmax: Boolean = Field(
+        True, description="Whether the prediction is the most probable of the classes that count"
+    )
+    test_sizes: Annotated[tuple[Count, ...], Unique] = Field(
+        (), description="Numbers of datapoints that sets are reduced to at random"
+    )
+    draws: Count = Field(5, description="Random reductions of every size")
+    missing_classes: Literal["none", "singles", "pairs"] = Field(
+        "none",
+        description="Whether sets are also scored without each class (singles), and without each "
+        "two (pairs), the outputs of the models unchanged",
+    )
+    view_methods: Annotated[tuple[str, ...], Unique] = Field(
+        (), description="Methods used on reduced sets; all of `methods` by default"
+    )
+    matching: Boolean = Field(
+        True, description="Whether the gap is matched and decomposed beside the predictions"
+    )
+    published: Literal["none", "p1", "p2"] = Field(
+        "none", description="Published errors that are shown beside these: of P1 or P2"
+    )
+
+    @model_validator(mode="after")
+    def _ensembles_are_of_several(self) -> "AccuracyPredictionSettings":
+        for name, members in self.ensembles.items():
+            if len(members) < 2:
+                raise ValueError(f"ensembles.{name}: has one model, not several")
+        return self

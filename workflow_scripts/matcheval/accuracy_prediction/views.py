@@ -1,0 +1,71 @@
+"""Parts of a set that scores are computed on besides the whole: fewer datapoints, fewer classes.
+
+P2, Figures 4A and 3C.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+from zlib import crc32
+
+import numpy as np
+
+from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
+
+WHOLE = "all"
+
+
+@dataclass(frozen=True)
+class Views:
+    """Which parts.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Numbers of datapoints, drawn uniformly without replacement.
+    draws : int
+        Random parts of every size.
+    missing_classes : str
+        `none`; `singles`: without each class; `pairs`: and without each two.
+    """
+
+    sizes: tuple[int, ...] = ()
+    draws: int = 5
+    missing_classes: Literal["none", "singles", "pairs"] = "none"
+
+    def of(
+        self, target: Outputs, name: str, classes: Sequence[str]
+    ) -> Iterator[tuple[str, int, Outputs]]:
+        """Yield the parts of a set, without the whole.
+
+        Parameters
+        ----------
+        target : Outputs
+        name : str
+            Name of the set: its random parts are the same for all models.
+        classes : sequence of str
+            Class names by label.
+
+        Yields
+        ------
+        view : str
+            Its name, such as `n=500` or `without cat+dog`.
+        draw : int
+            Number of the random part, from 0.
+        part : Outputs
+            At least one datapoint.
+        """
+        for size in self.sizes:
+            for draw in range(self.draws if size < len(target) else 0):
+                rng = np.random.default_rng([draw, size, crc32(name.encode())])
+                yield f"n={size}", draw, target.rows(rng.permutation(len(target))[:size])
+        if self.missing_classes == "none" or target.labels is None:
+            return
+        present = np.unique(target.labels)
+        for count in (1, 2) if self.missing_classes == "pairs" else (1,):
+            for chosen in combinations(range(len(classes)), count):
+                kept = ~np.isin(target.labels, chosen)
+                if np.isin(chosen, present).all() and kept.any():
+                    missing = "+".join(classes[label] for label in chosen)
+                    yield f"without {missing}", 0, target.rows(kept)

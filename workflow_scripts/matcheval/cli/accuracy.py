@@ -1,0 +1,168 @@
+"""The command `predict-accuracy`: how accurate a model will be on sets without labels."""
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from matcheval.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
+    from matcheval.accuracy_prediction.outputs.user_files import UserFile
+
+N_RESAMPLES = 200
+
+FILES = """\
+Files hold one model's predictions, one row per datapoint: Parquet or CSV files with columns label,
+prediction, probability (and optionally index), or .npz files with labels. Only BASE and the files
+of --calibrate-on need labels. Some methods need the scores of all classes: columns p_0, p_1, ... of
+probabilities or logit_0, logit_1, ... of logits, a column of lists (probabilities or logits), or
+arrays of these names in an .npz file. Files that the workflow writes beside <model>.parquet
+(.logits.parquet, .features.parquet, .statistics.npz) are found and used.
+"""
+
+
+def add_predict_accuracy(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `predict-accuracy`.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+        Gets `run_predict_accuracy` as its default for `run`.
+    """
+    parser.add_argument("base", type=Path, metavar="BASE", help="predictions on a labelled set")
+    parser.add_argument(
+        "targets", type=Path, nargs="+", metavar="TARGET", help="predictions on sets to predict for"
+    )
+    parser.add_argument(
+        "--methods", nargs="+", action="extend", default=[], metavar="NAME",
+        help="methods, or variants as method:variant (default: those that need no further sets, "
+        "and with --calibrate-on all)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--calibrate-on", type=Path, nargs="+", action="extend", default=[], metavar="FILE",
+        help="predictions on at least 3 further labelled sets, which regressions are fitted on",
+    )  # fmt: skip
+    parser.add_argument(
+        "--resamples", type=int, default=N_RESAMPLES, metavar="N",
+        help="resamples of the datapoints for the intervals; 0 for none (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the resamples and splits (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--classes", type=int, metavar="N", help="number of classes, to check the files against"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.set_defaults(run=run_predict_accuracy)
+
+
+def run_predict_accuracy(arguments: argparse.Namespace) -> None:
+    """Print predicted accuracies.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        Arguments of `matched-eval predict-accuracy`.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid, or files cannot be read or compared.
+    """
+    from matcheval.accuracy_prediction.estimation import choose_methods, estimate_accuracies
+    from matcheval.accuracy_prediction.outputs.user_files import check_comparable, read_user_file
+
+    if arguments.seed < 0:
+        raise InputError(f"--seed {arguments.seed} is negative", remedy="Give 0, 1, 2, ...")
+    methods = choose_methods(arguments.methods, calibrated=bool(arguments.calibrate_on))
+    missing = [p for p in (*arguments.targets, *arguments.calibrate_on) if not p.is_file()]
+    if missing:
+        raise InputError("no such file", file=missing[0])
+    base = read_user_file(arguments.base, n_classes=arguments.classes)
+
+    def read(path: Path, labels: Any) -> "UserFile":
+        found = read_user_file(path, labels=labels, n_classes=arguments.classes)
+        check_comparable(base, found)
+        return found
+
+    calibration = [read(path, "required").outputs for path in arguments.calibrate_on]
+
+    def targets() -> "Iterator[tuple[str, Outputs]]":
+        """Read one target after the other; each has a name of its own."""
+        names: set[str] = set()
+        for path in arguments.targets:
+            found = read(path, "optional")
+            name = str(path) if found.name in names else found.name
+            names.add(name)
+            yield name, found.outputs
+
+    table = estimate_accuracies(
+        base.outputs, targets(), methods=methods, calibration=calibration,
+        n_resamples=arguments.resamples, seed=arguments.seed,
+    )  # fmt: skip
+    write = _as_json if arguments.json else _as_text
+    sys.stdout.write(write(base.name, table))
+
+
+def _as_json(base: str, table: "pa.Table") -> str:
+    """Return a list of rows as JSON, null for what is not defined."""
+    rows = [
+        {"base": base, **{key: None if _is_nan(value) else value for key, value in row.items()}}
+        for row in table.to_pylist()
+    ]
+    return json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _as_text(base: str, table: "pa.Table") -> str:
+    """Return a block of lines per target, with accuracies in percent."""
+    rows = table.to_pylist()
+    first = rows[0]
+    lines = [
+        f"base {base}: {first['n_base']:,} datapoints, accuracy {_percent(first['accuracy_base'])}"
+    ]
+    width = max(len(row["title"]) + len(row["variant"]) for row in rows) + 3
+    for target in dict.fromkeys(row["target"] for row in rows):
+        of_target = [row for row in rows if row["target"] == target]
+        lines += ["", *_block(of_target, width)]
+    lines += [
+        "",
+        "Errors in percentage points. Intervals are over datapoints; they do not hold the error of "
+        "a method's assumption.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _block(rows: Sequence[dict[str, Any]], width: int) -> Iterator[str]:
+    first = rows[0]
+    has_truth = not _is_nan(first["accuracy"])
+    truth = f"accuracy {_percent(first['accuracy'])}" if has_truth else "no labels"
+    yield f"{first['target']}: {first['n']:,} datapoints, {truth}"
+    error = f"{'error':>8}" if has_truth else ""
+    yield f"{'method'.ljust(width)}{'predicted':>9}{'95 % interval':>19}{error}"
+    for row in rows:
+        variant = f" ({row['variant']})" if row["variant"] else ""
+        name = f"{row['title']}{variant}".ljust(width)
+        if _is_nan(row["predicted"]):
+            yield f"{name}      n/a   {row['reason']}"
+            continue
+        bounds = [_percent(row[f"predicted_{side}"]) for side in ("low", "high")]
+        interval = "" if _is_nan(row["predicted_low"]) else f"{bounds[0][:-2]} – {bounds[1]}"
+        line = f"{name}{_percent(row['predicted']):>9}{interval:>19}"
+        line += f"{100 * row['error']:>8.2f}" if has_truth else ""
+        yield f"{line}   {row['reason']}".rstrip()
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.2f} %"
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and math.isnan(value)

@@ -1,0 +1,291 @@
+"""The standardised decomposition of an accuracy gap, with intervals.
+
+It says which part of a gap goes with confidence (`confidence_bins`); matching on confidence alone
+asks the same question of fewer datapoints. A pure shift of confidence leaves a conditional part of
+0 only up to a bias from shifts within bins, and up to the sampling noise of both sets
+(docs/protocol.md).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from matcheval.errors import InputError
+from matcheval.protocol.blocks import Blocks, Weights, datapoints
+from matcheval.protocol.confidence_bins import N_BINS, Bins, Floats, Scored, bin_sets, parts_of_bins
+
+FURTHER_N_BINS = (10, 50)  # beside the default, to show what the number of bins does
+N_RESAMPLES = 1_000
+_PERCENTILES = (2.5, 97.5)
+_CLEAR_GAP = 2  # a share is given where |gap| exceeds this many standard errors
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """The decomposition of one gap, signed as original minus replication; accuracies in [0, 1].
+
+    Of a mean over models: all values are those of the means of gap and parts, the number of bins
+    the smallest. Bounds of intervals (95 %) are percentiles 2.5 and 97.5 of the resamples.
+
+    Attributes
+    ----------
+    n_bins : int
+        Bins that hold a datapoint; fewer than asked for where confidences are tied.
+    n_resamples : int
+        Resamples in which both sets have datapoints, which only groups can prevent.
+    gap, gap_se, gap_low, gap_high : float
+        Gap, its standard error (standard deviation over the resamples) and its interval.
+    confidence_part, confidence_low, confidence_high : float
+        The part that goes with confidence.
+    conditional_part, conditional_low, conditional_high : float
+        The part at equal confidence.
+    source_only, target_only : float
+        As of `Parts`; not signed.
+    share : float
+        Confidence part over gap, where |gap| exceeds twice its standard error; may lie outside
+        [0, 1].
+    reason : str
+        Why values are NaN; empty if none is.
+    """
+
+    n_bins: int
+    n_resamples: int
+    gap: float
+    gap_se: float
+    gap_low: float
+    gap_high: float
+    confidence_part: float
+    confidence_low: float
+    confidence_high: float
+    conditional_part: float
+    conditional_low: float
+    conditional_high: float
+    source_only: float
+    target_only: float
+    share: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class ModelDecompositions:
+    """Decompositions for several models on the same two sets, and of their means.
+
+    Attributes
+    ----------
+    models : tuple of Decomposition
+        In the order given.
+    mean : Decomposition
+        Of the means over models, whose interval holds what the models have in common: every
+        resample is the same datapoints for all models.
+    """
+
+    models: tuple[Decomposition, ...]
+    mean: Decomposition
+
+
+def decompose(
+    source: Scored,
+    target: Scored,
+    *,
+    source_is_original: bool = True,
+    n_bins: int = N_BINS,
+    blocks: Blocks | None = None,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.SeedSequence = 0,
+) -> Decomposition:
+    """Decompose one model's gap.
+
+    Parameters
+    ----------
+    source, target : Scored
+        One model's results on the two sets.
+    source_is_original, n_bins, blocks, n_resamples, seed
+        As for `decompose_models`.
+
+    Raises
+    ------
+    InputError
+        As `decompose_models`.
+    """
+    found = decompose_models(
+        [(source, target)], source_is_original=source_is_original, n_bins=n_bins, blocks=blocks,
+        n_resamples=n_resamples, seed=seed,
+    )  # fmt: skip
+    return found.mean
+
+
+def decompose_models(
+    models: Sequence[tuple[Scored, Scored]],
+    *,
+    source_is_original: bool = True,
+    n_bins: int = N_BINS,
+    blocks: Blocks | None = None,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.SeedSequence = 0,
+) -> ModelDecompositions:
+    """Decompose the gaps of several models on the same datapoints, and their mean.
+
+    The edges of the bins stay those of the data in every resample. Time and memory are linear in
+    the number of datapoints but for a sort.
+
+    Parameters
+    ----------
+    models : sequence of pairs of Scored
+        Each model's results on source and target; at least one model.
+    source_is_original : bool
+        Sign of gaps and parts: they are original minus replication.
+    n_bins : int
+        At least 1.
+    blocks : Blocks, optional
+        What is resampled as a whole: paired images or groups. By default the datapoints of each set
+        by itself, of which each set keeps its number.
+    n_resamples : int
+        0 for no intervals.
+    seed : int or SeedSequence
+        Of the resamples, which are the same for all models.
+
+    Raises
+    ------
+    InputError
+        If there is no model, the models have different numbers of datapoints, the number of bins or
+        resamples is out of range, or the blocks are of other sets.
+    """
+    sizes = sorted({(len(source), len(target)) for source, target in models})
+    if len(sizes) != 1:
+        raise InputError(
+            f"models on sets of {sizes} datapoints", remedy="All must be of the same datapoints"
+        )
+    if n_resamples < 0:
+        raise InputError(f"{n_resamples} resamples", remedy="Give 0 for no intervals, or more")
+    if blocks is not None and sizes != [(len(blocks.source), len(blocks.target))]:
+        raise InputError(
+            f"blocks of {len(blocks.source)} and {len(blocks.target)} datapoints, sets of "
+            f"{sizes[0][0]} and {sizes[0][1]}",
+            remedy="Give the block of every datapoint",
+        )
+    binned = [bin_sets(source, target, n_bins) for source, target in models]
+    sign = np.array([1 if source_is_original else -1] * 3)
+    values = np.array([astuple(parts_of_bins(*bins.counts)) for bins in binned])
+    values[:, :3] *= sign
+    resampled = _resampled(models, binned, blocks, n_resamples, np.random.default_rng(seed)) * sign
+    n_found = [len(bins.n_source) for bins in binned]
+    each = zip(n_found, values, np.moveaxis(resampled, 1, 0), strict=True)
+    return ModelDecompositions(
+        tuple(_summarise(*one) for one in each),
+        _summarise(min(n_found), values.mean(axis=0), resampled.mean(axis=1)),
+    )
+
+
+def _summarise(n_bins: int, values: Floats, resampled: Floats) -> Decomposition:
+    """Add intervals to gap, parts and masses; `resampled` is of shape (n_resamples, 3)."""
+    gap, confidence, conditional, source_only, target_only = map(float, values)
+    defined = resampled[~np.isnan(resampled[:, 0])]
+    nan = float("nan")
+    se, bounds, share, reason = nan, np.full((2, 3), nan), nan, ""
+    if len(defined) < 2:
+        reason = "no standard error: fewer than two resamples, or a set with fewer than two blocks"
+    else:
+        se = float(defined[:, 0].std(ddof=1))
+        bounds = np.percentile(defined, _PERCENTILES, axis=0)
+        if abs(gap) > _CLEAR_GAP * se:
+            share = confidence / gap
+        else:
+            reason = "no share: the gap does not exceed twice its standard error"
+    low, high = bounds.tolist()
+    return Decomposition(
+        n_bins, len(defined), gap, se, low[0], high[0], confidence, low[1], high[1],
+        conditional, low[2], high[2], source_only, target_only, share, reason,
+    )  # fmt: skip
+
+
+def _resampled(
+    models: Sequence[tuple[Scored, Scored]],
+    binned: Sequence[Bins],
+    blocks: Blocks | None,
+    n: int,
+    generator: np.random.Generator,
+) -> Floats:
+    """Return gap, confidence and conditional part of all resamples: (n_resamples, n_models, 3)."""
+    is_binary = all(scored.correct.dtype == bool for scored in models[0])
+    counts: Iterable[_Counts]
+    if n == 0 or min(map(len, models[0])) < 2 or (blocks is not None and blocks.n < 2):
+        counts = []
+    elif blocks is None and len(models) == 1 and is_binary:
+        # A resample of datapoints draws their (bin, correct) cells from a multinomial distribution.
+        counts = [_multinomial(binned[0], n, generator)]
+    else:
+        counts = _of_blocks(
+            models, binned, blocks or datapoints(*map(len, models[0])), n, generator
+        )
+    parts = [parts_of_bins(*some) for some in counts]
+    stacked = [np.stack([some.gap, some.confidence, some.conditional], axis=-1) for some in parts]
+    return np.concatenate(stacked) if stacked else np.empty((0, len(models), 3))
+
+
+# As `Bins.counts`: arrays of shape (n_resamples, n_models, n_bins).
+_Counts = tuple[Floats, Floats, Floats, Floats]
+
+
+def _multinomial(bins: Bins, n: int, generator: np.random.Generator) -> _Counts:
+    """Draw the numbers of datapoints and of correct predictions in the bins of one model."""
+    n_source, correct_source, n_target, correct_target = bins.counts
+    source = _draw_cells(n_source, correct_source, n, generator)
+    return (*source, *_draw_cells(n_target, correct_target, n, generator))
+
+
+def _draw_cells(
+    size: Floats, correct: Floats, n: int, generator: np.random.Generator
+) -> tuple[Floats, Floats]:
+    cells = np.concatenate([correct, size - correct])
+    drawn = generator.multinomial(int(size.sum()), cells / size.sum(), size=n).astype(np.float64)
+    right, wrong = np.split(drawn, 2, axis=1)
+    return (right + wrong)[:, None], right[:, None]
+
+
+def _of_blocks(
+    models: Sequence[tuple[Scored, Scored]],
+    binned: Sequence[Bins],
+    blocks: Blocks,
+    n: int,
+    generator: np.random.Generator,
+) -> Iterator[_Counts]:
+    """Draw whole blocks, and sum what their datapoints add to the bins of every model."""
+    width = max(len(bins.n_source) for bins in binned)
+    source = _block_sums(
+        blocks.source, blocks.n_source, [bins.source for bins in binned],
+        [one.correct for one, _ in models], width,
+    )  # fmt: skip
+    target = _block_sums(
+        blocks.target, blocks.n_target, [bins.target for bins in binned],
+        [one.correct for _, one in models], width,
+    )  # fmt: skip
+    for of_source, of_target in blocks.resamples(n, generator):
+        yield (*_weighted(source, of_source, width), *_weighted(target, of_target, width))
+
+
+def _block_sums(
+    block: npt.NDArray[np.int64],
+    n_blocks: int,
+    bins: Sequence[npt.NDArray[np.int64]],
+    correct: Sequence[npt.NDArray[Any]],
+    width: int,
+) -> csr_array:
+    """Count the datapoints, then the correct predictions, of a block in each model's bins."""
+    columns = np.stack(bins) + width * np.arange(len(bins))[:, None]
+    columns = np.concatenate([columns, columns + width * len(bins)])
+    values = np.concatenate([np.ones((len(bins), len(block))), np.stack(correct)])
+    cells = (np.broadcast_to(block, columns.shape).ravel(), columns.ravel())
+    sums = csr_array((values.ravel(), cells), shape=(n_blocks, width * len(columns)))
+    sums.eliminate_zeros()
+    return sums
+
+
+def _weighted(sums: csr_array, weights: Weights, width: int) -> tuple[Floats, Floats]:
+    """Add the blocks up as often as they were drawn."""
+    total = np.asarray(weights @ sums)
+    sizes, correct = np.split(total.reshape(len(weights), -1, width), 2, axis=1)
+    return sizes, correct

@@ -1,0 +1,51 @@
+"""Rule plot_accuracy_prediction: a figure of the predicted accuracies on a suite."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matcheval.accuracy_prediction.aggregation import CORRELATIONS, ERRORS
+from matcheval.accuracy_prediction.figures.drawing import draw
+from matcheval.accuracy_prediction.figures.results import Results
+from matcheval.accuracy_prediction.gaps import GAPS
+from matcheval.accuracy_prediction.schemas import PREDICTED
+from matcheval.execution.entry_points import run_script
+from matcheval.figures.saving import save_figure
+
+
+def main(
+    *,
+    kind: str,
+    options: Mapping[str, Any],
+    predicted: Path,
+    errors: Path,
+    correlations: Path,
+    gaps: Sequence[Path],
+    outputs: Sequence[Path],
+) -> None:
+    """Write a figure.
+
+    Parameters
+    ----------
+    kind : str
+        Which figure, of `figures.drawing.KINDS`.
+    options : mapping of str to value
+        Arguments of that kind.
+    predicted, errors, correlations : Path
+        Tables of the suite.
+    gaps : sequence of Path
+        Table of the matched gaps, if they are matched.
+    outputs : sequence of Path
+        Figure files to write, in the formats of their suffixes.
+    """
+    results = Results(
+        PREDICTED.read(predicted).to_pandas(),
+        ERRORS.read(errors).to_pandas(),
+        CORRELATIONS.read(correlations).to_pandas(),
+        GAPS.read(gaps[0]).to_pandas() if gaps else None,
+    )
+    save_figure(draw(kind, results, options), *outputs)
+
+
+if __name__ == "__main__":
+    run_script(main, snakemake)

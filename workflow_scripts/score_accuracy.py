@@ -1,0 +1,90 @@
+"""Rule score_accuracy: the scores of one model, or of an ensemble, on all sets of a suite."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matcheval.accuracy_prediction.outputs.loading import OutputFiles, average
+from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
+from matcheval.accuracy_prediction.schemas import SCORES
+from matcheval.accuracy_prediction.scores.registry import SCORES as KNOWN
+from matcheval.accuracy_prediction.scores.score import Sources
+from matcheval.accuracy_prediction.scoring import ModelScorer, SuiteReader, score_suite
+from matcheval.accuracy_prediction.views import Views
+from matcheval.datasets.suites import Suite
+from matcheval.execution.entry_points import run_script
+from matcheval.io.tables import write_table
+
+
+def main(
+    *,
+    scored: str,
+    suite: Suite,
+    base: str,
+    reference: str | None,
+    members: Sequence[str],
+    files: OutputFiles,
+    classes: Sequence[str] | Path,
+    methods: Sequence[str],
+    view_methods: Sequence[str],
+    options: Mapping[str, Any],
+    rule: ClassRule,
+    views: Views,
+    seeds: Sequence[int],
+    scores: Path,
+) -> None:
+    """Write the scores.
+
+    Parameters
+    ----------
+    scored : str
+        Name of the model or ensemble.
+    suite : Suite
+    base, reference : str
+        Names of the base, and of the training set that features are compared with; None for none.
+    members : sequence of str
+        The model, or those of the ensemble.
+    files : OutputFiles
+    classes : sequence of str, or Path
+        Class names by label, or the description of the base, which has them.
+    methods, view_methods : sequence of str
+        Names of scores, for whole sets and for parts of them.
+    options : mapping of str to value
+        Settings of scores.
+    rule : ClassRule
+        How probabilities are restricted where a member names classes.
+    views : Views
+        The parts.
+    seeds : sequence of int
+    scores : Path
+        The table to write.
+
+    Raises
+    ------
+    InputError
+        If a file is missing or invalid, or a set has no datapoints of the classes that count.
+    """
+
+    def read(name: str) -> Outputs:
+        found = [files.read(name, member) for member in members]
+        return found[0] if len(found) == 1 else average(found, scored)
+
+    of_reference = read(reference) if reference else None
+    reader = SuiteReader(read(base), classes, rule)
+    scorers = [
+        ModelScorer(
+            Sources(reader.base, of_reference, options, seed),
+            [KNOWN[name] for name in methods],
+            [KNOWN[name] for name in view_methods],
+            views,
+        )
+        for seed in seeds
+    ]
+    table = score_suite(scored, suite, base, reader, scorers, read)
+    write_table(SCORES.from_frame(table), scores)
+    logging.info("%s: %d sets, %d scores", scored, len(suite.members), table["score"].count())
+
+
+if __name__ == "__main__":
+    run_script(main, snakemake)

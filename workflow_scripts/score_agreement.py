@@ -1,0 +1,67 @@
+"""Rule score_agreement: how often the models agree on the sets of a suite, and scores of that."""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from matcheval.accuracy_prediction.outputs.loading import OutputFiles
+from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
+from matcheval.accuracy_prediction.pool_scoring import score_pool
+from matcheval.accuracy_prediction.schemas import SCORES
+from matcheval.accuracy_prediction.scores.registry import POOL_SCORES
+from matcheval.accuracy_prediction.scoring import SuiteReader
+from matcheval.datasets.suites import Suite
+from matcheval.execution.entry_points import run_script
+from matcheval.io.tables import write_table
+
+
+def main(
+    *,
+    suite: Suite,
+    base: str,
+    models: Sequence[str],
+    classes: Sequence[str] | Path,
+    files: OutputFiles,
+    rule: ClassRule,
+    methods: Sequence[str],
+    scores: Path,
+) -> None:
+    """Write the scores of all models.
+
+    Parameters
+    ----------
+    suite : Suite
+    base : str
+        Name of the base.
+    models : sequence of str
+        The pool.
+    classes : sequence of str, or Path
+        Class names by label, or the description of the base, which has them.
+    files : OutputFiles
+    rule : ClassRule
+        How probabilities are restricted where a member names classes.
+    methods : sequence of str
+        Names of scores.
+    scores : Path
+        The table to write.
+
+    Raises
+    ------
+    InputError
+        If a file is missing or invalid, or a set has no datapoints of the classes that count.
+    """
+    in_parts = {member.dataset for member in suite.members if member.classes}
+
+    def read(name: str, model: str) -> Outputs:
+        # Predicted classes are enough, except where the argmax is restricted to some of them.
+        whole = not in_parts if name == base else name not in in_parts
+        return files.read(name, model, further=not whole)
+
+    readers = {model: SuiteReader(read(base, model), classes, rule) for model in models}
+    table = score_pool(suite, base, readers, [POOL_SCORES[name] for name in methods], read)
+    write_table(SCORES.from_frame(table), scores)
+    logging.info("%s: %d sets, %d models", suite.name, len(suite.members), len(models))
+
+
+if __name__ == "__main__":
+    run_script(main, snakemake)

@@ -1,0 +1,63 @@
+"""Measure how well a model's features tell orientations of images: the rotation scores."""
+
+import argparse
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from matcheval.execution.entry_points import run_command, show_progress
+
+log = logging.getLogger("score_rotation")
+
+
+def score(job: str, scores: Path, **config: Any) -> None:
+    """Write the rotation scores of a model on sets of a suite.
+
+    Parameters
+    ----------
+    job : str
+        JSON object with the fields of a `RotationJob`.
+    scores : Path
+        The table to write.
+    **config
+        Fields of `InferenceConfig`.
+    """
+    from pydantic import TypeAdapter
+
+    from matcheval.accuracy_prediction.rotating import RotationJob, score_rotation
+    from matcheval.accuracy_prediction.schemas import SCORES
+    from matcheval.inference.job import InferenceConfig
+    from matcheval.io.tables import write_table
+
+    described = TypeAdapter(RotationJob).validate_json(job)
+    table = score_rotation(described, InferenceConfig(**config), progress=show_progress())
+    write_table(SCORES.from_frame(table), scores)
+    log.info("%s: %d scores", described.model.name, table["score"].count())
+
+
+def _batch_size(text: str) -> int | str:
+    return text if text == "auto" else int(text)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Read the command line and compute the scores.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Command-line arguments; those of the process by default.
+    """
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--job", required=True, help="JSON object: model, suite, sets, base, ...")
+    parser.add_argument("--scores", type=Path, required=True, help="the Parquet file to write")
+    parser.add_argument("--batch-size", type=_batch_size, default="auto", help="images per batch")
+    parser.add_argument("--threads", type=int, default=1, dest="n_threads", help="CPU threads")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
+    parser.add_argument("--precision", default="fp32", help="fp32, tf32, bf16 or fp16")
+    parser.add_argument("--compile", action="store_true", help="use torch.compile")
+    run_command(score, **vars(parser.parse_args(argv)))
+
+
+if __name__ == "__main__":
+    main()
