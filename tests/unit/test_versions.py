@@ -50,14 +50,14 @@ DECIDED = {
             "parquet": 1,
             "corrupted": 101,
         },
-        "6b1bfe944a635e95",
+        "1df5ec62c8b873b8",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "c60c1a9a064c87af"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "50105331544ab88a"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "4052eb179494e4de"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "cbb2d76378aa4370"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "30fd08520d3874f2"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "af96cccb60b5116a"),
+    "train_model.py": (TRAINING_VERSION, 2, "79df95c2d425cee1"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "52909344bd232831"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "66a3918fd1894482"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "b0e38bf91cdf7ca3"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "69602a14fc546e79"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "c077587949cb744c"),
 }
 
 
