@@ -8,6 +8,7 @@ from typing import get_args
 import numpy as np
 import pytest
 from PIL import Image
+from scipy.ndimage import gaussian_filter
 from sklearn.datasets import load_sample_images
 
 import corruption_references
@@ -28,6 +29,7 @@ from matcheval.datasets.corruptions.names import (
     SYN2,
 )
 from matcheval.datasets.corruptions.registry import CORRUPTIONS
+from matcheval.datasets.corruptions.water import edges
 from matcheval.datasets.published_kinds import Cifar10C
 from matcheval.errors import InputError
 
@@ -115,6 +117,15 @@ def test_pixelate_is_that_of_the_box_filter(side):
         expected = corruption_references.pixelate(images[0] / 255, scale, None)
         found = corrupt(images, "pixelate", severity, [0], size=32)[0]
         np.testing.assert_array_equal(found, np.rint(expected * 255))
+
+
+def test_edges_of_every_strength():
+    smooth = gaussian_filter(np.random.default_rng(0).normal(size=(90, 70)), 1.5)
+    for strength in (100, 200, 400):  # gradients around both thresholds
+        levels = np.clip(128 + strength * smooth, 0, 255).astype(np.uint8)
+        found = edges(levels)
+        assert 0.01 < found.mean() < 0.5
+        np.testing.assert_array_equal(found, corruption_references.edges(levels))
 
 
 @pytest.mark.parametrize("size", [32, 224])

@@ -50,14 +50,14 @@ DECIDED = {
             "parquet": 1,
             "corrupted": 101,
         },
-        "1df5ec62c8b873b8",
+        "bbc10e3f6fa61676",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "79df95c2d425cee1"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "52909344bd232831"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "66a3918fd1894482"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "b0e38bf91cdf7ca3"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "69602a14fc546e79"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "c077587949cb744c"),
+    "train_model.py": (TRAINING_VERSION, 2, "b417b306695c096a"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "de986f5a0f79d0c2"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "f46963e4c96e6430"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "f34562267645ade7"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "ae24f574fcacaa3a"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "9d7d7823fe388472"),
 }
 
 

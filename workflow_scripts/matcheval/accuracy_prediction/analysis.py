@@ -32,6 +32,7 @@ MIN_MODELS = 3  # for agreement between models
 # What has to be in `inference.outputs` for an input of a score: one of these.
 _OUTPUTS = {
     Need.PROBABILITIES: ("logits",),
+    Need.GRAM: ("logits", "statistics"),
     Need.LOGITS: ("logits",),
     Need.FEATURES: ("features",),
     Need.STATISTICS: ("features", "statistics"),

@@ -34,7 +34,8 @@ class SuiteReader:
     base : Outputs
         One model's outputs on the base.
     classes : sequence of str, or Path
-        Class names by label, or the description of the base, which has them.
+        Class names by label, or the description of the base, which has them; without any, classes
+        are called by their numbers.
     rule : ClassRule
         How probabilities are restricted where a member names classes.
     """
@@ -43,9 +44,12 @@ class SuiteReader:
         self, base: Outputs, classes: Sequence[str] | Path, rule: ClassRule = _WHOLE_RULE
     ) -> None:
         self.base, self._rule = base, rule
-        self.classes: Sequence[str] = (
-            read_description(classes.parent)["classes"] if isinstance(classes, Path) else classes
-        )
+        if isinstance(classes, Path):
+            classes = read_description(classes.parent)["classes"]
+        n_classes = 1 + int(base.predicted.max(initial=-1))
+        if base.probabilities is not None:
+            n_classes = base.probabilities.shape[1]
+        self.classes: Sequence[str] = classes or [str(label) for label in range(n_classes)]
         self._bases: dict[ClassRule, Outputs] = {}
 
     def sides(self, member: Member, target: Outputs) -> tuple[Outputs, Outputs]:

@@ -135,7 +135,8 @@ class MakingReader:
 
     def __init__(self, dataset: Dataset, geometry: Geometry, n_threads: int) -> None:
         assert isinstance(dataset.images, MadeImages), dataset.name
-        self._images, self._geometry, self._n_threads = dataset.images, geometry, n_threads
+        self._images, self._max_value = dataset.images, dataset.max_value
+        self._geometry, self._n_threads = geometry, n_threads
         self.shape = (*geometry.crop, 3) if geometry.resize != "none" else dataset.image_shape
         self._pool = ThreadPoolExecutor(n_threads, thread_name_prefix="make")
 
@@ -161,7 +162,7 @@ class MakingReader:
                 out[first:last] = made
                 return
             for row, pixels in enumerate(made, first):
-                out[row] = np.asarray(self._geometry.apply(array_image(pixels, 255)))
+                out[row] = np.asarray(self._geometry.apply(array_image(pixels, self._max_value)))
 
         for _ in self._pool.map(fill, range(0, len(out), step)):
             pass

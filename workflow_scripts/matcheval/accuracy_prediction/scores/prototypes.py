@@ -52,9 +52,11 @@ def fit_codebook(features: Features, n_prototypes: int) -> Codebook:
         At most n.
     """
     from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
 
     means = KMeans(n_prototypes, n_init=_N_INIT, max_iter=_MAX_ITER, random_state=_SEED)
-    prototypes = means.fit(features).cluster_centers_
+    with threadpool_limits(1):  # several threads add up in any order, which changes last bits
+        prototypes = means.fit(features).cluster_centers_
     return Codebook(prototypes, bag(features, prototypes))
 
 

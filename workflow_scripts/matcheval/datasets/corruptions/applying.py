@@ -15,7 +15,9 @@ from matcheval.datasets.corruptions.registry import CORRUPTIONS
 from matcheval.errors import InputError, unknown_name_error
 
 _LARGEST_SMALL = 64  # pixels: up to here, parameters for 32 pixels are the default
-_BLOCK = 1 << 18  # pixel values corrupted at a time: they fit into a processor's cache as floats
+# Pixel values corrupted at a time. The allocator uses the memory of arrays of 256 KB (as floats)
+# again; that of larger ones goes back to the system, which clears it for every step.
+_BLOCK = 1 << 16
 
 
 def corrupt(
@@ -33,7 +35,8 @@ def corrupt(
     The randomness of an image depends on the seed, the corruption, the severity and the image's
     index only: the same images come out whatever the order and the division into arrays. As
     numpy's generators are, it is the same on all machines, but not certain to be with all versions
-    of numpy.
+    of numpy. Values are float32, which is faster: few of them are one grey level off the results of
+    float64, and those next to a threshold of snow or spatter may be more.
 
     Parameters
     ----------

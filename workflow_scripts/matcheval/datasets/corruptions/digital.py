@@ -5,6 +5,7 @@ Source: ImageNet-C (Hendrycks & Dietterich 2019).
 
 from functools import lru_cache
 from io import BytesIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from matcheval.datasets.corruptions.corruption import (
     by_size,
 )
 from matcheval.datasets.corruptions.filters import sample
+from matcheval.jit import compiled
 
 
 def contrast(images: Images, factor: float, _: Generators) -> Images:
@@ -37,12 +39,19 @@ def brightness(images: Images, added: float, _: Generators) -> Images:
     At equal hue and saturation, red, green and blue are proportional to the value. Black has no
     saturation, and becomes grey.
     """
-    value = _largest(images)
-    brighter = np.minimum(value + images.dtype.type(added), 1)
-    ratio = np.divide(brighter, value, out=np.zeros_like(value), where=value > 0)
-    corrupted = images * ratio[..., None]
-    corrupted[value == 0] = added
+    corrupted = np.empty_like(images)
+    _brighten(images.reshape(-1, 3), images.dtype.type(added), corrupted.reshape(-1, 3))
     return corrupted
+
+
+@compiled()
+def _brighten(pixels: Images, added: np.floating[Any], corrupted: Images) -> None:
+    one = pixels.dtype.type(1)
+    for i in range(len(pixels)):
+        value = max(pixels[i, 0], pixels[i, 1], pixels[i, 2])
+        brighter = min(value + added, one)
+        for c in range(3):
+            corrupted[i, c] = pixels[i, c] * (brighter / value) if value > 0 else added
 
 
 def saturate(images: Images, parameters: tuple[float, float], _: Generators) -> Images:
@@ -51,23 +60,28 @@ def saturate(images: Images, parameters: tuple[float, float], _: Generators) -> 
     At equal hue and value, differences from the value are proportional to the saturation. Grey has
     the hue of red, hence becomes reddish where saturation is added.
     """
-    factor, added = parameters
-    value = _largest(images)
-    least = np.minimum(np.minimum(images[..., 0], images[..., 1]), images[..., 2])
-    span = value - least
-    saturation = np.divide(span, value, out=np.zeros_like(value), where=value > 0)
-    new = np.clip(saturation * images.dtype.type(factor) + images.dtype.type(added), 0, 1)
-    ratio = np.divide(new, saturation, out=np.zeros_like(value), where=span > 0)
-    corrupted = value[..., None] - (value[..., None] - images) * ratio[..., None]
-    if added:
-        grey = span == 0
-        corrupted[grey, 1:] = (value[grey] * (1 - images.dtype.type(added)))[:, None]
+    factor, added = (images.dtype.type(one) for one in parameters)
+    corrupted = np.empty_like(images)
+    _saturate(images.reshape(-1, 3), factor, added, corrupted.reshape(-1, 3))
     return corrupted
 
 
-def _largest(images: Images) -> Images:
-    largest: Images = np.maximum(np.maximum(images[..., 0], images[..., 1]), images[..., 2])
-    return largest
+@compiled()
+def _saturate(
+    pixels: Images, factor: np.floating[Any], added: np.floating[Any], corrupted: Images
+) -> None:
+    none, one = pixels.dtype.type(0), pixels.dtype.type(1)
+    for i in range(len(pixels)):
+        value = max(pixels[i, 0], pixels[i, 1], pixels[i, 2])
+        span = value - min(pixels[i, 0], pixels[i, 1], pixels[i, 2])
+        if span > 0:
+            saturation = span / value
+            ratio = min(max(saturation * factor + added, none), one) / saturation
+            for c in range(3):
+                corrupted[i, c] = value - (value - pixels[i, c]) * ratio
+        else:
+            corrupted[i, 0] = value
+            corrupted[i, 1] = corrupted[i, 2] = value * (one - added)
 
 
 def jpeg_compression(images: Bytes, quality: int, _: Generators) -> Bytes:

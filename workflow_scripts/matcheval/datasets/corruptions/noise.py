@@ -41,7 +41,7 @@ def speckle_noise(sigma: float) -> Probabilities:
 
 def impulse_noise(amount: float) -> Probabilities:
     """Return the probabilities of black or white, half each, at a share of the values."""
-    return np.where(_AFTER < _BEFORE, amount / 3, 1 - amount / 3)
+    return np.where(_AFTER < _BEFORE, amount / 2, 1 - amount / 2)
 
 
 def shot_noise(scale: float) -> Probabilities:

@@ -1,0 +1,147 @@
+"""Accuracy prediction in the real workflow, on prediction files of the user's own."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from engine import Workflow
+
+MODELS = ["one", "two", "three"]
+N = 1500
+SETS = [f"{kind}-{severity}" for kind in ("noise", "blur") for severity in (1, 2, 3)]
+CLASSES = ["cat", "dog", "cow", "pig"]
+CONFIG = """\
+study: shifts
+models: models.csv
+datasets:
+  base: {kind: predictions, files: "sets/base/{model}.npz"}
+suites:
+  shifts:
+    members:
+      - dataset: {kind: predictions, files: "sets/{kind}-{severity}/{model}.npz"}
+        name: "{kind}-{severity}"
+        group: "{kind}"
+        severity: "{severity}"
+figures: {formats: [png]}
+accuracy_prediction:
+  suites:
+    shifts: {base: base, calibrations: [{fit: noise}, {fit: blur, predict: noise}]}
+  ensembles: {both: [one, two]}
+  test_sizes: [100]
+  draws: 2
+  missing_classes: singles
+  view_methods: [ac]
+"""
+
+
+def write_predictions(workflow):
+    """Calibrated models: logits such that the softmax is the chance of each class."""
+    rng = np.random.default_rng(0)
+    for name in ("base", *SETS):
+        strength = int(name[-1]) if name[-1].isdigit() else 0
+        labels = None
+        for number, model in enumerate(MODELS):
+            logits = rng.normal(0, 3.0 - 0.5 * strength - 0.2 * number, (N, 4))
+            p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+            if labels is None:
+                labels = (rng.random((N, 1)) > p.cumsum(1)).sum(1)
+            else:  # the same labels for all models: permute the columns to keep them likely
+                drawn = (rng.random((N, 1)) > p.cumsum(1)).sum(1)
+                rows = np.arange(N)
+                logits[rows, labels], logits[rows, drawn] = (
+                    logits[rows, drawn],
+                    logits[rows, labels].copy(),
+                )
+            folder = workflow.folder / "sets" / name
+            folder.mkdir(parents=True, exist_ok=True)
+            np.savez(folder / f"{model}.npz", logits=logits.astype(np.float32), labels=labels)
+
+
+@pytest.fixture(scope="module")
+def workflow(tmp_path_factory):
+    workflow = Workflow.fresh(tmp_path_factory.mktemp("accuracy") / "w", small=True)
+    (workflow.folder / "small.yaml").write_text(CONFIG)
+    rows = "".join(f"{model},predictions\n" for model in MODELS)
+    (workflow.folder / "models.csv").write_text("name,kind\n" + rows)
+    write_predictions(workflow)
+    assert workflow.plan("accuracy_prediction").jobs["score_accuracy"] == 4
+    workflow.run("accuracy_prediction")
+    return workflow
+
+
+def table(workflow, name):
+    path = f"results/shifts/accuracy_prediction/{name}/shifts.parquet"
+    return pd.read_parquet(workflow.folder / path)
+
+
+def test_calibrated_models_are_predicted_by_their_confidence(workflow):
+    predicted = table(workflow, "predicted")
+    whole = predicted[(predicted["view"] == "all") & predicted["model"].isin(MODELS)]
+    errors = whole[whole["protocol"] == "direct"].groupby("method")["error"].mean()
+    # Two standard deviations of an accuracy of 0.7: 0.024.
+    assert errors["ac"] < 0.024 < errors["base_accuracy"]
+    assert errors["doc_feat"] < 0.034
+
+
+def test_every_model_set_and_method_has_a_row_or_a_reason(workflow):
+    predicted = table(workflow, "predicted")
+    whole = predicted[predicted["view"] == "all"]
+    left_out = whole[whole["protocol"] == "leave_one_out"]
+    sizes = left_out.groupby(["method", "variant"]).size()
+    assert set(sizes) == {4 * 6, 3 * 6}  # agreement is not of the ensemble
+    assert left_out.loc[left_out["predicted"].isna(), "reason"].str.startswith("needs ").all()
+    calibrated = whole[whole["protocol"] == "calibrated"]
+    assert set(calibrated.groupby("calibrated_on")["group"].unique().map(tuple).items()) == {
+        ("noise", ("blur",)),
+        ("blur", ("noise",)),
+    }
+    text = (workflow.folder / "results/shifts/accuracy_prediction/errors/shifts.md").read_text()
+    assert "n/a" in text
+    assert "inference.outputs: [features]" in text
+
+
+def test_parts_of_sets_are_scored_by_the_chosen_method_only(workflow):
+    predicted = table(workflow, "predicted")
+    views = predicted[predicted["view"] != "all"]
+    assert set(views["method"]) == {"ac"}
+    assert set(views["view"]) == {"n=100", *(f"without {name}" for name in "0123")}
+    assert set(views.loc[views["view"] == "n=100", "seed"]) == {0, 1}
+    assert set(views.loc[views["view"] == "n=100", "n"]) == {100}
+
+
+def test_gaps_are_matched_and_decomposed_beside_the_predictions(workflow):
+    gaps = pd.read_parquet(
+        workflow.folder / "results/shifts/accuracy_prediction/comparison/shifts.gaps.parquet"
+    )
+    assert len(gaps) == 3 * 6
+    parts = gaps["confidence_part"] + gaps["conditional_part"]
+    np.testing.assert_allclose(parts, gaps["gap"], atol=1e-12)
+    # The gap of calibrated models goes with confidence.
+    strong = gaps[gaps["severity"] == 3]
+    assert (strong["conditional_part"].abs() < 0.35 * strong["gap"]).all()
+
+
+def test_a_file_that_is_replaced_repeats_what_is_made_from_it(workflow, tmp_path):
+    copy = workflow.copy_to(tmp_path / "w")
+    assert copy.plan("accuracy_prediction").jobs == {}
+    target = copy.folder / "sets/blur-3/three.npz"
+    other = (copy.folder / "sets/blur-2/three.npz").read_bytes()
+    target.write_bytes(other)
+    jobs = copy.plan("accuracy_prediction").jobs
+    assert (jobs["score_accuracy"], jobs["compare_gaps"], jobs["score_agreement"]) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("fit: noise", "fit: noize", "unknown group 'noize'"),
+        ("base: base", "base: bse", "unknown dataset 'bse'"),
+        ("view_methods: [ac]", "view_methods: [acc]", "unknown method 'acc'"),
+        ("  ensembles: {both: [one, two]}", "  ensembles: {both: [one, tow]}", "unknown model"),
+    ],
+)
+def test_a_wrong_name_is_refused_before_any_job(workflow, tmp_path, old, new, said):
+    copy = workflow.copy_to(tmp_path / "w")
+    copy.edit("small.yaml", old, new)
+    result = copy.run("accuracy_prediction", "-n", check=False)
+    assert result.returncode == 1
+    assert said in result.stdout + result.stderr
