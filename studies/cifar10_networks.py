@@ -12,43 +12,13 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
-from torchvision.models.resnet import BasicBlock, conv1x1, conv3x3
-from torchvision.models.shufflenetv2 import ShuffleNetV2
 
-from matcheval.models.transforms import Transform
+from matcheval.models.transforms import NORMALIZATIONS, Transform
 
 WEIGHTS = Path("data/cifar10/weights_more")
 
-# Mean and standard deviation as in many published trainings; the latter are averages over images.
 Normalization = tuple[tuple[float, ...], tuple[float, ...]]
-PER_IMAGE: Normalization = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
 HALVES: Normalization = (0.5,), (0.5,)
-
-
-def resnet(depth: int) -> nn.Module:
-    """He et al.'s ResNet for CIFAR, of 6 n + 2 layers, with projections where the shape changes."""
-
-    def stage(inputs: int, outputs: int) -> nn.Module:
-        first = BasicBlock(inputs, outputs)
-        if outputs != inputs:
-            projection = nn.Sequential(conv1x1(inputs, outputs, 2), nn.BatchNorm2d(outputs))
-            first = BasicBlock(inputs, outputs, 2, projection)
-        return nn.Sequential(first, *(BasicBlock(outputs, outputs) for _ in range(1, n)))
-
-    n = (depth - 2) // 6
-    return nn.Sequential(OrderedDict(
-        conv1=conv3x3(3, 16), bn1=nn.BatchNorm2d(16), relu=nn.ReLU(),
-        layer1=stage(16, 16), layer2=stage(16, 32), layer3=stage(32, 64),
-        pool=nn.AdaptiveAvgPool2d(1), flatten=nn.Flatten(), fc=nn.Linear(64, 10),
-    ))  # fmt: skip
-
-
-def shufflenetv2() -> nn.Module:
-    """ShuffleNetV2 x0.5 of torchvision, with a stem that keeps the 32 × 32 pixels."""
-    model = ShuffleNetV2([4, 8, 4], [24, 48, 96, 192, 1024], 10)
-    model.conv1[0].stride = (1, 1)
-    model.maxpool = nn.Identity()
-    return model
 
 
 def tutorial_net(width: int) -> nn.Module:
@@ -114,14 +84,7 @@ def published(
     return model, Transform.plain(*normalization)
 
 
-cy_resnet20 = partial(published, "cy_resnet20", partial(resnet, 20), PER_IMAGE)
-cy_resnet32 = partial(published, "cy_resnet32", partial(resnet, 32), PER_IMAGE)
-cy_resnet44 = partial(published, "cy_resnet44", partial(resnet, 44), PER_IMAGE)
-cy_resnet56 = partial(published, "cy_resnet56", partial(resnet, 56), PER_IMAGE)
-cy_shufflenetv2_x0_5 = partial(published, "cy_shufflenetv2_x0_5", shufflenetv2, PER_IMAGE)
-distilled_resnet20 = partial(published, "distilled_resnet20", partial(resnet, 20), PER_IMAGE)
-distilled_resnet56 = partial(published, "distilled_resnet56", partial(resnet, 56), PER_IMAGE)
-lmfrnet = partial(published, "lmfrnet", dense_multi_branch, PER_IMAGE)
+lmfrnet = partial(published, "lmfrnet", dense_multi_branch, NORMALIZATIONS["cifar10_per_image"])
 tutorial_net_a = partial(published, "tutorial_net_a", partial(tutorial_net, 6), HALVES)
 tutorial_net_b = partial(published, "tutorial_net_b", partial(tutorial_net, 6), HALVES)
 tutorial_net_c = partial(published, "tutorial_net_c", partial(tutorial_net, 10), HALVES)
