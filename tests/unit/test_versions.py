@@ -51,15 +51,15 @@ DECIDED = {
             "parquet": 1,
             "corrupted": 101,
         },
-        "5e9016ce7d508729",
+        "ecac0a1098940293",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "b417b306695c096a"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "ab1d3d7b4838a0ac"),
-    "score_rotation.py": (ROTATION_VERSION, 1, "2db25851ca516e8a"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "f46963e4c96e6430"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "f34562267645ade7"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "ae24f574fcacaa3a"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "9d7d7823fe388472"),
+    "train_model.py": (TRAINING_VERSION, 2, "b8244205690ccc6f"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "13dc8778514fd3f1"),
+    "score_rotation.py": (ROTATION_VERSION, 1, "7a41f8a4c215c9cc"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "e9081f8378da2db4"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "d53221bc8e4e5982"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "4c700907bce5643e"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "b4f0ffa718b31dea"),
 }
 
 
