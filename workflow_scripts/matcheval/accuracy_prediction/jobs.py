@@ -27,16 +27,6 @@ class PredictionJobs:
     def __init__(self, analysis: "AccuracyPrediction", study: Study) -> None:
         self._analysis, self._settings, self._study = analysis, analysis.settings, study
 
-    def figure_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return kind and options of a figure.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite` and `figure`.
-        """
-        return self._analysis.figures(wildcards.suite)[wildcards.figure]
-
     @property
     def gaps_files(self) -> list[str]:
         """The table of matched gaps, with wildcard `suite`; none if gaps are not matched."""
@@ -133,8 +123,8 @@ class PredictionJobs:
             "reference": one.reference,
             "members": self.members_of(wildcards.scored),
             "files": self.files_of(suite, self.members_of(wildcards.scored), further=True),
-            "classes": self._classes(one.base),
-            "rule": self._rule,
+            "classes": self.classes_of(one.base),
+            "rule": self.rule,
             "methods": own,
             "view_methods": [name for name in settings.view_methods or own if name in own],
             "options": {"n_prototypes": settings.n_prototypes},
@@ -145,14 +135,21 @@ class PredictionJobs:
             "seeds": settings.seeds,
         }  # fmt: skip
 
-    def _classes(self, base: str) -> str | list[str]:
-        """Return the class names of a base, or its description, which has them."""
+    def classes_of(self, base: str) -> str | list[str]:
+        """Return the class names of a base, or its description, which has them.
+
+        Parameters
+        ----------
+        base : str
+            Its name.
+        """
         if self._analysis.has_images(base):
             return self._study.dataset_files(base)[0]
         return list(self._study.datasets[base].settings.known_classes or ())
 
     @property
-    def _rule(self) -> dict[str, bool]:
+    def rule(self) -> dict[str, bool]:
+        """How the classes that count are treated, as of `ClassRule`."""
         settings = self._settings
         return {"renormalise": settings.renormalise, "restrict_argmax": settings.restrict_argmax}
 
@@ -194,7 +191,7 @@ class PredictionJobs:
             "datasets": study.dataset_folder("").rstrip("/"),
             "files": self.files_of(suite, [wildcards.model], further=True),
             "folder": f"{study.folder}/{self._analysis.name}/turned",
-            "rule": self._rule,
+            "rule": self.rule,
             "seeds": self._settings.seeds,
         }
         return [
@@ -219,8 +216,8 @@ class PredictionJobs:
             "suite": asdict(self._study.suites[suite]),
             "base": one.base,
             "models": self._analysis.models,
-            "classes": self._classes(one.base),
-            "rule": self._rule,
+            "classes": self.classes_of(one.base),
+            "rule": self.rule,
             "files": self.files_of(suite, self._analysis.models, further=True),
             "methods": [score.name for score in self._analysis.chosen if score.name in POOL_SCORES],
         }
@@ -238,8 +235,8 @@ class PredictionJobs:
         return {
             "suite": asdict(self._study.suites[suite]),
             "base": self._settings.suites[suite].base,
-            "classes": self._classes(self._settings.suites[suite].base),
-            "rule": self._rule,
+            "classes": self.classes_of(self._settings.suites[suite].base),
+            "rule": self.rule,
             "files": self.files_of(suite, [wildcards.model], further=True),
             "method": first.model_dump(mode="json"),
             "seeds": list(range(matching.settings.seeds)),
@@ -316,4 +313,6 @@ class PredictionJobs:
                 "clipped": False,
             },
             "confidence": self._study.confidence,
+            "ensembles": list(self._settings.ensembles),
+            "published": self._settings.published,
         }
