@@ -92,7 +92,12 @@ def plot_sizes(results: Results) -> "Figure":
     rows = _counted(results)
     sizes = sorted({int(view[2:]) for view in rows["view"] if view.startswith("n=")})
     ticks = [*(f"n={size}" for size in sizes), WHOLE]
-    return _lines(rows, ticks, [*map(str, sizes), "all"], "Datapoints per set")
+    counts = rows.groupby("view")["dataset"].nunique()
+    labels = [
+        f"{name}\n({counts.get(view, 0)} sets)"
+        for name, view in zip([*map(str, sizes), "all"], ticks, strict=True)
+    ]
+    return _lines(rows, ticks, labels, "Datapoints per set (sets that have more)")
 
 
 def plot_missing_classes(results: Results) -> "Figure":
