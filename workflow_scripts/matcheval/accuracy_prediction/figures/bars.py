@@ -63,7 +63,7 @@ def plot(results: Results, way: Sequence[str]) -> "Figure":
         for axes, group in zip(panels.flat, groups, strict=False):
             _panel(axes, keys.merge(block[block["group"] == group], how="left"), group)
         for axes in panels.flat[len(groups) :]:
-            axes.set_visible(False)
+            axes.remove()
         text = f"{way_text(way)}. " if groups else f"{way_text(way)}: nothing is predicted. "
         if way[0] != DIRECT:
             text += "Grey: without a regression, on the same sets. "

@@ -125,10 +125,10 @@ def plot_missing_classes(results: Results) -> "Figure":
     if len(shown) < len(views):
         note += f" The {len(shown)} of {len(views)} with the largest mean change."
     with style():
-        figure = new_figure(2.6 + 0.13 * len(shown), 1.7 + _ROW * len(methods))
+        figure = new_figure(2.6 + 0.13 * len(shown), 1.7 + max(_ROW * len(methods), 0.9))
         add_heat_map(
             figure, change[:, shown], [views[i].removeprefix("without ") for i in shown], methods,
-            np.abs(np.nan_to_num(change)).max(initial=0) or 1.0, "Change of the error (points)",
+            np.abs(np.nan_to_num(change)).max(initial=0) or 1.0, "Change (points)",
         ).set_xlabel("Missing classes")  # fmt: skip
         add_note(figure, note)
         fix_layout(figure)

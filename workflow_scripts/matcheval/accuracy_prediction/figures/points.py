@@ -152,7 +152,7 @@ def _grid(
         figure = new_figure(max(_SIDE * n_columns + 0.3, 2 * _SIDE), (_SIDE + 0.15) * n_rows + 0.6)
         panels = figure.subplots(n_rows, n_columns, squeeze=False, sharex=sharex, sharey=sharey)
         for axes in panels.flat[len(methods) :]:
-            axes.set_visible(False)
+            axes.remove()
         for number, (axes, method) in enumerate(zip(panels.flat, methods, strict=False)):
             part = rows[rows["title"] == method]
             _points(axes, part, groups, series)

@@ -62,7 +62,7 @@ def plot(results: Results) -> "Figure":
             axes.set_ylabel("Gap − predicted gap (points)")
             axes.set_title(f"{rows['title'].iloc[0]}, {how(rows.iloc[0].to_dict())}")
         for axes in panels[-1][len(shown) :] if shown else ():
-            axes.set_visible(False)
+            axes.remove()
         if len(results.groups) > 1:
             handles, names = panels[0][0].get_legend_handles_labels()
             figure.legend(handles, names, loc="outside upper center", ncols=len(names))
