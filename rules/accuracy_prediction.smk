@@ -130,6 +130,29 @@ rule predict_accuracy:
         "../workflow_scripts/predict_accuracy.py"
 
 
+rule tabulate_model_errors:
+    input:
+        predicted=ACCURACY_PREDICTION.predicted.file(".parquet"),
+    output:
+        errors=in_report(ACCURACY_PREDICTION.errors_of_model),
+    log:
+        f"{OWN}/logs/tabulate_model_errors/{{suite}}/{{scored}}.log",
+    wildcard_constraints:
+        suite=one_of(ACCURACY_PREDICTION.settings.suites),
+        scored=one_of(ACCURACY_PREDICTION.scored),
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("tabulate_model_errors"),
+    params:
+        job=ACCURACY_PREDICTION.jobs.model_error_parameters,
+        code=digest("tabulate_model_errors"),
+    message:
+        "Tabulating the errors of {wildcards.scored} on suite {wildcards.suite}"
+    script:
+        "../workflow_scripts/tabulate_model_errors.py"
+
+
 rule compare_predictions:
     input:
         predicted=ACCURACY_PREDICTION.predicted.file(".parquet"),

@@ -58,6 +58,11 @@ class AccuracyPrediction(Analysis):
             return {"table": table, "of": "{suite}"}
 
         self.errors = self.table("errors/{suite}", "predicted_errors", labels("errors"))
+        self.errors_of_model = self.table(
+            "errors_of_models/{suite}/{scored}",
+            "predicted_errors_of_model",
+            {"table": "errors of {scored}", "of": "{suite}"},
+        )
         self.correlations = self.table(
             "correlations/{suite}", "score_correlations", labels("correlations")
         )
@@ -216,6 +221,7 @@ class AccuracyPrediction(Analysis):
             tables.append(self.comparison)
         return [
             *(path for table in tables for path in table.expand(suite=suites)),
+            *self.errors_of_model.expand(suite=suites, scored=list(self.settings.figure_models)),
             *(
                 path
                 for suite in suites

@@ -288,6 +288,32 @@ class PredictionJobs:
         """
         return self._analysis.gaps.expand(suite=wildcards.suite, model=self._analysis.models)
 
+    def model_error_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the parameters of the errors of one model on a suite.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `suite`.
+        """
+        return {
+            "settings": self._noted_settings(wildcards.suite),
+            "confidence": self._study.confidence,
+        }
+
+    def _noted_settings(self, suite: str) -> dict[str, Any]:
+        """Return the settings that are named under tables."""
+        one = self._settings.suites[suite]
+        return {
+            "base": one.base,
+            "reference": one.reference or "none",
+            "seeds": ", ".join(map(str, self._settings.seeds)),
+            "prototypes": self._settings.n_prototypes,
+            "renormalised": self._settings.renormalise,
+            "argmax restricted": self._settings.restrict_argmax,
+            "clipped": False,
+        }
+
     def prediction_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the parameters of the predicted accuracies on a suite.
 
@@ -303,15 +329,7 @@ class PredictionJobs:
             ],
             "loo": self._settings.leave_one_out,
             "regressors": self._settings.regressors,
-            "settings": {
-                "base": one.base,
-                "reference": one.reference or "none",
-                "seeds": ", ".join(map(str, self._settings.seeds)),
-                "prototypes": self._settings.n_prototypes,
-                "renormalised": self._settings.renormalise,
-                "argmax restricted": self._settings.restrict_argmax,
-                "clipped": False,
-            },
+            "settings": self._noted_settings(wildcards.suite),
             "confidence": self._study.confidence,
             "ensembles": list(self._settings.ensembles),
             "published": self._settings.published,

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from matcheval.accuracy_prediction.aggregation import ALL
-from matcheval.accuracy_prediction.reading import DASH, how, place_name
+from matcheval.accuracy_prediction.reading import DASH, how, place_name, titles
 from matcheval.accuracy_prediction.scores.registry import AnyScore
 from matcheval.accuracy_prediction.scores.score import Need, Predicts
 from matcheval.io.text_tables import TextColumn, signed
@@ -109,7 +109,10 @@ def method_columns(known: Mapping[str, AnyScore]) -> list[TextColumn]:
     """
     scores = list(known.values())
     texts = {
-        "Method": [score.title for score in scores],
+        "Method": titles(
+            pd.DataFrame([(s.method, s.variant) for s in scores], columns=["method", "variant"]),
+            known,
+        ),
         "Name in settings": [f"`{name}`" for name in known],
         "Needs": [
             ", ".join(_NEEDS[need] for need in score.needs) or "predicted classes' probabilities"

@@ -123,7 +123,7 @@ class AccuracyPredictionSettings(Settings):
         "(Sun et al. 2024) where suites are called C10-Cs or C10-W",
     )
     figure_models: Names = Field(
-        (), description="Models or ensembles that have figures of their own besides those of all"
+        (), description="Models or ensembles that have figures and a table of errors of their own"
     )
 
     @model_validator(mode="after")

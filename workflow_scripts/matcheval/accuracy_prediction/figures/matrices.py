@@ -55,12 +55,16 @@ def plot_correlations(results: Results, model: str = "") -> "Figure":
         values[:, known],
     )
     with style():
-        figure = new_figure(_LABELS + max(_CELL * len(places), 1.5), 1.6 + max(_ROW * len(methods), 0.9))
+        figure = new_figure(
+            _LABELS + max(_CELL * len(places), 1.5), 1.6 + max(_ROW * len(methods), 0.9)
+        )
         add_heat_map(
             figure, values, [place_name(*p).removesuffix(" (points)") for p in places], methods,
             1.0, "Spearman's ρ", digits=2,
         )  # fmt: skip
-        add_note(figure, f"Scores and accuracies; {model or 'means over models'}. Empty: undefined.")
+        add_note(
+            figure, f"Scores and accuracies; {model or 'means over models'}. Empty: undefined."
+        )
         fix_layout(figure)
     return figure
 
@@ -94,9 +98,7 @@ def plot_rankings(results: Results, way: Sequence[str]) -> "Figure":
     side = max(1.5, _CELL * len(places))
     with style():
         figure = new_figure(side + _LABELS, side + 1.7)
-        add_heat_map(
-            figure, values, names, names, 1.0, "Correlation", digits=2
-        )
+        add_heat_map(figure, values, names, names, 1.0, "Correlation", digits=2)
         note = "Correlations of the methods' errors, above the diagonal Spearman's ρ, below Kendall's τ-b. Empty: not compared."
         add_note(figure, f"{way_text(way)}. {note}")
         fix_layout(figure)
