@@ -99,7 +99,10 @@ def plot_rankings(results: Results, way: Sequence[str]) -> "Figure":
     with style():
         figure = new_figure(side + _LABELS, side + 1.7)
         add_heat_map(figure, values, names, names, 1.0, "Correlation", digits=2)
-        note = "Correlations of the methods' errors, above the diagonal Spearman's ρ, below Kendall's τ-b. Empty: not compared."
+        note = (
+            "Correlations of the methods' errors, above the diagonal Spearman's ρ, below Kendall's "
+            "τ-b. Empty: not compared."
+        )
         add_note(figure, f"{way_text(way)}. {note}")
         fix_layout(figure)
     return figure
