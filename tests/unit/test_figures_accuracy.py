@@ -1,5 +1,6 @@
 """What the figures of accuracy prediction show, against the tables they are drawn from."""
 
+from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
@@ -195,6 +196,18 @@ def test_two_methods_are_compared_on_the_same_sets(by):
         np.testing.assert_allclose(points(axes)[title][:, 0], means)
 
 
+def test_a_set_that_one_of_two_methods_does_not_predict_is_left_out():
+    predicted = RESULTS.predicted.copy()
+    lacking = (predicted["method"] == "doc") & (predicted["dataset"] == "Natural-1")
+    predicted.loc[lacking, ["predicted", "error"]] = np.nan
+    options = {"first": "ac", "second": "doc", "by": "model", "way": CALIBRATED}
+    figure = drawn("two_methods", Results(predicted, RESULTS.errors, RESULTS.correlations), options)
+    rows = predicted.query("method == 'ac' and protocol == 'direct' and group != 'Syn'")
+    means = 100 * rows[rows["dataset"] != "Natural-1"].groupby("model")["error"].mean()
+    found = points(figure.axes[0])["AC"][:, 0]
+    np.testing.assert_allclose(np.sort(found), np.sort(means))
+
+
 def test_many_rows_are_divided_into_panels():
     many = results(groups={"Syn": 3, "Natural": 2 * _ROWS + 5}, methods=("ac", "doc"))
     options = {"first": "ac", "second": "doc", "by": "dataset", "way": CALIBRATED}
@@ -227,9 +240,16 @@ def test_rankings_have_spearman_above_and_kendall_below_the_diagonal():
     names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     mae = RESULTS.errors.query("protocol == 'leave_one_out' and subgroup == 'all'")
     wide = mae.pivot_table(index="method", columns="group", values="mae")
-    i, j = names.index("Syn"), names.index("Natural")
-    assert values[i, j] == pytest.approx(wide["Syn"].corr(wide["Natural"], method="spearman"))
-    assert values[j, i] == pytest.approx(wide["Syn"].corr(wide["Natural"], method="kendall"))
+    groups = [name for name in names if name in GROUPS]
+    assert len(groups) == 3
+    found = []
+    for one, other in combinations(groups, 2):
+        i, j = names.index(one), names.index(other)
+        rho, tau = (wide[one].corr(wide[other], method=m) for m in ("spearman", "kendall"))
+        assert values[i, j] == pytest.approx(rho)
+        assert values[j, i] == pytest.approx(tau)
+        found.append(rho == pytest.approx(tau))
+    assert not all(found)
     assert np.isnan(np.diag(values)).all()
 
 
@@ -276,7 +296,17 @@ def test_large_studies_give_small_files(tmp_path):
     write(large, tmp_path)
     script.main(kind="scores", options={}, ensembles=[], outputs=paths, **inputs(tmp_path))
     assert paths[0].stat().st_size < 1_000_000
-    assert paths[1].stat().st_size < 200_000  # 13 MB... were every point a path of its own
+    assert paths[1].stat().st_size < 200_000
+
+
+def test_many_points_are_drawn_as_pixels():
+    for n, many in ((2, False), (40, True)):
+        found = results(
+            models=[f"m{i}" for i in range(12)], groups={"Syn": n}, methods=("ac", "doc")
+        )
+        (axes, *_) = drawn("scores", found, {}).axes
+        (line,) = (line for line in axes.lines if line.get_label() == "Syn")
+        assert bool(line.get_rasterized()) == many
 
 
 def write(found, folder):
