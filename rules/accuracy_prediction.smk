@@ -110,6 +110,9 @@ rule predict_accuracy:
         predicted=ACCURACY_PREDICTION.predicted.files,
         errors=in_report(ACCURACY_PREDICTION.errors),
         correlations=in_report(ACCURACY_PREDICTION.correlations),
+        group_gaps=in_report(ACCURACY_PREDICTION.group_gaps),
+        rankings=in_report(ACCURACY_PREDICTION.rankings),
+        counts=in_report(ACCURACY_PREDICTION.counts),
     log:
         f"{OWN}/logs/predict_accuracy/{{suite}}.log",
     wildcard_constraints:
@@ -125,6 +128,29 @@ rule predict_accuracy:
         "Predicting the accuracies on suite {wildcards.suite}"
     script:
         "../workflow_scripts/predict_accuracy.py"
+
+
+rule tabulate_model_errors:
+    input:
+        predicted=ACCURACY_PREDICTION.predicted.file(".parquet"),
+    output:
+        errors=in_report(ACCURACY_PREDICTION.errors_of_model),
+    log:
+        f"{OWN}/logs/tabulate_model_errors/{{suite}}/{{scored}}.log",
+    wildcard_constraints:
+        suite=one_of(ACCURACY_PREDICTION.settings.suites),
+        scored=one_of(ACCURACY_PREDICTION.scored),
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("tabulate_model_errors"),
+    params:
+        job=ACCURACY_PREDICTION.jobs.model_error_parameters,
+        code=digest("tabulate_model_errors"),
+    message:
+        "Tabulating the errors of {wildcards.scored} on suite {wildcards.suite}"
+    script:
+        "../workflow_scripts/tabulate_model_errors.py"
 
 
 rule compare_predictions:
@@ -163,15 +189,40 @@ rule plot_accuracy_prediction:
         f"{OWN}/logs/plot_accuracy_prediction/{{suite}}/{{figure}}.log",
     wildcard_constraints:
         suite=one_of(ACCURACY_PREDICTION.settings.suites),
-        figure=one_of(ACCURACY_PREDICTION.all_figures),
+        figure=one_of(ACCURACY_PREDICTION.plots.table_names),
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("plot_accuracy_prediction"),
     params:
-        job=ACCURACY_PREDICTION.jobs.figure_parameters,
+        job=ACCURACY_PREDICTION.plots.parameters,
         code=digest("plot_accuracy_prediction"),
     message:
         "Plotting {wildcards.figure} of suite {wildcards.suite}"
     script:
         "../workflow_scripts/plot_accuracy_prediction.py"
+
+
+# Confidences and features, of which no table is kept.
+rule plot_model_outputs:
+    input:
+        settled(ACCURACY_PREDICTION.plots.output_inputs),
+    output:
+        outputs=in_report(ACCURACY_PREDICTION.figure_of_suite),
+    log:
+        f"{OWN}/logs/plot_model_outputs/{{suite}}/{{figure}}.log",
+    wildcard_constraints:
+        suite=one_of(ACCURACY_PREDICTION.settings.suites),
+        figure=one_of(ACCURACY_PREDICTION.plots.output_names),
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("plot_model_outputs"),
+    params:
+        job=ACCURACY_PREDICTION.plots.output_parameters,
+        custom_files=ACCURACY_PREDICTION.jobs.custom_files_state,
+        code=digest("plot_model_outputs"),
+    message:
+        "Plotting {wildcards.figure} of suite {wildcards.suite}"
+    script:
+        "../workflow_scripts/plot_model_outputs.py"

@@ -17,6 +17,7 @@ def main(
     *,
     kind: str,
     options: Mapping[str, Any],
+    ensembles: Sequence[str],
     predicted: Path,
     errors: Path,
     correlations: Path,
@@ -31,6 +32,8 @@ def main(
         Which figure, of `figures.drawing.KINDS`.
     options : mapping of str to value
         Arguments of that kind.
+    ensembles : sequence of str
+        Names of ensembles.
     predicted, errors, correlations : Path
         Tables of the suite.
     gaps : sequence of Path
@@ -43,6 +46,7 @@ def main(
         ERRORS.read(errors).to_pandas(),
         CORRELATIONS.read(correlations).to_pandas(),
         GAPS.read(gaps[0]).to_pandas() if gaps else None,
+        tuple(ensembles),
     )
     save_figure(draw(kind, results, options), *outputs)
 

@@ -11,15 +11,29 @@ import pandas as pd
 from matcheval.accuracy_prediction.aggregation import (
     CORRELATIONS,
     ERRORS,
+    GROUP_GAPS,
     tabulate_correlations,
     tabulate_errors,
+    tabulate_group_gaps,
+)
+from matcheval.accuracy_prediction.consistency import (
+    COUNTS,
+    RANKINGS,
+    tabulate_counts,
+    tabulate_rankings,
 )
 from matcheval.accuracy_prediction.predicting import (
     Calibration,
     predict_accuracies,
     without_placeholders,
 )
+from matcheval.accuracy_prediction.published import Paper, note, published_errors
 from matcheval.accuracy_prediction.reading import correlation_columns, error_columns, setting_notes
+from matcheval.accuracy_prediction.reading_further import (
+    count_columns,
+    gap_columns,
+    ranking_columns,
+)
 from matcheval.accuracy_prediction.schemas import PREDICTED, SCORES
 from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
 from matcheval.execution.entry_points import run_script
@@ -29,6 +43,7 @@ from matcheval.io.text_tables import write_readable
 
 def main(
     *,
+    suite: str,
     scores: Sequence[Path],
     agreement: Sequence[Path],
     rotation: Sequence[Path],
@@ -37,14 +52,21 @@ def main(
     regressors: Sequence[str],
     settings: Mapping[str, Any],
     confidence: float,
+    ensembles: Sequence[str],
+    published: Paper,
     predicted: Sequence[Path],
     errors: Sequence[Path],
     correlations: Sequence[Path],
+    group_gaps: Sequence[Path],
+    rankings: Sequence[Path],
+    counts: Sequence[Path],
 ) -> None:
-    """Write predicted accuracies, their errors, and the correlations of the scores.
+    """Write predicted accuracies, their errors, and what the scores and errors go with.
 
     Parameters
     ----------
+    suite : str
+        Name of the suite.
     scores, agreement, rotation : sequence of Path
         Tables of scores.
     calibrations : sequence of Calibration
@@ -57,7 +79,11 @@ def main(
         Settings that are named under the tables.
     confidence : float
         Level of the intervals, in (0, 1).
-    predicted, errors, correlations : sequence of Path
+    ensembles : sequence of str
+        Names of ensembles, which mean errors do not count: they are not models.
+    published : str
+        Paper whose errors are printed beside these; `none` for none.
+    predicted, errors, correlations, group_gaps, rankings, counts : sequence of Path
         Files to write, in the formats of their suffixes.
     """
     tables = [SCORES.read(path).to_pandas() for path in (*rotation, *scores, *agreement)]
@@ -66,15 +92,28 @@ def main(
     for path in predicted:
         write_table(PREDICTED.from_frame(found), path)
     missing = found[found["predicted"].isna()]
-    for table, schema, readable, paths, reasons in (
-        (tabulate_errors(found, confidence), ERRORS, error_columns, errors, missing["reason"]),
-        (
-            tabulate_correlations(every), CORRELATIONS, correlation_columns, correlations,
-            every.loc[every["score"].isna(), "reason"],
-        ),
-    ):  # fmt: skip
-        notes = setting_notes(settings, reasons.tolist())
-        write_readable(table, schema, partial(readable, known=ALL_SCORES), paths, notes)
+    mean_errors = tabulate_errors(found[~found["model"].isin(ensembles)], confidence)
+    printed = published_errors(published, suite)
+    of_errors = setting_notes(settings, missing["reason"].tolist())
+    if printed:
+        of_errors.append(note(published))
+    of_scores = setting_notes(settings, every.loc[every["score"].isna(), "reason"].tolist())
+    write_readable(
+        mean_errors, ERRORS,
+        partial(error_columns, known=ALL_SCORES, published=printed, paper=published.upper()),
+        errors, of_errors,
+    )  # fmt: skip
+    write_readable(
+        tabulate_correlations(every), CORRELATIONS,
+        partial(correlation_columns, known=ALL_SCORES, ensembles=ensembles),
+        correlations, of_scores,
+    )  # fmt: skip
+    write_readable(
+        tabulate_group_gaps(every), GROUP_GAPS, partial(gap_columns, ensembles=ensembles),
+        group_gaps,
+    )  # fmt: skip
+    write_readable(tabulate_rankings(mean_errors), RANKINGS, ranking_columns, rankings)
+    write_readable(tabulate_counts(mean_errors, found), COUNTS, count_columns, counts)
     logging.info("%d predictions, %d of them n/a", len(found), len(missing))
 
 

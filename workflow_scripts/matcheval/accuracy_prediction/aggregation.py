@@ -5,12 +5,14 @@ is cannot be settled, so that four are given, each by its name.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from matcheval.accuracy_prediction.views import WHOLE
 from matcheval.io.columns import CONFIDENCE_LEVEL, MODEL, fraction
 from matcheval.io.tables import Column, TableSchema
 from matcheval.statistics.ranks import rank_correlations
@@ -67,6 +69,19 @@ CORRELATIONS = TableSchema(
         Column("spearman", pa.float64(), "1", "rank correlation, ties by average ranks; signed"),
         Column("pearson", pa.float64(), "1", "correlation"),
         Column("kendall", pa.float64(), "1", "tau-b, with ties"),
+    ),
+)
+
+GROUP_GAPS = TableSchema(
+    "gaps by group",
+    (
+        MODEL,
+        Column("suite", pa.string(), "", "name of the suite"),
+        Column("group", pa.string(), "", "group of the sets; 'all' for all sets"),
+        Column("n_sets", pa.int64(), "sets", "of which the accuracy is known"),
+        fraction("accuracy_base", "accuracy on the base, mean over these sets"),
+        fraction("accuracy", "accuracy, mean over these sets"),
+        fraction("gap", "accuracy on the base minus accuracy on the set, mean over these sets"),
     ),
 )
 
@@ -131,6 +146,31 @@ def tabulate_correlations(scores: pd.DataFrame) -> pd.DataFrame:
                 | {"spearman": spearman, "pearson": pearson, "kendall": kendall}
             )
     return pd.DataFrame(rows, columns=CORRELATIONS.names)
+
+
+def tabulate_group_gaps(scores: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate the gaps between the accuracies on the base and on the sets: P1, Table 1.
+
+    Parameters
+    ----------
+    scores : pandas.DataFrame
+        Columns of `schemas.SCORES`, of one suite.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `GROUP_GAPS`: for every model a row per group and one for all sets. On a set of
+        some of the classes, the accuracy on the base is that on the same classes.
+    """
+    sets = scores[scores["view"] == WHOLE].drop_duplicates(["model", "dataset"])
+    sets = sets.assign(gap=sets["accuracy_base"] - sets["accuracy"]).dropna(subset="gap")
+    rows = []
+    for (model, suite), of_model in sets.groupby(["model", "suite"], sort=False):
+        groups = [*of_model.groupby("group", sort=False), (ALL, of_model)]
+        for group, part in groups:
+            means = part[["accuracy_base", "accuracy", "gap"]].mean()
+            rows.append([model, suite, group, len(part), *means])
+    return pd.DataFrame(rows, columns=GROUP_GAPS.names)
 
 
 def _columns(rows: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
@@ -198,6 +238,7 @@ def _resampled(
         yield "rows", _counts(len(flat), resamples, seed) @ flat / len(flat)
 
 
+@lru_cache(maxsize=4)
 def _counts(n: int, resamples: int, seed: int) -> npt.NDArray[np.float64]:
     """Return how often each of n items is drawn in n draws with replacement, by resample."""
     drawn = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples)

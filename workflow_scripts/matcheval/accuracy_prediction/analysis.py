@@ -1,12 +1,11 @@
 """The analysis of accuracy prediction: settings, checks, files and jobs."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from matcheval.accuracy_prediction.jobs import PredictionJobs
-from matcheval.accuracy_prediction.predicting import CALIBRATED, DIRECT, LEAVE_ONE_OUT
+from matcheval.accuracy_prediction.plots import PredictionPlots
 from matcheval.accuracy_prediction.scores.registry import (
     ALL_SCORES,
     POOL_SCORES,
@@ -60,10 +59,23 @@ class AccuracyPrediction(Analysis):
             return {"table": table, "of": "{suite}"}
 
         self.errors = self.table("errors/{suite}", "predicted_errors", labels("errors"))
+        self.errors_of_model = self.table(
+            "errors_of_models/{suite}/{scored}",
+            "predicted_errors_of_model",
+            {"table": "errors of {scored}", "of": "{suite}"},
+        )
         self.correlations = self.table(
             "correlations/{suite}", "score_correlations", labels("correlations")
         )
+        self.group_gaps = self.table("gaps_by_group/{suite}", "gaps_by_group", labels("gaps"))
+        self.rankings = self.table(
+            "rankings/{suite}", "method_rankings", labels("rankings of methods")
+        )
+        self.counts = self.table(
+            "counts/{suite}", "counts_and_errors", labels("numbers of images and errors")
+        )
         self.jobs = PredictionJobs(self, study)
+        self.plots = PredictionPlots(self, study)
         self.figure_of_suite = self.figure(
             f"{self.name}/{{suite}}/{{figure}}",
             "predicted_accuracies",
@@ -147,6 +159,7 @@ class AccuracyPrediction(Analysis):
                     "suite", name, study.suites, file="configuration", field=self.field("suites")
                 )
             self._check_suite(name, one)
+        self.plots.check()
 
     def _check_outputs(self) -> None:
         """Check that inference keeps what the methods that are asked for need."""
@@ -188,6 +201,12 @@ class AccuracyPrediction(Analysis):
             study.check_dataset(one.reference, f"{field}.reference", images=True)
         groups = {member.group for member in members.values()}
         for number, calibration in enumerate(one.calibrations):
+            if not set(calibration.predict or groups) - set(calibration.fit):
+                raise InputError(
+                    "all groups are fitted on, and none is left to predict",
+                    file="configuration",
+                    field=f"{field}.calibrations.{number}",
+                )
             for key in ("fit", "predict"):
                 for group in getattr(calibration, key) or ():
                     if group not in groups:
@@ -208,58 +227,19 @@ class AccuracyPrediction(Analysis):
     def targets(self) -> list[str]:
         """Predicted accuracies, tables and figures of every suite."""
         suites = list(self.settings.suites)
-        tables = [self.predicted, self.errors, self.correlations]
+        tables = [self.predicted, self.errors, self.correlations, self.group_gaps]
+        tables += [self.rankings, self.counts]
         if self.settings.matching:
             tables.append(self.comparison)
         return [
             *(path for table in tables for path in table.expand(suite=suites)),
+            *self.errors_of_model.expand(suite=suites, scored=list(self.settings.figure_models)),
             *(
                 path
                 for suite in suites
-                for path in self.figure_of_suite.expand(suite=suite, figure=self.figures(suite))
+                for path in self.figure_of_suite.expand(suite=suite, figure=self.plots.names(suite))
             ),
         ]
-
-    def figures(self, suite: str) -> dict[str, dict[str, Any]]:
-        """Return the figures of a suite: kind and options, by name.
-
-        Parameters
-        ----------
-        suite : str
-            Its name.
-        """
-        settings, one = self.settings, self.settings.suites[suite]
-        ways = {"leave-one-out": (LEAVE_ONE_OUT, "linear", "")} if settings.leave_one_out else {}
-        for calibration in one.calibrations:
-            for regressor in settings.regressors:
-                groups = "+".join(calibration.fit)
-                name = "-".join(
-                    ["calibrated", *calibration.fit, *([regressor] * (regressor == "mlp"))]
-                )
-                ways[re.sub(r"[^A-Za-z0-9-]+", "-", name)] = (CALIBRATED, regressor, groups)
-        ways = ways or {"direct": (DIRECT, "", "")}
-        found: dict[str, dict[str, Any]] = {
-            kind: {"kind": kind, "options": {}} for kind in ("errors", "scores", "models")
-        }
-        for name, way in ways.items():
-            for kind in ("predictions", "errors_by_accuracy"):
-                found[f"{kind}-{name}"] = {"kind": kind, "options": {"way": way}}
-        if {"ac", "doc"} <= {score.name for score in self.chosen}:
-            for by in ("dataset", "subgroup", "model"):
-                options = {"first": "ac", "second": "doc", "by": by}
-                found[f"ac-and-doc-by-{by}"] = {"kind": "two_methods", "options": options}
-        asked = {
-            "sizes": bool(settings.test_sizes),
-            "missing_classes": settings.missing_classes != "none",
-            "protocol": settings.matching,
-        }
-        found |= {kind: {"kind": kind, "options": {}} for kind, wanted in asked.items() if wanted}
-        return found
-
-    @property
-    def all_figures(self) -> set[str]:
-        """Names of the figures of all suites."""
-        return {name for suite in self.settings.suites for name in self.figures(suite)}
 
     @property
     def resource_requests(self) -> Mapping[str, Callable[[Any], resources.ResourceRequest]]:

@@ -1,6 +1,6 @@
 """Whether what the protocol says of a gap tells how well the gap is predicted."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -139,8 +139,8 @@ def _correlations(
     rng = np.random.default_rng(seed)
     drawn = rng.integers(len(sets), size=(resamples, len(sets)))
     whole = np.arange(len(sets))[None]
-    of_data = np.nanmean([_spearman(values, whole)[:, 0] for values in models], axis=0)
-    of_resamples = np.nanmean([_spearman(values, drawn) for values in models], axis=0)
+    of_data = _mean_of_known([_spearman(values, whole)[:, 0] for values in models])
+    of_resamples = _mean_of_known([_spearman(values, drawn) for values in models])
     levels = [(1 - confidence) / 2, (1 + confidence) / 2]
     for name, value, resampled in zip(
         ("with_gap", "with_error", "given_gap"), of_data, of_resamples, strict=True
@@ -149,6 +149,15 @@ def _correlations(
         if name != "with_gap" and np.isfinite(resampled).any():
             low, high = np.nanquantile(resampled, levels)
             found |= {f"{name}_low": low, f"{name}_high": high}
+    return found
+
+
+def _mean_of_known(values: Sequence[Floats]) -> Floats:
+    """Return the mean over models of what is not NaN; NaN where nothing is known."""
+    stacked = np.stack(values)
+    known = np.isfinite(stacked)
+    with np.errstate(invalid="ignore"):
+        found: Floats = np.where(known, stacked, 0).sum(axis=0) / known.sum(axis=0)
     return found
 
 

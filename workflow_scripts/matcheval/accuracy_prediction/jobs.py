@@ -27,16 +27,6 @@ class PredictionJobs:
     def __init__(self, analysis: "AccuracyPrediction", study: Study) -> None:
         self._analysis, self._settings, self._study = analysis, analysis.settings, study
 
-    def figure_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return kind and options of a figure.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite` and `figure`.
-        """
-        return self._analysis.figures(wildcards.suite)[wildcards.figure]
-
     @property
     def gaps_files(self) -> list[str]:
         """The table of matched gaps, with wildcard `suite`; none if gaps are not matched."""
@@ -129,8 +119,8 @@ class PredictionJobs:
             "reference": one.reference,
             "members": self.members_of(wildcards.scored),
             "files": self.files_of(suite, self.members_of(wildcards.scored)),
-            "classes": self._classes(one.base),
-            "rule": self._rule,
+            "classes": self.classes_of(one.base),
+            "rule": self.rule,
             "methods": own,
             "view_methods": [name for name in settings.view_methods or own if name in own],
             "options": {"n_prototypes": settings.n_prototypes},
@@ -141,14 +131,21 @@ class PredictionJobs:
             "seeds": settings.seeds,
         }  # fmt: skip
 
-    def _classes(self, base: str) -> str | list[str]:
-        """Return the class names of a base, or its description, which has them."""
+    def classes_of(self, base: str) -> str | list[str]:
+        """Return the class names of a base, or its description, which has them.
+
+        Parameters
+        ----------
+        base : str
+            Its name.
+        """
         if self._analysis.has_images(base):
             return self._study.dataset_files(base)[0]
         return list(self._study.datasets[base].settings.known_classes or ())
 
     @property
-    def _rule(self) -> dict[str, bool]:
+    def rule(self) -> dict[str, bool]:
+        """How the classes that count are treated, as of `ClassRule`."""
         settings = self._settings
         return {"renormalise": settings.renormalise, "restrict_argmax": settings.restrict_argmax}
 
@@ -190,7 +187,7 @@ class PredictionJobs:
             "datasets": study.dataset_folder("").rstrip("/"),
             "files": self.files_of(suite, [wildcards.model]),
             "folder": f"{study.folder}/{self._analysis.name}/turned",
-            "rule": self._rule,
+            "rule": self.rule,
             "seeds": self._settings.seeds,
         }
         return [
@@ -215,8 +212,8 @@ class PredictionJobs:
             "suite": asdict(self._study.suites[suite]),
             "base": one.base,
             "models": self._analysis.models,
-            "classes": self._classes(one.base),
-            "rule": self._rule,
+            "classes": self.classes_of(one.base),
+            "rule": self.rule,
             "files": self.files_of(suite, self._analysis.models),
             "methods": [score.name for score in self._analysis.chosen if score.name in POOL_SCORES],
         }
@@ -234,8 +231,8 @@ class PredictionJobs:
         return {
             "suite": asdict(self._study.suites[suite]),
             "base": self._settings.suites[suite].base,
-            "classes": self._classes(self._settings.suites[suite].base),
-            "rule": self._rule,
+            "classes": self.classes_of(self._settings.suites[suite].base),
+            "rule": self.rule,
             "files": self.files_of(suite, [wildcards.model]),
             "method": first.model_dump(mode="json"),
             "seeds": list(range(matching.settings.seeds)),
@@ -287,6 +284,32 @@ class PredictionJobs:
         """
         return self._analysis.gaps.expand(suite=wildcards.suite, model=self._analysis.models)
 
+    def model_error_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the parameters of the errors of one model on a suite.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `suite`.
+        """
+        return {
+            "settings": self._noted_settings(wildcards.suite),
+            "confidence": self._study.confidence,
+        }
+
+    def _noted_settings(self, suite: str) -> dict[str, Any]:
+        """Return the settings that are named under tables."""
+        one = self._settings.suites[suite]
+        return {
+            "base": one.base,
+            "reference": one.reference or "none",
+            "seeds": ", ".join(map(str, self._settings.seeds)),
+            "prototypes": self._settings.n_prototypes,
+            "renormalised": self._settings.renormalise,
+            "argmax restricted": self._settings.restrict_argmax,
+            "clipped": False,
+        }
+
     def prediction_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the parameters of the predicted accuracies on a suite.
 
@@ -302,14 +325,8 @@ class PredictionJobs:
             ],
             "loo": self._settings.leave_one_out,
             "regressors": self._settings.regressors,
-            "settings": {
-                "base": one.base,
-                "reference": one.reference or "none",
-                "seeds": ", ".join(map(str, self._settings.seeds)),
-                "prototypes": self._settings.n_prototypes,
-                "renormalised": self._settings.renormalise,
-                "argmax restricted": self._settings.restrict_argmax,
-                "clipped": False,
-            },
+            "settings": self._noted_settings(wildcards.suite),
             "confidence": self._study.confidence,
+            "ensembles": list(self._settings.ensembles),
+            "published": self._settings.published,
         }

@@ -1,6 +1,7 @@
 """The tables of accuracy prediction for human readers."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -8,12 +9,13 @@ import pandas as pd
 
 from matcheval.accuracy_prediction.aggregation import ALL
 from matcheval.accuracy_prediction.comparison import MEASURES
+from matcheval.accuracy_prediction.published import Key
 from matcheval.accuracy_prediction.scores.registry import AnyScore
 from matcheval.accuracy_prediction.views import WHOLE
 from matcheval.io.text_tables import TextColumn, signed
 
 MAX_COLUMNS = 26  # with more, subgroups are left to the files for programs
-_DASH = "–"
+DASH = "–"
 _PROTOCOLS = {
     "direct": "no regression",
     "calibrated": "calibrated on",
@@ -53,7 +55,12 @@ def titles(rows: pd.DataFrame, known: Mapping[str, AnyScore]) -> list[str]:
     ]
 
 
-def error_columns(table: pd.DataFrame, known: Mapping[str, AnyScore]) -> list[TextColumn]:
+def error_columns(
+    table: pd.DataFrame,
+    known: Mapping[str, AnyScore],
+    published: Mapping[Key, float] = MappingProxyType({}),
+    paper: str = "",
+) -> list[TextColumn]:
     """Format mean absolute errors: a row per method, a column per group of sets.
 
     Parameters
@@ -61,6 +68,11 @@ def error_columns(table: pd.DataFrame, known: Mapping[str, AnyScore]) -> list[Te
     table : pandas.DataFrame
         Columns of `aggregation.ERRORS`.
     known : mapping of str to score
+    published : mapping
+        Errors that a paper prints, as `published.published_errors` returns: a column beside every
+        column that some of them belong to.
+    paper : str
+        What the heads of these columns end with.
 
     Returns
     -------
@@ -74,8 +86,12 @@ def error_columns(table: pd.DataFrame, known: Mapping[str, AnyScore]) -> list[Te
         places = places[places["subgroup"] == ALL]
     keys = ["protocol", "regressor", "calibrated_on"]
     cells: dict[str, list[str]] = {"How": [], "Method": []}
-    heads = {place: _head(*place) for place in places.itertuples(index=False, name=None)}
-    cells |= {head: [] for head in heads.values()}
+    heads = {place: place_name(*place) for place in places.itertuples(index=False, name=None)}
+    printed = {key[-1] for key in published}
+    for (group, subgroup), head in heads.items():
+        cells[head] = []
+        if subgroup == ALL and group in printed:
+            cells[f"{head}, {paper}"] = []
     cells |= {"95 % over sets": [], "Bias": [], "n/a": []}
     for case, block in whole.groupby(keys, sort=False):
         rows = block[["method", "variant"]].drop_duplicates()
@@ -85,6 +101,8 @@ def error_columns(table: pd.DataFrame, known: Mapping[str, AnyScore]) -> list[Te
             column = block[(block["group"] == group) & (block["subgroup"] == subgroup)]
             merged = rows.merge(column, on=["method", "variant"], how="left")
             cells[head] += _marked(merged["mae"].to_numpy(np.float64))
+            if subgroup == ALL and group in printed:
+                cells[f"{head}, {paper}"] += [*_published(rows, case, group, published), ""]
         total = rows.merge(
             block[(block["group"] == ALL) & (block["subgroup"] == ALL)], on=["method", "variant"]
         )
@@ -98,7 +116,28 @@ def error_columns(table: pd.DataFrame, known: Mapping[str, AnyScore]) -> list[Te
     ]
 
 
-def _head(group: str, subgroup: str) -> str:
+def _published(
+    rows: pd.DataFrame, case: Sequence[Any], group: str, published: Mapping[Key, float]
+) -> list[str]:
+    """Format what a paper prints; empty for variants and for other regressors than a line."""
+    protocol, regressor, on = case
+    values = [
+        published.get((protocol, on, method, group))
+        for method in rows["method"].where((rows["variant"] == "") & (regressor != "mlp"), "")
+    ]
+    return ["" if value is None else f"{100 * value:.2f}" for value in values]
+
+
+def place_name(group: str, subgroup: str) -> str:
+    """Return what readers call a column of sets.
+
+    Parameters
+    ----------
+    group : str
+        `all` for all sets, empty for sets without a group.
+    subgroup : str
+        `all` for all sets of the group.
+    """
     if group == ALL:
         return "All (points)"
     name = group or "no group"
@@ -107,22 +146,24 @@ def _head(group: str, subgroup: str) -> str:
 
 def _marked(values: "np.ndarray[Any, np.dtype[np.float64]]") -> list[str]:
     """Format a column of errors, and their mean in the end."""
-    texts = [_DASH if np.isnan(value) else f"{100 * value:.2f}" for value in values]
-    finite = sorted({text for text in texts if text != _DASH}, key=float)
+    texts = [DASH if np.isnan(value) else f"{100 * value:.2f}" for value in values]
+    finite = sorted({text for text in texts if text != DASH}, key=float)
     marks = dict(zip(finite, ("**", "*"), strict=False)) if len(texts) > 2 else {}
-    mean = f"{100 * np.nanmean(values):.2f}" if np.isfinite(values).any() else _DASH
+    mean = f"{100 * np.nanmean(values):.2f}" if np.isfinite(values).any() else DASH
     return [*(text + marks.get(text, "") for text in texts), mean]
 
 
 def _interval(low: float, high: float) -> str:
-    return _DASH if np.isnan(low) else f"[{100 * low:.2f}, {100 * high:.2f}]"
+    return DASH if np.isnan(low) else f"[{100 * low:.2f}, {100 * high:.2f}]"
 
 
 def _points(value: float) -> str:
-    return _DASH if np.isnan(value) else signed(100 * value, 2, plus=True)
+    return DASH if np.isnan(value) else signed(100 * value, 2, plus=True)
 
 
-def correlation_columns(table: pd.DataFrame, known: Mapping[str, AnyScore]) -> list[TextColumn]:
+def correlation_columns(
+    table: pd.DataFrame, known: Mapping[str, AnyScore], ensembles: Sequence[str] = ()
+) -> list[TextColumn]:
     """Format correlations of scores and accuracies: a row per method, means over models.
 
     Parameters
@@ -130,8 +171,10 @@ def correlation_columns(table: pd.DataFrame, known: Mapping[str, AnyScore]) -> l
     table : pandas.DataFrame
         Columns of `aggregation.CORRELATIONS`.
     known : mapping of str to score
+    ensembles : sequence of str
+        Left out: they are not models.
     """
-    whole = table[table["view"] == WHOLE]
+    whole = table[(table["view"] == WHOLE) & ~table["model"].isin(ensembles)]
     every = whole[(whole["group"] == ALL) & (whole["subgroup"] == ALL)]
     rows = every[["method", "variant"]].drop_duplicates()
     columns = [TextColumn("Method", titles(rows, known), is_number=False)]
@@ -139,7 +182,7 @@ def correlation_columns(table: pd.DataFrame, known: Mapping[str, AnyScore]) -> l
     for head, kind in zip(("Spearman ρ", "Pearson r", "Kendall τ-b"), kinds, strict=True):
         values = every.groupby(["method", "variant"], sort=False)[kind].agg(["mean", "min", "max"])
         cells = [
-            _DASH if np.isnan(mean) else f"{signed(mean, 2)} [{signed(low, 2)}, {signed(high, 2)}]"
+            DASH if np.isnan(mean) else f"{signed(mean, 2)} [{signed(low, 2)}, {signed(high, 2)}]"
             for mean, low, high in values.itertuples(index=False, name=None)
         ]
         columns.append(TextColumn(f"{head}, mean [lowest, highest] over models", cells))
@@ -148,7 +191,7 @@ def correlation_columns(table: pd.DataFrame, known: Mapping[str, AnyScore]) -> l
         if group != ALL and len(part):
             means = part.groupby(["method", "variant"], sort=False)["spearman"].mean()
             merged = [means.get((m, v), np.nan) for m, v in rows.itertuples(index=False, name=None)]
-            cells = [_DASH if np.isnan(value) else signed(value, 2) for value in merged]
+            cells = [DASH if np.isnan(value) else signed(value, 2) for value in merged]
             columns.append(TextColumn(f"ρ in {group or 'no group'}", cells))
     return columns
 
@@ -170,7 +213,7 @@ def comparison_columns(table: pd.DataFrame, known: Mapping[str, AnyScore]) -> li
     for position, (measure, title) in enumerate(MEASURES.items()):
         part = rows.merge(table[table["measure"] == measure], on=_ROW, how="left")
         if position == 0:
-            cells = [_DASH if np.isnan(v) else f"{100 * v:.2f}" for v in part["mae"]]
+            cells = [DASH if np.isnan(v) else f"{100 * v:.2f}" for v in part["mae"]]
             columns.append(TextColumn("Error (points)", cells))
         columns.append(TextColumn(f"ρ with {title}", _correlations(part, "with_error")))
         columns.append(
@@ -182,7 +225,7 @@ def comparison_columns(table: pd.DataFrame, known: Mapping[str, AnyScore]) -> li
 def _correlations(part: pd.DataFrame, name: str) -> list[str]:
     values = part[[name, f"{name}_low", f"{name}_high"]].itertuples(index=False, name=None)
     return [
-        _DASH if np.isnan(value) else f"{signed(value, 2)} [{signed(low, 2)}, {signed(high, 2)}]"
+        DASH if np.isnan(value) else f"{signed(value, 2)} [{signed(low, 2)}, {signed(high, 2)}]"
         for value, low, high in values
     ]
 

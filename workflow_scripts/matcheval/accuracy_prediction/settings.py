@@ -11,6 +11,7 @@ from matcheval.settings import (
     Name,
     Named,
     Names,
+    PathText,
     Seed,
     Settings,
     SomeNames,
@@ -27,6 +28,24 @@ class CalibrationSettings(Settings):
     predict: Texts | None = Field(None, description="Groups to predict; all others by default")
 
 
+class HistogramSettings(Settings):
+    """A figure of the confidences of a model on the base and on a set."""
+
+    model: Name = Field(description="Model or ensemble")
+    dataset: Name = Field(description="A set of the suite")
+
+
+class EmbeddingSettings(Settings):
+    """A figure of the features of the images of one class, in two dimensions (t-SNE)."""
+
+    model: Name = Field(description="Model, of which the features are on file")
+    class_name: PathText = Field(description="The class")
+    group: str | None = Field(None, description="Group of the sets; all sets by default")
+    by: Literal["group", "subgroup", "dataset"] = Field(
+        "subgroup", description="What has a colour of its own, besides the base"
+    )
+
+
 class SuitePredictionSettings(Settings):
     """How the accuracies on the sets of one suite are predicted."""
 
@@ -41,6 +60,12 @@ class SuitePredictionSettings(Settings):
     )
     rotation: Names = Field(
         (), description="Sets that rotation accuracy is measured on, which runs the models again"
+    )
+    histograms: tuple[HistogramSettings, ...] = Field(
+        (), description="Figures of the confidences of a model on the base and on a set"
+    )
+    embeddings: tuple[EmbeddingSettings, ...] = Field(
+        (), description="Figures of the features of one class on the sets and on the base"
     )
 
 
@@ -92,7 +117,13 @@ class AccuracyPredictionSettings(Settings):
         True, description="Whether the gap is matched and decomposed beside the predictions"
     )
     published: Literal["none", "p1", "p2"] = Field(
-        "none", description="Published errors that are shown beside these: of P1 or P2"
+        "none",
+        description="Paper whose errors are printed beside these, in the readable table of errors "
+        "only: p1 (Guillory et al. 2021) where groups are called Syn1, Syn2, Natural or Adv, p2 "
+        "(Sun et al. 2024) where suites are called C10-Cs or C10-W",
+    )
+    figure_models: Names = Field(
+        (), description="Models or ensembles that have figures and a table of errors of their own"
     )
 
     @model_validator(mode="after")

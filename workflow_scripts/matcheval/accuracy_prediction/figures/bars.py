@@ -1,84 +1,98 @@
 """Errors as bars with intervals: methods side by side, by group of sets."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from matcheval.accuracy_prediction.aggregation import ALL
-from matcheval.accuracy_prediction.figures.results import Results, with_titles
-from matcheval.accuracy_prediction.predicting import DIRECT
-from matcheval.accuracy_prediction.reading import how
+from matcheval.accuracy_prediction.figures.results import (
+    WAY,
+    Results,
+    add_note,
+    way_text,
+    with_titles,
+)
+from matcheval.accuracy_prediction.predicting import CALIBRATED, DIRECT
 from matcheval.accuracy_prediction.views import WHOLE
 from matcheval.figures.saving import fix_layout
-from matcheval.figures.style import NOTE_SIZE, new_figure, set_note, style
+from matcheval.figures.style import NOTE_SIZE, new_figure, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_ROW, _HEADS, _PANEL = 0.14, 0.9, 1.9  # inches
-_WIDEST = 12.0
-_KEYS = ["protocol", "regressor", "calibrated_on"]
+_ROW, _HEADS, _PANEL, _LABELS = 0.14, 0.75, 1.45, 1.2  # inches
+_COLUMNS = 5  # panels in a row
+_GREY, _BLUE = "#b5b5b5", "#0072B2"
 
 
-def plot(results: Results) -> "Figure":
+def plot(results: Results, way: Sequence[str]) -> "Figure":
     """Draw the mean absolute error of every method: P1, Figures 3, 6 to 8, 10 to 12, 21 to 23.
-
-    A row of panels per way of predicting (a calibration, or leaving sets out), with the methods
-    that need no regression in each; a panel per group of sets. Bars are intervals over models and
-    sets.
 
     Parameters
     ----------
     results : Results
+    way : sequence of str
+        `protocol`, `regressor` and `calibrated_on`: a calibration, or leaving sets out.
 
     Returns
     -------
     matplotlib.figure.Figure
+        A panel per group of sets that something is predicted on, and unless some groups are fitted
+        on, one for all sets. Grey, above, are predictions without a regression on the same sets.
     """
     table = results.errors
     table = with_titles(table[(table["view"] == WHOLE) & (table["subgroup"] == ALL)])
-    direct = table[table["protocol"] == DIRECT]
-    ways = [part for key, part in table.groupby(_KEYS, sort=False) if key[0] != DIRECT] or [direct]
-    groups = [g for g in dict.fromkeys(table["group"]) if g != ALL]
-    groups = groups if len(groups) > 1 else [ALL]
-    blocks = [way if way is direct else pd.concat([direct, way], ignore_index=True) for way in ways]
-    heights = [block["title"].nunique() * _ROW + _HEADS for block in blocks]
+    own = table[(table[WAY] == list(way)).all(axis=1)]
+    predicted = own[np.isfinite(own["mae"])]
+    groups = [group for group in dict.fromkeys(predicted["group"]) if group != ALL]
+    if len(groups) > 1 and way[0] != CALIBRATED:
+        groups.append(ALL)
+    block = own if way[0] == DIRECT else pd.concat([table[table["protocol"] == DIRECT], own])
+    block = block[block["group"].isin(groups)]
+    keys = block[["protocol", "title"]].drop_duplicates()
+    n_columns = max(1, min(len(groups), _COLUMNS))
+    n_rows = max(1, -(-len(groups) // n_columns))
     with style():
-        figure = new_figure(min(1.6 + _PANEL * len(groups), _WIDEST), sum(heights) + 0.2)
-        rows = figure.subplots(
-            len(blocks), len(groups), squeeze=False, sharex="col", height_ratios=heights
+        figure = new_figure(
+            _LABELS + _PANEL * max(n_columns, 2), n_rows * (_ROW * len(keys) + _HEADS) + 0.3
         )
-        for axes_row, block, way in zip(rows, blocks, ways, strict=True):
-            for axes, group in zip(axes_row, groups, strict=True):
-                _panel(axes, block[block["group"] == group], group, block["title"].unique())
-            axes_row[0].set_ylabel(how(way.iloc[0].to_dict()))
-            for axes in axes_row[1:]:
-                axes.set_yticklabels([])
-        for axes in rows[-1]:
-            axes.set_xlabel("Mean absolute error (points)")
-        set_note(
-            figure,
-            "Bars: 95 % bootstrap intervals over pairs of model and set. Grey: no regression.",
-        )
+        panels = figure.subplots(n_rows, n_columns, squeeze=False, sharey=True)
+        for axes, group in zip(panels.flat, groups, strict=False):
+            _panel(axes, keys.merge(block[block["group"] == group], how="left"), group)
+        for axes in panels.flat[len(groups) :]:
+            axes.remove()
+        text = f"{way_text(way)}. " if groups else f"{way_text(way)}: nothing is predicted. "
+        if way[0] != DIRECT:
+            text += "Grey: without a regression, on the same sets. "
+        add_note(figure, text + _intervals(block))
         fix_layout(figure)
     return figure
 
 
-def _panel(axes: "Axes", part: pd.DataFrame, group: str, methods: np.ndarray) -> None:
-    first = part.groupby("title", sort=False).first().reindex(methods)
-    position = np.arange(len(first))
-    error = 100 * first["mae"].to_numpy(np.float64)
-    bounds = [100 * first[f"mae_rows_{side}"].to_numpy(np.float64) for side in ("low", "high")]
-    is_direct = (first["protocol"] == DIRECT).to_numpy()
-    axes.barh(position, error, color=np.where(is_direct, "#b5b5b5", "#0072B2"), height=0.7)
-    sizes = np.nan_to_num([error - bounds[0], bounds[1] - error])
+def _intervals(block: pd.DataFrame) -> str:
+    level = f"{100 * block['confidence'].iloc[0]:g} % " if len(block) else ""
+    return f"Lines: {level}bootstrap intervals over pairs of model and set."
+
+
+def _panel(axes: "Axes", rows: pd.DataFrame, group: str) -> None:
+    position = np.arange(len(rows))
+    error, low, high = (
+        100 * rows[name].to_numpy(np.float64) for name in ("mae", "mae_rows_low", "mae_rows_high")
+    )
+    is_direct = (rows["protocol"] == DIRECT).to_numpy()
+    color = np.where(is_direct & ~is_direct.all(), _GREY, _BLUE)
+    axes.barh(position, error, color=color, height=0.7)
+    sizes = np.nan_to_num([error - low, high - error])
     axes.errorbar(error, position, xerr=sizes.clip(0), fmt="none", ecolor="k", elinewidth=0.6)
     for row in np.flatnonzero(np.isnan(error)):
         axes.annotate("n/a", (0, row), xytext=(2, 0), textcoords="offset points", va="center",
                       fontsize=NOTE_SIZE, color="0.4")  # fmt: skip
-    axes.set_yticks(position, list(methods))
-    axes.set_ylim(len(first) - 0.4, -0.6)
+    axes.set_yticks(position, list(rows["title"]))
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_xlim(left=0)
     axes.set_title("all sets" if group == ALL else group or "no group")
+    axes.set_xlabel("Mean error (points)")
     axes.grid(visible=False, axis="y")

@@ -6,16 +6,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from matcheval.accuracy_prediction.figures.results import COLORS, Results, with_titles
+from matcheval.accuracy_prediction.figures.results import (
+    COLORS,
+    Results,
+    add_heat_map,
+    add_note,
+    with_titles,
+)
 from matcheval.accuracy_prediction.predicting import DIRECT, LEAVE_ONE_OUT
 from matcheval.accuracy_prediction.views import WHOLE
 from matcheval.figures.saving import fix_layout
-from matcheval.figures.style import NOTE_SIZE, new_figure, style
+from matcheval.figures.style import new_figure, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_ROW, _MARGIN = 0.17, 0.7  # inches
+_ROW, _MARGIN = 0.17, 0.9  # inches
+_MOST_VIEWS = 60  # in a figure
 
 
 def plot_models(results: Results) -> "Figure":
@@ -31,27 +38,41 @@ def plot_models(results: Results) -> "Figure":
         Left, boxes over models (quartiles, whiskers to 1.5 times their distance). Right, for every
         model mean and standard deviation over methods.
     """
-    means = _mean_errors(results.whole)
-    by_method = [(name, part.to_numpy()) for name, part in means.groupby("title", sort=False)]
-    by_model = means.groupby("model", sort=False).agg(["mean", "std"])
+    means = _mean_errors(results.of())
+    by_method = [(str(name), part.to_numpy()) for name, part in means.groupby("title", sort=False)]
+    by_model = _mean_errors(results.whole).groupby("model", sort=False).agg(["mean", "std"])
+    counts = [len(by_method), len(by_model)]
     with style():
-        height = _MARGIN + _ROW * max(len(by_method), len(by_model))
-        figure = new_figure(7.0, height)
-        left, right = figure.subplots(1, 2)
+        figure = new_figure(7.0, _MARGIN + _ROW * max(counts))
+        # Rows are of the same height in both panels; below the shorter one is nothing.
+        ratios = [min(counts), max(counts) - min(counts)]
+        grid = figure.add_gridspec(
+            1 + bool(ratios[1]), 2, height_ratios=ratios[: 1 + bool(ratios[1])]
+        )
+        left, right = (
+            figure.add_subplot(grid[0 if count == min(counts) else slice(None), column])
+            for column, count in enumerate(counts)
+        )
+        thin = {"linewidth": 0.6}
         left.boxplot(
             [values[np.isfinite(values)] for _, values in by_method], vert=False, widths=0.6,
-            flierprops={"markersize": 2}, medianprops={"color": COLORS[1]},
+            boxprops=thin, whiskerprops=thin, capprops=thin,
+            flierprops={"markersize": 2, "markeredgewidth": 0.5},
+            medianprops={"color": COLORS[1], "linewidth": 1.0},
         )  # fmt: skip
         left.set_yticks(np.arange(1, len(by_method) + 1), [name for name, _ in by_method])
-        left.invert_yaxis()
-        left.set_xlabel("Mean absolute error of a model (points)")
+        left.set_xlabel("Mean error of a model (points)")
         position = np.arange(len(by_model))
         right.errorbar(
-            by_model["mean"], position, xerr=by_model["std"].fillna(0), fmt="o", elinewidth=0.6
-        )
+            by_model["mean"], position, xerr=by_model["std"].fillna(0), fmt="o", elinewidth=0.6,
+            color=COLORS[0],
+        )  # fmt: skip
         right.set_yticks(position, by_model.index.tolist())
-        right.invert_yaxis()
         right.set_xlabel("Mean ± SD over methods (points)")
+        left.set_ylim(len(by_method) + 0.6, 0.4)
+        right.set_ylim(len(by_model) - 0.4, -0.6)
+        add_note(figure, f"{_way_of(results.whole)}. Left: quartiles over models; whiskers reach "
+                 "to the last model within 1.5 times their distance.")  # fmt: skip
         fix_layout(figure)
     return figure
 
@@ -68,10 +89,15 @@ def plot_sizes(results: Results) -> "Figure":
     -------
     matplotlib.figure.Figure
     """
-    rows = _one_way(with_titles(results.predicted))
+    rows = _counted(results)
     sizes = sorted({int(view[2:]) for view in rows["view"] if view.startswith("n=")})
     ticks = [*(f"n={size}" for size in sizes), WHOLE]
-    return _lines(rows, ticks, [*map(str, sizes), "all"], "Datapoints per set")
+    counts = rows.groupby("view")["dataset"].nunique()
+    labels = [
+        f"{name}\n({counts.get(view, 0)} sets)"
+        for name, view in zip([*map(str, sizes), "all"], ticks, strict=True)
+    ]
+    return _lines(rows, ticks, labels, "Datapoints per set (sets that have more)")
 
 
 def plot_missing_classes(results: Results) -> "Figure":
@@ -86,31 +112,37 @@ def plot_missing_classes(results: Results) -> "Figure":
     -------
     matplotlib.figure.Figure
     """
-    rows = _one_way(with_titles(results.predicted))
+    rows = _counted(results)
     views = [view for view in dict.fromkeys(rows["view"]) if view.startswith("without ")]
     errors = _by_view(rows)
-    methods = list(dict.fromkeys(rows["title"]))
+    methods = list(errors)
+    change = np.array(
+        [[errors[m].get(v, np.nan) - errors[m].get(WHOLE, np.nan) for v in views] for m in methods]
+    )
+    sizes = np.abs(np.nan_to_num(change)).mean(axis=0)
+    shown = np.sort(np.argsort(-sizes, kind="stable")[:_MOST_VIEWS])
+    note = f"{_way_of(rows)}. Errors without some classes minus errors with all."
+    if len(shown) < len(views):
+        note += f" The {len(shown)} of {len(views)} with the largest mean change."
     with style():
-        figure = new_figure(min(1.5 + 0.16 * len(views), 12.0), _MARGIN + _ROW * len(methods) + 0.8)
-        axes = figure.add_subplot()
-        change = np.array(
-            [
-                [errors[m].get(v, np.nan) - errors[m].get(WHOLE, np.nan) for v in views]
-                for m in methods
-            ]
-        )
-        limit = np.nanmax(np.abs(change)) if np.isfinite(change).any() else 1.0
-        image = axes.imshow(change, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
-        axes.set_xticks(
-            np.arange(len(views)), [v.removeprefix("without ") for v in views], rotation=90,
-            fontsize=NOTE_SIZE,
-        )  # fmt: skip
-        axes.set_yticks(np.arange(len(methods)), methods)
-        axes.grid(visible=False)
-        figure.colorbar(image, label="Change of the error (points)")
-        axes.set_xlabel("Missing classes")
+        figure = new_figure(2.6 + 0.13 * len(shown), 1.7 + max(_ROW * len(methods), 0.9))
+        add_heat_map(
+            figure, change[:, shown], [views[i].removeprefix("without ") for i in shown], methods,
+            np.abs(np.nan_to_num(change)).max(initial=0) or 1.0, "Change (points)",
+        ).set_xlabel("Missing classes")  # fmt: skip
+        add_note(figure, note)
         fix_layout(figure)
     return figure
+
+
+def _counted(results: Results) -> pd.DataFrame:
+    """Return predictions of models, no ensembles, on all parts of sets, made in one way."""
+    rows = results.predicted
+    return _one_way(with_titles(rows[~rows["model"].isin(results.ensembles)]))
+
+
+def _way_of(rows: pd.DataFrame) -> str:
+    return "Leave one set out" if LEAVE_ONE_OUT in set(rows["protocol"]) else "No regression"
 
 
 def _one_way(rows: pd.DataFrame) -> pd.DataFrame:
@@ -140,17 +172,19 @@ def _by_view(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
 def _lines(rows: pd.DataFrame, views: Sequence[str], ticks: Sequence[str], label: str) -> "Figure":
     errors = _by_view(rows)
     with style():
-        figure = new_figure(5.0, 3.0)
+        figure = new_figure(5.5, max(3.2, 0.14 * len(errors) + 0.6))
         axes = figure.add_subplot()
         for number, (method, by_view) in enumerate(errors.items()):
             axes.plot(
                 range(len(views)), [by_view.get(view, np.nan) for view in views],
                 color=COLORS[number % len(COLORS)], marker="osv^DPX"[number // len(COLORS) % 7],
-                label=method,
+                linestyle=("-", "--", ":")[number // len(COLORS) % 3], label=method,
             )  # fmt: skip
         axes.set_xticks(range(len(views)), list(ticks))
         axes.set_xlabel(label)
-        axes.set_ylabel("Mean absolute error (points)")
+        axes.set_ylabel("Mean error (points)")
+        axes.set_ylim(bottom=0)
         figure.legend(loc="outside right upper")
+        add_note(figure, f"{_way_of(rows)}.")
         fix_layout(figure)
     return figure

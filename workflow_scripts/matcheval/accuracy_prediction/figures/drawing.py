@@ -3,7 +3,14 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from matcheval.accuracy_prediction.figures import bars, distributions, pairs, points, protocol
+from matcheval.accuracy_prediction.figures import (
+    bars,
+    distributions,
+    matrices,
+    pairs,
+    points,
+    protocol,
+)
 from matcheval.accuracy_prediction.figures.results import Results
 
 if TYPE_CHECKING:
@@ -15,6 +22,8 @@ KINDS: Mapping[str, Callable[..., "Figure"]] = {
     "predictions": points.plot_predictions,
     "errors_by_accuracy": points.plot_errors,
     "two_methods": pairs.plot,
+    "correlations": matrices.plot_correlations,
+    "rankings": matrices.plot_rankings,
     "models": distributions.plot_models,
     "sizes": distributions.plot_sizes,
     "missing_classes": distributions.plot_missing_classes,

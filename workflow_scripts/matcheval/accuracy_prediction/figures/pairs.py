@@ -1,56 +1,86 @@
 """Two methods side by side: P1, Figures 4, 5, 9 and 20 (AC against DoC)."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
-from matcheval.accuracy_prediction.figures.results import COLORS, Results
+from matcheval.accuracy_prediction.figures.results import (
+    COLORS,
+    Results,
+    add_note,
+    of_way,
+    way_text,
+)
+from matcheval.accuracy_prediction.predicting import DIRECT
 from matcheval.figures.saving import fix_layout
-from matcheval.figures.style import legend_above, new_figure, style
+from matcheval.figures.style import new_figure, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_ROW, _MARGIN, _HIGHEST = 0.14, 0.8, 20.0  # inches
+_ROW, _MARGIN, _WIDTH = 0.14, 0.95, 3.6  # inches
+_ROWS = 40  # in a panel
 BY = {"dataset": "set", "subgroup": "subgroup", "model": "model"}
 
 
-def plot(results: Results, first: str, second: str, by: str) -> "Figure":
+def plot(results: Results, first: str, second: str, by: str, way: Sequence[str]) -> "Figure":
     """Draw the errors of two methods, joined by a line: the longer, the more they differ.
 
     Parameters
     ----------
     results : Results
     first, second : str
-        Methods, of which predictions without regression, or else those of the first way are shown.
+        Methods; errors of both are over the same models and sets.
     by : str
         `dataset`, `subgroup` or `model`: what a row is; errors are means over the rest.
+    way : sequence of str
+        `protocol`, `regressor` and `calibrated_on` of predictions, or else without a regression.
 
     Returns
     -------
     matplotlib.figure.Figure
+        Panels of at most 40 rows.
     """
-    rows = results.whole
-    parts = {}
-    for method in (first, second):
-        of_method = rows[(rows["method"] == method) & (rows["variant"] == "")]
-        way = of_method[["protocol", "regressor", "calibrated_on"]].drop_duplicates().iloc[:1]
-        of_way = of_method.merge(way)
-        parts[method] = 100 * of_way.groupby(by, sort=False)["error"].mean()
-    names = [name for name in parts[first].index if name in parts[second].index]
-    position = np.arange(len(names))
+    rows = of_way(results.whole if by == "model" else results.of(), way)
+    errors, titles = _errors(rows, (first, second), by)
+    n_panels = max(1, -(-len(errors) // _ROWS))
+    size = -(-len(errors) // n_panels)
     with style():
-        figure = new_figure(4.5, min(_MARGIN + _ROW * len(names), _HIGHEST))
-        axes = figure.add_subplot()
-        values = [part.reindex(names).to_numpy(np.float64) for part in parts.values()]
-        axes.hlines(position, values[0], values[1], color="0.7", linewidth=0.8)
-        for method, value, color, marker in zip(parts, values, COLORS, "os", strict=False):
-            title = rows.loc[rows["method"] == method, "title"].iloc[0]
-            axes.plot(value, position, marker, color=color, label=title)
-        axes.set_yticks(position, [str(name) or "no name" for name in names])
-        axes.set_ylim(len(names) - 0.4, -0.6)
-        axes.set_xlabel(f"Mean absolute error by {BY[by]} (points)")
-        axes.set_xlim(left=0)
-        legend_above(axes, ncols=2)
+        figure = new_figure(_WIDTH * n_panels + 0.9 * (n_panels == 1), _MARGIN + _ROW * size)
+        panels = figure.subplots(1, n_panels, squeeze=False, sharex=True)[0]
+        for number, axes in enumerate(panels):
+            part = errors.iloc[number * size : (number + 1) * size]
+            position, values = np.arange(len(part)), 100 * part.to_numpy()
+            axes.hlines(position, *values.T, color="0.7", linewidth=0.8)
+            for value, title, color, marker in zip(values.T, titles, COLORS, "os", strict=False):
+                axes.plot(value, position, marker, color=color, label=title)
+            axes.set_yticks(position, list(part.index))
+            axes.set_ylim(size - 0.4, -0.6)
+            axes.set_xlabel(f"Mean error by {BY[by]} (points)")
+        panels[0].set_xlim(0, 104 * errors.to_numpy().max(initial=0) or 1)
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+        add_note(figure, f"{_note(rows, titles, way)} Both on the same sets and models.")
         fix_layout(figure)
     return figure
+
+
+def _errors(rows: pd.DataFrame, methods: Sequence[str], by: str) -> tuple[pd.DataFrame, list[str]]:
+    """Return mean errors, a column per method, where both are known; and titles."""
+    rows = rows[rows["method"].isin(methods) & (rows["variant"] == "") & rows["error"].notna()]
+    titles = [rows.loc[rows["method"] == method, "title"].iloc[0] for method in methods]
+    if by == "subgroup":
+        names = rows["subgroup"].where(rows["subgroup"] != "", rows["group"])
+        rows = rows.assign(subgroup=names.where(names != "", "no name"))
+    keys = list(dict.fromkeys([by, "model", "dataset"]))
+    cells = rows.pivot_table("error", keys, "method", sort=False).dropna()
+    order = [name for name in dict.fromkeys(rows[by]) if name in cells.index.get_level_values(by)]
+    return cells.groupby(level=by).mean().loc[order, list(methods)], titles
+
+
+def _note(rows: pd.DataFrame, titles: Sequence[str], way: Sequence[str]) -> str:
+    direct = set(rows.loc[rows["protocol"] == DIRECT, "title"])
+    plain = [title for title in titles if title in direct]
+    text = f"{way_text(way)}."
+    return text if way[0] == DIRECT or not plain else f"{text} {', '.join(plain)}: no regression."

@@ -1,17 +1,21 @@
 """Panels of points, one per method: scores, predictions and errors against accuracies or gaps."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from matcheval.accuracy_prediction.figures.results import Results
-from matcheval.accuracy_prediction.predicting import DIRECT
-from matcheval.accuracy_prediction.reading import how
+from matcheval.accuracy_prediction.figures.results import (
+    Floats,
+    Results,
+    add_note,
+    of_way,
+    way_text,
+)
 from matcheval.figures.saving import fix_layout
-from matcheval.figures.style import FITTED, NOTE_SIZE, REFERENCE, new_figure, set_note, style
+from matcheval.figures.style import NOTE_SIZE, REFERENCE, new_figure, style
+from matcheval.io.text_tables import signed
 from matcheval.statistics.lines import MIN_MODELS, fit_line
 from matcheval.statistics.ranks import rank_correlations
 
@@ -20,16 +24,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SIDE, _COLUMNS = 1.75, 4  # inches; panels in a row
-_KEYS = ["protocol", "regressor", "calibrated_on"]
-Floats = npt.NDArray[np.float64]
+_MANY = 300  # points of a group, or of a panel, that are drawn smaller, or as pixels
 
 
-def plot_scores(results: Results) -> "Figure":
+def plot_scores(results: Results, model: str = "") -> "Figure":
     """Draw scores against accuracies: P1, Figures 13 to 15; P2, Figures 2A, 7, 9 and 10.
 
     Parameters
     ----------
     results : Results
+    model : str
+        Name of a model or ensemble; all models by default.
 
     Returns
     -------
@@ -37,21 +42,22 @@ def plot_scores(results: Results) -> "Figure":
         A panel per method: a point per model and set, the line fitted to all, Pearson's r and
         Spearman's ρ over all points.
     """
-    rows = results.whole.drop_duplicates(["model", "dataset", "method", "variant", "seed"])
+    rows = results.of(model).drop_duplicates(["model", "dataset", "method", "variant", "seed"])
 
     def draw(axes: "Axes", part: pd.DataFrame) -> str:
         x, y = part["score"].to_numpy(), 100 * part["accuracy"].to_numpy()
         _line(axes, x, y)
         pearson = np.corrcoef(x, y)[0, 1] if np.ptp(x) > 0 and np.ptp(y) > 0 else np.nan
-        return f"r = {pearson:.2f}, ρ = {rank_correlations(x, y)[0]:.2f}"
+        return f"r = {signed(pearson, 2)}, ρ = {signed(rank_correlations(x, y)[0], 2)}"
 
     return _grid(
         results, rows, [("score", 1), ("accuracy", 100)], draw, ("Score", "Accuracy (%)"),
-        "A point is a model on a set; the line is fitted to all points.",
+        f"{_subject(model)} on a set. Lines are fitted to all points; r is Pearson's correlation, "
+        "ρ Spearman's.", sharey=True,
     )  # fmt: skip
 
 
-def plot_predictions(results: Results, way: Sequence[str]) -> "Figure":
+def plot_predictions(results: Results, way: Sequence[str], model: str = "") -> "Figure":
     """Draw predicted against actual gaps: P1, Figures 1 and 16 to 19.
 
     Parameters
@@ -59,6 +65,8 @@ def plot_predictions(results: Results, way: Sequence[str]) -> "Figure":
     results : Results
     way : sequence of str
         `protocol`, `regressor` and `calibrated_on`.
+    model : str
+        Name of a model or ensemble; all models by default.
 
     Returns
     -------
@@ -66,7 +74,7 @@ def plot_predictions(results: Results, way: Sequence[str]) -> "Figure":
         A panel per method: the line of equality dashed, mean absolute error, and R² of the
         predictions, which may be negative. Above the line, accuracy was overestimated.
     """
-    rows = _of_way(results.whole, way)
+    rows = of_way(results.of(model), way)
     rows = rows.assign(
         predicted_gap=rows["accuracy_base"] - rows["predicted"],
         gap=rows["accuracy_base"] - rows["accuracy"],
@@ -74,18 +82,21 @@ def plot_predictions(results: Results, way: Sequence[str]) -> "Figure":
 
     def draw(axes: "Axes", part: pd.DataFrame) -> str:
         x, y = 100 * part["predicted_gap"].to_numpy(), 100 * part["gap"].to_numpy()
-        ends = [min(x.min(), y.min()), max(x.max(), y.max())]
-        axes.plot(ends, ends, **REFERENCE)
+        axes.axline((0, 0), slope=1, **REFERENCE)
+        if np.ptp(x) == 0:  # otherwise the axis would be magnified without end
+            half = max(np.ptp(y), 1) / 2
+            axes.set_xlim(x[0] - half, x[0] + half)
         _line(axes, x, y)
         total = ((y - y.mean()) ** 2).sum()
         r_squared = 1 - ((y - x) ** 2).sum() / total if total > 0 else np.nan
-        return f"MAE {np.abs(y - x).mean():.1f}, R² = {r_squared:.2f}"
+        return f"MAE {np.abs(y - x).mean():.1f}, R² = {signed(r_squared, 2)}"
 
     return _grid(
         results, rows, [("predicted_gap", 100), ("gap", 100)], draw,
         ("Predicted gap (points)", "Gap (points)"),
-        f"{how(rows.iloc[0].to_dict()).capitalize()}. Dashed: equality; above it, the accuracy "
-        "was overestimated. R² is that of the predictions.",
+        f"{way_text(way)}. {_subject(model)} on a set. Dashed: equality; above it, the accuracy "
+        "was overestimated. Solid: line fitted to the points. R² is that of the predictions.",
+        sharey=True,
     )  # fmt: skip
 
 
@@ -102,42 +113,22 @@ def plot_errors(results: Results, way: Sequence[str]) -> "Figure":
     -------
     matplotlib.figure.Figure
     """
-    rows = _of_way(results.whole, way)
+    rows = of_way(results.of(), way)
 
     def draw(axes: "Axes", part: pd.DataFrame) -> str:
         x, y = part["accuracy"].to_numpy(), part["error"].to_numpy()
-        return f"mean {100 * y.mean():.1f}, ρ = {rank_correlations(x, y)[0]:.2f}"
+        return f"mean {100 * y.mean():.1f}, ρ = {signed(rank_correlations(x, y)[0], 2)}"
 
     return _grid(
         results, rows, [("accuracy", 100), ("error", 100)], draw,
-        ("Accuracy (%)", "Absolute error (points)"), f"{how(rows.iloc[0].to_dict()).capitalize()}.",
+        ("Accuracy (%)", "Absolute error (points)"),
+        f"{way_text(way)}. {_subject()} on a set; ρ is Spearman's correlation.",
+        sharex=True, sharey=True,
     )  # fmt: skip
 
 
-def ways(results: Results) -> list[tuple[str, str, str]]:
-    """Return the ways of predicting that use a regression; direct predictions if there are none.
-
-    Parameters
-    ----------
-    results : Results
-
-    Returns
-    -------
-    list of tuple of str
-        Protocol, regressor and groups calibrated on.
-    """
-    keys = results.predicted[_KEYS].drop_duplicates().itertuples(index=False, name=None)
-    every = [(str(a), str(b), str(c)) for a, b, c in keys]
-    return [way for way in every if way[0] != DIRECT] or every
-
-
-def _of_way(rows: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
-    """Return predictions of one way, and those without a regression on the same sets."""
-    own = rows[(rows[_KEYS] == list(way)).all(axis=1)]
-    direct = rows[(rows["protocol"] == DIRECT) & rows["dataset"].isin(own["dataset"])]
-    known = own[["method", "variant"]].drop_duplicates()
-    is_own = direct.set_index(["method", "variant"]).index.isin(pd.MultiIndex.from_frame(known))
-    return pd.concat([own, direct[~is_own]], ignore_index=True)
+def _subject(model: str = "") -> str:
+    return f"A point is {model}" if model else "A point is a model"
 
 
 def _grid(
@@ -147,48 +138,66 @@ def _grid(
     draw: Callable[["Axes", pd.DataFrame], str],
     labels: tuple[str, str],
     note: str,
+    *,
+    sharex: bool = False,
+    sharey: bool = False,
 ) -> "Figure":
-    """Draw a panel per method."""
-    (x, x_scale), (y, y_scale) = series
-    rows = rows[np.isfinite(rows[x]) & np.isfinite(rows[y])]
+    """Draw a panel per method, with what `draw` returns between its title and its points."""
+    rows = rows[np.isfinite(rows[series[0][0]]) & np.isfinite(rows[series[1][0]])]
     methods = rows["title"].unique()
     n_columns = max(1, min(_COLUMNS, len(methods)))
     n_rows = max(1, -(-len(methods) // n_columns))
+    groups = {name: of for name, of in results.groups.items() if (rows["group"] == name).any()}
     with style():
-        figure = new_figure(_SIDE * n_columns + 0.3, (_SIDE + 0.1) * n_rows + 0.5)
-        panels = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
-        for axes in panels[len(methods) :]:
-            axes.set_visible(False)
-        for axes, method in zip(panels, methods, strict=False):
+        figure = new_figure(max(_SIDE * n_columns + 0.3, 2 * _SIDE), (_SIDE + 0.15) * n_rows + 0.6)
+        panels = figure.subplots(n_rows, n_columns, squeeze=False, sharex=sharex, sharey=sharey)
+        for axes in panels.flat[len(methods) :]:
+            axes.remove()
+        for number, (axes, method) in enumerate(zip(panels.flat, methods, strict=False)):
             part = rows[rows["title"] == method]
-            for group, (color, marker) in results.groups.items():
-                of_group = part[part["group"] == group]
-                axes.plot(
-                    x_scale * of_group[x], y_scale * of_group[y], marker, color=color,
-                    markersize=1.8, alpha=0.5, markeredgewidth=0, label=group or "no group",
-                    rasterized=len(rows) > 5000,
-                )  # fmt: skip
-            text = draw(axes, part)
-            axes.set_title(method)
-            box = {"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 1}
+            _points(axes, part, groups, series)
+            axes.set_title(method, pad=11)
             axes.annotate(
-                text, (0.03, 0.03), xycoords="axes fraction", fontsize=NOTE_SIZE, bbox=box
-            )
-        figure.supxlabel(labels[0])
-        figure.supylabel(labels[1])
-        if len(results.groups) > 1:
-            handles, names = panels[0].get_legend_handles_labels()
-            legend = figure.legend(handles, names, loc="outside upper center", ncols=len(names))
+                draw(axes, part), (0.5, 1), xytext=(0, 2), textcoords="offset points", ha="center",
+                va="bottom", xycoords="axes fraction", fontsize=NOTE_SIZE,
+            )  # fmt: skip
+            if number + n_columns >= len(methods):  # nothing is drawn below
+                axes.set_xlabel(labels[0])
+                axes.tick_params(labelbottom=True)
+        for axes in panels[:, 0]:
+            axes.set_ylabel(labels[1])
+        if len(groups) > 1:
+            handles, names = panels[0, 0].get_legend_handles_labels()
+            ncols = min(len(names), max(2, n_columns * 2))
+            legend = figure.legend(handles, names, loc="outside upper center", ncols=ncols)
             for handle in legend.legend_handles:
                 handle.set(alpha=1, markersize=3)  # type: ignore[union-attr]
-        figure.text(0.01, 0.0, note, fontsize=NOTE_SIZE, color="#444444", va="bottom")
-        set_note(figure, "")
+        add_note(figure, note if len(methods) else f"{note} Nothing is predicted.")
         fix_layout(figure)
     return figure
+
+
+def _points(
+    axes: "Axes",
+    part: pd.DataFrame,
+    groups: Mapping[str, tuple[str, str]],
+    series: Sequence[tuple[str, float]],
+) -> None:
+    """Draw the points of one method, in the colours and markers of the groups."""
+    (x, x_scale), (y, y_scale) = series
+    for group, (color, marker) in groups.items():
+        of_group = part[part["group"] == group]
+        many = len(of_group) > _MANY
+        axes.plot(
+            x_scale * of_group[x], y_scale * of_group[y], marker, color=color,
+            markersize=1.3 if many else 2.2, alpha=0.4 if many else 0.7, markeredgewidth=0,
+            label=group or "no group", rasterized=len(part) > _MANY,
+            zorder=2 + 1 / (1 + len(of_group)),  # small groups above large ones
+        )  # fmt: skip
 
 
 def _line(axes: "Axes", x: Floats, y: Floats) -> None:
     """Draw the line fitted to points, if they determine one."""
     if len(x) >= MIN_MODELS and np.ptp(x) > 0:
         ends = np.array([x.min(), x.max()])
-        axes.plot(ends, fit_line(x, y).at(ends), linewidth=0.8, **FITTED.line_options())
+        axes.plot(ends, fit_line(x, y).at(ends), color="k", linewidth=0.9)

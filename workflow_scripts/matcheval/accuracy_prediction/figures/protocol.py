@@ -11,6 +11,7 @@ from matcheval.accuracy_prediction.predicting import DIRECT
 from matcheval.accuracy_prediction.reading import how
 from matcheval.figures.saving import fix_layout
 from matcheval.figures.style import NOTE_SIZE, REFERENCE, new_figure, style
+from matcheval.io.text_tables import signed
 from matcheval.statistics.ranks import rank_correlations
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def plot(results: Results) -> "Figure":
     """
     assert results.gaps is not None
     gaps = results.gaps
-    joined = join(results.whole, gaps)
+    joined = join(results.of(), gaps)
     shown = [method for method in _SHOWN if method in set(joined["method"])][:3]
     with style():
         figure = new_figure(3 * _SIDE + 0.4, (1 + bool(shown)) * _SIDE + 0.5)
@@ -61,7 +62,7 @@ def plot(results: Results) -> "Figure":
             axes.set_ylabel("Gap − predicted gap (points)")
             axes.set_title(f"{rows['title'].iloc[0]}, {how(rows.iloc[0].to_dict())}")
         for axes in panels[-1][len(shown) :] if shown else ():
-            axes.set_visible(False)
+            axes.remove()
         if len(results.groups) > 1:
             handles, names = panels[0][0].get_legend_handles_labels()
             figure.legend(handles, names, loc="outside upper center", ncols=len(names))
@@ -84,9 +85,13 @@ def _points(axes: "Axes", results: Results, rows: pd.DataFrame, x: str, y: str) 
         part = known[known["group"] == group]
         axes.plot(
             100 * part[x], 100 * part[y], marker, color=color, markersize=1.8, alpha=0.5,
-            markeredgewidth=0, label=group or "no group",
+            markeredgewidth=0, label=group or "no group", rasterized=len(known) > 300,
         )  # fmt: skip
     rho = rank_correlations(known[x], known[y])[0]
     axes.annotate(
-        f"ρ = {rho:.2f}", (0.03, 0.94), xycoords="axes fraction", fontsize=NOTE_SIZE, va="top"
+        f"ρ = {signed(rho, 2)}",
+        (0.03, 0.94),
+        xycoords="axes fraction",
+        fontsize=NOTE_SIZE,
+        va="top",
     )

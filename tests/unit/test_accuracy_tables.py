@@ -1,0 +1,200 @@
+"""Tables of accuracy prediction, for programs and for readers: hand-worked cases."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from matcheval.accuracy_prediction.aggregation import (
+    ALL,
+    ERRORS,
+    GROUP_GAPS,
+    tabulate_errors,
+    tabulate_group_gaps,
+)
+from matcheval.accuracy_prediction.consistency import (
+    COUNTS,
+    RANKINGS,
+    tabulate_counts,
+    tabulate_rankings,
+)
+from matcheval.accuracy_prediction.published import P1_GROUPS, check_names, published_errors
+from matcheval.accuracy_prediction.reading import error_columns
+from matcheval.accuracy_prediction.reading_further import (
+    count_columns,
+    gap_columns,
+    method_columns,
+    ranking_columns,
+)
+from matcheval.accuracy_prediction.schemas import PREDICTED
+from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
+from matcheval.errors import InputError
+from matcheval.io.text_tables import markdown
+from studies import ROOT
+
+METHODS = ("ac", "doe", "mmd", "frechet")
+# Sets: name, group, subgroup, images, and the error of every method in points.
+SETS = (
+    ("fog-1", "Syn", "fog", 100, (1, 2, 3, 4)),
+    ("fog-2", "Syn", "fog", 100, (3, 4, 5, 6)),
+    ("snow-1", "Syn", "snow", 300, (4, 3, 2, 1)),
+    ("real", "Nat", "", 50, (10, 30, 20, 40)),
+)
+LEFT_OUT, DIRECT = ("leave_one_out", "linear", ""), ("direct", "", "")
+
+
+def predictions(sets=SETS, way=LEFT_OUT, models=("m", "n"), methods=METHODS):
+    rows = [
+        {
+            "model": model, "suite": "s", "dataset": name, "group": group, "subgroup": subgroup,
+            "method": method, "variant": "", "seed": 0, "view": "all", "n": n, "score": 0.5,
+            "accuracy_base": 0.9, "accuracy": 0.8, "predicted": 0.8 + error / 100,
+            "error": error / 100, "protocol": way[0], "regressor": way[1], "calibrated_on": way[2],
+        }
+        for model in models
+        for name, group, subgroup, n, errors in sets
+        for method, error in zip(methods, errors, strict=True)
+    ]  # fmt: skip
+    return pd.DataFrame(rows).reindex(columns=PREDICTED.names)
+
+
+def errors_of(predicted):
+    return tabulate_errors(predicted, resamples=20)
+
+
+def cells(columns):
+    return {column.head: list(column.cells) for column in columns}
+
+
+def test_gaps_by_group_are_means_over_sets_then_over_models_without_ensembles():
+    predicted = predictions(models=("m", "n", "ensemble"))
+    gap = {"m": 0.10, "n": 0.20, "ensemble": 0.90}
+    is_real = predicted["dataset"] == "real"
+    predicted["accuracy"] = 0.9 - predicted["model"].map(gap) - 0.1 * is_real
+    predicted.loc[predicted["dataset"] == "fog-1", "accuracy"] = np.nan  # not known
+    table = tabulate_group_gaps(predicted)
+    GROUP_GAPS.from_frame(table)
+    found = table.set_index(["model", "group"])
+    assert found.loc[("m", "Syn"), "n_sets"] == 2
+    assert found.loc[("m", "Nat"), "gap"] == pytest.approx(0.20)
+    assert found.loc[("m", ALL), "gap"] == pytest.approx((0.1 + 0.1 + 0.2) / 3)
+    assert cells(gap_columns(table, ["ensemble"])) == {
+        "Model": ["m", "n", "ensemble", "mean of models"],
+        "Syn": ["10.00", "20.00", "90.00", "15.00"],
+        "Nat": ["20.00", "30.00", "100.00", "25.00"],
+        "All (points)": ["13.33", "23.33", "93.33", "18.33"],
+    }
+
+
+def test_rankings_are_correlations_over_the_methods_of_one_way():
+    predicted = pd.concat([predictions(), predictions(way=DIRECT, methods=METHODS[::-1])])
+    table = tabulate_rankings(errors_of(predicted))
+    RANKINGS.from_frame(table)
+    found = table[table["protocol"] == "leave_one_out"].set_index(["subgroup_1", "subgroup_2"])
+    # fog: 2, 3, 4, 5; snow: 4, 3, 2, 1; Syn: a third of their sum, 8/3, 9/3, 10/3, 11/3
+    assert found.loc[("fog", "snow"), "spearman"] == pytest.approx(-1)
+    nat = found[found["group_2"] == "Nat"]
+    assert nat.loc[("fog", ALL), "spearman"] == pytest.approx(0.8)  # ranks 1, 3, 2, 4
+    assert nat.loc[("fog", ALL), "kendall"] == pytest.approx(2 / 3)
+    assert nat.loc[(ALL, ALL), "n_methods"] == 4
+    assert set(found.index) == {("fog", "snow"), ("fog", ALL), ("snow", ALL), (ALL, ALL)}
+    assert set(nat.index) == {("fog", ALL), ("snow", ALL), (ALL, ALL)}
+    assert len(found) == 4  # no subgroup with its own group
+    assert len(table) == 8
+    text = cells(ranking_columns(table))
+    assert text["First sets"][0] == "Syn: fog"
+    assert text["Kendall τ-b"][0] == "−1.00"
+
+
+def test_a_method_without_an_error_on_one_of_two_groups_is_not_ranked():
+    predicted = predictions()
+    lacks = (predicted["group"] == "Nat") & (predicted["method"] == "doe")
+    predicted.loc[lacks, ["predicted", "error"]] = np.nan
+    table = tabulate_rankings(errors_of(predicted)).set_index(["subgroup_1", "group_2"])
+    assert table.loc[("fog", "Nat"), "n_methods"] == 3
+    assert table.loc[("fog", "Nat"), "kendall"] == pytest.approx(1)  # 10, 20, 40
+
+
+def test_counts_are_correlated_with_mean_errors_of_subgroups():
+    more = (*SETS, ("rain-1", "Syn", "rain", 20, (9, 9, 9, 9)))
+    predicted = predictions(more)
+    table = tabulate_counts(errors_of(predicted), predicted)
+    COUNTS.from_frame(table)
+    found = table.set_index("group")
+    # Syn: fog 200 images, 3.5; snow 300, 2.5; rain 20, 9. Nat: 50 images, 25.
+    assert found.loc["Syn", "n_subgroups"] == 3
+    assert found.loc["Syn", "n_images"] == 520
+    assert found.loc["Syn", "kendall"] == pytest.approx(-1)
+    assert found.loc[ALL, "n_subgroups"] == 4
+    assert found.loc[ALL, "n_images"] == 570
+    assert found.loc[ALL, "kendall"] == pytest.approx(-2 / 3)  # of six pairs, one agrees
+    assert "Nat" not in found.index
+    assert cells(count_columns(table))["Images"] == ["520", "570"]
+
+
+def test_lowest_errors_are_marked_and_missing_ones_are_dashes():
+    predicted = predictions()
+    predicted.loc[predicted["method"] == "mmd", ["predicted", "error"]] = np.nan
+    found = cells(error_columns(errors_of(predicted), ALL_SCORES))
+    assert found["Method"] == ["AC", "DoE", "MMD", "Frechet", "mean of methods"]
+    assert found["Syn: fog"] == ["2.00**", "3.00*", "–", "5.00", "3.33"]
+    assert found["Syn: snow"] == ["4.00", "3.00*", "–", "1.00**", "2.67"]
+    assert found["n/a"] == ["", "", "8", "", ""]
+    assert "Nat: no subgroup" not in found
+
+
+def test_equal_errors_are_marked_alike():
+    sets = (("a", "g", "", 10, (2, 2, 3, 4)), ("b", "g", "", 10, (2, 2, 3, 4)))
+    found = cells(error_columns(errors_of(predictions(sets)), ALL_SCORES))
+    assert found["g"][:4] == ["2.00**", "2.00**", "3.00*", "4.00"]
+
+
+def test_published_errors_stand_beside_the_column_they_belong_to():
+    sets = tuple((name, name, "", 10, (1, 2)) for name in ("Syn2", "Natural"))
+    calibrated = predictions(sets, ("calibrated", "linear", "Syn1"), methods=("doc", "mmd"))
+    mlp = predictions(sets, ("calibrated", "mlp", "Syn1"), methods=("doc", "mmd"))
+    direct = predictions(sets, DIRECT, methods=("ac", "base_accuracy"))
+    errors = errors_of(pd.concat([direct, calibrated, mlp]))
+    printed = published_errors("p1", "any")
+    found = cells(error_columns(errors, ALL_SCORES, printed, "P1"))
+    assert found["Natural, P1"] == ["8.70", "", "", "5.00", "10.40", "", "", "", ""]
+    assert found["Syn2, P1"] == ["7.50", "", "", "3.90", "4.90", "", "", "", ""]
+    assert list(found)[2:6] == ["Syn2", "Syn2, P1", "Natural", "Natural, P1"]
+    assert "All (points), P1" not in found
+    plain = cells(error_columns(errors, ALL_SCORES))
+    assert {head: found[head] for head in plain} == plain
+
+
+def test_published_errors_are_those_of_the_papers():
+    p1 = published_errors("p1", "any")
+    assert len(p1) == 2 * 4 + 3 * 7 * 3
+    assert p1["calibrated", "Natural", "doc", "Adv"] == 0.292
+    assert p1["calibrated", "Syn2", "disc_a_proxy", "Syn1"] == 0.070
+    assert all(on != group for _, on, _, group in p1)
+    for suite, average in (("C10-Cs", 3.96), ("C10-W", 6.40)):  # the row "Avg"
+        values = published_errors("p2", suite).values()
+        assert 100 * np.mean(list(values)) == pytest.approx(average, abs=0.006)
+    assert published_errors("p2", "another") == published_errors("none", "C10-W") == {}
+    assert {method for _, _, method, _ in (*p1, *published_errors("p2", "C10-W"))} <= set(
+        ALL_SCORES
+    )
+
+
+def test_names_that_nothing_published_fits_are_refused():
+    check_names("p1", {"s": {"Natural", "mine"}}, "field")
+    check_names("p2", {"C10-W": {"KW"}}, "field")
+    check_names("none", {}, "field")
+    with pytest.raises(InputError, match=f"no group is called {' or '.join(P1_GROUPS)}"):
+        check_names("p1", {"C10-W": {"natural"}}, "field")
+    with pytest.raises(InputError, match="no suite is called C10-Cs or C10-W"):
+        check_names("p2", {"shifts": {"C10-W"}}, "field")
+
+
+def test_the_page_describes_all_methods():
+    page = (ROOT / "docs" / "analyses" / "accuracy_prediction.md").read_text(encoding="utf-8")
+    assert markdown(method_columns(ALL_SCORES)) in page
+
+
+def test_tables_without_predictions_are_empty():
+    errors = pd.DataFrame(columns=ERRORS.names)
+    assert tabulate_rankings(errors).empty
+    assert tabulate_counts(errors, predictions().iloc[:0]).empty

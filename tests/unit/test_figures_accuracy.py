@@ -1,0 +1,410 @@
+"""What the figures of accuracy prediction show, against the tables they are drawn from."""
+
+from itertools import combinations
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_accuracy_tables import LEFT_OUT
+
+import plot_accuracy_prediction as script
+import plot_model_outputs as outputs_script
+from drawings import draw, texts_of
+from matcheval.accuracy_prediction.aggregation import (
+    ALL,
+    CORRELATIONS,
+    ERRORS,
+    tabulate_correlations,
+    tabulate_errors,
+)
+from matcheval.accuracy_prediction.figures.drawing import KINDS
+from matcheval.accuracy_prediction.figures.drawing import draw as drawn
+from matcheval.accuracy_prediction.figures.outputs import BASE, embed, plot_features
+from matcheval.accuracy_prediction.figures.pairs import _ROWS
+from matcheval.accuracy_prediction.figures.results import Results
+from matcheval.accuracy_prediction.gaps import GAPS
+from matcheval.accuracy_prediction.outputs.loading import OutputFiles
+from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule
+from matcheval.accuracy_prediction.plots import PredictionPlots
+from matcheval.accuracy_prediction.predicting import Calibration, predict_accuracies
+from matcheval.accuracy_prediction.schemas import PREDICTED, SCORES
+from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
+from matcheval.accuracy_prediction.settings import (
+    AccuracyPredictionSettings,
+    CalibrationSettings,
+    SuitePredictionSettings,
+)
+from matcheval.datasets.suites import Member, Suite
+from matcheval.errors import InputError
+from matcheval.io.tables import write_table
+from matcheval.predictions.records import Predictions, write_predictions
+
+CALIBRATED = ("calibrated", "linear", "Syn")
+METHODS = ("base_accuracy", "ac", "doc", "mmd", "entropy")
+GROUPS = {"Syn": 6, "Natural": 4, "Adv": 1}
+
+
+def scores(models=("m0", "m1", "both"), groups=GROUPS, methods=METHODS, views=("all",), seed=0):
+    rng = np.random.default_rng(seed)
+    sets = [
+        {
+            "dataset": f"{group}-{i}", "group": group, "subgroup": f"{group}-kind-{i % 2}",
+            "n": 100 + i,
+        }
+        for group, n in groups.items()
+        for i in range(n)
+    ]  # fmt: skip
+    rows = [
+        {
+            **one, "model": model, "suite": "s", "base": "b", "severity": 1.0, "variant": "",
+            "seed": 0, "n_base": 50, "accuracy_base": 0.9, "accuracy": accuracy, "reason": "",
+            "method": method, "view": view, "score": accuracy + rng.normal(0, 0.05),
+        }
+        for model in models
+        for one in sets
+        for accuracy in [rng.uniform(0.3, 0.9)]
+        for view in views
+        for method in methods
+    ]  # fmt: skip
+    return pd.DataFrame(rows)[SCORES.names]
+
+
+def results(*, gaps=False, **options):
+    every = scores(**options)
+    found = predict_accuracies(every, ALL_SCORES, [Calibration(("Syn",))])
+    errors = tabulate_errors(found[found["model"] != "both"], resamples=20)
+    of_gaps = None
+    if gaps:
+        of_gaps = every.drop_duplicates(["model", "dataset"]).reindex(columns=GAPS.names)
+        rng = np.random.default_rng(1)
+        for name in ("gap", "matched_gap", "confidence_part", "conditional_part", "gap_se"):
+            of_gaps[name] = rng.uniform(0, 0.3, len(of_gaps))
+        of_gaps["confidence_share"] = 0.5
+    return Results(found, errors, tabulate_correlations(every), of_gaps, ("both",))
+
+
+RESULTS = results()
+VIEWS = results(views=("all", "n=20", "n=50", "without ape", "without ape+bee"), methods=("ac",))
+
+
+def panels(figure):
+    return {axes.get_title(): axes for axes in figure.axes if axes.get_title()}
+
+
+def points(axes):
+    """Points by label: x and y."""
+    return {
+        line.get_label(): np.column_stack(line.get_data())
+        for line in axes.lines
+        if line.get_label()[0] != "_"
+    }
+
+
+@pytest.mark.parametrize("way", [LEFT_OUT, CALIBRATED])
+def test_errors_have_a_panel_per_group_that_is_predicted(way):
+    figure = drawn("errors", RESULTS, {"way": way})
+    draw(figure)
+    shown = panels(figure)
+    groups = ["Natural", "Adv"] if way == CALIBRATED else ["Syn", "Natural", "Adv", "all sets"]
+    assert list(shown) == groups
+    table = RESULTS.errors[RESULTS.errors["subgroup"] == ALL]
+    for title, axes in shown.items():
+        of_group = table[table["group"] == (ALL if title == "all sets" else title)]
+        own = of_group[of_group["protocol"].isin(["direct", way[0]])]
+        bars = [bar.get_width() for bar in axes.patches]
+        np.testing.assert_allclose(sorted(bars), sorted(100 * own["mae"]))
+        assert len(bars) == (5 if way == CALIBRATED else 6)
+    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    own = ["DoC", "MMD", "Entropy"] if way == CALIBRATED else ["AC", "DoC", "MMD", "Entropy"]
+    assert names == ["Base Acc", "AC", *own]
+
+
+def test_what_cannot_be_predicted_is_said():
+    predicted = RESULTS.predicted.copy()
+    lacking = (predicted["method"] == "mmd") & (predicted["group"] == "Adv")
+    predicted.loc[lacking, ["predicted", "error"]] = np.nan
+    errors = tabulate_errors(predicted, resamples=5)
+    figure = drawn("errors", Results(predicted, errors, RESULTS.correlations), {"way": LEFT_OUT})
+    assert [text.get_text() for text in panels(figure)["Adv"].texts] == ["n/a"]
+    none = ("calibrated", "linear", "Adv")
+    for kind in ("errors", "predictions", "errors_by_accuracy"):
+        empty = drawn(kind, RESULTS, {"way": none})
+        draw(empty)
+        assert "nothing is predicted" in empty.get_supxlabel().replace("\n", " ").lower()
+
+
+@pytest.mark.parametrize("model", ["", "both"])
+def test_scores_are_drawn_against_accuracies(model):
+    figure = drawn("scores", RESULTS, {"model": model})
+    draw(figure)
+    shown = panels(figure)
+    assert list(shown) == ["Base Acc", "AC", "DoC", "MMD", "Entropy"]
+    rows = RESULTS.predicted[RESULTS.predicted["method"] == "mmd"].query("protocol != 'calibrated'")
+    rows = rows[rows["model"] == model] if model else rows[rows["model"] != "both"]
+    for group, found in points(shown["MMD"]).items():
+        own = rows[rows["group"] == group]
+        np.testing.assert_allclose(found, np.column_stack([own["score"], 100 * own["accuracy"]]))
+    r = np.corrcoef(rows["score"], rows["accuracy"])[0, 1]
+    (text,) = (text.get_text() for text in shown["MMD"].texts)
+    assert text.startswith(f"r = {r:.2f}".replace("-", "−"))
+    assert texts_of(figure.legends[0]) == list(GROUPS)
+
+
+def test_predictions_of_a_calibration_are_of_the_sets_it_is_not_fitted_on():
+    figure = drawn("predictions", RESULTS, {"way": CALIBRATED})
+    draw(figure)
+    shown = panels(figure)
+    assert texts_of(figure.legends[0]) == ["Natural", "Adv"]
+    rows = RESULTS.predicted.query("model != 'both' and group == 'Natural'")
+    for title, method, protocol in (("DoC", "doc", "calibrated"), ("AC", "ac", "direct")):
+        own = rows[(rows["method"] == method) & (rows["protocol"] == protocol)]
+        wanted = 100 * (0.9 - own[["predicted", "accuracy"]])
+        np.testing.assert_allclose(points(shown[title])["Natural"], wanted)
+    every = RESULTS.predicted.query(
+        "model != 'both' and method == 'doc' and protocol == 'calibrated'"
+    )
+    (text,) = (text.get_text() for text in shown["DoC"].texts)
+    assert text.startswith(f"MAE {100 * every['error'].mean():.1f}, ")
+
+
+def test_errors_by_accuracy_share_their_axes():
+    figure = drawn("errors_by_accuracy", RESULTS, {"way": LEFT_OUT})
+    draw(figure)
+    shown = panels(figure)
+    assert len({axes.get_ylim() for axes in shown.values()}) == 1
+    rows = RESULTS.predicted.query(
+        "model != 'both' and method == 'ac' and protocol == 'leave_one_out'"
+    )
+    own = 100 * rows[rows["group"] == "Syn"][["accuracy", "error"]]
+    np.testing.assert_allclose(points(shown["AC"])["Syn"], own)
+
+
+@pytest.mark.parametrize("by", ["dataset", "subgroup", "model"])
+def test_two_methods_are_compared_on_the_same_sets(by):
+    options = {"first": "ac", "second": "doc", "by": by, "way": CALIBRATED}
+    figure = drawn("two_methods", RESULTS, options)
+    draw(figure)
+    (axes,) = figure.axes
+    rows = RESULTS.predicted[RESULTS.predicted["group"] != "Syn"]
+    rows = rows if by == "model" else rows[rows["model"] != "both"]
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    for title, method, way in (("AC", "ac", "direct"), ("DoC", "doc", "calibrated")):
+        own = rows[(rows["method"] == method) & (rows["protocol"] == way)]
+        means = 100 * own.groupby(by, sort=False)["error"].mean()
+        assert names == list(means.index)
+        np.testing.assert_allclose(points(axes)[title][:, 0], means)
+
+
+def test_a_set_that_one_of_two_methods_does_not_predict_is_left_out():
+    predicted = RESULTS.predicted.copy()
+    lacking = (predicted["method"] == "doc") & (predicted["dataset"] == "Natural-1")
+    predicted.loc[lacking, ["predicted", "error"]] = np.nan
+    options = {"first": "ac", "second": "doc", "by": "model", "way": CALIBRATED}
+    figure = drawn("two_methods", Results(predicted, RESULTS.errors, RESULTS.correlations), options)
+    rows = predicted.query("method == 'ac' and protocol == 'direct' and group != 'Syn'")
+    means = 100 * rows[rows["dataset"] != "Natural-1"].groupby("model")["error"].mean()
+    found = points(figure.axes[0])["AC"][:, 0]
+    np.testing.assert_allclose(np.sort(found), np.sort(means))
+
+
+def test_many_rows_are_divided_into_panels():
+    many = results(groups={"Syn": 3, "Natural": 2 * _ROWS + 5}, methods=("ac", "doc"))
+    options = {"first": "ac", "second": "doc", "by": "dataset", "way": CALIBRATED}
+    figure = drawn("two_methods", many, options)
+    draw(figure)
+    sizes = [len(axes.get_yticks()) for axes in figure.axes]
+    assert sum(sizes) == 2 * _ROWS + 5
+    assert max(sizes) <= _ROWS
+    largest = max(points(axes)[name][:, 0].max() for axes in figure.axes for name in ("AC", "DoC"))
+    assert {axes.get_xlim()[1] > largest for axes in figure.axes} == {True}
+
+
+def test_matrices_show_the_tables():
+    figure = drawn("correlations", RESULTS, {})
+    draw(figure)
+    values = figure.axes[0].images[0].get_array()
+    own = RESULTS.correlations.query("method == 'doc' and model != 'both' and group == 'Natural'")
+    names = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    assert "Adv" not in names  # of a single set there is no correlation
+    mean = own[own["subgroup"] == ALL]["spearman"].mean()
+    assert values[2, names.index("Natural")] == pytest.approx(mean)
+    one = drawn("correlations", RESULTS, {"model": "both"}).axes[0].images[0].get_array()
+    assert not np.allclose(one.filled(0), values.filled(0))
+
+
+def test_rankings_have_spearman_above_and_kendall_below_the_diagonal():
+    figure = drawn("rankings", RESULTS, {"way": LEFT_OUT})
+    draw(figure)
+    values = np.asarray(figure.axes[0].images[0].get_array().filled(np.nan))
+    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    mae = RESULTS.errors.query("protocol == 'leave_one_out' and subgroup == 'all'")
+    wide = mae.pivot_table(index="method", columns="group", values="mae")
+    groups = [name for name in names if name in GROUPS]
+    assert len(groups) == 3
+    found = []
+    for one, other in combinations(groups, 2):
+        i, j = names.index(one), names.index(other)
+        rho, tau = (wide[one].corr(wide[other], method=m) for m in ("spearman", "kendall"))
+        assert values[i, j] == pytest.approx(rho)
+        assert values[j, i] == pytest.approx(tau)
+        found.append(rho == pytest.approx(tau))
+    assert not all(found)
+    assert np.isnan(np.diag(values)).all()
+
+
+def test_models_vary_by_method_and_methods_by_model():
+    figure = drawn("models", RESULTS, {})
+    draw(figure)
+    left, right = figure.axes
+    rows = RESULTS.predicted[RESULTS.predicted["protocol"] == "leave_one_out"]
+    means = 100 * rows.groupby(["method", "model"], sort=False)["error"].mean()
+    counted = means.drop("both", level="model")
+    medians = [line.get_xdata()[0] for line in left.lines if len(set(line.get_xdata())) == 1]
+    assert all(np.isclose(medians, value).any() for value in counted.groupby("method").median())
+    (container,) = right.containers
+    by_model = means.groupby(level="model", sort=False).mean()
+    np.testing.assert_allclose(container.lines[0].get_xdata().astype(float), by_model)
+    assert [t.get_text() for t in right.get_yticklabels()] == list(by_model.index)
+
+
+def test_sizes_and_missing_classes():
+    figure = drawn("sizes", VIEWS, {})
+    draw(figure)
+    rows = VIEWS.predicted.query("model != 'both' and protocol == 'leave_one_out'")
+    means = 100 * rows.groupby("view")["error"].mean()
+    (line,) = points(figure.axes[0]).values()
+    np.testing.assert_allclose(line[:, 1], means[["n=20", "n=50", "all"]])
+    figure = drawn("missing_classes", VIEWS, {})
+    draw(figure)
+    change = means[["without ape", "without ape+bee"]] - means["all"]
+    np.testing.assert_allclose(figure.axes[0].images[0].get_array(), [change])
+
+
+def test_protocol_shows_matched_gaps_and_errors():
+    with_gaps = results(gaps=True)
+    figure = drawn("protocol", with_gaps, {})
+    draw(figure)
+    own = with_gaps.gaps[with_gaps.gaps["group"] == "Syn"]
+    found = points(figure.axes[0])["Syn"]
+    np.testing.assert_allclose(found, 100 * own[["gap", "matched_gap"]])
+
+
+def test_large_studies_give_small_files(tmp_path):
+    large = results(models=[f"m{i}" for i in range(12)], groups={"Syn": 60, "Natural": 40})
+    paths = [tmp_path / "figure.png", tmp_path / "figure.pdf"]
+    write(large, tmp_path)
+    script.main(kind="scores", options={}, ensembles=[], outputs=paths, **inputs(tmp_path))
+    assert paths[0].stat().st_size < 1_000_000
+    assert paths[1].stat().st_size < 200_000
+
+
+def test_many_points_are_drawn_as_pixels():
+    for n, many in ((2, False), (40, True)):
+        found = results(
+            models=[f"m{i}" for i in range(12)], groups={"Syn": n}, methods=("ac", "doc")
+        )
+        (axes, *_) = drawn("scores", found, {}).axes
+        (line,) = (line for line in axes.lines if line.get_label() == "Syn")
+        assert bool(line.get_rasterized()) == many
+
+
+def write(found, folder):
+    write_table(PREDICTED.from_frame(found.predicted), folder / "predicted.parquet")
+    write_table(ERRORS.from_frame(found.errors), folder / "errors.parquet")
+    write_table(CORRELATIONS.from_frame(found.correlations), folder / "correlations.parquet")
+
+
+def inputs(folder):
+    names = ("predicted", "errors", "correlations")
+    return {**{name: folder / f"{name}.parquet" for name in names}, "gaps": []}
+
+
+def plots(**options):
+    """The figures of an analysis of one suite."""
+    of_suite = SuitePredictionSettings(
+        base="b", calibrations=(CalibrationSettings(fit=("Syn",)),), **options.pop("suite", {})
+    )
+    settings = AccuracyPredictionSettings(suites={"s": of_suite}, **options)
+    members = (Member("a", "Syn", "fog"), Member("c", "Syn+x", ""), Member("d", "Nat", ""))
+    study = SimpleNamespace(
+        suites={"s": Suite("s", members)}, inference=SimpleNamespace(outputs=("logits",))
+    )
+    chosen = [score for score in ALL_SCORES.values() if not score.variant]
+    analysis = SimpleNamespace(
+        settings=settings, chosen=chosen, models=["m", "n"], scored=["m", "n", "both"],
+        field=lambda *keys: ".".join(keys),
+    )  # fmt: skip
+    return PredictionPlots(analysis, study)
+
+
+def test_every_figure_of_a_suite_is_of_a_known_kind_and_named_by_its_way():
+    found = plots(regressors=("linear", "mlp"), figure_models=("both",), test_sizes=(10,))
+    figures = found.of_tables("s")
+    assert {kind for kind, _ in figures.values()} == set(KINDS) - {"missing_classes"}
+    assert figures["errors-calibrated-Syn-mlp"][1]["way"] == ("calibrated", "mlp", "Syn")
+    assert figures["predictions-leave-one-out-of-both"][1]["model"] == "both"
+    assert "ac-and-doc-by-model-leave-one-out" not in figures
+    assert not found.of_outputs("s")
+
+
+def test_figures_that_are_asked_for_are_checked():
+    histogram = {"histograms": ({"model": "both", "dataset": "a"},)}
+    found = plots(suite=histogram)
+    found.check()
+    assert list(found.of_outputs("s")) == ["confidences-of-both-on-a"]
+    for options, message in (
+        ({"figure_models": ("x",)}, "unknown model or ensemble 'x'"),
+        ({"suite": {"histograms": ({"model": "m", "dataset": "b"},)}}, "unknown set 'b'"),
+        ({"suite": {"embeddings": ({"model": "m", "class_name": "ape"},)}}, "needs features"),
+        ({"published": "p1"}, "no group is called Syn1"),
+    ):
+        with pytest.raises(InputError, match=message):
+            plots(**options).check()
+
+
+def test_confidences_are_counted_of_the_classes_that_count(tmp_path):
+    confidence = {"base": [0.31, 0.99, 0.92], "set": [0.51, 0.72, 0.33]}
+    for name, values in confidence.items():
+        records = Predictions(
+            np.arange(3, dtype=np.int32), np.array([0, 0, 1], np.int16),
+            np.array([0, 1, 1], np.int16), np.array(values, np.float32),
+        )  # fmt: skip
+        write_predictions(records, tmp_path / name / "m.parquet")
+    shown = []
+    save, outputs_script.save_figure = outputs_script.save_figure, lambda f, *_: shown.append(f)
+    try:
+        outputs_script.main(
+            kind="confidences", options={"model": "m", "dataset": "set"},
+            suite=Suite("s", (Member("set"),)), base="base", members=["m"],
+            files=OutputFiles(tmp_path), classes=["ape", "bee"], rule=ClassRule(), outputs=[],
+        )  # fmt: skip
+    finally:
+        outputs_script.save_figure = save
+    draw(shown[0])
+    for axes, (name, values) in zip(shown[0].axes, confidence.items(), strict=True):
+        assert axes.get_title() == f"{name}, n = 3"
+        heights, edges, _ = axes.patches[0].get_data()
+        np.testing.assert_allclose(heights, 100 * np.histogram(values, edges / 100)[0] / 3)
+        mean, accuracy = (line.get_xdata()[0] for line in axes.lines)
+        assert mean == pytest.approx(100 * np.mean(values), abs=1e-4)
+        assert accuracy == pytest.approx(200 / 3)
+
+
+def test_features_of_unlike_sets_lie_apart_and_repeat():
+    rng = np.random.default_rng(0)
+    features = {
+        BASE: rng.normal(0, 1, (30, 8)).astype(np.float32),
+        "far": rng.normal(50, 1, (30, 8)).astype(np.float32),
+        "none": np.empty((0, 8), np.float32),
+    }
+    figure = plot_features("m", "ape", features)
+    draw(figure)
+    assert texts_of(figure.legends[0]) == [BASE, "far"]
+    near, far = points(figure.axes[0]).values()
+    assert len(near) == len(far) == 30
+    gap = np.linalg.norm(near.mean(axis=0) - far.mean(axis=0))
+    assert gap > 3 * near.std()
+    np.testing.assert_array_equal(embed(np.concatenate([*features.values()])), [*near, *far])
+    with pytest.raises(InputError, match="4 images of the class"):
+        plot_features("m", "ape", {BASE: features[BASE][:4]})

@@ -1,0 +1,118 @@
+"""Matrices: correlations by method and group of sets; rankings of methods on pairs of groups."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from matcheval.accuracy_prediction.aggregation import ALL
+from matcheval.accuracy_prediction.consistency import tabulate_rankings
+from matcheval.accuracy_prediction.figures.results import (
+    WAY,
+    Results,
+    add_heat_map,
+    add_note,
+    way_text,
+    with_titles,
+)
+from matcheval.accuracy_prediction.reading import place_name
+from matcheval.accuracy_prediction.views import WHOLE
+from matcheval.figures.saving import fix_layout
+from matcheval.figures.style import new_figure, style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_CELL, _ROW, _LABELS = 0.22, 0.17, 1.9  # inches
+MAX_PLACES = 40  # with more, groups only
+Place = tuple[str, str]
+
+
+def plot_correlations(results: Results, model: str = "") -> "Figure":
+    """Draw Spearman's correlations of scores and accuracies by group of sets: P2, Figure 11.
+
+    Parameters
+    ----------
+    results : Results
+    model : str
+        Name of a model or ensemble; means over all models by default.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A row per method, a column per group, subgroup, and one for all sets.
+    """
+    table = with_titles(results.correlations)
+    own = table["model"] == model if model else ~table["model"].isin(results.ensembles)
+    table = table[own & (table["view"] == WHOLE)]
+    means = table.groupby(["title", "group", "subgroup"], sort=False)["spearman"].mean()
+    places = _few(list(dict.fromkeys(zip(table["group"], table["subgroup"], strict=True))))
+    methods = list(dict.fromkeys(table["title"]))
+    values = np.array([[means.get((m, *p), np.nan) for p in places] for m in methods])
+    known = np.isfinite(values).any(axis=0)
+    places, values = (
+        [p for p, is_known in zip(places, known, strict=True) if is_known],
+        values[:, known],
+    )
+    with style():
+        figure = new_figure(
+            _LABELS + max(_CELL * len(places), 1.5), 1.6 + max(_ROW * len(methods), 0.9)
+        )
+        add_heat_map(
+            figure, values, [place_name(*p).removesuffix(" (points)") for p in places], methods,
+            1.0, "Spearman's ρ", digits=2,
+        )  # fmt: skip
+        add_note(
+            figure, f"Scores and accuracies; {model or 'means over models'}. Empty: undefined."
+        )
+        fix_layout(figure)
+    return figure
+
+
+def plot_rankings(results: Results, way: Sequence[str]) -> "Figure":
+    """Draw how alike methods rank by their errors on every two groups of sets: P2, appendix A.2.
+
+    Parameters
+    ----------
+    results : Results
+    way : sequence of str
+        `protocol`, `regressor` and `calibrated_on`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Spearman's correlation above the diagonal, Kendall's below.
+    """
+    own = results.errors[(results.errors[WAY] == list(way)).all(axis=1)]
+    rankings = tabulate_rankings(own)
+    pairs = rankings[["group_1", "subgroup_1", "group_2", "subgroup_2"]]
+    ends = [(tuple(row[:2]), tuple(row[2:])) for row in pairs.itertuples(index=False, name=None)]
+    places = _few(list(dict.fromkeys(end for both in zip(*ends, strict=True) for end in both)))
+    order = {place: number for number, place in enumerate(places)}
+    values = np.full((len(places), len(places)), np.nan)
+    for (one, other), rho, tau in zip(ends, rankings["spearman"], rankings["kendall"], strict=True):
+        if one in order and other in order:
+            low, high = sorted((order[one], order[other]))
+            values[low, high], values[high, low] = rho, tau
+    names = [place_name(*place) for place in places]
+    side = max(1.5, _CELL * len(places))
+    with style():
+        figure = new_figure(side + _LABELS, side + 1.7)
+        add_heat_map(figure, values, names, names, 1.0, "Correlation", digits=2)
+        note = (
+            "Correlations of the methods' errors, above the diagonal Spearman's ρ, below Kendall's "
+            "τ-b. Empty: not compared."
+        )
+        add_note(figure, f"{way_text(way)}. {note}")
+        fix_layout(figure)
+    return figure
+
+
+def _few(places: Sequence[tuple[str, ...]]) -> list[Place]:
+    """Return places as pairs, groups before their subgroups, without subgroups if too many."""
+    order = list(dict.fromkeys(group for group, _ in places))
+    found = sorted(
+        ((group, subgroup) for group, subgroup in places),
+        key=lambda place: (order.index(place[0]), place[1] != ALL),
+    )
+    return found if len(found) <= MAX_PLACES else [place for place in found if place[1] == ALL]

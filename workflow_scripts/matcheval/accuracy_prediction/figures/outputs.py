@@ -1,0 +1,143 @@
+"""Figures of the outputs of one model: confidences on two sets, features of one class."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.accuracy_prediction.figures.results import COLORS, MARKERS, add_note
+from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
+from matcheval.errors import InputError
+from matcheval.figures.saving import fix_layout
+from matcheval.figures.style import COLUMN_WIDTH, new_figure, style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Features = npt.NDArray[np.float32]
+Floats = npt.NDArray[np.float64]
+
+BINS = 20
+PERPLEXITY, SEED = 30.0, 0
+MIN_IMAGES = 5
+BASE = "base"
+
+
+def plot_confidences(model: str, sides: Mapping[str, Outputs]) -> "Figure":
+    """Draw histograms of confidences with accuracies: P1, Figure 1, left.
+
+    Parameters
+    ----------
+    model : str
+        Its name.
+    sides : mapping of str to Outputs
+        Outputs on the base and on a set, of the classes that count, by the names of the sets.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A panel per set: the share of datapoints in each of 20 bins; a solid line at the mean
+        confidence (AC), a dashed one at the accuracy, if it is known.
+    """
+    edges = np.linspace(0, 100, BINS + 1)
+    with style():
+        figure = new_figure(COLUMN_WIDTH, 1.35 * len(sides) + 0.75)
+        panels = figure.subplots(len(sides), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
+        for axes, (name, one), color in zip(panels, sides.items(), COLORS, strict=False):
+            percent = 100 * one.confidences
+            counts = np.histogram(percent, edges)[0]
+            axes.stairs(100 * counts / max(len(one), 1), edges, fill=True, color=color, alpha=0.5)
+            mean = percent.mean()
+            axes.axvline(mean, color="k", label=f"mean confidence (AC) {mean:.1f} %")
+            if np.isfinite(one.accuracy):
+                label = f"accuracy {100 * one.accuracy:.1f} %"
+                axes.axvline(100 * one.accuracy, color="k", linestyle=(0, (3, 1.5)), label=label)
+            axes.set_title(f"{name}, n = {len(one):,}")
+            axes.legend(loc="upper left")
+            axes.set_ylabel("Datapoints (%)")
+        panels[-1].set_xlabel("Confidence (%)")
+        panels[-1].set_xlim(0, 100)
+        add_note(figure, f"Model {model}.")
+        fix_layout(figure)
+    return figure
+
+
+def embed(features: Features) -> Floats:
+    """Embed features in the plane by t-SNE, from the plane of their main components.
+
+    Parameters
+    ----------
+    features : float32 array, shape (n, n_features)
+
+    Returns
+    -------
+    float64 array, shape (n, 2)
+        Perplexity 30, or a third of the other images if these are fewer than 90; seed 0.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than five images.
+    """
+    from sklearn.manifold import TSNE
+
+    if len(features) < MIN_IMAGES:
+        raise InputError(
+            f"{len(features)} images of the class on these sets, fewer than {MIN_IMAGES}",
+            file="configuration",
+            field="accuracy_prediction.suites.<suite>.embeddings",
+        )
+    perplexity = min(PERPLEXITY, (len(features) - 1) / 3)
+    found: Floats = TSNE(perplexity=perplexity, init="pca", random_state=SEED).fit_transform(
+        np.asarray(features, np.float64)
+    )
+    return found
+
+
+def plot_features(model: str, class_name: str, features: Mapping[str, Features]) -> "Figure":
+    """Draw features of one class in two dimensions: P2, Figure 8.
+
+    Parameters
+    ----------
+    model, class_name : str
+        Names.
+    features : mapping of str to float32 array, shape (n, n_features)
+        Of the base, under `BASE`, and of other sets, by their label.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        As `embed`.
+    """
+    known = {label: part for label, part in features.items() if len(part)}
+    total = sum(map(len, known.values()))
+    points = embed(np.concatenate(list(known.values())) if known else np.empty((0, 1), np.float32))
+    ends = np.cumsum([len(part) for part in known.values()])
+    with style():
+        figure = new_figure(4.6, 3.6)
+        axes = figure.add_subplot()
+        number = 0
+        for (label, part), end in zip(known.items(), ends, strict=True):
+            own = points[end - len(part) : end]
+            color, marker = "#b5b5b5", "o"
+            if label != BASE:
+                color = COLORS[number % len(COLORS)]
+                marker = MARKERS[(number + number // len(COLORS)) % len(MARKERS)]
+                number += 1
+            axes.plot(
+                *own.T, marker, color=color, markersize=1.5 if total > 1000 else 2.5, alpha=0.7,
+                markeredgewidth=0, label=label or "no name", rasterized=total > 1000,
+            )  # fmt: skip
+        axes.set(xticks=[], yticks=[], xlabel="t-SNE 1", ylabel="t-SNE 2")
+        legend = figure.legend(loc="outside right upper")
+        for handle in legend.legend_handles:
+            handle.set(alpha=1, markersize=3)  # type: ignore[union-attr]
+        note = f"Features of {total:,} images of class {class_name}; model {model}."
+        add_note(figure, f"{note} Distances between groups have no scale.")
+        fix_layout(figure)
+    return figure
