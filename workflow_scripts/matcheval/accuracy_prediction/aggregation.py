@@ -4,8 +4,8 @@ P1 averages over the sets of a group, then over models. What the spread in brack
 is cannot be settled, so that four are given, each by its name.
 """
 
+import warnings
 from collections.abc import Iterator
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,9 @@ from matcheval.statistics.ranks import rank_correlations
 
 RESAMPLES = 2000
 ALL = "all"
+_BLOCK = 1 << 20  # draws at a time, 8 MiB
+
+Floats = npt.NDArray[np.float64]
 
 _METHOD = (
     Column("suite", pa.string(), "", "name of the suite"),
@@ -107,15 +110,23 @@ def tabulate_errors(
     pandas.DataFrame
         Columns of `ERRORS`: a row per method, protocol and column of sets, in order of occurrence.
     """
-    keys = [column.name for column in _METHOD]
+    ways, keys = ["suite", "view", "protocol", "regressor", "calibrated_on"], ["method", "variant"]
+    order = {
+        key: n for n, key in enumerate(zip(*(predicted[k] for k in [*ways, *keys]), strict=True))
+    }
     rows = []
-    for case, of_method in predicted.groupby(keys, sort=False):
-        for group, subgroup, part in _columns(of_method):
-            rows.append(
-                dict(zip(keys, case, strict=True))
-                | {"group": group, "subgroup": subgroup, "confidence": confidence}
-                | _errors(part, confidence, resamples, seed)
-            )
+    for way, of_way in predicted.groupby(ways, sort=False):
+        cells = _Cells(of_way, keys)
+        for group, subgroup, chosen in _columns(cells.sets):
+            found = cells.errors(chosen, confidence, resamples, seed)
+            for method, values in zip(cells.methods, found, strict=True):
+                named = dict(zip([*ways, *keys], (*way, *method), strict=True))
+                rows.append(
+                    named
+                    | {"group": group, "subgroup": subgroup, "confidence": confidence}
+                    | values
+                )
+    rows.sort(key=lambda row: order[tuple(row[key] for key in [*ways, *keys])])
     return pd.DataFrame(rows, columns=ERRORS.names)
 
 
@@ -135,9 +146,12 @@ def tabulate_correlations(scores: pd.DataFrame) -> pd.DataFrame:
     keys = ["model", "suite", "view", "method", "variant"]
     rows = []
     for case, of_method in scores.groupby(keys, sort=False):
-        for group, subgroup, part in _columns(of_method):
-            means = part.groupby("dataset", sort=False)[["score", "accuracy"]].mean().dropna()
-            x, y = means["score"].to_numpy(), means["accuracy"].to_numpy()
+        of_sets = of_method.groupby("dataset", sort=False)
+        means, sets = of_sets[["score", "accuracy"]].mean(), of_sets[["group", "subgroup"]].first()
+        values = means.to_numpy(np.float64)
+        known = np.isfinite(values).all(axis=1)
+        for group, subgroup, chosen in _columns(sets):
+            x, y = values[chosen & known].T
             spearman, kendall = rank_correlations(x, y)
             pearson = np.corrcoef(x, y)[0, 1] if np.isfinite(spearman) else np.nan
             rows.append(
@@ -173,73 +187,130 @@ def tabulate_group_gaps(scores: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=GROUP_GAPS.names)
 
 
-def _columns(rows: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Yield the columns of a table: every subgroup, every group, and all sets."""
-    for group in rows["group"].unique():
-        of_group = rows[rows["group"] == group]
-        subgroups = of_group["subgroup"].unique()
-        if len(subgroups) > 1:
-            for subgroup in subgroups:
-                yield group, subgroup, of_group[of_group["subgroup"] == subgroup]
+def _columns(sets: pd.DataFrame) -> Iterator[tuple[str, str, npt.NDArray[np.bool_]]]:
+    """Yield the columns of a table and which sets they are of: subgroups, groups, all sets."""
+    groups, subgroups = sets["group"].to_numpy(), sets["subgroup"].to_numpy()
+    for group in dict.fromkeys(groups):
+        of_group = groups == group
+        names = dict.fromkeys(subgroups[of_group])
+        for subgroup in names if len(names) > 1 else ():
+            yield group, subgroup, of_group & (subgroups == subgroup)
         yield group, ALL, of_group
-    yield ALL, ALL, rows
+    yield ALL, ALL, np.ones(len(groups), np.bool_)
 
 
-def _errors(
-    rows: pd.DataFrame, confidence: float, resamples: int, seed: int
-) -> dict[str, float | int]:
-    """Return mean errors, their spreads and intervals."""
-    cells = rows.assign(signed=rows["predicted"] - rows["accuracy"]).pivot_table(
-        index="model", columns="dataset", values=["error", "signed"], aggfunc="mean", sort=False,
-        dropna=False,
-    )  # fmt: skip
-    names = ("mae", "bias", "sd_models", "sd_all", "mae_sets_low", "mae_sets_high",
-             "mae_models_low", "mae_models_high", "mae_rows_low", "mae_rows_high")  # fmt: skip
-    values: dict[str, float | int] = dict.fromkeys(names, np.nan)
-    known = np.isfinite(cells["error"].to_numpy()) if "error" in cells else np.zeros((0, 0), bool)
-    n_cells = rows[["model", "dataset"]].drop_duplicates().shape[0]
-    counts = {"n_sets": int(known.any(axis=0).sum()), "n_models": int(known.any(axis=1).sum())}
-    counts["n_missing"] = n_cells - int(known.sum())
-    if not known.any():
-        return counts | values
-    keep = np.ix_(known.any(axis=1), known.any(axis=0))
-    error, signed = cells["error"].to_numpy()[keep], cells["signed"].to_numpy()[keep]
-    by_model = np.nanmean(error, axis=1)
-    values |= {"mae": by_model.mean(), "bias": np.nanmean(signed, axis=1).mean()}
-    if len(by_model) > 1:
-        values["sd_models"] = by_model.std(ddof=1)
-    flat = error[np.isfinite(error)]
-    if len(flat) > 1:
-        values["sd_all"] = flat.std(ddof=1)
-    for name, resampled in _resampled(error, resamples, seed):
-        low, high = np.nanquantile(resampled, [(1 - confidence) / 2, (1 + confidence) / 2])
-        values |= {f"mae_{name}_low": low, f"mae_{name}_high": high}
-    return counts | values
+class _Cells:
+    """Errors of one way of predicting, by method, model and set.
 
-
-def _resampled(
-    error: npt.NDArray[np.float64], resamples: int, seed: int
-) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
-    """Yield the mean errors of resampled sets, models, and pairs of model and set.
-
-    Resamples are drawn as counts, so that all means are products of matrices.
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+        Columns of `schemas.PREDICTED`.
+    keys : list of str
+        What names a method.
     """
-    n_models, n_sets = error.shape
-    known, filled = np.isfinite(error), np.nan_to_num(error)
+
+    def __init__(self, rows: pd.DataFrame, keys: list[str]) -> None:
+        self.sets = rows.drop_duplicates("dataset")[["dataset", "group", "subgroup"]]
+        names = list(zip(*(rows[key] for key in keys), strict=True))
+        self.methods = list(dict.fromkeys(names))
+        position = {name: n for n, name in enumerate(self.methods)}
+        models, of_model = np.unique(rows["model"], return_inverse=True)
+        sets = pd.Index(self.sets["dataset"]).get_indexer(rows["dataset"])
+        shape = (len(self.methods), len(models), len(self.sets))
+        place = np.ravel_multi_index(([position[name] for name in names], of_model, sets), shape)
+        size = int(np.prod(shape))
+        signed = (rows["predicted"] - rows["accuracy"]).to_numpy(np.float64)
+        known = np.isfinite(signed)
+
+        def mean(values: Floats) -> Floats:
+            """Average over seeds."""
+            total = np.bincount(place[known], values[known], size)
+            with np.errstate(invalid="ignore"):
+                average = total / np.bincount(place[known], minlength=size)
+            return np.asarray(average.reshape(shape), np.float64)
+
+        self._error, self._signed = mean(np.abs(signed)), mean(signed)
+        self._wanted = np.bincount(place, minlength=size).reshape(shape) > 0
+
+    def errors(
+        self, chosen: npt.NDArray[np.bool_], confidence: float, resamples: int, seed: int
+    ) -> Iterator[dict[str, float | int]]:
+        """Yield mean errors over some sets, their spreads and intervals, by method."""
+        error, wanted = self._error[:, :, chosen], self._wanted[:, :, chosen]
+        known = np.isfinite(error)
+        intervals = _intervals(np.nan_to_num(error), known, confidence, resamples, seed)
+        for m in range(len(error)):
+            own = known[m]
+            values: dict[str, float | int] = dict.fromkeys(_VALUES, np.nan)
+            values |= {
+                "n_sets": int(own.any(axis=0).sum()), "n_models": int(own.any(axis=1).sum()),
+                "n_missing": int(wanted[m].sum() - own.sum()),
+            }  # fmt: skip
+            if own.any():
+                has_any = own.any(axis=1)
+                by_model = np.nanmean(error[m, has_any], axis=1)
+                signed = self._signed[m][:, chosen][has_any]
+                flat = error[m][own]
+                values |= {
+                    "mae": by_model.mean(), "bias": np.nanmean(signed, axis=1).mean(),
+                    "sd_models": by_model.std(ddof=1) if len(by_model) > 1 else np.nan,
+                    "sd_all": flat.std(ddof=1) if len(flat) > 1 else np.nan,
+                    **intervals[m],
+                }  # fmt: skip
+            yield values
+
+
+_VALUES = (
+    "mae", "bias", "sd_models", "sd_all", "mae_sets_low", "mae_sets_high", "mae_models_low",
+    "mae_models_high", "mae_rows_low", "mae_rows_high",
+)  # fmt: skip
+
+
+def _intervals(
+    error: Floats, known: npt.NDArray[np.bool_], confidence: float, resamples: int, seed: int
+) -> list[dict[str, float]]:
+    """Return bootstrap intervals of the mean error of every method, over sets, models and both.
+
+    The same resamples are used for all methods: how often each item is drawn, so that all means
+    are products of matrices. Errors that are not known have weight 0.
+    """
+    n_methods, n_models, n_sets = error.shape
+    found: list[dict[str, float]] = [{} for _ in range(n_methods)]
+    weight = known.astype(np.float64)
+    has_any = known.any(axis=2)
+    by_model: Floats = error.sum(axis=2) / weight.sum(axis=2).clip(1)
+    levels = [(1 - confidence) / 2, (1 + confidence) / 2]
+
+    def add(name: str, means: Floats, chosen: npt.NDArray[np.bool_]) -> None:
+        for m in np.flatnonzero(chosen):
+            low, high = np.nanquantile(means[:, m], levels)
+            found[m] |= {f"mae_{name}_low": float(low), f"mae_{name}_high": float(high)}
+
     if n_sets > 1:
-        counts = _counts(n_sets, resamples, seed)
+        sums = _resampled(error.reshape(-1, n_sets), weight.reshape(-1, n_sets), resamples, seed)
+        means = sums.reshape(resamples, n_methods, n_models)
+        means = np.where(has_any, means, np.nan)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # methods without any known error
+            add("sets", np.nanmean(means, axis=2), known.any(axis=1).sum(axis=1) > 1)
+    add("models", _resampled(by_model, np.asarray(has_any, np.float64), resamples, seed),
+        has_any.sum(axis=1) > 2)  # fmt: skip
+    flat = known.reshape(n_methods, -1)
+    add("rows", _resampled(error.reshape(n_methods, -1), flat.astype(np.float64), resamples, seed),
+        flat.sum(axis=1) > 1)  # fmt: skip
+    return found
+
+
+def _resampled(values: Floats, weight: Floats, resamples: int, seed: int) -> Floats:
+    """Return the weighted means of resamples of the columns, shape (resamples, rows)."""
+    n, rng = values.shape[1], np.random.default_rng(seed)
+    found = np.empty((resamples, len(values)))
+    size = max(1, _BLOCK // n)
+    for start in range(0, resamples, size):
+        part = found[start : start + size]
+        drawn = rng.integers(n, size=(len(part), n)) + n * np.arange(len(part))[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=len(part) * n).reshape(-1, n).astype(float)
         with np.errstate(invalid="ignore", divide="ignore"):
-            yield "sets", np.nanmean((counts @ filled.T) / (counts @ known.T), axis=1)
-    if n_models > 2:
-        by_model = filled.sum(axis=1) / known.sum(axis=1)
-        yield "models", _counts(n_models, resamples, seed) @ by_model / n_models
-    flat = error[known]
-    if len(flat) > 1:
-        yield "rows", _counts(len(flat), resamples, seed) @ flat / len(flat)
-
-
-@lru_cache(maxsize=4)
-def _counts(n: int, resamples: int, seed: int) -> npt.NDArray[np.float64]:
-    """Return how often each of n items is drawn in n draws with replacement, by resample."""
-    drawn = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples)
-    return drawn.astype(np.float64)
+            part[:] = (counts @ (values * weight).T) / (counts @ weight.T)
+    return found

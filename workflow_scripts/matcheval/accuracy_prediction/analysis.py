@@ -127,6 +127,17 @@ class AccuracyPrediction(Analysis):
         """
         return all(self.study.datasets[name].has_images for name in names)
 
+    def turned(self, suite: str) -> list[str]:
+        """Return the sets of a suite that rotation accuracy is measured on.
+
+        Parameters
+        ----------
+        suite : str
+            Its name.
+        """
+        asked = self.settings.suites[suite].rotation
+        return self.study.suites[suite].datasets if asked == "all" else list(asked)
+
     # --- checks
 
     def check(self) -> None:
@@ -214,7 +225,7 @@ class AccuracyPrediction(Analysis):
                             "group", group, groups, file="configuration",
                             field=f"{field}.calibrations.{number}.{key}",
                         )  # fmt: skip
-        for dataset in one.rotation:
+        for dataset in self.turned(name):
             if dataset not in members:
                 raise unknown_name_error(
                     "set", dataset, members, file="configuration", field=f"{field}.rotation"
@@ -261,7 +272,9 @@ class AccuracyPrediction(Analysis):
 
     def _rotation_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         one = self.settings.suites[wildcards.suite]
-        sizes = [dataset_size(self.study, name) for name in (one.base, *one.rotation)]
+        sizes = [
+            dataset_size(self.study, name) for name in (one.base, *self.turned(wildcards.suite))
+        ]
         turned = [replace(size, images=4 * size.images) for size in sizes]
         model = model_size(self.study, wildcards.model, sizes[0])
         settings = self.study.inference

@@ -160,7 +160,7 @@ class PredictionJobs:
         one, weights = (
             self._settings.suites[wildcards.suite], self._study.weights_file(wildcards.model),
         )  # fmt: skip
-        sets = [one.base, *one.rotation]
+        sets = [one.base, *self._analysis.turned(wildcards.suite)]
         return {
             "predictions": self.score_inputs(wildcards),
             "weights": [weights] if weights else [],
@@ -182,7 +182,7 @@ class PredictionJobs:
             "model": asdict(source),
             "weights": study.weights_file(wildcards.model),
             "suite": asdict(study.suites[suite]),
-            "sets": one.rotation,
+            "sets": self._analysis.turned(suite),
             "base": one.base,
             "datasets": study.dataset_folder("").rstrip("/"),
             "files": self.files_of(suite, [wildcards.model]),
@@ -266,7 +266,7 @@ class PredictionJobs:
             `suite`.
         """
         suite, analysis = wildcards.suite, self._analysis
-        turned = analysis.models if self._settings.suites[suite].rotation else []
+        turned = analysis.models if analysis.turned(suite) else []
         pools = [suite] if analysis.has_agreement else []
         return {
             "scores": analysis.scores.expand(suite=suite, scored=analysis.scored),

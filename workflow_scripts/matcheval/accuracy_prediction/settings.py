@@ -58,8 +58,10 @@ class SuitePredictionSettings(Settings):
     calibrations: tuple[CalibrationSettings, ...] = Field(
         (), description="Regressions fitted on some groups of sets and used on others"
     )
-    rotation: Names = Field(
-        (), description="Sets that rotation accuracy is measured on, which runs the models again"
+    rotation: Literal["all"] | Names = Field(
+        (),
+        description="Sets that rotation accuracy is measured on, which runs the models again, "
+        "four times for every image; all: every set of the suite",
     )
     histograms: tuple[HistogramSettings, ...] = Field(
         (), description="Figures of the confidences of a model on the base and on a set"
