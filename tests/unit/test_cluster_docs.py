@@ -43,6 +43,7 @@ def asked(tmp_path):
     suite = {
         "suites": {"all": {"members": ["digits-known", "top-images"]}},
         "suite_accuracies": {"suites": {"all": "digits-known"}},
+        "accuracy_prediction": {"suites": {"all": {"base": "digits-known"}}},
     }
     study = load(configuration("digits-sampling") | suite | {"results": str(tmp_path)})
     requests = Requests(study, Machine())
@@ -55,6 +56,10 @@ def asked(tmp_path):
         "sample_dataset": SimpleNamespace(dataset="top-images"),
         "predict_datasets": SimpleNamespace(batch=job.model),
         "tabulate_suite_accuracies": SimpleNamespace(suite="all"),
+        **dict.fromkeys(
+            study.analyses["accuracy_prediction"].resource_requests,
+            SimpleNamespace(suite="all", model=job.model, scored=job.model),
+        ),
     }
     return lambda rule: requests.of(rule, other.get(rule, job))
 

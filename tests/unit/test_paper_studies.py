@@ -107,7 +107,7 @@ def test_images_and_checkpoints_that_are_missing_are_named_before_the_first_job(
 
 
 def test_the_warehouses_sets_are_those_of_the_papers_columns():
-    members = load_study("cifar10-warehouse").suites["warehouse"].members
+    members = load_study("cifar10-warehouse").suites["C10-W"].members
     found = Counter((member.group, member.subgroup) for member in members)
     twelve = {"Goog", "Bing", "Baid", "360"}
     expected = {("DF", "DF.h"): 13, ("DF", "DF.c"): 12, ("DF", "DF.v"): 12}
@@ -122,7 +122,7 @@ def test_the_warehouses_sets_are_those_of_the_papers_columns():
 
 def test_the_sets_that_the_warehouse_is_compared_with():
     study = load_study("cifar10-warehouse")
-    members = study.suites["c10-cs"].members
+    members = study.suites["C10-Cs"].members
     assert len(members) == 188
     sets = [study.datasets[member.dataset].settings for member in members]
     of = Counter((getattr(s, "of", "published"), s.severity == "all") for s in sets)

@@ -26,6 +26,8 @@ from matcheval.study.checks import check_label_spaces
 from matcheval.study.sizes import dataset_size, model_size
 from matcheval.study.study import Study
 
+# For estimates before any job: classes of a base that are not known, and features of a model.
+_MANY_CLASSES, _FEATURES = 1000, 2048
 MIN_MODELS = 3  # for agreement between models
 
 # What has to be in `inference.outputs` for an input of a score: one of these.
@@ -254,21 +256,41 @@ class AccuracyPrediction(Analysis):
 
     @property
     def resource_requests(self) -> Mapping[str, Callable[[Any], resources.ResourceRequest]]:
-        """By the numbers of models, sets and images."""
+        """By the numbers of models, sets, images, classes and features."""
         return {
-            "score_accuracy": lambda w: self._request(w, len(self.chosen)),
-            "compare_gaps": lambda w: self._request(w, 5),
+            "score_accuracy": self._scoring_request,
+            "compare_gaps": self._scoring_request,
             "score_rotation": self._rotation_request,
-            "score_agreement": lambda w: self._request(w, len(self.models)),
+            "score_agreement": self._agreement_request,
+            **dict.fromkeys(
+                ("predict_accuracy", "tabulate_model_errors", "compare_predictions"),
+                self._predicting_request,
+            ),
         }
 
-    def _request(self, wildcards: Wildcards, times: int) -> resources.ResourceRequest:
-        names = [
-            *self.jobs.sources_of(wildcards.suite),
-            *self.study.suites[wildcards.suite].datasets,
-        ]
-        images = max(dataset_size(self.study, name).images for name in names)
-        return resources.of_reading(times, len(names), images)
+    def _largest(self, suite: str) -> int:
+        """Number of images of the largest set."""
+        names = [*self.jobs.sources_of(suite), *self.study.suites[suite].datasets]
+        return max(dataset_size(self.study, name).images for name in names)
+
+    def _scoring_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
+        suite = wildcards.suite
+        kind = self.study.datasets[self.settings.suites[suite].base].settings
+        n_classes = kind.n_classes or _MANY_CLASSES
+        return resources.of_scoring(
+            len(self.study.suites[suite].datasets),
+            self._largest(suite),
+            n_classes if self._keeps("logits") else 1,
+            _FEATURES if self._keeps("features") else 0,
+        )
+
+    def _agreement_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
+        n_sets = len(self.study.suites[wildcards.suite].datasets)
+        return resources.of_reading(len(self.models), n_sets, self._largest(wildcards.suite))
+
+    def _predicting_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
+        n_sets = len(self.study.suites[wildcards.suite].datasets)
+        return resources.of_predicting(len(self.scored), n_sets, len(self.chosen))
 
     def _rotation_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         one = self.settings.suites[wildcards.suite]

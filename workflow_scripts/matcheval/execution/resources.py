@@ -264,6 +264,38 @@ def of_reading(n_models: int, n_sets: int, images: int) -> ResourceRequest:
     return ResourceRequest(_megabytes(BASE_MB, memory), _minutes(n_models * n_sets * 0.05))
 
 
+def of_scoring(n_sets: int, images: int, n_classes: int, n_features: int) -> ResourceRequest:
+    """Estimate the request for the scores of one model on many sets.
+
+    The outputs on base, reference and one set are in memory, in float64 and once more for what is
+    computed from them. The slowest scores, discriminators, take 0.2 s for 7,000 datapoints with 512
+    features (benchmarks/README.md).
+
+    Parameters
+    ----------
+    n_sets : int
+    images : int
+        Number of images of the largest set.
+    n_classes, n_features : int
+        Widths of logits and features; 0 for what is not kept.
+    """
+    width = n_classes + n_features
+    seconds = n_sets * (0.5 + images * (width + 10) * 2e-6)
+    return ResourceRequest(_megabytes(BASE_MB, 3 * 20 * images * width), _minutes(seconds))
+
+
+def of_predicting(n_models: int, n_sets: int, n_scores: int) -> ResourceRequest:
+    """Estimate the request for tables of accuracies that are predicted from scores.
+
+    Parameters
+    ----------
+    n_models, n_sets, n_scores : int
+        Their numbers: a table has a row for each combination, several for some.
+    """
+    rows = n_models * n_sets * n_scores
+    return ResourceRequest(_megabytes(BASE_MB, 2000 * rows), _minutes(5e-4 * rows))
+
+
 # Jobs that count, or write tables and figures, take seconds to minutes in studies of any size.
 SMALL = ResourceRequest(mem_mb=1000, runtime=STEP_MINUTES)
 # A gigabyte over a slow connection (2 MB per second); files are not read into memory.
