@@ -26,7 +26,7 @@ from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
 from matcheval.inference import running
 from matcheval.inference.job import InferenceConfig, predict_datasets
-from matcheval.inference.networks import as_network
+from matcheval.models.networks import as_network
 from matcheval.inference.readers import ArrayReader
 from matcheval.inference.store import ModelFiles
 from matcheval.inference.turned import TurnedReader

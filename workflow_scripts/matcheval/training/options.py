@@ -1,4 +1,4 @@
-"""Options of algorithms and optimisers, as typed settings by name. Does not import torch.
+"""Algorithms and optimisers by name, with their options as typed settings. Does not import torch.
 
 To add an algorithm, see `training.algorithms`. To add an optimiser, write a class of its options
 with a line in `OPTIMIZERS`, and its construction in `training.optimizers`. A recipe has one mapping
@@ -7,32 +7,28 @@ of options for both, so that no two of them may have an option of the same name
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from matcheval.errors import InputError, suggest
 from matcheval.settings import Number, Settings, read_settings
+from matcheval.training.algorithm_options import (
+    AlgorithmOptions,
+    CoralOptions,
+    EqrmOptions,
+    ErmOptions,
+    FishrOptions,
+    GroupDroOptions,
+    RcsOptions,
+    SagnetOptions,
+    SdOptions,
+    SelfregOptions,
+    VneOptions,
+    VrexOptions,
+)
 
 _Beta = Annotated[Number, Field(ge=0, lt=1)]
-
-
-class AlgorithmOptions(Settings):
-    """Options of an algorithm.
-
-    Attributes
-    ----------
-    implementation : str
-        `module.class` within `training.algorithms`, imported when a model is trained.
-    """
-
-    implementation: ClassVar[str]
-
-
-class ErmOptions(AlgorithmOptions):
-    """Empirical risk minimisation: none, as loss and augmentation are columns of the recipe."""
-
-    implementation: ClassVar[str] = "erm.Erm"
 
 
 class SgdOptions(Settings):
@@ -50,7 +46,19 @@ class AdamOptions(Settings):
     )
 
 
-ALGORITHMS: Mapping[str, type[AlgorithmOptions]] = {"erm": ErmOptions}
+ALGORITHMS: Mapping[str, type[AlgorithmOptions]] = {
+    "erm": ErmOptions,
+    "sd": SdOptions,
+    "vrex": VrexOptions,
+    "group_dro": GroupDroOptions,
+    "coral": CoralOptions,
+    "fishr": FishrOptions,
+    "eqrm": EqrmOptions,
+    "sagnet": SagnetOptions,
+    "selfreg": SelfregOptions,
+    "rcs": RcsOptions,
+    "vne": VneOptions,
+}
 OPTIMIZERS: Mapping[str, type[Settings]] = {
     "sgd": SgdOptions,
     "adam": AdamOptions,
