@@ -188,7 +188,7 @@ class Algorithm(nn.Module):
         return logits.float(), features.float()
 
     @property
-    def head(self) -> nn.Linear:
+    def network_head(self) -> nn.Linear:
         """The network's last layer, in an algorithm that `needs_features`."""
         return self._head[0]
 

@@ -39,7 +39,7 @@ class Fishr(SingleLoss):
 
     def __init__(self, network: nn.Module, recipe: Recipe, setup: Setup) -> None:
         super().__init__(network, recipe, setup)
-        size = self.head.out_features * (self.head.in_features + 1)
+        size = self.network_head.out_features * (self.network_head.in_features + 1)
         self.register_buffer("averages", torch.zeros(setup.n_domains, size, device=self.device))
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:

@@ -38,7 +38,9 @@ class Sagnet(Algorithm):
 
     def __init__(self, network: nn.Module, recipe: Recipe, setup: Setup) -> None:
         super().__init__(network, recipe, setup)
-        self.style_head = nn.Linear(self.head.in_features, self.head.out_features).to(self.device)
+        self.style_head = nn.Linear(
+            self.network_head.in_features, self.network_head.out_features
+        ).to(self.device)
         self.optimizers["network"] = Optimizer(network, recipe)
         self.optimizers["style_head"] = Optimizer(self.style_head, recipe)
 
@@ -60,7 +62,7 @@ class Sagnet(Algorithm):
         logits, features = self.logits_and_features(images)
         own = torch.rand(len(images), generator=self.setup.generator).to(images.device)
         styled = randomized_style(features, own, self._permutation(features))
-        loss = self.loss(self.in_precision(self.head, styled).float(), targets)
+        loss = self.loss(self.in_precision(self.network_head, styled).float(), targets)
         self.optimizers["network"].step(loss, factor)
         with torch.no_grad():
             _, features = self.logits_and_features(images)

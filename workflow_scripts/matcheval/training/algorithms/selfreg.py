@@ -36,7 +36,7 @@ class Selfreg(SingleLoss):
 
     def __init__(self, network: nn.Module, recipe: Recipe, setup: Setup) -> None:
         super().__init__(network, recipe, setup)
-        self.projector = _projector(self.head.in_features).to(self.device)
+        self.projector = _projector(self.network_head.in_features).to(self.device)
         if self.options.variant == "default":
             both = nn.ModuleList([network, self.projector])
             self.optimizers["network"] = Optimizer(both, recipe)
