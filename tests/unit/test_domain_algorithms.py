@@ -1,5 +1,6 @@
 """Algorithms of domain generalisation: their steps, switches, single sources, options, state."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -341,6 +342,17 @@ def test_mixed_precision(domains, name):
     losses = [run.history[0].train_loss for run in runs]
     assert losses[0] != losses[1]
     assert losses[1] == pytest.approx(losses[0], rel=0.1)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+def test_a_compiled_training_is_the_same(domains):
+    """Takes ten seconds, for the compiler. SagNet has a part of its own, and two updates."""
+    recipe = replace(recipe_of("sagnet"), epochs=1, optimizer="sgd")
+    plain, compiled = (
+        train("m", recipe, *domains, engine=Engine(compile=each)).state for each in (False, True)
+    )
+    for name, value in plain.items():
+        assert torch.allclose(value.float(), compiled[name].float(), atol=1e-4), name
 
 
 def test_frozen_batch_norm_keeps_its_statistics(domains):

@@ -119,7 +119,8 @@ class Algorithm(nn.Module):
         if self.needs_features:
             forward, head = as_trained_network(network, recipe.architecture)
             self._head = [head]
-        self._training_network = [torch.compile(forward) if setup.compiled else forward]
+        with torch.random.fork_rng(devices=[]):  # its first call in a process draws numbers
+            self._training_network = [torch.compile(forward) if setup.compiled else forward]
 
     @abstractmethod
     def step(self, minibatches: Sequence[Minibatch], factor: float) -> Update:

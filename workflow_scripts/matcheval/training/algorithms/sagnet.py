@@ -19,8 +19,8 @@ class Sagnet(Algorithm):
     The network learns the classes from features of random style; a style head learns them from
     features of random content; and the layers before the network's head learn to leave nothing to
     the style head. DomainBed has three optimisers: of these layers, of the network's head, and of
-    the style head. Here the first two are one: it leaves out parameters without a gradient, so that
-    the third update does not touch the head, and its state is per parameter.
+    the style head. Here the first two are one, as its state is per parameter, and the third update
+    leaves the network's head as it is.
 
     Parameters
     ----------
@@ -69,7 +69,9 @@ class Sagnet(Algorithm):
         self.optimizers["style_head"].step(self.loss(self._style_logits(features), targets), factor)
         _, features = self.logits_and_features(images)
         adversarial = cross_entropy_to_uniform(self._style_logits(features))
-        self.optimizers["network"].step(self.options.weight * adversarial, factor)
+        self.optimizers["network"].step(
+            self.options.weight * adversarial, factor, fixed=self.network_head
+        )
         return Update(loss.detach(), logits.detach())
 
     def _style_logits(self, features: Tensor) -> Tensor:
