@@ -1,5 +1,6 @@
 """Algorithms of domain generalisation: their steps, switches, single sources, options, state."""
 
+import copy
 import shutil
 from dataclasses import replace
 
@@ -7,22 +8,30 @@ import numpy as np
 import pytest
 import torch
 
+from golden.training import SIZES
 from matcheval.datasets.dataset import make_dataset
 from matcheval.errors import InputError
+from matcheval.models.building import build_model
+from matcheval.models.networks import as_trained_network
 from matcheval.training.algorithm import Minibatch, Setup, build_algorithm
+from matcheval.training.augmentation import draw_beta
 from matcheval.training.engine import Engine
 from matcheval.training.loop import train
 from matcheval.training.losses import cross_entropy
 from matcheval.training.optimizers import Optimizer
-from matcheval.training.options import ALGORITHMS
-from matcheval.training.penalties.features import mean_moment_difference, von_neumann_entropy
+from matcheval.training.options import ALGORITHMS, equals_erm
+from matcheval.training.penalties.features import (
+    joint_product_divergence,
+    mean_moment_difference,
+    von_neumann_entropy,
+)
 from matcheval.training.penalties.gradients import head_gradient_variance, variance_difference
 from matcheval.training.penalties.logits import cross_entropy_to_uniform, mean_square
 from matcheval.training.penalties.risks import bisected_quantile, kernel_bandwidth, risk_variance
+from matcheval.training.penalties.similarity import dissimilarity, within_classes
 from matcheval.training.penalties.style import randomized_content, randomized_style
 from matcheval.training.recipe import Recipe
 from matcheval.training.search import hyper_parameter_groups, search_space
-from matcheval.training.sources import equals_erm
 
 RECIPE = Recipe(
     architecture="resnet", width=3, depth=1, loss="cross_entropy", loss_parameter=None,
@@ -140,7 +149,14 @@ def eqrm(network, batches):
     return bisected_quantile(risks, kernel_bandwidth(risks), 0.75)
 
 
-LITERAL = {each.__name__: each for each in (sd, vne, vrex, group_dro, coral, fishr, eqrm)}
+def rcs(network, batches):
+    logits, features, targets = joint_parts(network, batches)
+    labels, domains = targets.argmax(dim=1), torch.arange(18) // 6
+    divergence = joint_product_divergence(features, labels, domains, alpha=0.5, ridge=0.01)
+    return cross_entropy(logits, targets) + divergence
+
+
+LITERAL = {each.__name__: each for each in (sd, vne, vrex, group_dro, coral, fishr, eqrm, rcs)}
 
 
 @pytest.mark.parametrize("name", LITERAL)
@@ -200,6 +216,32 @@ def test_the_optimiser_begins_anew_after_the_burn_in(name, rate):
     assert optimizers[2] is optimizers[3]
     # The first step of Adam changes a weight by the learning rate.
     assert [sizes[0], sizes[2]] == [pytest.approx(0.01, rel=0.01), pytest.approx(rate, rel=0.2)]
+
+
+def test_weights_of_domains_are_kept():
+    algorithm, expected = built(recipe_of("group_dro", step_size=0.5), 2), torch.ones(2)
+    for seed in range(3):
+        batches = minibatches(2, seed=seed)
+        risks, _ = separate_parts(copy.deepcopy(algorithm.network), batches)
+        expected = expected * (0.5 * risks.detach()).exp()
+        expected = expected / expected.sum()
+        done = algorithm.update(batches, 1.0)
+        assert torch.allclose(algorithm.q, expected)
+        assert torch.allclose(done.loss, expected @ risks)
+
+
+def test_selfreg_adds_the_distances_weighed_by_the_loss():
+    algorithm, other = built(recipe_of("selfreg"), 2), built(recipe_of("selfreg"), 2)
+    batches = minibatches(2)
+    logits, features, targets = joint_parts(other.network, batches)
+    labels, generator = targets.argmax(dim=1), torch.Generator().manual_seed(1)
+    (share,) = draw_beta(0.5, 1, generator)
+    permutations = within_classes(labels, generator), within_classes(labels, generator)
+    projected = other.projector(features)
+    penalty = dissimilarity(logits, features, projected, permutations, share, 0.3)
+    loss = cross_entropy(logits, targets)
+    assert loss > 1  # the distances have weight 1
+    assert torch.allclose(algorithm.update(batches, 1.0).loss, loss + penalty)
 
 
 def test_fishr_averages_before_it_penalises():
@@ -265,6 +307,20 @@ def test_projector_of_selfreg(variant):
     before = algorithm.projector[0].weight.clone()
     algorithm.update(minibatches(2), 1.0)
     assert torch.equal(before, algorithm.projector[0].weight) == (variant == "domainbed_compat")
+
+
+def test_every_architecture_ends_in_a_head():
+    """Its input are the features that algorithms work with."""
+    for name, (width, depth, groups, side) in SIZES.items():
+        model = build_model(
+            name, width=width, depth=depth, groups=groups, input_shape=(side, side, 3), n_classes=5
+        ).train()
+        network, head = as_trained_network(model, name)
+        logits, features = network(torch.rand(3, 3, side, side))
+        assert torch.allclose(head(features), logits, atol=1e-6), name
+    scaled = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Softmax(dim=1))
+    with pytest.raises(InputError, match="m: the model's logits are not the output of its last"):
+        as_trained_network(scaled, "m")[0](torch.rand(3, 2))
 
 
 def test_groups_of_hyper_parameters():

@@ -32,6 +32,8 @@ class AlgorithmOptions(Settings):
         Why it needs two training sets.
     hard_labels : bool
         Whether it needs images of one class each, and not mixtures.
+    forward_passes : int
+        Cost of a step in forward passes; a backward pass costs as much as two.
     groups : tuple of mappings of str to object
         The groups of hyper-parameters beside the defaults, of an algorithm without ranges.
     """
@@ -40,6 +42,7 @@ class AlgorithmOptions(Settings):
     single_source: ClassVar[SingleSource] = "own"
     refusal: ClassVar[str] = ""
     hard_labels: ClassVar[bool] = False
+    forward_passes: ClassVar[int] = 3
     groups: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
 
@@ -142,6 +145,7 @@ class SagnetOptions(AlgorithmOptions):
     """Style-agnostic network (Nam et al. 2021), on pooled features as in DomainBed."""
 
     implementation: ClassVar[str] = "sagnet.Sagnet"
+    forward_passes: ClassVar[int] = 7
 
     weight: Annotated[_Weight, powers_of_ten(-2, 1)] = Field(
         0.1, description="Weight of the adversarial loss (sag_w_adv)"

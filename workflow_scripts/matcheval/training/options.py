@@ -106,3 +106,48 @@ def read_options(
     except InputError as error:
         raise InputError(str(error), field="options") from error
     return own, optimizer_options
+
+
+def equals_erm(algorithm: str, n_sources: int) -> bool:
+    """Whether an algorithm has the gradients of ERM, as it has one training set.
+
+    Parameters
+    ----------
+    algorithm : str
+        One of `ALGORITHMS`.
+    n_sources : int
+        Number of training sets.
+
+    Returns
+    -------
+    bool
+        False for ERM itself. An algorithm with a burn-in still begins its optimiser anew after it.
+    """
+    return n_sources == 1 and ALGORITHMS[algorithm].single_source == "erm"
+
+
+def check_n_sources(algorithm: str, n_sources: int, name: str) -> None:
+    """Check that an algorithm is defined for a number of training sets.
+
+    Parameters
+    ----------
+    algorithm : str
+        One of `ALGORITHMS`.
+    n_sources : int
+        Number of training sets.
+    name : str
+        The model's name, for the message.
+
+    Raises
+    ------
+    InputError
+        If it needs two and there is one; the message has the reason.
+    """
+    kind = ALGORITHMS[algorithm]
+    if n_sources == 1 and kind.single_source == "refused":
+        raise InputError(
+            f"{algorithm} needs two training sets and there is one: {kind.refusal}",
+            file=name,
+            field="algorithm",
+            remedy="Name several sets in train, or choose another algorithm",
+        )

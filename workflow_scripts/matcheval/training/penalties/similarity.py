@@ -20,10 +20,10 @@ def within_classes(labels: Tensor, generator: Generator) -> Tensor:
     int64 tensor, shape (n,)
         Uniformly drawn within every class, on the device of the labels.
     """
-    keys = torch.rand(len(labels), generator=generator, dtype=torch.float64).to(labels.device)
+    shuffled = torch.randperm(len(labels), generator=generator).to(labels.device)
     permutation = torch.empty_like(labels)
     # Both orders go through the classes one after the other.
-    permutation[labels.argsort(stable=True)] = (labels + keys).argsort()
+    permutation[labels.argsort(stable=True)] = shuffled[labels[shuffled].argsort(stable=True)]
     return permutation
 
 
