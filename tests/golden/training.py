@@ -153,6 +153,7 @@ OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
         for variant in ("bisection", "implicit")
     ),
     "selfreg": ({}, {"variant": "domainbed_compat"}),
+    "rcs": ({}, {"variant": "fixed_width"}),
 }
 
 

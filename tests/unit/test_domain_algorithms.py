@@ -23,6 +23,8 @@ from matcheval.training.options import ALGORITHMS, equals_erm
 from matcheval.training.penalties.features import (
     joint_product_divergence,
     mean_moment_difference,
+    median_square,
+    squared_distances,
     von_neumann_entropy,
 )
 from matcheval.training.penalties.gradients import head_gradient_variance, variance_difference
@@ -230,6 +232,22 @@ def test_weights_of_domains_are_kept():
         assert torch.allclose(done.loss, expected @ risks)
 
 
+@pytest.mark.parametrize("variant", ["default", "fixed_width"])
+def test_width_of_the_kernel(variant):
+    """Of the batch, or of the first one."""
+    algorithm = built(recipe_of("rcs", variant=variant), 2)
+    for seed in range(3):
+        batches, network = minibatches(2, seed=seed), copy.deepcopy(algorithm.network)
+        logits, features, targets = joint_parts(network, batches)
+        if seed == 0 or variant == "default":
+            width = median_square(squared_distances(features))
+        labels, domains = targets.argmax(dim=1), torch.arange(12) // 6
+        expected = cross_entropy(logits, targets) + joint_product_divergence(
+            features, labels, domains, alpha=0.5, ridge=0.01, width=width
+        )
+        assert torch.allclose(algorithm.update(batches, 1.0).loss, expected)
+
+
 def test_selfreg_adds_the_distances_weighed_by_the_loss():
     algorithm, other = built(recipe_of("selfreg"), 2), built(recipe_of("selfreg"), 2)
     batches = minibatches(2)
@@ -369,10 +387,14 @@ class KilledError(Exception):
     pass
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_resuming_gives_the_same_bits(domains, tmp_path, name):
+VARIANTS = [("eqrm", "implicit"), ("selfreg", "domainbed_compat"), ("rcs", "fixed_width")]
+
+
+@pytest.mark.parametrize(("name", "variant"), [*((name, None) for name in OTHERS), *VARIANTS])
+def test_resuming_gives_the_same_bits(domains, tmp_path, name, variant):
     """Killed in front of the step in which optimisers are replaced, and behind it."""
-    recipe = replace(recipe_of(name), ema_decay=0.5)
+    options = {"variant": variant} if variant else {}
+    recipe = replace(recipe_of(name, **options), ema_decay=0.5)
     whole = train("m", recipe, *domains)
     assert whole.history[-1].train_loss != pytest.approx(whole.history[0].train_loss, rel=1e-6)
     for after in (1, 2):

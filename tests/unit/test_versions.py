@@ -52,7 +52,7 @@ DECIDED = {
         },
         "6b1bfe944a635e95",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "6f514183a681668a"),
+    "train_model.py": (TRAINING_VERSION, 2, "1bed5af3fbad85fe"),
     "predict_datasets.py": (INFERENCE_VERSION, 2, "ac3ad5dd72bad16e"),
     "derive_dataset.py": (DERIVATION_VERSION, 1, "4052eb179494e4de"),
     "simulate_annotations.py": (SAMPLING_VERSION, 1, "cbb2d76378aa4370"),

@@ -186,6 +186,12 @@ class RcsOptions(AlgorithmOptions):
         0.5, description="α, the share of the joint distribution in the mixture"
     )
     ridge: _Positive = Field(0.01, description="λ, added to the diagonal of the matrix")
+    variant: Literal["default", "fixed_width"] = Field(
+        "default",
+        description="Width of the kernel: the median squared distance in every batch, as a "
+        "constant, or that in the first batch. With the first, smaller features make a smaller "
+        "divergence whatever their size, and a large weight may shrink them to 0",
+    )
 
 
 class VneOptions(AlgorithmOptions):
