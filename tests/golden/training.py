@@ -12,6 +12,7 @@ from matcheval.models.building import build_model
 from matcheval.training.augmentation import augment
 from matcheval.training.loop import train
 from matcheval.training.losses import build_loss
+from matcheval.training.options import ALGORITHMS
 from matcheval.training.parameters import LOSS_PARAMETERS
 from matcheval.training.recipe import Recipe
 from matcheval.training.schedules import learning_rate_factor
@@ -130,7 +131,8 @@ _RECIPE = Recipe(
 
 def _trained(recipe: Recipe) -> Fingerprint:
     (first, second), validation = sets()
-    runs = [train("m", recipe, sets, validation) for sets in ([first], [first, second])]
+    one = [] if ALGORITHMS[recipe.algorithm].single_source == "refused" else [[first]]
+    runs = [train("m", recipe, sets, validation) for sets in (*one, [first, second])]
     return fingerprint(
         array
         for run in runs
@@ -142,13 +144,27 @@ def _trained(recipe: Recipe) -> Fingerprint:
     )
 
 
+# Options of algorithms: burn-ins that end in twelve steps, and variants.
+OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
+    "vrex": ({"burn_in_steps": 5},),
+    "fishr": ({"burn_in_steps": 5, "weight": 10.0},),
+    "eqrm": tuple(
+        {"burn_in_steps": 5, "late_learning_rate": 0.01, "variant": variant}
+        for variant in ("bisection", "implicit")
+    ),
+    "selfreg": ({}, {"variant": "domainbed_compat"}),
+    "rcs": ({}, {"variant": "fixed_width"}),
+}
+
+
 def of_algorithm(name: str) -> Fingerprint:
     """Trainings on one and on two sets: order, subset, batches, moving average, history."""
     recipe = replace(
         _RECIPE, architecture="resnet", width=4, depth=1, algorithm=name, ema_decay=0.5,
         normalization="channels",
     )  # fmt: skip
-    return _trained(recipe)
+    runs = [_trained(replace(recipe, options=options)) for options in OPTIONS.get(name, ({},))]
+    return runs[0] | {"numbers": [each for run in runs for each in run["numbers"]]}
 
 
 def of_optimizer(name: str) -> Fingerprint:

@@ -17,12 +17,13 @@ from matcheval.datasets.dataset import make_dataset
 from matcheval.errors import InputError
 from matcheval.training import loop
 from matcheval.training.algorithm import Algorithm, Minibatch, Setup, Update
+from matcheval.training.algorithm_options import AlgorithmOptions
 from matcheval.training.algorithms.erm import Erm
 from matcheval.training.data import batches, channel_statistics
 from matcheval.training.engine import Engine
 from matcheval.training.loop import train
 from matcheval.training.optimizers import Optimizer
-from matcheval.training.options import ALGORITHMS, OPTIMIZERS, AlgorithmOptions
+from matcheval.training.options import ALGORITHMS, OPTIMIZERS
 from matcheval.training.recipe import Recipe
 
 RECIPE = Recipe(

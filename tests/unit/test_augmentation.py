@@ -167,6 +167,6 @@ def test_cutmix_replaces_one_box_in_half_of_the_batches(monkeypatch):
 
 @pytest.mark.parametrize("parameter", [0.2, 1.0, 5.0])
 def test_mixing_weights_follow_the_beta_distribution(parameter):
-    draws = np.array(augmentation._beta(parameter, 20_000, generator()))
+    draws = np.array(augmentation.draw_beta(parameter, 20_000, generator()))
     assert draws.mean() == pytest.approx(0.5, abs=0.01)
     assert draws.var() == pytest.approx(1 / (8 * parameter + 4), rel=0.05)

@@ -156,6 +156,9 @@ def test_sizes_of_several_training_sets_add_up(tmp_path):
     one = digits(tmp_path, [{"epochs": 10**8}])
     before = Requests(one, Machine()).of("train_model", SimpleNamespace(model="m"))
     assert asked.runtime == pytest.approx(2 * before.runtime, rel=0.05)
+    longer = digits(tmp_path, [{"epochs": 10**8, "algorithm": "sagnet"}])
+    asked = Requests(longer, Machine()).of("train_model", SimpleNamespace(model="m"))
+    assert asked.runtime == pytest.approx(7 / 3 * before.runtime, rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -165,6 +168,7 @@ def test_sizes_of_several_training_sets_add_up(tmp_path):
         ({}, {"train": ["digits-train", "x"]}, "'training.train': unknown dataset 'x'"),
         ({}, {"train": []}, r"'training\.train'"),
         ({}, {"train": ["digits-train"] * 2}, "'digits-train' occurs twice"),
+        ({"algorithm": "eqrm"}, {}, "m: .algorithm.: eqrm needs two training sets"),
     ],
 )
 def test_training_sets_that_cannot_be(tmp_path, row, training, message):

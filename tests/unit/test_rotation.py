@@ -26,11 +26,11 @@ from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
 from matcheval.inference import running
 from matcheval.inference.job import InferenceConfig, predict_datasets
-from matcheval.inference.networks import as_network
 from matcheval.inference.readers import ArrayReader
 from matcheval.inference.store import ModelFiles
 from matcheval.inference.turned import TurnedReader
 from matcheval.models.building import build_model
+from matcheval.models.networks import as_network
 from matcheval.models.rows import ModelSource
 
 OPTIONS = {"architecture": "linear", "width": 0, "depth": 0, "normalization": "none"}

@@ -83,12 +83,19 @@ class ResourceRequest:
 
 
 def of_training(
-    model: ModelSize, data: ImageSet, *, epochs: int, batch_size: int, gpus: int, threads: int = 1
+    model: ModelSize,
+    data: ImageSet,
+    *,
+    epochs: int,
+    batch_size: int,
+    forward_passes: int = 3,
+    gpus: int,
+    threads: int = 1,
 ) -> ResourceRequest:
     """Estimate the request for training one model.
 
     Memory is for weights, gradients, momentum and a copy of the weights, the images, and, on a CPU,
-    the activations of a batch. A training step costs as much as three forward passes.
+    the activations of a batch.
 
     Parameters
     ----------
@@ -98,12 +105,14 @@ def of_training(
         Size of the training set.
     epochs, batch_size : int
         Epochs and images per batch of the recipe.
+    forward_passes : int
+        Cost of a training step in forward passes.
     gpus : int
         Number of GPUs; 0 for training on the CPU.
     threads : int
         Number of processor cores in the settings of the study.
     """
-    operations = 3.0 * 2 * model.multiply_adds * data.images * epochs
+    operations = 2.0 * forward_passes * model.multiply_adds * data.images * epochs
     weights = 16 * model.parameters
     # Float32 activations, and as much again for their gradients.
     batch = 0 if gpus else 8 * batch_size * model.kept

@@ -8,9 +8,9 @@ from torch import nn
 
 from matcheval.errors import InputError
 from matcheval.inference import AUTOMATIC
-from matcheval.inference.networks import Network, as_network
 from matcheval.inference.precision import check_precision
 from matcheval.models.devices import full_memory
+from matcheval.models.networks import Network, as_network
 from matcheval.models.transforms import Transform
 
 # Pixels of a batch of automatic size, and its maximum number of images: large enough to keep the

@@ -6,6 +6,7 @@ from matcheval.datasets.label_spaces import compare_classes
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
 from matcheval.study.study import Study
+from matcheval.training.options import check_n_sources
 
 _FILE = "configuration"
 
@@ -130,6 +131,9 @@ def _check_training(study: Study) -> None:
     sets |= {study.training.validation: "training.validation"}
     for model in study.models.values():
         sets |= dict.fromkeys(model.train, f"train of {model.name}")
+        if model.recipe is not None:
+            n_sources = len(model.train or study.training.train)
+            check_n_sources(model.recipe.algorithm, n_sources, model.name)
     for name, field in sets.items():
         study.check_dataset(name, field, images=True)
     if trained and images:

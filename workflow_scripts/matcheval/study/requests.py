@@ -164,6 +164,7 @@ class Requests:
             data,
             epochs=recipe.epochs,
             batch_size=recipe.batch_size * len(trained.train),
+            forward_passes=recipe.typed_options[0].forward_passes,
             gpus=self._machine.gpus_for(settings.device),
             threads=settings.threads,
         )

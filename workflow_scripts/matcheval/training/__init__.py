@@ -30,6 +30,8 @@ AUGMENTATIONS = (
     "basic_cutmix",
     "basic_ricap",
 )
+# Augmentations that mix images of several classes.
+MIXING_AUGMENTATIONS = ("mixup", "basic_mixup", "basic_cutmix", "basic_ricap")
 SCHEDULES = ("constant", "cosine", "step", "warmup_cosine", "multistep", "onecycle")
 # Schedules that begin with a built-in warm-up.
 WARM_SCHEDULES = ("warmup_cosine", "onecycle")

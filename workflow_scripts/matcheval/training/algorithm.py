@@ -4,12 +4,13 @@ import importlib
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Generator, Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
+from matcheval.models.networks import as_trained_network
 from matcheval.training.losses import build_loss
 from matcheval.training.optimizers import Optimizer
 from matcheval.training.recipe import Recipe
@@ -93,7 +94,11 @@ class Algorithm(nn.Module):
     loss : callable
         The recipe's loss of logits and targets.
     optimizers : dict of str to Optimizer
+    needs_features : bool
+        Whether the subclass calls `logits_and_features`.
     """
+
+    needs_features: ClassVar[bool] = False
 
     def __init__(self, network: nn.Module, recipe: Recipe, setup: Setup) -> None:
         super().__init__()
@@ -108,10 +113,14 @@ class Algorithm(nn.Module):
                 multi_avg_fn=get_ema_multi_avg_fn(recipe.ema_decay),  # type: ignore[no-untyped-call]
                 use_buffers=True,
             )
-        # A compiled network is a module itself: in a list, it is not registered a second time.
-        self._training_network: list[Callable[[Tensor], Tensor]] = [
-            torch.compile(network) if setup.compiled else network
-        ]
+        # Modules in a list are not registered a second time: a compiled network, a part of it.
+        forward: Callable[[Tensor], Any] = network
+        self._head: list[nn.Linear] = []
+        if self.needs_features:
+            forward, head = as_trained_network(network, recipe.architecture)
+            self._head = [head]
+        with torch.random.fork_rng(devices=[]):  # its first call in a process draws numbers
+            self._training_network = [torch.compile(forward) if setup.compiled else forward]
 
     @abstractmethod
     def step(self, minibatches: Sequence[Minibatch], factor: float) -> Update:
@@ -148,7 +157,7 @@ class Algorithm(nn.Module):
         return done
 
     def logits(self, images: Tensor) -> Tensor:
-        """Run the network in training, in the recipe's precision.
+        """Run the network in training, in the recipe's precision, without features.
 
         Parameters
         ----------
@@ -159,7 +168,55 @@ class Algorithm(nn.Module):
         -------
         float32 tensor, shape (n, n_classes)
         """
-        return self._run(self._training_network[0], images)
+        logits: Tensor = self.in_precision(self._training_network[0], images)
+        return logits.float()
+
+    def logits_and_features(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """Run the network in training as `logits` does, in an algorithm that `needs_features`.
+
+        Parameters
+        ----------
+        images : float32 tensor, shape (n, channels, height, width)
+            Normalised images.
+
+        Returns
+        -------
+        logits : float32 tensor, shape (n, n_classes)
+        features : float32 tensor, shape (n, n_features)
+            The head's input.
+        """
+        logits, features = self.in_precision(self._training_network[0], images)
+        return logits.float(), features.float()
+
+    @property
+    def network_head(self) -> nn.Linear:
+        """The network's last layer, in an algorithm that `needs_features`."""
+        return self._head[0]
+
+    @property
+    def device(self) -> torch.device:
+        """The network's device."""
+        return next(self.network.parameters()).device
+
+    def train(self, mode: bool = True) -> "Algorithm":
+        """Change between training and evaluation; frozen batch norm stays in evaluation.
+
+        Parameters
+        ----------
+        mode : bool
+            Whether to train.
+
+        Returns
+        -------
+        Algorithm
+            This one.
+        """
+        super().train(mode)
+        if self.recipe.frozen_batch_norm:
+            for module in self.network.modules():
+                if isinstance(module, nn.modules.batchnorm._BatchNorm):
+                    module.eval()
+        return self
 
     def predict(self, images: Tensor) -> Tensor:
         """Run the network that is saved, in the recipe's precision.
@@ -173,7 +230,8 @@ class Algorithm(nn.Module):
         -------
         float32 tensor, shape (n, n_classes)
         """
-        return self._run(self.result, images)
+        logits: Tensor = self.in_precision(self.result, images)
+        return logits.float()
 
     @property
     def result(self) -> nn.Module:
@@ -195,11 +253,23 @@ class Algorithm(nn.Module):
         for name, optimizer in self.optimizers.items():
             optimizer.load_state_dict(state[name])
 
-    def _run(self, network: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
+    def in_precision(self, function: Callable[[Tensor], Any], values: Tensor) -> Any:
+        """Call a function in the recipe's precision.
+
+        Parameters
+        ----------
+        function : callable
+            A network or a part of one.
+        values : float32 tensor
+            On the network's device.
+
+        Returns
+        -------
+        What the function returns, in the types that mixed precision gives it.
+        """
         dtype = _DTYPES[self.recipe.precision]
-        with torch.autocast(images.device.type, dtype, enabled=dtype is not torch.float32):
-            logits = network(images)
-        return logits.float()
+        with torch.autocast(values.device.type, dtype, enabled=dtype is not torch.float32):
+            return function(values)
 
 
 def concatenated(minibatches: Sequence[Minibatch]) -> Minibatch:

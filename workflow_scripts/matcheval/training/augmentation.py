@@ -145,7 +145,7 @@ def _mixup(images: Tensor, targets: Tensor, generator: Generator, parameter: flo
 
 def _basic_mixup(images: Tensor, targets: Tensor, generator: Generator, alpha: float) -> Batch:
     images, targets = _basic(images, targets, generator, 0.0)
-    weight = torch.tensor(_beta(alpha, 1, generator)[0], dtype=images.dtype)
+    weight = torch.tensor(draw_beta(alpha, 1, generator)[0], dtype=images.dtype)
     return _mixed(images, targets, weight, generator)
 
 
@@ -160,7 +160,7 @@ def _basic_cutmix(images: Tensor, targets: Tensor, generator: Generator, alpha: 
     if torch.rand((), generator=generator) >= _CUTMIX_PROBABILITY:
         return images, targets
     height, width = images.shape[2:]
-    side = float(np.sqrt(1.0 - _beta(alpha, 1, generator)[0]))
+    side = float(np.sqrt(1.0 - draw_beta(alpha, 1, generator)[0]))
     bounds = []
     for length in (height, width):
         centre = int(torch.randint(0, length, (), generator=generator))
@@ -178,7 +178,7 @@ def _basic_cutmix(images: Tensor, targets: Tensor, generator: Generator, alpha: 
 def _basic_ricap(images: Tensor, targets: Tensor, generator: Generator, beta: float) -> Batch:
     images, targets = _basic(images, targets, generator, 0.0)
     height, width = images.shape[2:]
-    shares = _beta(beta, 2, generator)
+    shares = draw_beta(beta, 2, generator)
     row, column = round(height * shares[0]), round(width * shares[1])
     patched, mixed = torch.empty_like(images), torch.zeros_like(targets)
     for rows in ((0, row), (row, height)):
@@ -193,8 +193,22 @@ def _basic_ricap(images: Tensor, targets: Tensor, generator: Generator, beta: fl
     return patched, mixed
 
 
-def _beta(parameter: float, n: int, generator: Generator) -> list[float]:
-    """Draw from Beta(p, p) with NumPy: torch's Beta distribution does not accept a generator."""
+def draw_beta(parameter: float, n: int, generator: Generator) -> list[float]:
+    """Draw from Beta(p, p) with NumPy: torch's Beta distribution does not accept a generator.
+
+    Parameters
+    ----------
+    parameter : float
+        Both parameters p, above 0.
+    n : int
+        Number of draws.
+    generator : torch.Generator
+        Source of randomness, on the CPU.
+
+    Returns
+    -------
+    list of float
+    """
     seed = int(torch.randint(0, 2**63 - 1, (), generator=generator))
     draws = np.random.default_rng(seed).beta(parameter, parameter, n)
     return [float(draw) for draw in draws]

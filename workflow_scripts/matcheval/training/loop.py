@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from matcheval.datasets.dataset import Dataset
+from matcheval.errors import InputError
 from matcheval.models.architectures.parts import Noisy
 from matcheval.models.arithmetic import normalize
 from matcheval.models.building import build_model
@@ -25,9 +26,10 @@ from matcheval.training.data import ResidentSet, batches, check_sets, normalizat
 from matcheval.training.engine import Engine
 from matcheval.training.recipe import Recipe
 from matcheval.training.resume import load_resume_state, save_resume_state
-from matcheval.training.running_metrics import Epoch, RunningMetrics
+from matcheval.training.running_metrics import Epoch, RunningMetrics, divergence_error
 from matcheval.training.schedules import learning_rate_factor
 from matcheval.training.seeds import derived_seed
+from matcheval.training.sources import check_sources
 
 _EVALUATION_BATCH = 1024
 _CHECK_STEPS = 50  # between checks of the loss, each of which waits for the device
@@ -102,10 +104,12 @@ def train(
     Raises
     ------
     InputError
-        If the sets do not match, the device is missing or runs out of memory, or the loss is no
-        longer finite.
+        If the sets do not match each other or the algorithm, the device is missing or runs out of
+        memory, or the loss is no longer finite: the message names the step and the state that was
+        saved last.
     """
     check_sets(name, train_sets, validation_set)
+    check_sources(name, recipe, train_sets)
     engine = engine or Engine()
     device = engine.resolve()
     full_identity = {
@@ -124,6 +128,7 @@ def train(
         validation = ResidentSet.of(validation_set, device, channels_last=engine.channels_last)
         if resume_file and (state := load_resume_state(resume_file, full_identity)):
             run.restore(state)
+            run.note_saved(resume_file)
         saved = time.monotonic()
         epochs = range(len(run.history), recipe.epochs)
         bar = tqdm(
@@ -137,6 +142,7 @@ def train(
                 on_epoch(run.history)
             if resume_file and time.monotonic() - saved >= 60 * engine.save_minutes:
                 save_resume_state(resume_file, full_identity, run.state())
+                run.note_saved(resume_file)
                 saved = time.monotonic()
         return Training(run.weights(), tuple(run.history), run.mean, run.std)
 
@@ -176,6 +182,7 @@ class _Run:
             for data in train_sets
         ]
         self.history: list[Epoch] = []
+        self.saved = "no state was saved"
 
     def one_pass(self, epoch: int, validation: ResidentSet) -> None:
         """Train for one epoch, validate, and append to the history.
@@ -205,8 +212,8 @@ class _Run:
             ]
             targets = torch.cat([batch.targets for batch in minibatches])
             metrics.add(*self.algorithm.update(minibatches, factor), targets)
-            if i % _CHECK_STEPS == 0 or i == n_batches - 1:
-                metrics.check_finite(self.name, epoch + 1, recipe.learning_rate)
+            if (i % _CHECK_STEPS == 0 or i == n_batches - 1) and not metrics.is_finite:
+                raise self._divergence(epoch, f"step {metrics.finite_steps + 1} of {n_batches}")
         rate = recipe.learning_rate * factor
         last = epoch + 1 == recipe.epochs
         due = last or (epoch + 1) % self.engine.validate_every == 0
@@ -231,8 +238,23 @@ class _Run:
                 images, targets = validation.batch(slice(start, start + _EVALUATION_BATCH))
                 logits = self.algorithm.predict(normalize(images, self.mean, self.std))
                 metrics.add(self.algorithm.loss(logits, targets), logits, targets)
-        metrics.check_finite(self.name, epoch + 1, self.recipe.learning_rate)
+        if not metrics.is_finite:
+            raise self._divergence(epoch, "validation")
         return metrics.loss, metrics.accuracy
+
+    def _divergence(self, epoch: int, where: str) -> InputError:
+        place, rate = f"epoch {epoch + 1}, {where}", self.recipe.learning_rate
+        return divergence_error(self.name, place, rate, self.saved)
+
+    def note_saved(self, resume_file: Path) -> None:
+        """Remember which state was saved last, for the message if the training diverges.
+
+        Parameters
+        ----------
+        resume_file : Path
+            Where the present state has been saved.
+        """
+        self.saved = f"the state after epoch {len(self.history)} is in {resume_file}"
 
     def weights(self) -> dict[str, Tensor]:
         """Return the weights to be saved, on the CPU."""

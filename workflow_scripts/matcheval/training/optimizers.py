@@ -34,7 +34,7 @@ class Optimizer:
         device = next(module.parameters()).device
         self._scaler = torch.amp.GradScaler(device.type, enabled=recipe.precision == "fp16")
 
-    def step(self, loss: Tensor, factor: float) -> None:
+    def step(self, loss: Tensor, factor: float, *, fixed: nn.Module | None = None) -> None:
         """Update the parameters by the gradient of a loss.
 
         Parameters
@@ -43,11 +43,15 @@ class Optimizer:
             With its graph.
         factor : float
             Factor of the learning rate, by the schedule.
+        fixed : torch.nn.Module, optional
+            A part of the module that this step leaves as it is, with the optimiser's state of it.
         """
         for group in self._optimizer.param_groups:
             group["lr"] = self._learning_rate * factor
         self._optimizer.zero_grad()
         self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+        if fixed is not None:
+            fixed.zero_grad()
         if self._recipe.clip_norm:
             self._scaler.unscale_(self._optimizer)
             nn.utils.clip_grad_norm_(self._module.parameters(), self._recipe.clip_norm)

@@ -1,4 +1,4 @@
-"""Options of algorithms and optimisers, as typed settings by name. Does not import torch.
+"""Algorithms and optimisers by name, with their options as typed settings. Does not import torch.
 
 To add an algorithm, see `training.algorithms`. To add an optimiser, write a class of its options
 with a line in `OPTIMIZERS`, and its construction in `training.optimizers`. A recipe has one mapping
@@ -7,32 +7,28 @@ of options for both, so that no two of them may have an option of the same name
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from matcheval.errors import InputError, suggest
 from matcheval.settings import Number, Settings, read_settings
+from matcheval.training.algorithm_options import (
+    AlgorithmOptions,
+    CoralOptions,
+    EqrmOptions,
+    ErmOptions,
+    FishrOptions,
+    GroupDroOptions,
+    RcsOptions,
+    SagnetOptions,
+    SdOptions,
+    SelfregOptions,
+    VneOptions,
+    VrexOptions,
+)
 
 _Beta = Annotated[Number, Field(ge=0, lt=1)]
-
-
-class AlgorithmOptions(Settings):
-    """Options of an algorithm.
-
-    Attributes
-    ----------
-    implementation : str
-        `module.class` within `training.algorithms`, imported when a model is trained.
-    """
-
-    implementation: ClassVar[str]
-
-
-class ErmOptions(AlgorithmOptions):
-    """Empirical risk minimisation: none, as loss and augmentation are columns of the recipe."""
-
-    implementation: ClassVar[str] = "erm.Erm"
 
 
 class SgdOptions(Settings):
@@ -50,7 +46,19 @@ class AdamOptions(Settings):
     )
 
 
-ALGORITHMS: Mapping[str, type[AlgorithmOptions]] = {"erm": ErmOptions}
+ALGORITHMS: Mapping[str, type[AlgorithmOptions]] = {
+    "erm": ErmOptions,
+    "sd": SdOptions,
+    "vrex": VrexOptions,
+    "group_dro": GroupDroOptions,
+    "coral": CoralOptions,
+    "fishr": FishrOptions,
+    "eqrm": EqrmOptions,
+    "sagnet": SagnetOptions,
+    "selfreg": SelfregOptions,
+    "rcs": RcsOptions,
+    "vne": VneOptions,
+}
 OPTIMIZERS: Mapping[str, type[Settings]] = {
     "sgd": SgdOptions,
     "adam": AdamOptions,
@@ -98,3 +106,48 @@ def read_options(
     except InputError as error:
         raise InputError(str(error), field="options") from error
     return own, optimizer_options
+
+
+def equals_erm(algorithm: str, n_sources: int) -> bool:
+    """Whether an algorithm has the gradients of ERM, as it has one training set.
+
+    Parameters
+    ----------
+    algorithm : str
+        One of `ALGORITHMS`.
+    n_sources : int
+        Number of training sets.
+
+    Returns
+    -------
+    bool
+        False for ERM itself. An algorithm with a burn-in still begins its optimiser anew after it.
+    """
+    return n_sources == 1 and ALGORITHMS[algorithm].single_source == "erm"
+
+
+def check_n_sources(algorithm: str, n_sources: int, name: str) -> None:
+    """Check that an algorithm is defined for a number of training sets.
+
+    Parameters
+    ----------
+    algorithm : str
+        One of `ALGORITHMS`.
+    n_sources : int
+        Number of training sets.
+    name : str
+        The model's name, for the message.
+
+    Raises
+    ------
+    InputError
+        If it needs two and there is one; the message has the reason.
+    """
+    kind = ALGORITHMS[algorithm]
+    if n_sources == 1 and kind.single_source == "refused":
+        raise InputError(
+            f"{algorithm} needs two training sets and there is one: {kind.refusal}",
+            file=name,
+            field="algorithm",
+            remedy="Name several sets in train, or choose another algorithm",
+        )

@@ -14,12 +14,14 @@ from matcheval.training import (
     AUGMENTATIONS,
     DECAYED,
     LOSSES,
+    MIXING_AUGMENTATIONS,
     NORMALIZATIONS,
     PRECISIONS,
     SCHEDULES,
     WARM_SCHEDULES,
 )
-from matcheval.training.options import ALGORITHMS, OPTIMIZERS, AlgorithmOptions, read_options
+from matcheval.training.algorithm_options import AlgorithmOptions
+from matcheval.training.options import ALGORITHMS, OPTIMIZERS, read_options
 from matcheval.training.parameters import AUGMENTATION_PARAMETERS, LOSS_PARAMETERS, Parameter
 
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -36,7 +38,7 @@ _CHOICES: Mapping[str, Collection[str]] = {
     "optimizer": OPTIMIZERS,
 }
 # Fields that were added after checkpoints recorded all of them.
-_RECORDED_IF_GIVEN = ("algorithm", "optimizer", "options")
+_RECORDED_IF_GIVEN = ("algorithm", "optimizer", "options", "frozen_batch_norm")
 _Options = Mapping[str, Any]
 
 
@@ -99,6 +101,9 @@ class Recipe:
         Names in `options.ALGORITHMS` and `options.OPTIMIZERS`.
     options : mapping of str to object
         Options of the algorithm and of the optimiser, as JSON values.
+    frozen_batch_norm : bool
+        Whether batch norm in training normalises by its running statistics and leaves them as they
+        are, as with a pretrained network; its weights and biases are trained all the same.
 
     Raises
     ------
@@ -132,6 +137,7 @@ class Recipe:
     algorithm: str = "erm"
     optimizer: str = "sgd"
     options: _Options = dataclasses.field(default_factory=dict, hash=False)
+    frozen_batch_norm: bool = False
 
     def __post_init__(self) -> None:
         for field, known in _CHOICES.items():
@@ -153,6 +159,7 @@ class Recipe:
         self._check_parameter("loss", LOSS_PARAMETERS)
         self._check_parameter("augmentation", AUGMENTATION_PARAMETERS)
         self._check_optimizer()
+        self._check_labels()
         if self.warmup_epochs and self.schedule in WARM_SCHEDULES:
             raise InputError(
                 f"is {self.warmup_epochs:g}, but the schedule {self.schedule} has a built-in "
@@ -175,6 +182,15 @@ class Recipe:
                 "Nesterov momentum needs a momentum above 0",
                 field="nesterov",
                 remedy="Set nesterov to false, or give a momentum above 0",
+            )
+
+    def _check_labels(self) -> None:
+        own, _ = self.typed_options
+        if own.hard_labels and self.augmentation in MIXING_AUGMENTATIONS:
+            raise InputError(
+                f"is {self.augmentation}, but algorithm {self.algorithm} needs images of one class",
+                field="augmentation",
+                remedy="Choose an augmentation that mixes no images, as basic",
             )
 
     @cached_property

@@ -48,6 +48,7 @@ class RunningMetrics:
         # MPS does not support float64.
         wide = torch.float32 if device.type == "mps" else torch.float64
         self.n = 0
+        self._finite_steps = torch.zeros((), dtype=torch.int64, device=device)
         self._loss = torch.zeros((), dtype=wide, device=device)
         self._correct = torch.zeros((), dtype=torch.int64, device=device)
 
@@ -63,6 +64,7 @@ class RunningMetrics:
         """
         self.n += len(logits)
         self._loss += loss.detach().to(self._loss.dtype) * len(logits)
+        self._finite_steps += self._loss.isfinite()
         self._correct += (logits.detach().argmax(dim=1) == targets.argmax(dim=1)).sum()
 
     @property
@@ -75,27 +77,39 @@ class RunningMetrics:
         """Fraction of the images that are classified correctly."""
         return self._correct.item() / self.n
 
-    def check_finite(self, name: str, epoch: int, learning_rate: float) -> None:
-        """Stop a training run that diverged.
+    @property
+    def is_finite(self) -> bool:
+        """Whether the loss of every batch was finite."""
+        return math.isfinite(self._loss.item())
 
-        Parameters
-        ----------
-        name : str
-            The model's name.
-        epoch : int
-            Number of the epoch, from 1.
-        learning_rate : float
-            The recipe's learning rate.
+    @property
+    def finite_steps(self) -> int:
+        """Number of batches before the first of which the loss is not finite."""
+        return int(self._finite_steps.item())
 
-        Raises
-        ------
-        InputError
-            If the mean loss is not finite; the message names the model, the epoch and remedies.
-        """
-        if not math.isfinite(self.loss):
-            raise InputError(
-                f"training diverged in epoch {epoch}: the loss is not finite",
-                file=name,
-                field="learning_rate",
-                remedy=f"Give less than {learning_rate:g}, or set warmup_epochs or clip_norm",
-            )
+
+def divergence_error(name: str, where: str, learning_rate: float, saved: str) -> InputError:
+    """Create the error for a training run that diverged.
+
+    Parameters
+    ----------
+    name : str
+        The model's name.
+    where : str
+        Epoch and step.
+    learning_rate : float
+        The recipe's learning rate.
+    saved : str
+        Which state was saved last.
+
+    Returns
+    -------
+    InputError
+        For the caller to raise.
+    """
+    return InputError(
+        f"training diverged in {where}: the loss is not finite; {saved}",
+        file=name,
+        field="learning_rate",
+        remedy=f"Give less than {learning_rate:g}, or set warmup_epochs or clip_norm",
+    )

@@ -47,6 +47,87 @@ def as_network(model: nn.Module, *, features: bool, name: str) -> Network:
     return _hooked_network(model, name)
 
 
+def head_of(model: nn.Module, name: str) -> nn.Linear:
+    """Return the last linear layer of a model, as the layers are registered.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+    name : str
+        The model's name, for the error message.
+
+    Returns
+    -------
+    torch.nn.Linear
+
+    Raises
+    ------
+    InputError
+        If the model has no linear layer.
+    """
+    linears = [module for module in model.modules() if isinstance(module, nn.Linear)]
+    if linears:
+        return linears[-1]
+    raise InputError(
+        "the model has no linear layer whose input could be its features",
+        file=name,
+        field="outputs",
+        remedy="Do not request features or statistics of it",
+    )
+
+
+def as_trained_network(
+    model: nn.Module, name: str
+) -> tuple[Callable[[Tensor], tuple[Tensor, Tensor]], nn.Linear]:
+    """Wrap a model as a function that returns logits and features with their graph, for training.
+
+    The features are the input of the last linear layer, its head, and the logits are the head's
+    output, so that an algorithm may apply the head, or one of its own, to changed features. In
+    evaluation the model does what it did before.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Maps images to logits (n, n_classes). A hook is added to its head.
+    name : str
+        The model's name, for error messages.
+
+    Returns
+    -------
+    network : callable
+        Maps images (n, channels, height, width) to logits (n, n_classes) and features
+        (n, n_features). It raises an InputError if the logits are not the head's output.
+    head : torch.nn.Linear
+
+    Raises
+    ------
+    InputError
+        If the model has no linear layer.
+    """
+    head = head_of(model, name)
+    calls: list[tuple[Tensor, Tensor]] = []
+
+    def keep(module: nn.Module, given: tuple[Tensor], made: Tensor) -> None:
+        if module.training:
+            calls.append((given[0], made))
+
+    head.register_forward_hook(keep)
+
+    def network(images: Tensor) -> tuple[Tensor, Tensor]:
+        calls.clear()
+        logits = model(images)
+        if len(calls) != 1 or calls[0][1] is not logits:
+            raise InputError(
+                "the model's logits are not the output of its last linear layer",
+                file=name,
+                remedy="Train it with an algorithm that needs no features, such as erm",
+            )
+        features, _ = calls.pop()
+        return logits, _vectors(features, name)
+
+    return network, head
+
+
 def _timm_network(model: Any, name: str) -> Network:
     def network(images: Tensor) -> tuple[Tensor, Tensor | None]:
         maps = model.forward_features(images)
@@ -57,16 +138,8 @@ def _timm_network(model: Any, name: str) -> Network:
 
 
 def _hooked_network(model: nn.Module, name: str) -> Network:
-    linears = [module for module in model.modules() if isinstance(module, nn.Linear)]
-    if not linears:
-        raise InputError(
-            "the model has no linear layer whose input could be its features",
-            file=name,
-            field="outputs",
-            remedy="Do not request features or statistics of it",
-        )
     inputs: list[Tensor] = []
-    linears[-1].register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
+    head_of(model, name).register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
 
     def network(images: Tensor) -> tuple[Tensor, Tensor | None]:
         inputs.clear()

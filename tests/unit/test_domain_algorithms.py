@@ -1,0 +1,459 @@
+"""Algorithms of domain generalisation: their steps, switches, single sources, options, state."""
+
+import copy
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from golden.training import SIZES
+from matcheval.datasets.dataset import make_dataset
+from matcheval.errors import InputError
+from matcheval.models.building import build_model
+from matcheval.models.networks import as_trained_network
+from matcheval.training.algorithm import Minibatch, Setup, build_algorithm
+from matcheval.training.augmentation import draw_beta
+from matcheval.training.engine import Engine
+from matcheval.training.loop import train
+from matcheval.training.losses import cross_entropy
+from matcheval.training.optimizers import Optimizer
+from matcheval.training.options import ALGORITHMS, equals_erm
+from matcheval.training.penalties.features import (
+    joint_product_divergence,
+    mean_moment_difference,
+    median_square,
+    squared_distances,
+    von_neumann_entropy,
+)
+from matcheval.training.penalties.gradients import head_gradient_variance, variance_difference
+from matcheval.training.penalties.logits import cross_entropy_to_uniform, mean_square
+from matcheval.training.penalties.risks import bisected_quantile, kernel_bandwidth, risk_variance
+from matcheval.training.penalties.similarity import dissimilarity, within_classes
+from matcheval.training.penalties.style import randomized_content, randomized_style
+from matcheval.training.recipe import Recipe
+from matcheval.training.search import hyper_parameter_groups, search_space
+
+RECIPE = Recipe(
+    architecture="resnet", width=3, depth=1, loss="cross_entropy", loss_parameter=None,
+    augmentation="none", schedule="constant", epochs=3, batch_size=8, learning_rate=0.01,
+    weight_decay=0.0, train_fraction=1.0, seed=0, normalization="channels", optimizer="adam",
+)  # fmt: skip
+# Burn-ins that end in the second of three epochs of four steps.
+EARLY = {name: {"burn_in_steps": 6} for name in ("vrex", "fishr", "eqrm")}
+NAMES = list(ALGORITHMS)
+OTHERS = [name for name in NAMES if name != "erm"]
+
+
+def recipe_of(name, **options):
+    return replace(RECIPE, algorithm=name, options=EARLY.get(name, {}) | options)
+
+
+def domain(name, n, low, high):
+    rng = np.random.default_rng(n)
+    return make_dataset(
+        name, rng.integers(low, high, (n, 6, 6, 1)).astype(np.uint8), np.arange(n) % 3,
+        classes=("a", "b", "c"), max_value=255, source="",
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def domains():
+    return [domain("dark", 30, 0, 100), domain("bright", 17, 150, 250)], domain("val", 9, 0, 250)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def built(recipe, n_domains):
+    """An algorithm with the network of a layer, batch norm and a head, from the same weights."""
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(
+        torch.nn.Flatten(), torch.nn.Linear(4, 5), torch.nn.BatchNorm1d(5), torch.nn.Tanh(),
+        torch.nn.Linear(5, 3),
+    )  # fmt: skip
+    setup = Setup(n_domains, torch.Generator().manual_seed(1))
+    return build_algorithm(network, recipe, setup).train()
+
+
+def minibatches(n_domains, n=6, seed=0):
+    torch.manual_seed(seed)
+    labels = [torch.randint(3, (n,)) for _ in range(n_domains)]
+    return [
+        Minibatch(i + torch.randn(n, 1, 2, 2), torch.eye(3)[own]) for i, own in enumerate(labels)
+    ]
+
+
+def gradients(algorithm):
+    return [p.grad for p in algorithm.network.parameters()]
+
+
+def last_features(network, images):
+    return network[:-1](images)
+
+
+def joint_parts(network, batches):
+    images, targets = (torch.cat(part) for part in zip(*batches, strict=True))
+    features = last_features(network, images)
+    return network[-1](features), features, targets
+
+
+def separate_parts(network, batches):
+    features = [last_features(network, batch.images) for batch in batches]
+    logits = [network[-1](each) for each in features]
+    risks = [cross_entropy(z, b.targets) for z, b in zip(logits, batches, strict=True)]
+    return torch.stack(risks), features
+
+
+def sd(network, batches):
+    logits, _, targets = joint_parts(network, batches)
+    return cross_entropy(logits, targets) + 0.1 * mean_square(logits)
+
+
+def vne(network, batches):
+    logits, features, targets = joint_parts(network, batches)
+    return cross_entropy(logits, targets) + 0.001 * von_neumann_entropy(features)
+
+
+def vrex(network, batches):
+    logits, _, targets = joint_parts(network, batches)
+    risks = [cross_entropy(z, y) for z, y in zip(logits.split(6), targets.split(6), strict=True)]
+    risks = torch.stack(risks)
+    return risks.mean() + 10 * risk_variance(risks)
+
+
+def group_dro(network, batches):
+    risks, _ = separate_parts(network, batches)
+    grown = (0.01 * risks.detach()).exp()
+    return (grown / grown.sum() * risks).sum()
+
+
+def coral(network, batches):
+    risks, features = separate_parts(network, batches)
+    return risks.mean() + mean_moment_difference(features)
+
+
+def fishr(network, batches):
+    logits, features, targets = joint_parts(network, batches)
+    parts = zip(logits.split(6), targets.split(6), features.split(6), strict=True)
+    variances = torch.stack([head_gradient_variance(*part) for part in parts])
+    return cross_entropy(logits, targets) + 1000 * variance_difference(variances)
+
+
+def eqrm(network, batches):
+    risks, _ = separate_parts(network, batches)
+    return bisected_quantile(risks, kernel_bandwidth(risks), 0.75)
+
+
+def rcs(network, batches):
+    logits, features, targets = joint_parts(network, batches)
+    labels, domains = targets.argmax(dim=1), torch.arange(18) // 6
+    divergence = joint_product_divergence(features, labels, domains, alpha=0.5, ridge=0.01)
+    return cross_entropy(logits, targets) + divergence
+
+
+LITERAL = {each.__name__: each for each in (sd, vne, vrex, group_dro, coral, fishr, eqrm, rcs)}
+
+
+@pytest.mark.parametrize("name", LITERAL)
+def test_a_step_follows_the_gradient_of_the_objective(name):
+    """With batch norm over all batches or over each, as the specification says."""
+    recipe = recipe_of(name, **({"burn_in_steps": 0} if name in EARLY else {}))
+    algorithm, other = built(recipe, 3), built(recipe, 3)
+    batches = minibatches(3)
+    loss = LITERAL[name](other.network, batches)
+    loss.backward()
+    done = algorithm.update(batches, 1.0)
+    assert torch.allclose(done.loss, loss, atol=1e-6)
+    for found, expected in zip(gradients(algorithm), gradients(other), strict=True):
+        assert torch.allclose(found, expected, atol=1e-5 * expected.abs().max().item() + 1e-6)
+    for found, expected in zip(algorithm.network.buffers(), other.network.buffers(), strict=True):
+        assert torch.allclose(found, expected)
+
+
+@pytest.mark.parametrize("name", [n for n in OTHERS if equals_erm(n, 1)])
+@pytest.mark.parametrize("burnt_in", [False, True])
+def test_gradients_with_one_domain_are_those_of_erm(name, burnt_in):
+    options = {"burn_in_steps": 0 if burnt_in else 9} if name in EARLY else {}
+    algorithm, erm = built(recipe_of(name, **options), 1), built(recipe_of("erm"), 1)
+    for seed in range(2):
+        batches = minibatches(1, seed=seed)
+        assert torch.equal(algorithm.update(batches, 1.0).loss, erm.update(batches, 1.0).loss)
+        for found, expected in zip(gradients(algorithm), gradients(erm), strict=True):
+            assert torch.equal(found, expected)
+
+
+def test_which_algorithms_equal_erm():
+    assert {name for name in NAMES if equals_erm(name, 1)} == {
+        "vrex", "group_dro", "coral", "fishr"
+    }  # fmt: skip
+    assert not any(equals_erm(name, 2) for name in NAMES)
+
+
+@pytest.mark.parametrize("name", ["eqrm", "rcs"])
+def test_algorithms_that_need_two_domains_say_why(name, domains):
+    with pytest.raises(InputError, match=f"'algorithm': {name} needs two training sets") as caught:
+        train("m", recipe_of(name), domains[0][:1], domains[1])
+    assert ALGORITHMS[name].refusal in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "rate"), [("vrex", 0.01), ("fishr", 0.01), ("eqrm", 1e-6)])
+def test_the_optimiser_begins_anew_after_the_burn_in(name, rate):
+    algorithm = built(recipe_of(name, burn_in_steps=2), 2)
+    batches, optimizers, sizes = minibatches(2), [], []
+    for _ in range(4):
+        before = [p.detach().clone() for p in algorithm.network.parameters()]
+        algorithm.update(batches, 1.0)
+        optimizers.append(algorithm.optimizers["network"])
+        pairs = zip(before, algorithm.network.parameters(), strict=True)
+        sizes.append(max((a - b).abs().max().item() for a, b in pairs))
+    assert optimizers[0] is optimizers[1]
+    assert optimizers[1] is not optimizers[2]
+    assert optimizers[2] is optimizers[3]
+    # The first step of Adam changes a weight by the learning rate.
+    assert [sizes[0], sizes[2]] == [pytest.approx(0.01, rel=0.01), pytest.approx(rate, rel=0.2)]
+
+
+def test_weights_of_domains_are_kept():
+    algorithm, expected = built(recipe_of("group_dro", step_size=0.5), 2), torch.ones(2)
+    for seed in range(3):
+        batches = minibatches(2, seed=seed)
+        risks, _ = separate_parts(copy.deepcopy(algorithm.network), batches)
+        expected = expected * (0.5 * risks.detach()).exp()
+        expected = expected / expected.sum()
+        done = algorithm.update(batches, 1.0)
+        assert torch.allclose(algorithm.q, expected)
+        assert torch.allclose(done.loss, expected @ risks)
+
+
+@pytest.mark.parametrize("variant", ["default", "fixed_width"])
+def test_width_of_the_kernel(variant):
+    """Of the batch, or of the first one."""
+    algorithm = built(recipe_of("rcs", variant=variant), 2)
+    for seed in range(3):
+        batches, network = minibatches(2, seed=seed), copy.deepcopy(algorithm.network)
+        logits, features, targets = joint_parts(network, batches)
+        if seed == 0 or variant == "default":
+            width = median_square(squared_distances(features))
+        labels, domains = targets.argmax(dim=1), torch.arange(12) // 6
+        expected = cross_entropy(logits, targets) + joint_product_divergence(
+            features, labels, domains, alpha=0.5, ridge=0.01, width=width
+        )
+        assert torch.allclose(algorithm.update(batches, 1.0).loss, expected)
+
+
+def test_selfreg_adds_the_distances_weighed_by_the_loss():
+    algorithm, other = built(recipe_of("selfreg"), 2), built(recipe_of("selfreg"), 2)
+    batches = minibatches(2)
+    logits, features, targets = joint_parts(other.network, batches)
+    labels, generator = targets.argmax(dim=1), torch.Generator().manual_seed(1)
+    (share,) = draw_beta(0.5, 1, generator)
+    permutations = within_classes(labels, generator), within_classes(labels, generator)
+    projected = other.projector(features)
+    penalty = dissimilarity(logits, features, projected, permutations, share, 0.3)
+    loss = cross_entropy(logits, targets)
+    assert loss > 1  # the distances have weight 1
+    assert torch.allclose(algorithm.update(batches, 1.0).loss, loss + penalty)
+
+
+def test_fishr_averages_before_it_penalises():
+    algorithm, erm = built(recipe_of("fishr", burn_in_steps=2), 2), built(recipe_of("erm"), 2)
+    batches = minibatches(2)
+    for _ in range(2):
+        assert torch.equal(algorithm.update(batches, 1.0).loss, erm.update(batches, 1.0).loss)
+    assert algorithm.averages.count_nonzero() > 0
+    assert algorithm.update(batches, 1.0).loss != erm.update(batches, 1.0).loss
+
+
+def test_implicit_quantiles_reach_every_risk():
+    found = {}
+    for variant in ("bisection", "implicit"):
+        algorithm = built(recipe_of("eqrm", burn_in_steps=0, variant=variant), 3)
+        loss = algorithm.update(minibatches(3), 1.0).loss
+        found[variant] = loss, gradients(algorithm)[0]
+    assert torch.allclose(found["bisection"][0], found["implicit"][0], atol=1e-6)
+    assert not torch.allclose(found["bisection"][1], found["implicit"][1], rtol=1e-3)
+
+
+def test_sagnet_equals_three_optimisers():
+    """DomainBed's: of the layers before the head, of the head, of the style head."""
+    recipe = replace(recipe_of("sagnet", weight=0.5), weight_decay=0.01)
+    algorithm, other = built(recipe, 2), built(recipe, 2)
+    network, style_head = other.network, other.style_head
+    body = network[:-1]
+    steps = [Optimizer(part, recipe)._optimizer for part in (body, network[-1], style_head)]
+    generator = torch.Generator().manual_seed(1)
+
+    def style_logits():
+        features = body(images)
+        permutation = torch.randperm(len(features), generator=generator)
+        return style_head(randomized_content(features, permutation))
+
+    def update(loss, *optimizers):
+        for optimizer in steps:
+            optimizer.zero_grad()
+        loss.backward()
+        for optimizer in optimizers:
+            optimizer.step()
+
+    for seed in range(3):
+        batches = minibatches(2, seed=seed)
+        images, targets = (torch.cat(part) for part in zip(*batches, strict=True))
+        features = body(images)
+        own = torch.rand(len(images), generator=generator)
+        styled = randomized_style(features, own, torch.randperm(len(images), generator=generator))
+        update(cross_entropy(network[-1](styled), targets), *steps[:2])
+        update(cross_entropy(style_logits(), targets), steps[2])
+        update(0.5 * cross_entropy_to_uniform(style_logits()), steps[0])
+        algorithm.update(batches, 1.0)
+    pairs = zip(
+        [*algorithm.network.state_dict().values(), *algorithm.style_head.parameters()],
+        [*network.state_dict().values(), *style_head.parameters()], strict=True,
+    )  # fmt: skip
+    assert all(torch.allclose(found, expected, atol=1e-6) for found, expected in pairs)
+
+
+@pytest.mark.parametrize("variant", ["default", "domainbed_compat"])
+def test_projector_of_selfreg(variant):
+    algorithm = built(recipe_of("selfreg", variant=variant), 2)
+    before = algorithm.projector[0].weight.clone()
+    algorithm.update(minibatches(2), 1.0)
+    assert torch.equal(before, algorithm.projector[0].weight) == (variant == "domainbed_compat")
+
+
+def test_every_architecture_ends_in_a_head():
+    """Its input are the features that algorithms work with."""
+    for name, (width, depth, groups, side) in SIZES.items():
+        model = build_model(
+            name, width=width, depth=depth, groups=groups, input_shape=(side, side, 3), n_classes=5
+        ).train()
+        network, head = as_trained_network(model, name)
+        logits, features = network(torch.rand(3, 3, side, side))
+        assert torch.allclose(head(features), logits, atol=1e-6), name
+    scaled = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Softmax(dim=1))
+    with pytest.raises(InputError, match="m: the model's logits are not the output of its last"):
+        as_trained_network(scaled, "m")[0](torch.rand(3, 2))
+
+
+def test_groups_of_hyper_parameters():
+    for name in NAMES:
+        groups = hyper_parameter_groups(name, 3)
+        assert len(groups) == (1 if name == "erm" else 3)
+        assert len({repr(sorted(group.items())) for group in groups}) == len(groups)
+        assert groups[0] == {}
+        assert hyper_parameter_groups(name, 2) == groups[:2]
+        for group in groups:
+            _ = recipe_of(name, **group)
+    assert hyper_parameter_groups("sd", 2, seed=1) != hyper_parameter_groups("sd", 2)
+    with pytest.raises(InputError, match="4 groups of hyper-parameters, but vne has 3"):
+        hyper_parameter_groups("vne", 4)
+    values = [group["weight"] for group in hyper_parameter_groups("sd", 300)[1:]]
+    assert 1e-5 <= min(values) < 1e-4
+    assert 1e-2 < max(values) <= 1e-1
+    assert np.median(values) == pytest.approx(1e-3, rel=0.5)
+    steps = [group["burn_in_steps"] for group in hyper_parameter_groups("fishr", 100)[1:]]
+    assert all(isinstance(step, int) and 0 <= step <= 5000 for step in steps)
+    assert set(search_space("fishr")) == {"weight", "burn_in_steps", "decay"}
+
+
+def test_an_unknown_option_is_named():
+    with pytest.raises(InputError, match=r"unknown option 'wieght' .*Did you mean 'weight'"):
+        recipe_of("coral", wieght=2)
+
+
+@pytest.mark.parametrize("name", ["selfreg", "rcs"])
+def test_mixed_images_have_no_class(name):
+    with pytest.raises(InputError, match=f"is basic_mixup, but algorithm {name} needs images"):
+        replace(recipe_of(name), augmentation="basic_mixup")
+
+
+def test_sources_that_cannot_fill_a_batch_are_named(domains):
+    known, validation = domains
+    small = domain("small", 7, 0, 99)
+    with pytest.raises(InputError, match="'batch_size': is 8, but small has 7 images"):
+        train("m", recipe_of("coral"), [known[0], small], validation)
+    alike = replace(known[1], labels=np.ones_like(known[1].labels))
+    with pytest.raises(InputError, match="bright has images of class 'b' only"):
+        train("m", recipe_of("coral"), [known[0], alike], validation)
+
+
+class KilledError(Exception):
+    pass
+
+
+VARIANTS = [("eqrm", "implicit"), ("selfreg", "domainbed_compat"), ("rcs", "fixed_width")]
+
+
+@pytest.mark.parametrize(("name", "variant"), [*((name, None) for name in OTHERS), *VARIANTS])
+def test_resuming_gives_the_same_bits(domains, tmp_path, name, variant):
+    """Killed in front of the step in which optimisers are replaced, and behind it."""
+    options = {"variant": variant} if variant else {}
+    recipe = replace(recipe_of(name, **options), ema_decay=0.5)
+    whole = train("m", recipe, *domains)
+    assert whole.history[-1].train_loss != pytest.approx(whole.history[0].train_loss, rel=1e-6)
+    for after in (1, 2):
+        path = tmp_path / f"{after}.partial"
+
+        def kill(history, after=after):
+            if len(history) > after:
+                raise KilledError
+
+        engine = Engine(save_minutes=0)
+        with pytest.raises(KilledError):
+            train("m", recipe, *domains, engine=engine, resume_file=path, on_epoch=kill)
+        run = train("m", recipe, *domains, resume_file=path)
+        assert run.history == whole.history
+        assert all(torch.equal(run.state[key], whole.state[key]) for key in whole.state)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_mixed_precision(domains, name):
+    """Steps in bfloat16 lead close to where steps in float32 do."""
+    recipe = replace(recipe_of(name), epochs=1)
+    runs = [train("m", replace(recipe, precision=p), *domains) for p in ("fp32", "bf16")]
+    losses = [run.history[0].train_loss for run in runs]
+    assert losses[0] != losses[1]
+    assert losses[1] == pytest.approx(losses[0], rel=0.1)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+def test_a_compiled_training_is_the_same(domains):
+    """Takes ten seconds, for the compiler. SagNet has a part of its own, and two updates."""
+    recipe = replace(recipe_of("sagnet"), epochs=1, optimizer="sgd")
+    plain, compiled = (
+        train("m", recipe, *domains, engine=Engine(compile=each)).state for each in (False, True)
+    )
+    for name, value in plain.items():
+        assert torch.allclose(value.float(), compiled[name].float(), atol=1e-4), name
+
+
+def test_frozen_batch_norm_keeps_its_statistics(domains):
+    recipe = replace(recipe_of("coral"), frozen_batch_norm=True)
+    frozen, free = (train("m", r, *domains).state for r in (recipe, recipe_of("coral")))
+    names = [name for name in frozen if "running" in name]
+    assert names
+    for name in names:
+        assert torch.equal(frozen[name], torch.full_like(frozen[name], float("var" in name)))
+        assert not torch.equal(free[name], frozen[name])
+    assert any(
+        not torch.equal(frozen[name.replace("running_mean", "weight")], torch.ones(3))
+        for name in names if name.endswith("running_mean")
+    )  # fmt: skip
+
+
+def test_divergence_names_the_step_and_the_saved_state(domains, tmp_path):
+    """An exploding penalty, in the second epoch."""
+    recipe, path = recipe_of("vrex", weight=1e300), tmp_path / "m.partial"
+    with pytest.raises(
+        InputError, match=r"epoch 2, step \d of 4.*not finite; the state after"
+    ) as e:
+        train("m", recipe, *domains, engine=Engine(save_minutes=0), resume_file=path)
+    assert f"epoch 1 is in {path}" in str(e.value)
+    with pytest.raises(InputError, match=r"epoch 1, step 2 of 4: .*; no state was saved"):
+        train("m", recipe_of("vrex", weight=1e300, burn_in_steps=1), *domains)

@@ -1,0 +1,334 @@
+"""Penalties of domain generalisation: numeric cases, literal loops, derivatives, invariants."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+from torch.autograd import gradcheck
+from torch.nn import functional
+
+import vectors
+from matcheval.training.losses import cross_entropy
+from matcheval.training.penalties.features import (
+    joint_product_divergence,
+    mean_moment_difference,
+    median_square,
+    moment_difference,
+    squared_distances,
+    von_neumann_entropy,
+)
+from matcheval.training.penalties.gradients import (
+    head_gradient_variance,
+    moving_variances,
+    variance_difference,
+)
+from matcheval.training.penalties.logits import cross_entropy_to_uniform, mean_square
+from matcheval.training.penalties.risks import (
+    bisected_quantile,
+    implicit_quantile,
+    kernel_bandwidth,
+    reweighted,
+    risk_variance,
+)
+from matcheval.training.penalties.similarity import dissimilarity, within_classes
+from matcheval.training.penalties.style import randomized_content, randomized_style
+
+
+def tensor(values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def drawn(*shape, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, dtype=torch.float64, generator=generator)
+
+
+def one_hot(labels, n):
+    return functional.one_hot(torch.as_tensor(labels), n).double()
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """Logits, features and targets per domain."""
+    given = vectors.shared("domain_generalization")
+    logits, features = (list(map(tensor, given[part])) for part in ("logits", "features"))
+    return logits, features, [one_hot(labels, 3) for labels in given["y"]]
+
+
+class TestNumericCases:
+    """Those of the specification."""
+
+    def check(self, name, found):
+        case = vectors.case("domain_generalization", name)
+        expected = case["expected"]
+        if not isinstance(expected, dict):
+            found, expected = {"": found}, {"": expected}
+        for part, value in expected.items():
+            np.testing.assert_allclose(found[part], value, rtol=0, atol=case["tol"], err_msg=part)
+
+    def risks(self, shared):
+        return torch.stack([cross_entropy(z, y) for z, y in zip(shared[0], shared[2], strict=True)])
+
+    def test_risks_and_logits(self, shared):
+        logits, joint = torch.cat(shared[0]), cross_entropy(*map(torch.cat, shared[::2]))
+        self.check("erm", joint)
+        risks = self.risks(shared)
+        self.check("domain_risks", risks)
+        variance = risk_variance(risks)
+        losses = [risks.mean() + weight * variance for weight in (1, 10)]
+        names = ("penalty", "loss_before_anneal", "loss_after_anneal")
+        self.check("vrex", dict(zip(names, (variance, *losses), strict=True)))
+        square = mean_square(logits)
+        self.check("sd", {"penalty": square, "loss": joint + 0.1 * square})
+        adversarial = 0.1 * cross_entropy_to_uniform(logits)
+        self.check("sagnet.adv_loss", adversarial)
+
+    def test_weights_of_domains(self, shared):
+        risks = self.risks(shared)
+        later = tensor(vectors.case("domain_generalization", "groupdro")["inputs"]["risks_step2"])
+        start = torch.ones(3, dtype=torch.float64)
+        one = reweighted(start, risks, 0.01)
+        two = reweighted(one, later, 0.01)
+        found = {
+            "q_step1": one, "loss_step1": one @ risks, "q_step2": two, "loss_step2": two @ later,
+            "q_step1_eta1": reweighted(start, risks, 1.0),
+        }  # fmt: skip
+        self.check("groupdro", found)
+
+    def test_features(self):
+        given = vectors.case("domain_generalization", "vne")["inputs"]["H"]
+        self.check("vne", von_neumann_entropy(tensor(given)))
+        given = vectors.case("domain_generalization", "sagnet.randomize")["inputs"]
+        x, permutation = tensor(given["x"]), torch.tensor(given["perm"])
+        style = randomized_style(x, tensor(given["alpha"]), permutation, given["eps"])
+        content = randomized_content(x, permutation, given["eps"])
+        self.check("sagnet.randomize", {"style": style, "content": content})
+
+
+class TestLiteralLoops:
+    """Against the definitions, entry by entry."""
+
+    def test_moments(self):
+        features = [drawn(n, 3, seed=n) for n in (4, 5, 6)]
+        pairs = []
+        for i, one in enumerate(features):
+            for other in features[i + 1 :]:
+                means = ((one.mean(0) - other.mean(0)) ** 2).mean()
+                covariances = [torch.tensor(np.cov(x.numpy(), rowvar=False)) for x in (one, other)]
+                pairs.append(means + ((covariances[0] - covariances[1]) ** 2).mean())
+        assert torch.allclose(mean_moment_difference(features), sum(pairs) / 3)
+
+    def test_gradients_of_a_head(self):
+        """Of every image by itself, by automatic differentiation."""
+        domains = [(drawn(n, 3, seed=n), torch.arange(n) % 4) for n in (5, 7)]
+        head = torch.nn.Linear(3, 4).double()
+        penalised, literal = [], []
+        for features, labels in domains:
+            rows = []
+            for image, label in zip(features, labels, strict=True):
+                loss = functional.cross_entropy(head(image)[None], label[None])
+                parts = torch.autograd.grad(loss, (head.weight, head.bias))
+                rows.append(torch.cat([part.flatten() for part in parts]))
+            literal.append(torch.stack(rows).var(dim=0, correction=0))
+            logits = head(features)
+            penalised.append(head_gradient_variance(logits, one_hot(labels, 4), features))
+        assert torch.allclose(torch.stack(penalised), torch.stack(literal))
+        mean = (literal[0] + literal[1]) / 2
+        expected = sum((each - mean).square().mean() for each in literal) / 2
+        assert torch.allclose(variance_difference(torch.stack(penalised)), expected)
+
+    def test_moving_averages(self):
+        """The first are the variances themselves; the gradient in the variances is always 1."""
+        first, second = drawn(2, 3).square().requires_grad_(), drawn(2, 3, seed=1).square()
+        penalised, averages = moving_variances(torch.zeros(2, 3).double(), first, 0.95)
+        assert torch.allclose(penalised, first)
+        assert not averages.requires_grad
+        assert torch.allclose(averages, 0.05 * first)
+        penalised, averages = moving_variances(averages, second, 0.95)
+        assert torch.allclose(penalised, (0.95 * 0.05 * first + 0.05 * second) / 0.05)
+        assert torch.allclose(averages, 0.05 * penalised)
+
+    @pytest.mark.parametrize("alpha", [0.1, 0.75, 0.99])
+    def test_quantiles(self, alpha):
+        """Bisection with a graph, step by step; both derivatives by their formulas."""
+        risks = tensor([1.2, 0.4, 0.9, 2.5]).requires_grad_()
+        width = 1.06 * np.std(risks.detach().numpy(), ddof=1) * 4**-0.2
+        assert kernel_bandwidth(risks).item() == pytest.approx(width, rel=1e-12)
+        bandwidth = kernel_bandwidth(risks)
+
+        def below(x):
+            return norm.cdf(x, risks.detach().numpy(), width).mean()
+
+        ends = [
+            torch.distributions.Normal(end, bandwidth).icdf(tensor(alpha))
+            for end in (risks.min(), risks.max())
+        ]
+        middle = sum(ends) / 2
+        for _ in range(32):
+            ends[int(below(middle.item()) > alpha)] = middle
+            middle = sum(ends) / 2
+        found = bisected_quantile(risks, bandwidth, alpha)
+        assert found.item() == pytest.approx(middle.item(), abs=1e-9)
+        assert below(found.item()) == pytest.approx(alpha, abs=1e-8)
+        (literal,) = torch.autograd.grad(middle, risks, retain_graph=True)
+        (gradient,) = torch.autograd.grad(found, risks, retain_graph=True)
+        assert torch.allclose(gradient, literal, atol=1e-8)
+        exact = implicit_quantile(risks, bandwidth.detach(), alpha)
+        assert exact.item() == pytest.approx(found.item(), abs=1e-12)
+        density = norm.pdf(exact.item(), risks.detach().numpy(), width)
+        (gradient,) = torch.autograd.grad(exact, risks)
+        assert torch.allclose(gradient, tensor(density / density.sum()), atol=1e-8)
+
+    def test_similarity(self):
+        """DomainBed's loops over images of the same class, in a batch sorted by class."""
+        labels = torch.tensor([2, 0, 1, 0, 2, 2, 0])
+        logits, features, projected = drawn(7, 3), drawn(7, 4, seed=1), drawn(7, 4, seed=2)
+        permutations = torch.tensor([4, 3, 2, 6, 5, 0, 1]), torch.tensor([5, 1, 2, 6, 0, 4, 3])
+        share, weight, expected = 0.3, 0.2, 0.0
+        for i, (one, other) in enumerate(zip(*permutations, strict=True)):
+            assert labels[i] == labels[one] == labels[other]
+            mixed_logits = share * logits[one] + (1 - share) * logits[other]
+            mixed = share * projected[one] + (1 - share) * projected[other]
+            expected += share * ((logits[i] - logits[one]) ** 2).sum() / (7 * 3)
+            expected += (1 - share) * ((logits[i] - mixed_logits) ** 2).sum() / (7 * 3)
+            expected += share * weight * ((features[i] - projected[one]) ** 2).sum() / (7 * 4)
+            expected += (1 - share) * weight * ((features[i] - mixed) ** 2).sum() / (7 * 4)
+        found = dissimilarity(logits, features, projected, permutations, share, weight)
+        assert torch.allclose(found, expected)
+
+    @pytest.mark.parametrize("alpha", [0.0, 0.3])
+    def test_product_kernels(self, alpha):
+        z, y, l = drawn(6, 2), [0, 1, 0, 1, 0, 0], [0, 0, 0, 1, 1, 1]  # noqa: E741 - as in the paper
+        squares = [[float(((z[i] - z[j]) ** 2).sum()) for j in range(6)] for i in range(6)]
+        sigma = np.median([s for row in squares for s in row if s != 0])
+        kernel = np.array(
+            [[math.exp(-squares[i][j] / sigma) * (y[i] == y[j]) for j in range(6)]
+             for i in range(6)]
+        )  # fmt: skip
+        same = np.array([[float(a == b) for b in l] for a in l])
+        matrix, means = np.zeros((6, 6)), np.zeros(6)
+        joint = kernel * same
+        for i in range(6):
+            means[i] = sum(joint[k, i] for k in range(6)) / 6
+            for j in range(6):
+                apart = sum(kernel[i, k] * kernel[k, j] for k in range(6))
+                apart *= sum(same[i, k] * same[k, j] for k in range(6))
+                together = sum(joint[i, k] * joint[k, j] for k in range(6))
+                matrix[i, j] = (1 - alpha) / 36 * apart + alpha / 6 * together
+        theta = np.linalg.inv(matrix + 0.01 * np.eye(6)) @ means
+        expected = 2 * means @ theta - theta @ matrix @ theta - 1
+        found = joint_product_divergence(
+            z, torch.tensor(y), torch.tensor(l), alpha=alpha, ridge=0.01
+        )
+        assert found.item() == pytest.approx(expected, rel=1e-10)
+        assert median_square(squared_distances(z)).item() == pytest.approx(sigma, rel=1e-12)
+
+
+LABELS, DOMAINS = torch.tensor([0, 1, 0, 1, 0, 1]), torch.tensor([0, 0, 0, 1, 1, 1])
+TARGETS = one_hot(LABELS, 2)
+PERMUTATIONS = torch.tensor([2, 3, 4, 5, 0, 1]), torch.tensor([4, 1, 2, 3, 0, 5])
+# A function of each penalty, and the shapes of its arguments. The bisected quantile is not among
+# them: its gradient is not that of its value.
+DIFFERENTIABLE = {
+    "mean_square": (mean_square, [(3, 2)]),
+    "cross_entropy_to_uniform": (cross_entropy_to_uniform, [(3, 2)]),
+    "risk_variance": (risk_variance, [(3,)]),
+    "kernel_bandwidth": (kernel_bandwidth, [(3,)]),
+    "implicit_quantile": (
+        lambda r: implicit_quantile(r, kernel_bandwidth(r), 0.7), [(3,)],
+    ),
+    "moment_difference": (moment_difference, [(4, 2), (3, 2)]),
+    "von_neumann_entropy": (von_neumann_entropy, [(3, 4)]),
+    "von_neumann_entropy, many images": (von_neumann_entropy, [(5, 2)]),
+    "joint_product_divergence": (
+        lambda z: joint_product_divergence(
+            z, LABELS, DOMAINS, alpha=0.5, ridge=0.01, width=tensor(2.0)
+        ),
+        [(6, 2)],
+    ),
+    "head_gradient_variance": (
+        lambda logits, z: head_gradient_variance(logits, TARGETS, z), [(6, 2), (6, 3)],
+    ),
+    "moving_variances": (
+        lambda v: variance_difference(moving_variances(drawn(2, 3, seed=5), v, 0.9)[0]), [(2, 3)],
+    ),
+    "randomized_style": (
+        lambda x: randomized_style(x, tensor([0.2, 0.5, 1.0]), torch.tensor([1, 2, 0])), [(3, 4)],
+    ),
+    "dissimilarity": (
+        lambda o, f, p: dissimilarity(o, f, p, PERMUTATIONS, 0.3, 0.2), [(6, 2), (6, 3), (6, 3)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_derivatives(name):
+    function, shapes = DIFFERENTIABLE[name]
+    inputs = [drawn(*shape, seed=i).requires_grad_() for i, shape in enumerate(shapes)]
+    assert gradcheck(function, inputs)
+
+
+def test_content_of_others_is_constant():
+    x = drawn(3, 4).requires_grad_()
+    permutation = torch.tensor([1, 2, 0])
+    constant = (x - x.mean(1, keepdim=True)) / (x.var(1, keepdim=True) + 1e-5).sqrt()
+    constant = constant[permutation].detach()
+    literal = constant * (x.var(1, keepdim=True) + 1e-5).sqrt() + x.mean(1, keepdim=True)
+    found = randomized_content(x, permutation)
+    weights = drawn(3, 4, seed=1)
+    gradients = [torch.autograd.grad((y * weights).sum(), x)[0] for y in (found, literal)]
+    assert torch.allclose(*gradients)
+
+
+def test_gradients_are_finite_where_formulas_are_not():
+    """Equal risks, repeated images and repeated eigenvalues."""
+    equal = torch.ones(3, requires_grad=True)
+    for quantile in (bisected_quantile, implicit_quantile):
+        (gradient,) = torch.autograd.grad(quantile(equal, kernel_bandwidth(equal), 0.75), equal)
+        assert gradient.isfinite().all()
+    for rows in (torch.eye(4), torch.ones(4, 3)):
+        rows.requires_grad_()
+        (gradient,) = torch.autograd.grad(von_neumann_entropy(rows), rows)
+        assert gradient.isfinite().all()
+        divergence = joint_product_divergence(
+            rows, torch.arange(4) % 2, torch.arange(4) // 2, alpha=0.5, ridge=0.01
+        )
+        (gradient,) = torch.autograd.grad(divergence, rows)
+        assert gradient.isfinite().all()
+
+
+@settings(deadline=None)
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 99))
+def test_entropy_is_bounded(n, d, seed):
+    """By 0, that of a single direction, and by that of as many directions as there can be."""
+    entropy = von_neumann_entropy(drawn(n, d, seed=seed)).item()
+    assert -1e-12 <= entropy <= math.log(min(n, d)) + 1e-12
+    assert von_neumann_entropy(torch.ones(n, d).double()).item() == pytest.approx(0, abs=1e-12)
+    if n <= d:
+        apart = torch.eye(n, d, dtype=torch.float64)
+        assert von_neumann_entropy(apart).item() == pytest.approx(math.log(n), abs=1e-12)
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=5), st.floats(1e-3, 1), st.integers(1, 4))
+def test_weights_of_domains_sum_to_1(risks, step_size, steps):
+    weights, risks = torch.ones(len(risks)), torch.tensor(risks)
+    for _ in range(steps):
+        weights = reweighted(weights, risks, step_size)
+    assert weights.sum().item() == pytest.approx(1, abs=1e-5)
+    assert weights[risks.argmax()] == weights.max()
+
+
+def test_permutations_stay_within_classes():
+    labels = torch.tensor([3, 1, 3, 3, 0, 1])
+    generator, seen = torch.Generator().manual_seed(0), set()
+    for _ in range(200):
+        permutation = within_classes(labels, generator)
+        assert permutation.sort().values.tolist() == list(range(6))
+        assert torch.equal(labels[permutation], labels)
+        seen.add(tuple(permutation.tolist()))
+    assert len(seen) == math.factorial(3) * math.factorial(2)

@@ -1,0 +1,51 @@
+"""Checks of the training sets (domains) that an algorithm is given, before any work."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from matcheval.datasets.dataset import Dataset
+from matcheval.errors import InputError
+from matcheval.training.options import check_n_sources
+from matcheval.training.recipe import Recipe
+
+
+def check_sources(name: str, recipe: Recipe, train_sets: Sequence[Dataset]) -> None:
+    """Check training sets against a recipe.
+
+    Several sets must each have two classes and the images of a batch: with fewer, a step does not
+    take as many images of this set as of the others.
+
+    Parameters
+    ----------
+    name : str
+        The model's name, for messages.
+    recipe : Recipe
+    train_sets : sequence of Dataset
+        At least one.
+
+    Raises
+    ------
+    InputError
+        Naming the set and what it lacks.
+    """
+    check_n_sources(recipe.algorithm, len(train_sets), name)
+    if len(train_sets) == 1:
+        return
+    for each in train_sets:
+        n = max(1, round(recipe.train_fraction * len(each)))
+        if n < recipe.batch_size:
+            raise InputError(
+                f"is {recipe.batch_size}, but {each.name} has {n} images to train on",
+                file=name,
+                field="batch_size",
+                remedy=f"Give at most {n}: every step takes a batch of each training set",
+            )
+        classes = np.unique(each.labels)
+        if len(classes) < 2:
+            raise InputError(
+                f"{each.name} has images of class '{each.classes[classes[0]]}' only",
+                file=name,
+                field="train",
+                remedy="Use training sets with images of at least two classes",
+            )
