@@ -235,6 +235,7 @@ class AccuracyPrediction(Analysis):
         return {
             "score_accuracy": lambda w: self._request(w, len(self.chosen)),
             "compare_gaps": lambda w: self._request(w, 5),
+            "plot_model_outputs": lambda w: self._request(w, 5),
             "score_rotation": self._rotation_request,
             "score_agreement": lambda w: self._request(w, len(self.models)),
         }
