@@ -260,6 +260,7 @@ class AccuracyPrediction(Analysis):
         return {
             "score_accuracy": self._scoring_request,
             "compare_gaps": self._scoring_request,
+            "plot_model_outputs": self._scoring_request,
             "score_rotation": self._rotation_request,
             "score_agreement": self._agreement_request,
             **dict.fromkeys(
