@@ -1,5 +1,6 @@
 """Corrupted datasets in the real workflow: made when they are read, or stored; rebuilt singly."""
 
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from engine import Workflow
@@ -34,6 +35,11 @@ suites:
       - {dataset: noise, group: Syn1, severity: 2}
 suite_accuracies: {suites: {shifts: known}}
 hard_images: {datasets: [noise]}
+accuracy_prediction:
+  suites: {shifts: {base: known, rotation: [noise, contrast-2]}}
+  methods: [ac, rotation]
+  leave_one_out: false
+  matching: false
 """
 
 
@@ -69,6 +75,18 @@ def test_only_stored_images_are_files_and_predictions_do_not_differ(workflow):
         assert not made.equals(clean)
     assert workflow.plan().jobs == {}
     workflow.run("check")
+
+
+def test_models_are_run_again_over_turned_images_of_the_sets_named(workflow):
+    folder = workflow.folder / "results/shifts/accuracy_prediction"
+    predicted = pd.read_parquet(folder / "predicted/shifts.parquet")
+    assert set(predicted["method"]) == {"ac"}  # a score that is no accuracy needs a regression
+    scores = pd.concat(pd.read_parquet(p) for p in (folder / "rotation/shifts").glob("*.parquet"))
+    rotation = scores[scores["variant"] == ""].set_index(["model", "dataset"])["score"]
+    assert set(rotation.index) == {
+        (model, name) for model in ("linear", "cnn.v1") for name in ("noise", "contrast-2")
+    }
+    assert (rotation > 0.3).all()  # of four orientations
 
 
 def test_another_severity_concerns_one_set(workflow, tmp_path):
