@@ -91,7 +91,7 @@ def pack(cifar: Path, imagenet: Path, archives: Path, target: Path) -> None:
     """
     with ExitStack() as stack:
         labels = build_cifar10(
-            "CIFAR-10", Cifar10(kind="cifar10", part="test"), Sources(archives, stack)
+            "CIFAR-10", Cifar10(kind="cifar10", part="test"), Sources(archives, stack, target)
         ).labels
     target.mkdir(parents=True, exist_ok=True)
     for file, arrays in (

@@ -193,6 +193,20 @@ def test_intervals_over_sets_are_those_of_a_literal_bootstrap():
         assert bounds == pytest.approx(np.quantile(resampled, [0.025, 0.975]).tolist(), abs=0.003)
 
 
+def test_sets_of_one_subgroup_are_drawn_together():
+    """Five equal severities of three corruptions are three observations, not fifteen."""
+    errors = np.repeat(np.random.default_rng(4).uniform(0, 0.2, 3), 5)
+    rows = [(f"d{i}", "g", 0.5 + e, 0.5) for i, e in enumerate(errors)]
+    table = scores("ac", rows).assign(subgroup=[f"c{i // 5}" for i in range(15)])
+    found = tabulate_errors(predict_accuracies(table, ALL_SCORES, loo=False), resamples=4000)
+    whole = found.iloc[-1]
+    rng = np.random.default_rng(5)
+    drawn = [rng.choice(errors[::5], 3).mean() for _ in range(4000)]
+    bounds = whole[["mae_subgroups_low", "mae_subgroups_high"]].tolist()
+    assert bounds == pytest.approx(np.quantile(drawn, [0.025, 0.975]).tolist(), abs=0.003)
+    assert whole["mae_sets_high"] - whole["mae_sets_low"] < 0.8 * (bounds[1] - bounds[0])
+
+
 def test_correlations_are_those_of_the_vectors():
     given_case = case("regression", "correlations")
     u, v = given_case["inputs"]["u"], given_case["inputs"]["v"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from cifar import CIFAR, CLASSES, needs_cifar
-from matcheval.accuracy_prediction import outputs
+from matcheval.accuracy_prediction.outputs import model_outputs as outputs
 from matcheval.accuracy_prediction.outputs.model_outputs import (
     ClassRule,
     Outputs,

@@ -12,12 +12,12 @@ from torch import nn
 
 from cifar import WEIGHTS, cifar, needs_cifar
 from matcheval.errors import InputError
-from matcheval.inference.networks import as_network
 from matcheval.models.architectures.parts import Dropout
 from matcheval.models.architectures.resnet import SqueezeExcitation
 from matcheval.models.architectures.shake_shake import ShakeBlock
 from matcheval.models.arithmetic import normalize
 from matcheval.models.building import build_model
+from matcheval.models.networks import as_network
 from matcheval.models.transforms import NORMALIZATIONS
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"

@@ -4,7 +4,6 @@ P1 averages over the sets of a group, then over models. What the spread in brack
 is cannot be settled, so that four are given, each by its name.
 """
 
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from matcheval.accuracy_prediction.bootstrap import DRAWN, error_intervals
 from matcheval.accuracy_prediction.views import WHOLE
 from matcheval.io.columns import CONFIDENCE_LEVEL, MODEL, fraction
 from matcheval.io.tables import Column, TableSchema
@@ -19,7 +19,6 @@ from matcheval.statistics.ranks import rank_correlations
 
 RESAMPLES = 2000
 ALL = "all"
-_BLOCK = 1 << 20  # draws at a time, 8 MiB
 
 Floats = npt.NDArray[np.float64]
 
@@ -51,6 +50,8 @@ ERRORS = TableSchema(
         fraction("sd_all", "standard deviation over all models and sets"),
         fraction("mae_sets_low", "bootstrap over sets"),
         fraction("mae_sets_high", "bootstrap over sets"),
+        fraction("mae_subgroups_low", "bootstrap over subgroups, the sets of one drawn together"),
+        fraction("mae_subgroups_high", "bootstrap over subgroups, the sets of one drawn together"),
         fraction("mae_models_low", "bootstrap over models; NaN for fewer than three"),
         fraction("mae_models_high", "bootstrap over models; NaN for fewer than three"),
         fraction("mae_rows_low", "bootstrap over pairs of model and set"),
@@ -232,6 +233,10 @@ class _Cells:
 
         self._error, self._signed = mean(np.abs(signed)), mean(signed)
         self._wanted = np.bincount(place, minlength=size).reshape(shape) > 0
+        # Sets of one subgroup, such as the severities of a corruption, are not independent. A set
+        # of which no subgroup is said is one by itself.
+        named = self.sets["subgroup"].where(self.sets["subgroup"] != "", self.sets["dataset"])
+        self._units = pd.factorize(pd.MultiIndex.from_arrays([self.sets["group"], named]))[0]
 
     def errors(
         self, chosen: npt.NDArray[np.bool_], confidence: float, resamples: int, seed: int
@@ -239,7 +244,8 @@ class _Cells:
         """Yield mean errors over some sets, their spreads and intervals, by method."""
         error, wanted = self._error[:, :, chosen], self._wanted[:, :, chosen]
         known = np.isfinite(error)
-        intervals = _intervals(np.nan_to_num(error), known, confidence, resamples, seed)
+        units = self._units[chosen]
+        intervals = error_intervals(np.nan_to_num(error), known, units, confidence, resamples, seed)
         for m in range(len(error)):
             own = known[m]
             values: dict[str, float | int] = dict.fromkeys(_VALUES, np.nan)
@@ -262,55 +268,6 @@ class _Cells:
 
 
 _VALUES = (
-    "mae", "bias", "sd_models", "sd_all", "mae_sets_low", "mae_sets_high", "mae_models_low",
-    "mae_models_high", "mae_rows_low", "mae_rows_high",
+    "mae", "bias", "sd_models", "sd_all",
+    *(f"mae_{of}_{side}" for of in DRAWN for side in ("low", "high")),
 )  # fmt: skip
-
-
-def _intervals(
-    error: Floats, known: npt.NDArray[np.bool_], confidence: float, resamples: int, seed: int
-) -> list[dict[str, float]]:
-    """Return bootstrap intervals of the mean error of every method, over sets, models and both.
-
-    The same resamples are used for all methods: how often each item is drawn, so that all means
-    are products of matrices. Errors that are not known have weight 0.
-    """
-    n_methods, n_models, n_sets = error.shape
-    found: list[dict[str, float]] = [{} for _ in range(n_methods)]
-    weight = known.astype(np.float64)
-    has_any = known.any(axis=2)
-    by_model: Floats = error.sum(axis=2) / weight.sum(axis=2).clip(1)
-    levels = [(1 - confidence) / 2, (1 + confidence) / 2]
-
-    def add(name: str, means: Floats, chosen: npt.NDArray[np.bool_]) -> None:
-        for m in np.flatnonzero(chosen):
-            low, high = np.nanquantile(means[:, m], levels)
-            found[m] |= {f"mae_{name}_low": float(low), f"mae_{name}_high": float(high)}
-
-    if n_sets > 1:
-        sums = _resampled(error.reshape(-1, n_sets), weight.reshape(-1, n_sets), resamples, seed)
-        means = sums.reshape(resamples, n_methods, n_models)
-        means = np.where(has_any, means, np.nan)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # methods without any known error
-            add("sets", np.nanmean(means, axis=2), known.any(axis=1).sum(axis=1) > 1)
-    add("models", _resampled(by_model, np.asarray(has_any, np.float64), resamples, seed),
-        has_any.sum(axis=1) > 2)  # fmt: skip
-    flat = known.reshape(n_methods, -1)
-    add("rows", _resampled(error.reshape(n_methods, -1), flat.astype(np.float64), resamples, seed),
-        flat.sum(axis=1) > 1)  # fmt: skip
-    return found
-
-
-def _resampled(values: Floats, weight: Floats, resamples: int, seed: int) -> Floats:
-    """Return the weighted means of resamples of the columns, shape (resamples, rows)."""
-    n, rng = values.shape[1], np.random.default_rng(seed)
-    found = np.empty((resamples, len(values)))
-    size = max(1, _BLOCK // n)
-    for start in range(0, resamples, size):
-        part = found[start : start + size]
-        drawn = rng.integers(n, size=(len(part), n)) + n * np.arange(len(part))[:, None]
-        counts = np.bincount(drawn.ravel(), minlength=len(part) * n).reshape(-1, n).astype(float)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            part[:] = (counts @ (values * weight).T) / (counts @ weight.T)
-    return found

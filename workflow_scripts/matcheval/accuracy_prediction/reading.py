@@ -92,7 +92,7 @@ def error_columns(
         cells[head] = []
         if subgroup == ALL and group in printed:
             cells[f"{head}, {paper}"] = []
-    cells |= {"95 % over sets": [], "Bias": [], "n/a": []}
+    cells |= {"95 % over sets": [], "95 % over subgroups": [], "Bias": [], "n/a": []}
     for case, block in whole.groupby(keys, sort=False):
         rows = block[["method", "variant"]].drop_duplicates()
         cells["How"] += [how(dict(zip(keys, case, strict=True)))] * (len(rows) + 1)
@@ -106,8 +106,9 @@ def error_columns(
         total = rows.merge(
             block[(block["group"] == ALL) & (block["subgroup"] == ALL)], on=["method", "variant"]
         )
-        bounds = zip(total["mae_sets_low"], total["mae_sets_high"], strict=True)
-        cells["95 % over sets"] += [*(_interval(*pair) for pair in bounds), ""]
+        for of in ("sets", "subgroups"):
+            bounds = zip(total[f"mae_{of}_low"], total[f"mae_{of}_high"], strict=True)
+            cells[f"95 % over {of}"] += [*(_interval(*pair) for pair in bounds), ""]
         cells["Bias"] += [*(_points(value) for value in total["bias"]), ""]
         cells["n/a"] += [*(str(n or "") for n in total["n_missing"]), ""]
     return [
