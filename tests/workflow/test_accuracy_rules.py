@@ -63,8 +63,8 @@ def workflow(tmp_path_factory):
     rows = "".join(f"{model},predictions\n" for model in MODELS)
     (workflow.folder / "models.csv").write_text("name,kind\n" + rows)
     write_predictions(workflow)
-    assert workflow.plan("accuracy_prediction").jobs["score_accuracy"] == 4
-    workflow.run("accuracy_prediction")
+    assert workflow.plan().jobs["score_accuracy"] == 4
+    workflow.run()  # a study without pairs
     return workflow
 
 
@@ -122,11 +122,11 @@ def test_gaps_are_matched_and_decomposed_beside_the_predictions(workflow):
 
 def test_a_file_that_is_replaced_repeats_what_is_made_from_it(workflow, tmp_path):
     copy = workflow.copy_to(tmp_path / "w")
-    assert copy.plan("accuracy_prediction").jobs == {}
+    assert copy.plan().jobs == {}
     target = copy.folder / "sets/blur-3/three.npz"
     other = (copy.folder / "sets/blur-2/three.npz").read_bytes()
     target.write_bytes(other)
-    jobs = copy.plan("accuracy_prediction").jobs
+    jobs = copy.plan().jobs
     assert (jobs["score_accuracy"], jobs["compare_gaps"], jobs["score_agreement"]) == (1, 1, 1)
 
 
@@ -142,6 +142,6 @@ def test_a_file_that_is_replaced_repeats_what_is_made_from_it(workflow, tmp_path
 def test_a_wrong_name_is_refused_before_any_job(workflow, tmp_path, old, new, said):
     copy = workflow.copy_to(tmp_path / "w")
     copy.edit("small.yaml", old, new)
-    result = copy.run("accuracy_prediction", "-n", check=False)
+    result = copy.run("-n", check=False)
     assert result.returncode == 1
     assert said in result.stdout + result.stderr

@@ -72,7 +72,7 @@ class Replication(Analysis):
             *self.result.expand(**each),
             *(fitted if self.fitted_scales else []),
             *self.plot.expand(**each, scale=self.fitted_scales),
-            *self.changes.files,
+            *(self.changes.files if self.study.pairs else []),
         ]
 
     # --- inputs and parameters of jobs
