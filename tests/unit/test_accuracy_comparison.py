@@ -67,7 +67,8 @@ def partial(x, y, given):
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_correlations_and_intervals_by_loops(measure):
-    joined = join(*tables())
+    joined = join(*tables()).assign(group="g")
+    joined["subgroup"] = "of three: " + (joined["dataset"].str[-1].astype(int) // 3).astype(str)
     found = tabulate_comparison(joined, 0.9, resamples=40, seed=3).set_index("measure").loc[measure]
     models = [joined[joined["model"] == name].reset_index() for name in ("a", "b")]
     assert found["n_models"] == 2
@@ -90,7 +91,10 @@ def test_correlations_and_intervals_by_loops(measure):
     assert found["with_gap"] == pytest.approx(np.mean(with_gap))
     by_model = joined.assign(e=joined["underestimated"].abs()).groupby("model")["e"].mean()
     assert found["mae"] == pytest.approx(by_model.mean())
-    drawn = np.random.default_rng(3).integers(9, size=(40, 9))
+    drawn = [
+        np.concatenate([3 * unit + np.arange(3) for unit in row])
+        for row in np.random.default_rng(3).integers(3, size=(40, 3))
+    ]
     resampled = [means(lambda n, row=row: row[row < n]) for row in drawn]
     for name, values in zip(("with_error", "given_gap"), np.transpose(resampled), strict=True):
         low, high = np.nanquantile(values, [0.05, 0.95])
@@ -101,7 +105,8 @@ def test_correlations_and_intervals_by_loops(measure):
 def test_a_measure_that_follows_the_gap_alone_tells_nothing_about_the_error():
     predicted, gaps = tables()
     gaps["matched_gap"] = gaps["gap"] ** 3
-    found = tabulate_comparison(join(predicted, gaps), resamples=5).set_index("measure")
+    joined = join(predicted, gaps).assign(group="", subgroup="")
+    found = tabulate_comparison(joined, resamples=5).set_index("measure")
     assert found.loc["matched_gap", "with_gap"] > 0
     assert np.isnan(found.loc["matched_gap", "given_gap"])
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.bootstrap import DRAWN, error_intervals
+from matcheval.accuracy_prediction.bootstrap import DRAWN, error_intervals, subgroups_of
 from matcheval.accuracy_prediction.views import WHOLE
 from matcheval.io.columns import CONFIDENCE_LEVEL, MODEL, fraction
 from matcheval.io.tables import Column, TableSchema
@@ -233,10 +233,7 @@ class _Cells:
 
         self._error, self._signed = mean(np.abs(signed)), mean(signed)
         self._wanted = np.bincount(place, minlength=size).reshape(shape) > 0
-        # Sets of one subgroup, such as the severities of a corruption, are not independent. A set
-        # of which no subgroup is said is one by itself.
-        named = self.sets["subgroup"].where(self.sets["subgroup"] != "", self.sets["dataset"])
-        self._units = pd.factorize(pd.MultiIndex.from_arrays([self.sets["group"], named]))[0]
+        self._units = subgroups_of(self.sets)
 
     def errors(
         self, chosen: npt.NDArray[np.bool_], confidence: float, resamples: int, seed: int

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 _BLOCK = 1 << 20  # draws at a time, 8 MiB
 
@@ -12,6 +13,22 @@ _BLOCK = 1 << 20  # draws at a time, 8 MiB
 DRAWN = ("sets", "subgroups", "models", "rows")
 
 Floats = npt.NDArray[np.float64]
+
+
+def subgroups_of(sets: pd.DataFrame) -> npt.NDArray[np.intp]:
+    """Number the subgroups of sets; a set of which no subgroup is said is one by itself.
+
+    Parameters
+    ----------
+    sets : pandas.DataFrame
+        With `dataset`, `group` and `subgroup`, a row per set.
+
+    Returns
+    -------
+    int array, shape (n_sets,)
+    """
+    named = sets["subgroup"].where(sets["subgroup"] != "", sets["dataset"])
+    return pd.factorize(pd.MultiIndex.from_arrays([sets["group"], named]))[0]
 
 
 def error_intervals(

@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from matcheval.accuracy_prediction.bootstrap import subgroups_of
 from matcheval.accuracy_prediction.views import WHOLE
 from matcheval.io.columns import CONFIDENCE_LEVEL, fraction
 from matcheval.io.tables import Column, TableSchema
@@ -44,14 +45,14 @@ PREDICTED_GAPS = TableSchema(
             "with_error", pa.float64(), "1",
             "likewise of the underestimated part of the gap and the measure",
         ),
-        Column("with_error_low", pa.float64(), "1", "bootstrap over sets"),
-        Column("with_error_high", pa.float64(), "1", "bootstrap over sets"),
+        Column("with_error_low", pa.float64(), "1", "bootstrap over subgroups"),
+        Column("with_error_high", pa.float64(), "1", "bootstrap over subgroups"),
         Column(
             "given_gap", pa.float64(), "1",
             "with_error, the ranks of the gap itself held constant (partial correlation)",
         ),
-        Column("given_gap_low", pa.float64(), "1", "bootstrap over sets"),
-        Column("given_gap_high", pa.float64(), "1", "bootstrap over sets"),
+        Column("given_gap_low", pa.float64(), "1", "bootstrap over subgroups"),
+        Column("given_gap_high", pa.float64(), "1", "bootstrap over subgroups"),
         CONFIDENCE_LEVEL,
     ),
 )  # fmt: skip
@@ -97,7 +98,8 @@ def tabulate_comparison(
         Level of the percentile intervals, in (0, 1).
     resamples : int
     seed : int
-        Of the resamples of sets, the same for all models and methods.
+        Of the resamples of subgroups, the same for all models and methods. The sets of one
+        subgroup, such as the severities of a corruption, are not independent.
 
     Returns
     -------
@@ -108,6 +110,7 @@ def tabulate_comparison(
     means = joined.groupby([*keys, "model", "dataset"], sort=False)[
         ["predicted_gap", "underestimated", "gap", *MEASURES]
     ].mean()
+    places = joined.drop_duplicates("dataset").set_index("dataset")[["group", "subgroup"]]
     rows = []
     for case, of_method in means.groupby(level=keys, sort=False):
         mae = of_method["underestimated"].abs().groupby(level="model").mean().mean()
@@ -115,15 +118,20 @@ def tabulate_comparison(
             rows.append(
                 dict(zip(keys, case, strict=True))
                 | {"measure": measure, "mae": mae, "confidence": confidence}
-                | _correlations(of_method, measure, confidence, resamples, seed)
+                | _correlations(of_method, measure, places, confidence, resamples, seed)
             )
     return pd.DataFrame(rows, columns=PREDICTED_GAPS.names)
 
 
 def _correlations(
-    rows: pd.DataFrame, measure: str, confidence: float, resamples: int, seed: int
+    rows: pd.DataFrame,
+    measure: str,
+    places: pd.DataFrame,
+    confidence: float,
+    resamples: int,
+    seed: int,
 ) -> dict[str, float | int]:
-    """Return mean correlations over models, with intervals over sets."""
+    """Return mean correlations over models, with intervals over subgroups of sets."""
     columns = ["predicted_gap", "underestimated", measure, "gap"]
     known = rows[columns].dropna()
     sets = list(dict.fromkeys(known.index.get_level_values("dataset")))
@@ -136,8 +144,8 @@ def _correlations(
     found: dict[str, float | int] = {"n_models": len(models), "n_sets": max(sizes, default=0)}
     if not models:
         return found
-    rng = np.random.default_rng(seed)
-    drawn = rng.integers(len(sets), size=(resamples, len(sets)))
+    models = [np.vstack([values, np.full(values.shape[1], np.nan)]) for values in models]
+    drawn = _drawn(subgroups_of(places.loc[sets].reset_index()), resamples, seed)
     whole = np.arange(len(sets))[None]
     of_data = _mean_of_known([_spearman(values, whole)[:, 0] for values in models])
     of_resamples = _mean_of_known([_spearman(values, drawn) for values in models])
@@ -150,6 +158,30 @@ def _correlations(
             low, high = np.nanquantile(resampled, levels)
             found |= {f"{name}_low": low, f"{name}_high": high}
     return found
+
+
+def _drawn(units: npt.NDArray[np.intp], resamples: int, seed: int) -> npt.NDArray[np.int64]:
+    """Draw subgroups with replacement, each with all of its sets.
+
+    Parameters
+    ----------
+    units : int array, shape (n_sets,)
+        Number of every set's subgroup.
+    resamples : int
+    seed : int
+
+    Returns
+    -------
+    int64 array, shape (resamples, width)
+        Positions of sets; n_sets where a resample has fewer than others.
+    """
+    members = [np.flatnonzero(units == unit) for unit in np.unique(units)]
+    chosen = np.random.default_rng(seed).integers(len(members), size=(resamples, len(members)))
+    rows = [np.concatenate([members[unit] for unit in row]) for row in chosen]
+    drawn = np.full((resamples, max(map(len, rows))), len(units), np.int64)
+    for number, row in enumerate(rows):
+        drawn[number, : len(row)] = row
+    return drawn
 
 
 def _mean_of_known(values: Sequence[Floats]) -> Floats:
@@ -166,9 +198,10 @@ def _spearman(values: Floats, drawn: npt.NDArray[np.int64]) -> Floats:
 
     Parameters
     ----------
-    values : float64 array, shape (n_sets, 4)
-        Predicted gap, underestimated part, measure and gap; NaN rows are left out of resamples.
-    drawn : int64 array, shape (resamples, n_sets)
+    values : float64 array, shape (n_sets + 1, 4)
+        Predicted gap, underestimated part, measure and gap; NaN rows, such as the last one, are
+        left out of resamples.
+    drawn : int64 array, shape (resamples, width)
 
     Returns
     -------

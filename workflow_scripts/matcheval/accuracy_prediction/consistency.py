@@ -68,7 +68,7 @@ def tabulate_rankings(errors: pd.DataFrame) -> pd.DataFrame:
         correlation is over the methods of that way; NaN for fewer than two methods. A subgroup is
         not compared with its own group, whose sets include its own.
     """
-    whole = errors[(errors["view"] == WHOLE) & (errors["group"] != ALL)]
+    whole = _complete(errors)
     rows = []
     for way, part in whole.groupby(_WAY, sort=False):
         table = part.pivot_table(
@@ -80,6 +80,16 @@ def tabulate_rankings(errors: pd.DataFrame) -> pd.DataFrame:
             values = table[[one, other]].dropna().to_numpy()
             rows.append([*way, *one, *other, len(values), *rank_correlations(*values.T)])
     return pd.DataFrame(rows, columns=RANKINGS.names)
+
+
+def _complete(errors: pd.DataFrame) -> pd.DataFrame:
+    """Return errors on groups and subgroups of the methods that were scored on all of their sets.
+
+    Methods that were scored on some of the sets, such as rotation, cannot be compared with others.
+    """
+    whole = errors[(errors["view"] == WHOLE) & (errors["group"] != ALL)]
+    most = whole.groupby([*_WAY, *_PLACE], sort=False)["n_sets"].transform("max")
+    return whole[whole["n_sets"] == most]
 
 
 def tabulate_counts(errors: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
@@ -101,7 +111,7 @@ def tabulate_counts(errors: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFra
     sets = predicted[predicted["view"] == WHOLE].drop_duplicates(["model", "dataset"])
     sizes = sets.groupby(["dataset", *_PLACE], sort=False)["n"].max()
     images = sizes.groupby(level=_PLACE, sort=False).sum()
-    whole = errors[(errors["view"] == WHOLE) & (errors["group"] != ALL)]
+    whole = _complete(errors)
     rows = []
     for way, part in whole.groupby(_WAY, sort=False):
         means = part.groupby(_PLACE, sort=False)["mae"].mean().dropna()

@@ -78,7 +78,8 @@ def error_columns(
     -------
     list of TextColumn
         Percentage points. The lowest error of a column, among the rows that are made alike, is
-        marked by **, the second lowest by *. The last row of these is their mean.
+        marked by **, the second lowest by *, of those that were scored on all sets of the column.
+        The last row of these is their mean.
     """
     whole = table[table["view"] == WHOLE]
     places = whole[["group", "subgroup"]].drop_duplicates()
@@ -100,7 +101,7 @@ def error_columns(
         for (group, subgroup), head in heads.items():
             column = block[(block["group"] == group) & (block["subgroup"] == subgroup)]
             merged = rows.merge(column, on=["method", "variant"], how="left")
-            cells[head] += _marked(merged["mae"].to_numpy(np.float64))
+            cells[head] += _marked(merged)
             if subgroup == ALL and group in printed:
                 cells[f"{head}, {paper}"] += [*_published(rows, case, group, published), ""]
         total = rows.merge(
@@ -145,13 +146,23 @@ def place_name(group: str, subgroup: str) -> str:
     return name if subgroup == ALL else f"{name}: {subgroup or 'no subgroup'}"
 
 
-def _marked(values: "np.ndarray[Any, np.dtype[np.float64]]") -> list[str]:
-    """Format a column of errors, and their mean in the end."""
-    texts = [DASH if np.isnan(value) else f"{100 * value:.2f}" for value in values]
-    finite = sorted({text for text in texts if text != DASH}, key=float)
-    marks = dict(zip(finite, ("**", "*"), strict=False)) if len(texts) > 2 else {}
-    mean = f"{100 * np.nanmean(values):.2f}" if np.isfinite(values).any() else DASH
-    return [*(text + marks.get(text, "") for text in texts), mean]
+def _marked(column: pd.DataFrame) -> list[str]:
+    """Format a column of errors, and their mean in the end.
+
+    A method that was scored on fewer sets than others, such as rotation, is not compared with them:
+    its number of sets is given.
+    """
+    values, n_sets = column["mae"].to_numpy(np.float64), column["n_sets"].to_numpy(np.float64)
+    known = np.isfinite(values)
+    full = known & (n_sets == np.max(n_sets[known], initial=0))
+    texts = [f"{100 * value:.2f}" for value in values]
+    finite = sorted({text for text, is_full in zip(texts, full, strict=True) if is_full}, key=float)
+    marks = dict(zip(finite, ("**", "*"), strict=False)) if full.sum() > 2 else {}
+    cells = [f"{text} (n = {n:g})" for text, n in zip(texts, n_sets, strict=True)]
+    for row, is_known in enumerate(known):
+        if full[row] or not is_known:
+            cells[row] = texts[row] + marks.get(texts[row], "") if is_known else DASH
+    return [*cells, f"{100 * values[full].mean():.2f}" if full.any() else DASH]
 
 
 def _interval(low: float, high: float) -> str:
@@ -217,9 +228,9 @@ def comparison_columns(table: pd.DataFrame, known: Mapping[str, AnyScore]) -> li
             cells = [DASH if np.isnan(v) else f"{100 * v:.2f}" for v in part["mae"]]
             columns.append(TextColumn("Error (points)", cells))
         columns.append(TextColumn(f"ρ with {title}", _correlations(part, "with_error")))
-        columns.append(
-            TextColumn(f"ρ with {title}, given the gap", _correlations(part, "given_gap"))
-        )
+        if measure != "confidence_part":  # given the gap, it says what the conditional part does
+            cells = _correlations(part, "given_gap")
+            columns.append(TextColumn(f"ρ with {title}, given the gap", cells))
     return columns
 
 

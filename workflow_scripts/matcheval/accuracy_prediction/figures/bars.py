@@ -74,7 +74,7 @@ def plot(results: Results, way: Sequence[str]) -> "Figure":
 
 def _intervals(block: pd.DataFrame) -> str:
     level = f"{100 * block['confidence'].iloc[0]:g} % " if len(block) else ""
-    return f"Lines: {level}bootstrap intervals over pairs of model and set."
+    return f"Lines: {level}bootstrap intervals over pairs of model and set. n: fewer sets."
 
 
 def _panel(axes: "Axes", rows: pd.DataFrame, group: str) -> None:
@@ -90,6 +90,10 @@ def _panel(axes: "Axes", rows: pd.DataFrame, group: str) -> None:
     for row in np.flatnonzero(np.isnan(error)):
         axes.annotate("n/a", (0, row), xytext=(2, 0), textcoords="offset points", va="center",
                       fontsize=NOTE_SIZE, color="0.4")  # fmt: skip
+    n_sets = rows["n_sets"].to_numpy(np.float64)
+    for row in np.flatnonzero(np.isfinite(error) & (n_sets < np.nanmax(n_sets, initial=0))):
+        axes.annotate(f"n = {n_sets[row]:g}", (error[row], row), xytext=(12, 0), va="center",
+                      textcoords="offset points", fontsize=NOTE_SIZE, color="0.4")  # fmt: skip
     axes.set_yticks(position, list(rows["title"]))
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(left=0)
