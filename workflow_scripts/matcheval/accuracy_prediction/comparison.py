@@ -211,9 +211,12 @@ def _spearman(values: Floats, drawn: npt.NDArray[np.int64]) -> Floats:
     """
     from scipy.stats import rankdata
 
-    ranks = rankdata(values[drawn], axis=1, nan_policy="omit")
-    ranks -= np.nanmean(ranks, axis=1, keepdims=True)
-    ranks = np.nan_to_num(ranks)
+    chosen = values[drawn]
+    known = np.isfinite(chosen[:, :, :1])
+    # The rows left out are ranked last, which changes no other rank.
+    ranks = np.where(known, rankdata(np.where(known, chosen, np.inf), axis=1), 0)
+    n_known = known.sum(axis=1, keepdims=True).clip(1)
+    ranks -= np.where(known, ranks.sum(axis=1, keepdims=True) / n_known, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         scale = np.sqrt((ranks**2).sum(axis=1, keepdims=True))
         unit = ranks / scale

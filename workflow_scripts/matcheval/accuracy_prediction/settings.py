@@ -53,7 +53,7 @@ class SuitePredictionSettings(Settings):
     reference: Name | None = Field(
         None,
         description="A training set, for scores that compare features with those of training "
-        "images; its own models may have been trained on it",
+        "images; the models may have been trained on it",
     )
     calibrations: tuple[CalibrationSettings, ...] = Field(
         (), description="Regressions fitted on some groups of sets and used on others"
