@@ -129,6 +129,12 @@ def _check_suite(analysis: "AccuracyPrediction", name: str, one: SuitePrediction
             raise unknown_name_error("set", dataset, members, file=_FILE, field=f"{field}.rotation")
     for dataset in (*rotation, *([one.base] if rotation else [])):
         study.check_dataset(dataset, f"{field}.rotation", images=True)
+    classes = study.labelled_like(one.base).settings.known_classes
+    for embedding in one.embeddings:
+        if classes is not None and embedding.class_name not in classes:
+            raise unknown_name_error(
+                "class", embedding.class_name, classes, file=_FILE, field=f"{field}.embeddings"
+            )
     loo = analysis.settings.leave_one_out
     if not any(
         score.predicts is Predicts.ACCURACY or one.calibrations or (loo and score.direction)

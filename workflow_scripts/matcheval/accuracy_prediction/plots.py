@@ -57,9 +57,6 @@ class PredictionPlots:
                 _check("model", embedding.model, known, field)
                 if embedding.group is not None:
                     _check("group", embedding.group, known, field)
-                classes = self._study.labelled_like(one.base).settings.known_classes
-                if classes is not None:
-                    _check("class", embedding.class_name, {"class": classes}, field)
                 if "features" not in self._study.inference.outputs:
                     raise InputError(
                         "a figure of features needs features on file",
