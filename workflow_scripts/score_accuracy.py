@@ -8,6 +8,7 @@ from typing import Any
 from matcheval.accuracy_prediction.outputs.loading import OutputFiles, average
 from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
 from matcheval.accuracy_prediction.schemas import SCORES
+from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
 from matcheval.accuracy_prediction.scores.registry import SCORES as KNOWN
 from matcheval.accuracy_prediction.scores.score import Sources
 from matcheval.accuracy_prediction.scoring import ModelScorer, SuiteReader, score_suite
@@ -75,9 +76,10 @@ def main(
     scorers = [
         ModelScorer(
             Sources(reader.base, of_reference, options, seed),
-            [KNOWN[name] for name in methods],
+            [ALL_SCORES[name] for name in methods],
             [KNOWN[name] for name in view_methods],
             views,
+            is_ensemble=len(members) > 1,
         )
         for seed in seeds
     ]

@@ -147,7 +147,8 @@ def inputs(tmp_path_factory):
     suite = Suite("s", (Member("plain", "clean"), Member("noisy", "noise"), Member("absent")))
     job = {
         "model": asdict(source), "weights": str(weights), "suite": asdict(suite),
-        "sets": ["plain", "noisy"], "base": "base", "datasets": str(root / "datasets"),
+        "sets": ["plain", "noisy"], "methods": ["rotation", "rotation:auc"],
+        "base": "base", "datasets": str(root / "datasets"),
         "files": {"folder": str(root / "predictions")},
     }  # fmt: skip
     return job, network

@@ -51,15 +51,15 @@ DECIDED = {
             "parquet": 1,
             "corrupted": 101,
         },
-        "ecac0a1098940293",
+        "09bc7daa4e814e6b",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "391d9e6772ef5599"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "a86ac0691307423b"),
-    "score_rotation.py": (ROTATION_VERSION, 1, "03576b4460d5a629"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "e9081f8378da2db4"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "d53221bc8e4e5982"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "4c700907bce5643e"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "b4f0ffa718b31dea"),
+    "train_model.py": (TRAINING_VERSION, 2, "597ad86448193473"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "9ba562bab52a8316"),
+    "score_rotation.py": (ROTATION_VERSION, 1, "30a228884746ce35"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "2a96e973d9c71e4e"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "11383fc71724b9f7"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "b34e191afb1cf5cb"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "b9665a0789fc13af"),
 }
 
 

@@ -168,7 +168,10 @@ def explain(error: ValidationError, kind: type[BaseModel], given: Any) -> list[s
     """
     places: dict[str, dict[str, None]] = {}
     missing: dict[str, list[str]] = {}
-    for violation in error.errors(include_url=False):
+    violations = error.errors(include_url=False)
+    for violation in violations:
+        if _is_other_alternative(violation, violations):
+            continue
         path, last = _place(violation["loc"], given)
         if violation["type"] == "union_tag_invalid":
             path.append("kind")
@@ -187,6 +190,18 @@ def explain(error: ValidationError, kind: type[BaseModel], given: Any) -> list[s
         f"{place}: {', or '.join(reasons)}" if reasons else place
         for place, reasons in places.items()
     ]
+
+
+def _is_other_alternative(violation: ErrorDetails, violations: Sequence[ErrorDetails]) -> bool:
+    """Whether a list is no fixed word, where what is wrong with the list is told as well."""
+    *place, alternative = violation["loc"] or ("",)
+    return (
+        str(alternative).startswith("literal[")
+        and isinstance(violation["input"], list | tuple)
+        and any(
+            list(one["loc"][: len(place)]) == place for one in violations if one is not violation
+        )
+    )
 
 
 def _place(location: tuple[int | str, ...], given: Any) -> tuple[list[int | str], int | str | None]:

@@ -4,40 +4,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from matcheval.accuracy_prediction.checks import MIN_MODELS, check_settings
 from matcheval.accuracy_prediction.jobs import PredictionJobs
 from matcheval.accuracy_prediction.plots import PredictionPlots
-from matcheval.accuracy_prediction.scores.registry import (
-    ALL_SCORES,
-    POOL_SCORES,
-    AnyScore,
-    check_names,
-)
+from matcheval.accuracy_prediction.scores.registry import ALL_SCORES, POOL_SCORES, AnyScore
 from matcheval.accuracy_prediction.scores.score import Need
-from matcheval.accuracy_prediction.settings import (
-    AccuracyPredictionSettings,
-    SuitePredictionSettings,
-)
-from matcheval.datasets.suites import check_subset
-from matcheval.errors import InputError, unknown_name_error
+from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
 from matcheval.execution import resources
 from matcheval.study.analysis import Analysis, Wildcards
 from matcheval.study.artifacts import Artifact
-from matcheval.study.checks import check_label_spaces
 from matcheval.study.sizes import dataset_size, model_size
 from matcheval.study.study import Study
 
 # For estimates before any job: classes of a base that are not known, and features of a model.
 _MANY_CLASSES, _FEATURES = 1000, 2048
-MIN_MODELS = 3  # for agreement between models
-
-# What has to be in `inference.outputs` for an input of a score: one of these.
-_OUTPUTS = {
-    Need.PROBABILITIES: ("logits",),
-    Need.GRAM: ("logits", "statistics"),
-    Need.LOGITS: ("logits",),
-    Need.FEATURES: ("features",),
-    Need.STATISTICS: ("features", "statistics"),
-}
 
 
 class AccuracyPrediction(Analysis):
@@ -130,13 +110,15 @@ class AccuracyPrediction(Analysis):
         return all(self.study.datasets[name].has_images for name in names)
 
     def turned(self, suite: str) -> list[str]:
-        """Return the sets of a suite that rotation accuracy is measured on.
+        """Return the sets of a suite that rotation accuracy is measured on, if it is asked for.
 
         Parameters
         ----------
         suite : str
             Its name.
         """
+        if not any(Need.IMAGES in score.needs for score in self.chosen):
+            return []
         asked = self.settings.suites[suite].rotation
         return self.study.suites[suite].datasets if asked == "all" else list(asked)
 
@@ -150,89 +132,18 @@ class AccuracyPrediction(Analysis):
         InputError
             Naming the key and the value.
         """
-        study, settings = self.study, self.settings
-        study.check_models(settings.without, self.field("without"))
-        for name, members in settings.ensembles.items():
-            study.check_models(members, self.field("ensembles", name))
-            if name in study.models:
-                raise InputError(
-                    f"'{name}' is a model", file="configuration", field=self.field("ensembles")
-                )
-        check_names(settings.view_methods, self.field("view_methods"))
-        if settings.methods != "all":
-            check_names(settings.methods, self.field("methods"))
-            self._check_outputs()
-        if settings.suites and not self.models:
-            raise InputError(
-                "all models are left out", file="configuration", field=self.field("without")
-            )
-        for name, one in settings.suites.items():
-            if name not in study.suites:
-                raise unknown_name_error(
-                    "suite", name, study.suites, file="configuration", field=self.field("suites")
-                )
-            self._check_suite(name, one)
+        check_settings(self)
         self.plots.check()
 
-    def _check_outputs(self) -> None:
-        """Check that inference keeps what the methods that are asked for need."""
-        if not any(self.has_images(name) for name in self.evaluated):
-            return
-        for score in self.chosen:
-            for need in score.needs:
-                outputs = _OUTPUTS.get(need, ())
-                if outputs and not self._keeps(*outputs):
-                    raise InputError(
-                        f"'{score.name}' needs {need.value}",
-                        file="configuration",
-                        field=self.field("methods"),
-                        remedy=f"Add {' or '.join(outputs)} to inference.outputs, or leave it out",
-                    )
+    def keeps(self, *outputs: str) -> bool:
+        """Whether inference keeps one of some outputs.
 
-    def _keeps(self, *outputs: str) -> bool:
-        """Whether inference keeps one of some outputs."""
+        Parameters
+        ----------
+        *outputs : str
+            As in `inference.outputs`.
+        """
         return not set(outputs).isdisjoint(self.study.inference.outputs)
-
-    def _check_suite(self, name: str, one: SuitePredictionSettings) -> None:
-        study, field = self.study, self.field("suites", name)
-        self.check_has_correctness(one.base, f"{field}.base")
-        members = {member.dataset: member for member in study.suites[name].members}
-        for dataset, member in members.items():
-            self.check_has_correctness(dataset, f"suites.{name}")
-            check_label_spaces(study, field, one.base, dataset)
-            known = study.datasets[dataset].settings.known_classes
-            if member.classes and known is not None:
-                check_subset(name, member, known)
-            if member.classes and self.has_images(dataset) and not self._keeps("logits"):
-                raise InputError(
-                    f"'{dataset}' has a part of the classes: the probabilities of all are needed",
-                    file="configuration",
-                    field=f"suites.{name}",
-                    remedy="Add logits to inference.outputs",
-                )
-        if one.reference is not None:
-            study.check_dataset(one.reference, f"{field}.reference", images=True)
-        groups = {member.group for member in members.values()}
-        for number, calibration in enumerate(one.calibrations):
-            if not set(calibration.predict or groups) - set(calibration.fit):
-                raise InputError(
-                    "all groups are fitted on, and none is left to predict",
-                    file="configuration",
-                    field=f"{field}.calibrations.{number}",
-                )
-            for key in ("fit", "predict"):
-                for group in getattr(calibration, key) or ():
-                    if group not in groups:
-                        raise unknown_name_error(
-                            "group", group, groups, file="configuration",
-                            field=f"{field}.calibrations.{number}.{key}",
-                        )  # fmt: skip
-        for dataset in self.turned(name):
-            if dataset not in members:
-                raise unknown_name_error(
-                    "set", dataset, members, file="configuration", field=f"{field}.rotation"
-                )
-            study.check_dataset(dataset, f"{field}.rotation", images=True)
 
     # --- files and jobs
 
@@ -281,8 +192,8 @@ class AccuracyPrediction(Analysis):
         return resources.of_scoring(
             len(self.study.suites[suite].datasets),
             self._largest(suite),
-            n_classes if self._keeps("logits") else 1,
-            _FEATURES if self._keeps("features") else 0,
+            n_classes if self.keeps("logits") else 1,
+            _FEATURES if self.keeps("features") else 0,
         )
 
     def _agreement_request(self, wildcards: Wildcards) -> resources.ResourceRequest:

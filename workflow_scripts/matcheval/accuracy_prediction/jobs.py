@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from matcheval.accuracy_prediction import ROTATION_VERSION
 from matcheval.accuracy_prediction.scores.registry import POOL_SCORES, SCORES
+from matcheval.accuracy_prediction.scores.score import Need
 from matcheval.protocol.analysis import Matching
 from matcheval.study.analysis import Wildcards, file_states
 from matcheval.study.study import Study
@@ -112,7 +113,10 @@ class PredictionJobs:
         """
         settings, suite = self._settings, wildcards.suite
         one = settings.suites[suite]
-        own = [score.name for score in self._analysis.chosen if score.name in SCORES]
+        is_ensemble = wildcards.scored in settings.ensembles
+        in_pool = self._analysis.has_agreement and not is_ensemble
+        chosen = [score.name for score in self._analysis.chosen]
+        own = [name for name in chosen if name in SCORES]
         return {
             "suite": asdict(self._study.suites[suite]),
             "base": one.base,
@@ -121,8 +125,9 @@ class PredictionJobs:
             "files": self.files_of(suite, self.members_of(wildcards.scored)),
             "classes": self.classes_of(one.base),
             "rule": self.rule,
-            "methods": own,
-            "view_methods": [name for name in settings.view_methods or own if name in own],
+            # A score of the pool that its own job does not compute has a row here that says why.
+            "methods": own if in_pool else chosen,
+            "view_methods": list(settings.view_methods or own),
             "options": {"n_prototypes": settings.n_prototypes},
             "views": {
                 "sizes": settings.test_sizes, "draws": settings.draws,
@@ -183,6 +188,7 @@ class PredictionJobs:
             "weights": study.weights_file(wildcards.model),
             "suite": asdict(study.suites[suite]),
             "sets": self._analysis.turned(suite),
+            "methods": [s.name for s in self._analysis.chosen if Need.IMAGES in s.needs],
             "base": one.base,
             "datasets": study.dataset_folder("").rstrip("/"),
             "files": self.files_of(suite, [wildcards.model]),

@@ -53,6 +53,8 @@ class RotationJob:
     suite : Suite
     sets : tuple of str
         Names of the sets to compute scores on.
+    methods : tuple of str
+        Names of the rotation scores to compute.
     base : str
         Name of the base, on which orientations are learnt.
     datasets : Path
@@ -71,6 +73,7 @@ class RotationJob:
     weights: Path | None
     suite: Suite
     sets: tuple[str, ...]
+    methods: tuple[str, ...]
     base: str
     datasets: Path
     files: OutputFiles
@@ -108,9 +111,10 @@ def score_rotation(
     reader = SuiteReader(
         job.files.read(job.base, name), job.datasets / job.base / DESCRIPTION, job.rule
     )
+    scores = [score for score in SCORES if score.name in job.methods]
     tables = []
     for seed in job.seeds:
-        scorer = ModelScorer(Sources(reader.base, seed=seed), SCORES)
+        scorer = ModelScorer(Sources(reader.base, seed=seed), scores)
         read = partial(_read, turning, seed)
         tables.append(score_suite(name, suite, job.base, reader, [scorer], read))
     return pd.concat(tables, ignore_index=True)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outpu
 from matcheval.accuracy_prediction.outputs.subsets import class_rule, restrict
 from matcheval.accuracy_prediction.schemas import SCORES
 from matcheval.accuracy_prediction.scores.score import (
+    Need,
     NotAvailableError,
     Score,
     Sides,
@@ -22,6 +23,10 @@ from matcheval.accuracy_prediction.views import WHOLE, Views
 from matcheval.datasets.folders import read_description
 from matcheval.datasets.suites import Member, Suite
 
+if TYPE_CHECKING:
+    from matcheval.accuracy_prediction.scores.registry import AnyScore
+
+_OF_MODELS = "needs a single model: agreement is not computed for ensembles"
 _NOT_FINITE = "the score is not a finite number"
 _WHOLE_RULE, _NO_VIEWS = ClassRule(), Views()
 
@@ -106,16 +111,19 @@ class ModelScorer:
     ----------
     sources : Sources
         Base, reference, options and seed.
-    scores : sequence of Score
+    scores : sequence of Score or PoolScore
+        Those of a pool are not computed: their rows say why.
     view_scores : sequence of Score
         Scores that are computed on parts of sets.
     views : Views
+    is_ensemble : bool
     """
 
     sources: Sources
-    scores: Sequence[Score]
+    scores: Sequence["AnyScore"]
     view_scores: Sequence[Score] = ()
     views: Views = _NO_VIEWS
+    is_ensemble: bool = False
     _fitted: dict[str, Any] = field(default_factory=dict)
 
     def rows(
@@ -142,7 +150,7 @@ class ModelScorer:
             yield from self._on(self.view_scores, view, draw, base, part)
 
     def _on(
-        self, scores: Sequence[Score], view: str, seed: int, base: Outputs, target: Outputs
+        self, scores: Sequence["AnyScore"], view: str, seed: int, base: Outputs, target: Outputs
     ) -> Iterator[dict[str, Any]]:
         sides = Sides(base, target, self.sources.seed)
         truth = {
@@ -156,7 +164,9 @@ class ModelScorer:
                 "score": value, **truth, "reason": reason,
             }  # fmt: skip
 
-    def _compute(self, score: Score, sides: Sides) -> tuple[float, str]:
+    def _compute(self, score: "AnyScore", sides: Sides) -> tuple[float, str]:
+        if not isinstance(score, Score):
+            return float("nan"), _OF_MODELS if self.is_ensemble else f"needs {Need.MODELS.value}"
         missing = missing_inputs(score, self.sources, sides.target)
         if missing:
             return float("nan"), f"needs {missing[0].value}"

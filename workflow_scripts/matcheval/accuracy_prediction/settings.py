@@ -24,8 +24,10 @@ from matcheval.settings import (
 class CalibrationSettings(Settings):
     """Groups of sets that a regression is fitted on, and groups that it is used on."""
 
-    fit: Texts = Field(description="Groups whose labels are used")
-    predict: Texts | None = Field(None, description="Groups to predict; all others by default")
+    fit: Annotated[Texts, Unique] = Field(description="Groups whose labels are used")
+    predict: Annotated[Texts, Unique] | None = Field(
+        None, description="Groups to predict; all others by default"
+    )
 
 
 class HistogramSettings(Settings):

@@ -1,0 +1,123 @@
+"""Settings of accuracy prediction that are refused before any job, and what they decide."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from matcheval.accuracy_prediction.scores.registry import ALL_SCORES, SCORES
+from matcheval.errors import InputError
+from studies import configuration, load
+
+MEMBERS = [
+    {"dataset": "digits-known", "group": "a", "subgroup": "x"},
+    {"dataset": "digits-new-writers", "group": "b", "subgroup": "y"},
+    {"dataset": "digits-validation", "group": "c"},
+]
+
+
+def study(tmp_path, one=None, members=None, inference=None, datasets=None, **settings):
+    """The default study with a suite of three sets; `one` are settings of its prediction."""
+    config = configuration("digits") | {"results": str(tmp_path / "results")}
+    config["datasets"] = config["datasets"] | (datasets or {})
+    config["suites"] = {"s": {"members": members or MEMBERS}}
+    config["inference"] = {"outputs": ["logits", "features"], **(inference or {})}
+    suite = {"base": "digits-train", **(one or {})}
+    config["accuracy_prediction"] = {"suites": {"s": suite}, **settings}
+    return load(config)
+
+
+def prediction(tmp_path, **settings):
+    return study(tmp_path, **settings).analyses["accuracy_prediction"]
+
+
+def with_first(**values):
+    return [MEMBERS[0] | values, *MEMBERS[1:]]
+
+
+ALL_BUT_TWO = list(load(configuration("digits")).models)[2:]
+TOP = {"outputs": ["top"]}
+SAME = [{"fit": ["a", "b"]}, {"fit": ["b", "a"], "predict": "c"}]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"members": with_first(classes=["3"])}, r"has one class, '3'.*restrict_argmax to false"),
+        ({"members": with_first(group="all")}, r"the group of 'digits-known' is 'all'"),
+        ({"members": with_first(subgroup="all")}, r"the subgroup of 'digits-known' is 'all'"),
+        ({"one": {"calibrations": SAME}}, r"calibrations\.1.*group 'c' is predicted.*twice"),
+        ({"one": {"calibrations": [{"fit": ["a", "a"]}]}}, r"fit': 'a' occurs twice"),
+        ({"methods": ["ac", "ms_aol"], "without": ALL_BUT_TWO}, "'ms_aol' needs predictions of"),
+        ({"methods": ["ac", "rotation"]}, r"'rotation' needs .*Name sets as 'rotation'"),
+        ({"methods": ["ac", "bop_js"]}, r"'bop_js' needs a reference.*Name a 'reference'"),
+        ({"methods": ["ac", "mmd"], "inference": TOP}, r"Add features or statistics to inference"),
+        (
+            {"ensembles": {"e": ALL_BUT_TWO}, "inference": TOP},
+            r"accuracy_prediction\.ensembles.*Add logits to inference\.outputs",
+        ),
+        (
+            {"one": {"embeddings": [{"model": ALL_BUT_TWO[0], "class_name": "10"}]}},
+            r"embeddings.*unknown class '10'",
+        ),
+        (
+            {"methods": ["doc"], "leave_one_out": False},
+            r"accuracy_prediction\.suites\.s.*nothing is predicted",
+        ),
+        ({"view_methods": ["ms_aol"]}, "'ms_aol' compares models"),
+        ({"view_methods": ["doc"], "methods": ["ac"]}, "'doc' is not among the methods"),
+        ({"methods": ["ac", "ac"]}, r"'accuracy_prediction\.methods': 'ac' occurs twice$"),
+        ({"methods": "al"}, r"'al' is none of all"),
+    ],
+)
+def test_what_cannot_be_computed_is_refused(tmp_path, given, said):
+    with pytest.raises(InputError, match=said):
+        study(tmp_path, **given)
+
+
+def test_what_is_close_to_that_is_taken(tmp_path):
+    study(tmp_path, members=with_first(classes=["3"]), restrict_argmax=False)
+    study(tmp_path, members=with_first(classes=["3", "7"]))
+    study(tmp_path, one={"calibrations": [{"fit": "a", "predict": g} for g in "bc"]})
+    study(tmp_path, one={"calibrations": [{"fit": "a"}]}, methods=["doc"], leave_one_out=False)
+    study(tmp_path, methods=["ac", "doc"], leave_one_out=False)
+    study(tmp_path, one={"reference": "digits-train"}, methods=["bop_js"], view_methods=["bop_js"])
+
+
+def test_a_base_without_images_cannot_be_turned(tmp_path):
+    labels = load(configuration("digits")).models
+    for model in labels:
+        np.savez(tmp_path / f"{model}.npz", logits=np.eye(10), labels=np.arange(10))
+    given = {"kind": "predictions", "files": str(tmp_path / "{model}.npz")}
+    one = {"base": "given", "rotation": ["digits-known"]}
+    with pytest.raises(InputError, match="'given' has predictions only, no images"):
+        study(tmp_path, one, datasets={"given": given})
+
+
+def test_images_are_turned_for_the_scores_that_are_asked_for(tmp_path):
+    one = {"rotation": ["digits-known"]}
+    wildcards = SimpleNamespace(suite="s", model=ALL_BUT_TWO[0])
+
+    def jobs(**settings):
+        found = prediction(tmp_path, one=one, **settings)
+        files = found.jobs.all_scores(wildcards)["rotation"]
+        job = found.jobs.rotation_arguments(wildcards)[1]
+        return len(files), json.loads(job)["methods"]
+
+    assert jobs(methods=["ac"]) == (0, [])
+    assert jobs(methods=["ac", "rotation:auc"]) == (len(ALL_BUT_TWO) + 2, ["rotation:auc"])
+    assert jobs()[1] == ["rotation"]
+
+
+def test_a_score_of_a_pool_has_rows_where_there_is_no_pool(tmp_path):
+    def names(scored, **settings):
+        found = prediction(tmp_path, ensembles={"e": ALL_BUT_TWO[:2]}, **settings)
+        wildcards = SimpleNamespace(suite="s", scored=scored)
+        given = found.jobs.score_parameters(wildcards)
+        assert set(given["view_methods"]) <= set(SCORES)
+        return set(given["methods"]) - set(SCORES)
+
+    few = {"without": [*ALL_BUT_TWO[2:], *ALL_BUT_TWO[:2]]}
+    assert names(ALL_BUT_TWO[0]) == set()
+    assert names("e") == names(ALL_BUT_TWO[0], **few) == {"ms_aol"} & set(ALL_SCORES)
