@@ -106,6 +106,31 @@ def test_a_gap_is_calibrated_on_some_groups_and_predicted_on_others():
     assert (row["protocol"], row["calibrated_on"], row["n_fitted"]) == ("calibrated", "g", 3)
 
 
+@pytest.mark.parametrize("regressor", ["linear", "mlp"])
+def test_equal_scores_of_the_sets_fitted_on_are_flagged(regressor):
+    rows = [(name, group, 0.1 if group == "g" else score, y) for name, group, score, y in LINE]
+    found = predict_accuracies(
+        scores("entropy", rows), ALL_SCORES, [Calibration(("g",))], loo=False,
+        regressors=[regressor],
+    )  # fmt: skip
+    assert found["reason"].tolist() == [FLAGGED]
+    assert found["predicted"].tolist() == pytest.approx([0.7])
+
+
+def test_the_perceptron_is_fitted_with_the_seed_of_the_scores():
+    found = [
+        predict_accuracies(
+            scores("entropy", LINE, seed=seed), ALL_SCORES, [Calibration(("g",))], loo=False,
+            regressors=["mlp"],
+        )["predicted"].item()
+        for seed in (0, 3)
+    ]  # fmt: skip
+    x, y = np.array([0.1, 0.2, 0.3]), np.array([0.8, 0.7, 0.6])
+    expected = [mlp(x, y, np.array([0.5]), seed=seed)[0] for seed in (0, 3)]
+    assert found == expected
+    assert found[0] != found[1]
+
+
 def test_a_score_that_is_an_accuracy_is_not_regressed_but_when_left_out():
     found = predict_accuracies(scores("ac", LINE), ALL_SCORES, [Calibration(("g",))])
     assert found["protocol"].tolist() == ["direct"] * 4 + ["leave_one_out"] * 4

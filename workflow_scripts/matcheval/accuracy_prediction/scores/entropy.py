@@ -2,7 +2,13 @@
 
 from typing import Any
 
-from matcheval.accuracy_prediction.scores.score import Need, Predicts, Score, Sides
+from matcheval.accuracy_prediction.scores.score import (
+    Need,
+    Predicts,
+    Score,
+    Sides,
+    with_spread,
+)
 
 
 def _mean_entropy(_: Any, sides: Sides) -> float:
@@ -16,10 +22,11 @@ def _difference_of_entropies(_: Any, sides: Sides) -> float:
 SCORES = (
     Score(
         "doe", "DoE", (Need.BASE_LABELS, Need.PROBABILITIES), Predicts.GAP, 1,
-        _difference_of_entropies, source="P1, equation 7",
+        with_spread(_difference_of_entropies), source="P1, equation 7",
     ),
     Score(
-        "entropy", "Entropy", (Need.PROBABILITIES,), Predicts.BY_REGRESSION, -1, _mean_entropy,
+        "entropy", "Entropy", (Need.PROBABILITIES,), Predicts.BY_REGRESSION, -1,
+        with_spread(_mean_entropy),
         source="P2",
     ),
 )  # fmt: skip
