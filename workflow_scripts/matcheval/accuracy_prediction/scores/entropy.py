@@ -2,13 +2,7 @@
 
 from typing import Any
 
-from matcheval.accuracy_prediction.scores.score import (
-    Need,
-    Predicts,
-    Score,
-    Sides,
-    with_spread,
-)
+from matcheval.accuracy_prediction.scores.score import Need, Predicts, Score, Sides
 
 
 def _mean_entropy(_: Any, sides: Sides) -> float:
@@ -22,11 +16,10 @@ def _difference_of_entropies(_: Any, sides: Sides) -> float:
 SCORES = (
     Score(
         "doe", "DoE", (Need.BASE_LABELS, Need.PROBABILITIES), Predicts.GAP, 1,
-        with_spread(_difference_of_entropies), source="P1, equation 7",
+        _difference_of_entropies, source="P1, equation 7",
     ),
     Score(
-        "entropy", "Entropy", (Need.PROBABILITIES,), Predicts.BY_REGRESSION, -1,
-        with_spread(_mean_entropy),
+        "entropy", "Entropy", (Need.PROBABILITIES,), Predicts.BY_REGRESSION, -1, _mean_entropy,
         source="P2",
     ),
 )  # fmt: skip

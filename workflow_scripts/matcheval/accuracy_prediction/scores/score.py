@@ -95,10 +95,10 @@ class Sources:
 
 
 def with_spread(compute: Callable[[Any, Sides], float]) -> Callable[[Any, Sides], float]:
-    """Make a score of confidences or entropies not available where all confidences are 1.
+    """Make a score of confidences not available where all of them are 1.
 
     Such confidences are those of a one-hot code, or of a single class that counts, and say nothing
-    about accuracy: their mean is 1, and their entropies are 0.
+    about accuracy.
 
     Parameters
     ----------
