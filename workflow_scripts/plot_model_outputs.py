@@ -65,8 +65,8 @@ def main(
     """
 
     def read(name: str) -> Outputs:
-        found = [files.read(name, member) for member in members]
-        return found[0] if len(found) == 1 else average(found, options["model"])
+        found = {member: files.read(name, member) for member in members}
+        return found[members[0]] if len(found) == 1 else average(found, options["model"], name)
 
     reader = SuiteReader(read(base), classes, rule)
     if kind == "confidences":

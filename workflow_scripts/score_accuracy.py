@@ -68,8 +68,8 @@ def main(
     """
 
     def read(name: str) -> Outputs:
-        found = [files.read(name, member) for member in members]
-        return found[0] if len(found) == 1 else average(found, scored)
+        found = {member: files.read(name, member) for member in members}
+        return found[members[0]] if len(found) == 1 else average(found, scored, name)
 
     of_reference = read(reference) if reference else None
     reader = SuiteReader(read(base), classes, rule)

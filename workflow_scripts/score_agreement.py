@@ -9,7 +9,6 @@ from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outpu
 from matcheval.accuracy_prediction.pool_scoring import score_pool
 from matcheval.accuracy_prediction.schemas import SCORES
 from matcheval.accuracy_prediction.scores.registry import POOL_SCORES
-from matcheval.accuracy_prediction.scoring import SuiteReader
 from matcheval.datasets.suites import Suite
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
@@ -55,10 +54,10 @@ def main(
     def read(name: str, model: str) -> Outputs:
         # Predicted classes are enough, except where the argmax is restricted to some of them.
         whole = not in_parts if name == base else name not in in_parts
-        return files.read(name, model, further=not whole)
+        return files.read(name, model, wanted=() if whole else ("logits",))
 
-    readers = {model: SuiteReader(read(base, model), classes, rule) for model in models}
-    table = score_pool(suite, base, readers, [POOL_SCORES[name] for name in methods], read)
+    chosen = [POOL_SCORES[name] for name in methods]
+    table = score_pool(suite, base, models, classes, rule, chosen, read)
     write_table(SCORES.from_frame(table), scores)
     logging.info("%s: %d sets, %d models", suite.name, len(suite.members), len(models))
 

@@ -17,6 +17,7 @@ from matcheval.accuracy_prediction.outputs.model_outputs import from_logits
 from matcheval.accuracy_prediction.outputs.user_files import read_user_file
 from matcheval.accuracy_prediction.predicting import FLAGGED
 from matcheval.accuracy_prediction.scores.registry import SCORES
+from matcheval.accuracy_prediction.scores.score import NO_SPREAD
 from matcheval.cli.main import main
 from matcheval.errors import InputError
 
@@ -35,6 +36,14 @@ def outputs(n, seed, shift=0.0):
 
 def unlabelled(one):
     return dataclasses.replace(one, labels=None)
+
+
+def foreign(one):
+    return dataclasses.replace(one, labels=one.labels + 500)
+
+
+def lean(one):
+    return dataclasses.replace(one, logits=None, probabilities=None)
 
 
 def by_method(table, target=None):
@@ -107,8 +116,30 @@ class TestPredictions:
         )
         assert same["reason"].to_pylist() == [FLAGGED]
         certain = dataclasses.replace(TARGET, confidences=np.ones(300))
-        found = estimate_accuracies(BASE, [("t", certain)], methods=[SCORES["ac"]], n_resamples=0)
-        assert found["reason"].to_pylist() == ["all confidences on the set are 1"]
+        found = by_method(
+            estimate_accuracies(
+                BASE, [("t", certain)], n_resamples=0, calibration=[certain, *CALIBRATION],
+                methods=choose_methods(["base_accuracy", "ac", "doc", "nuclear_norm"]),
+            )
+        )  # fmt: skip
+        assert [row["reason"] for row in found.values()] == ["", NO_SPREAD, NO_SPREAD, ""]
+        assert [math.isnan(row["predicted"]) for row in found.values()] == [
+            False,
+            True,
+            True,
+            False,
+        ]
+        # The score of a set to fit on that has none is not counted.
+        assert [row["n_fitted"] for row in found.values()] == [0, 0, 5, 6]
+
+    def test_the_reason_why_too_few_sets_can_be_fitted_on(self):
+        certain = dataclasses.replace(TARGET, confidences=np.ones(300))
+        found = estimate_accuracies(
+            BASE, [("t", TARGET)], methods=[SCORES["doc"]], calibration=[certain] * 3, n_resamples=0
+        )
+        reason = f"its score is defined on 0 sets to calibrate on: {NO_SPREAD}"
+        assert found["reason"].to_pylist() == [reason]
+        assert found["n_fitted"].to_pylist() == [0]
 
 
 class TestIntervals:
@@ -175,6 +206,12 @@ class TestBadInput:
             ({"base": unlabelled(BASE)}, "has no labels"),
             ({"calibration": [unlabelled(BASE)] * 3}, "has no labels"),
             ({"calibration": CALIBRATION[:2]}, "2 sets to calibrate on. Give at least 3"),
+            ({"targets": [("t", foreign(TARGET))]}, "label 504 of 't' is not of .* 5 classes"),
+            ({"calibration": [*CALIBRATION, foreign(TARGET)]}, "label 504 of set 6 to calibrate"),
+            (
+                {"base": lean(BASE), "targets": [("t", lean(foreign(TARGET)))]},
+                "label 504 of 't' .*no label of it",
+            ),
             ({"n_resamples": -1}, "-1 resamples"),
             (
                 {"base": dataclasses.replace(BASE, confidences=np.ones(600))},

@@ -15,7 +15,7 @@ from matcheval.accuracy_prediction.predicting import (
     predict_accuracies,
     without_placeholders,
 )
-from matcheval.accuracy_prediction.regression import LAYERS, leave_one_out, linear, mlp
+from matcheval.accuracy_prediction.regression import LAYERS, REGRESSORS, leave_one_out, linear, mlp
 from matcheval.accuracy_prediction.schemas import SCORES
 from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
 from vectors import case
@@ -104,6 +104,26 @@ def test_a_gap_is_calibrated_on_some_groups_and_predicted_on_others():
     assert row["predicted"] == pytest.approx(0.4)
     assert row["error"] == pytest.approx(0.1)
     assert (row["protocol"], row["calibrated_on"], row["n_fitted"]) == ("calibrated", "g", 3)
+
+
+@pytest.mark.parametrize("regressor", ["linear", "mlp"])
+def test_equal_scores_of_the_sets_fitted_on_are_flagged(regressor):
+    rows = [(name, group, 0.1 if group == "g" else score, y) for name, group, score, y in LINE]
+    found = predict_accuracies(
+        scores("entropy", rows), ALL_SCORES, [Calibration(("g",))], loo=False,
+        regressors=[regressor],
+    )  # fmt: skip
+    assert found["reason"].tolist() == [FLAGGED]
+    assert found["predicted"].tolist() == pytest.approx([0.7])
+
+
+def test_a_regression_gets_the_seed_of_the_scores(monkeypatch):
+    monkeypatch.setitem(REGRESSORS, "mlp", lambda x, y, new, *, seed: np.full(len(new), seed))
+    found = predict_accuracies(
+        scores("entropy", LINE, seed=3), ALL_SCORES, [Calibration(("g",))], loo=False,
+        regressors=["mlp"],
+    )  # fmt: skip
+    assert found["predicted"].tolist() == [3]
 
 
 def test_a_score_that_is_an_accuracy_is_not_regressed_but_when_left_out():

@@ -23,7 +23,6 @@ from matcheval.accuracy_prediction.scores.linear_classifier import (
 )
 from matcheval.accuracy_prediction.scores.registry import SCORES
 from matcheval.accuracy_prediction.scores.score import NotAvailableError, Sides, Sources
-from matcheval.errors import InputError
 from matcheval.inference.statistics import RunningStatistics
 
 OF_FEATURES = (
@@ -234,7 +233,7 @@ def test_the_penalty_is_that_of_the_lowest_error_where_tuned():
 
 
 class TestNotAvailable:
-    """The reason is said where a score cannot be computed; other widths are an error."""
+    """The reason is said where a score cannot be computed."""
 
     def test_no_features_after_a_cut_to_some_classes(self):
         base = outputs(sample(1))
@@ -269,7 +268,7 @@ class TestNotAvailable:
 
     @pytest.mark.parametrize("name", OF_FEATURES)
     def test_features_of_another_width(self, name):
-        with pytest.raises(InputError, match=r"4 per datapoint.*with 5"):
+        with pytest.raises(NotAvailableError, match=r"has 4 features.* has 5"):
             scores_of(sample(1), sample(2, width=4), names=(name,))
 
 

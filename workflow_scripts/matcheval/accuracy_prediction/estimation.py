@@ -33,7 +33,6 @@ from matcheval.io.tables import Column, TableSchema
 DIRECT = ("ac", "ac_temperature", "doc_feat", "atc_mc", "atc_ne")
 N_RESAMPLES = 200
 _PERCENTILES = (2.5, 97.5)
-_NO_SPREAD = "all confidences on the set are 1"
 WHOLE = -1  # the number of the resample that is the data themselves
 _BESIDE = "or <model>{} beside <model>.parquet"
 _REMEDIES = {
@@ -138,10 +137,12 @@ def estimate_accuracies(
     Raises
     ------
     InputError
-        If the base or a set to fit on has no labels, there are one or two sets to fit on, or all
-        confidences on the base are 1.
+        If the base or a set to fit on has no labels, there are one or two sets to fit on, all
+        confidences on the base are 1, or labels of a set are none of the base's classes.
     """
     _check(base, calibration, n_resamples)
+    for i, one in enumerate(calibration):
+        _check_labels(base, one, f"set {i + 1} to calibrate on")
     if methods is None:
         methods = choose_methods(calibrated=bool(calibration))
     estimator = _Estimator(base, calibration, methods, n_resamples, seed)
@@ -170,6 +171,27 @@ def _check(base: Outputs, calibration: Sequence[Outputs], n_resamples: int) -> N
         )
 
 
+def _check_labels(base: Outputs, other: Outputs, name: str) -> None:
+    """Refuse labels of other classes than the base's, with which the accuracy would be 0."""
+    if base.labels is None or other.labels is None:
+        return
+    matrices = (base.probabilities, other.probabilities)
+    widths = [matrix.shape[1] for matrix in matrices if matrix is not None]
+    if widths:
+        foreign = other.labels[other.labels >= min(widths)]
+        classes = f"there are {min(widths)} classes"
+    else:  # the number of classes is not known
+        known = np.unique(np.concatenate([base.labels.ravel(), base.predicted, other.predicted]))
+        foreign = other.labels if not np.isin(other.labels, known).any() else other.labels[:0]
+        classes = "no label of it is a class of the base"
+    if foreign.size:
+        raise InputError(
+            f"label {foreign.max()} of {name} is not of the base's label space: {classes}",
+            field="label",
+            remedy="Labels are positions in the base's label space, from 0",
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class _Fitted:
     """What a method was fitted to: the state of its score, and the points of its regression."""
@@ -184,13 +206,20 @@ class _Fitted:
         state = score.fit(Sources(base, seed=seed))
         if score.predicts is Predicts.ACCURACY:
             return cls(score, state, np.empty(0), np.empty(0))
-        x = np.array([score.compute(state, sides) for sides in calibration])
+        x, reason = np.full(len(calibration), np.nan), ""
+        for i, sides in enumerate(calibration):
+            try:
+                x[i] = score.compute(state, sides)
+            except NotAvailableError as error:
+                reason = f": {error}"
         y = np.array([sides.target.accuracy for sides in calibration])
         if score.predicts is Predicts.GAP:
             y = base.accuracy - y
         finite = np.isfinite(x)
         if finite.sum() < MIN_SETS:
-            raise NotAvailableError(f"its score is defined on {finite.sum()} sets to calibrate on")
+            raise NotAvailableError(
+                f"its score is defined on {finite.sum()} sets to calibrate on{reason}"
+            )
         return cls(score, state, x[finite], y[finite])
 
     def predict(self, sides: Sides) -> float:
@@ -219,18 +248,19 @@ class _Estimator:
 
     def rows(self, name: str, target: Outputs) -> Iterator[dict[str, Any]]:
         """Yield the predictions on a set by all methods, as rows of `ESTIMATES`."""
+        _check_labels(self._base, target, f"'{name}'")
         sides = Sides(self._base, target, self._seed)  # one, for scores that share computations
         found = [self._predict(score, sides) for score in self._methods]
         defined = [s for s, (p, _) in zip(self._methods, found, strict=True) if np.isfinite(p)]
         bounds = self._intervals(name, _lean(target, self._methods), defined)
         for score, (predicted, reason) in zip(self._methods, found, strict=True):
             low, high = bounds.get(score.name, (np.nan, np.nan))
-            is_direct = score.predicts is Predicts.ACCURACY
+            fitted = self._fitted.get((score.name, WHOLE))
             yield {
                 "target": name, "method": score.method, "variant": score.variant,
                 "title": score.title, "n": len(target), "n_base": len(self._base),
                 "accuracy_base": self._base.accuracy,
-                "n_fitted": 0 if is_direct else len(self._calibration),
+                "n_fitted": len(fitted.x) if isinstance(fitted, _Fitted) else 0,
                 "predicted": predicted, "predicted_low": low, "predicted_high": high,
                 "accuracy": target.accuracy, "error": abs(predicted - target.accuracy),
                 "reason": reason,
@@ -245,9 +275,8 @@ class _Estimator:
             predicted = fitted.predict(sides)
         except NotAvailableError as error:
             return np.nan, str(error)
-        if score.predicts is not Predicts.ACCURACY and not varies(fitted.x):
-            return predicted, FLAGGED
-        return predicted, _NO_SPREAD if (sides.target.confidences == 1).all() else ""
+        is_flat = score.predicts is not Predicts.ACCURACY and not varies(fitted.x)
+        return predicted, FLAGGED if is_flat else ""
 
     def _missing(self, score: Score, base: Outputs, others: Sequence[Outputs]) -> str:
         """Return what a method needs that is not there; empty if nothing is missing."""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from matcheval.accuracy_prediction import ROTATION_VERSION
@@ -183,12 +183,19 @@ class PredictionJobs:
         study, suite, inference = self._study, wildcards.suite, self._study.inference
         one, source = self._settings.suites[suite], study.runnable[wildcards.model].source
         assert source is not None, wildcards.model  # models of known predictions are not run
+        turned = self._analysis.turned(suite)  # the others would make the command too long
+        members = tuple(one for one in study.suites[suite].members if one.dataset in turned)
         job = {
             "model": asdict(source),
             "weights": study.weights_file(wildcards.model),
+<<<<<<< HEAD
             "suite": asdict(study.suites[suite]),
             "sets": self._analysis.turned(suite),
             "methods": [s.name for s in self._analysis.chosen if Need.IMAGES in s.needs],
+=======
+            "suite": asdict(replace(study.suites[suite], members=members)),
+            "sets": turned,
+>>>>>>> num
             "base": one.base,
             "datasets": study.dataset_folder("").rstrip("/"),
             "files": self.files_of(suite, [wildcards.model]),

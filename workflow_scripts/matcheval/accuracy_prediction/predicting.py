@@ -7,7 +7,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from matcheval.accuracy_prediction.regression import MIN_SETS, REGRESSORS, leave_one_out
+from matcheval.accuracy_prediction.regression import (
+    MIN_SETS,
+    REGRESSORS,
+    leave_one_out,
+    varies,
+)
 from matcheval.accuracy_prediction.schemas import PREDICTED
 from matcheval.accuracy_prediction.scores.registry import AnyScore
 from matcheval.accuracy_prediction.scores.score import Predicts
@@ -127,14 +132,16 @@ def _calibrated(
     y = (fitted["accuracy_base"] - fitted["accuracy"] if is_gap else fitted["accuracy"]).to_numpy()
     for name in regressors:
         values = np.full(len(new), np.nan)
-        finite, why = np.isfinite(new), "the regression diverged"
+        finite, why, flag = np.isfinite(new), "the regression diverged", ""
         if len(fitted) < MIN_SETS:
             why = f"{len(fitted)} sets to fit on, fewer than {MIN_SETS}"
+        elif varies(x):
+            values[finite] = REGRESSORS[name](x, y, new[finite], seed=int(rows["seed"].iloc[0]))
         else:
-            values[finite] = REGRESSORS[name](x, y, new[finite])
+            values[finite], flag = y.mean(), FLAGGED
         predicted = wanted["accuracy_base"].to_numpy() - values if is_gap else values
         reasons = [
-            reason or ("" if np.isfinite(value) else why)
+            reason or (flag if np.isfinite(value) else why)
             for reason, value in zip(wanted["reason"], predicted, strict=True)
         ]
         yield _rows(

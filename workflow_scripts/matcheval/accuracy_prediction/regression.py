@@ -68,7 +68,7 @@ def varies(x: Floats) -> bool:
     return float(np.ptp(x)) > _CONSTANT * max(1.0, float(np.abs(x).max()))
 
 
-def linear(x: Floats, y: Floats, new: Floats) -> Floats:
+def linear(x: Floats, y: Floats, new: Floats, *, seed: int = 0) -> Floats:
     """Fit a line by ordinary least squares and evaluate it.
 
     Parameters
@@ -77,6 +77,8 @@ def linear(x: Floats, y: Floats, new: Floats) -> Floats:
         Scores and values of the sets that are fitted.
     new : float64 array, shape (m,)
         Scores of other sets.
+    seed : int
+        Not used: nothing is random. All regressions take one.
 
     Returns
     -------

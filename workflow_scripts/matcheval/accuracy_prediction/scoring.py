@@ -1,7 +1,7 @@
 """The scores of one model on all sets of a suite."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -197,7 +197,7 @@ def score_suite(
         Name of the base.
     reader : SuiteReader
     scorers : sequence of ModelScorer
-        One per seed.
+        One per seed. Parts of sets are scored by the first only: their random draws are the seeds.
     read : callable
         Returns the model's outputs on a set, given by name; they are in memory one at a time.
 
@@ -207,6 +207,7 @@ def score_suite(
         Columns of `schemas.SCORES`.
     """
     rows = []
+    scorers = [*scorers[:1], *(replace(one, views=_NO_VIEWS) for one in scorers[1:])]
     for member in suite.members:
         known = set_columns(model, suite, base, member)
         sides = reader.sides(member, read(member.dataset))

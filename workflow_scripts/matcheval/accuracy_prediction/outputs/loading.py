@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from matcheval.accuracy_prediction.outputs.model_outputs import Outputs, softmax
 from matcheval.accuracy_prediction.outputs.user_files import read_user_file
@@ -34,15 +35,16 @@ class OutputFiles:
     outputs: tuple[str, ...] = ()
     custom: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
 
-    def read(self, dataset: str, model: str, *, further: bool = True) -> Outputs:
+    def read(self, dataset: str, model: str, *, wanted: Sequence[str] | None = None) -> Outputs:
         """Read one model's outputs on one dataset.
 
         Parameters
         ----------
         dataset, model : str
             Names.
-        further : bool
-            Whether outputs besides the predictions are read.
+        wanted : sequence of str, optional
+            Outputs besides the predictions to read, if inference keeps them; all by default. Of a
+            user's file all are read.
 
         Raises
         ------
@@ -51,7 +53,7 @@ class OutputFiles:
         """
         if dataset in self.custom:
             return read_user_file(self.custom[dataset][model]).outputs
-        outputs = self.outputs if further else ()
+        outputs = [one for one in self.outputs if wanted is None or one in wanted]
         return read_outputs(output_files(self.folder, dataset, model, outputs))
 
 
@@ -79,6 +81,7 @@ def read_outputs(files: Mapping[str, Path]) -> Outputs:
         labels=predictions.label.astype(np.int64),
         predicted=predictions.prediction.astype(np.int64),
         confidences=predictions.probability.astype(np.float64),
+        index=predictions.index,
     )
     for kind in ("logits", "features"):
         if kind in files:
@@ -102,15 +105,51 @@ def read_outputs(files: Mapping[str, Path]) -> Outputs:
     return found
 
 
-def average(members: Sequence[Outputs], name: str) -> Outputs:
+def check_same_datapoints(
+    one: tuple[str, Outputs], other: tuple[str, Outputs], dataset: str
+) -> None:
+    """Check that two models' outputs on a dataset are of the same datapoints.
+
+    Parameters
+    ----------
+    one, other : (str, Outputs)
+        Names of the models, and their outputs.
+    dataset : str
+        Its name.
+
+    Raises
+    ------
+    InputError
+        If they differ in number, in positions or in labels, as far as these are known.
+    """
+    (first, a), (second, b) = one, other
+    difference = ""
+    if len(a) != len(b):
+        difference = f"{len(b)} datapoints, and model '{first}' {len(a)}"
+    elif _differ(a.index, b.index):
+        difference = f"other datapoints than model '{first}'"
+    elif _differ(a.labels, b.labels):
+        difference = f"other labels than model '{first}'"
+    if difference:
+        raise InputError(
+            f"on dataset '{dataset}' model '{second}' has {difference}",
+            remedy="Compute the predictions of both models on the same datapoints, in one order",
+        )
+
+
+def _differ(one: npt.NDArray[Any] | None, other: npt.NDArray[Any] | None) -> bool:
+    return one is not None and other is not None and not np.array_equal(one, other)
+
+
+def average(members: Mapping[str, Outputs], name: str, dataset: str) -> Outputs:
     """Return the outputs of an ensemble: the mean of its members' probabilities.
 
     Parameters
     ----------
-    members : sequence of Outputs
-        On the same datapoints.
-    name : str
-        The ensemble's name, for messages.
+    members : mapping of str to Outputs
+        By model, on the same datapoints.
+    name, dataset : str
+        Names of the ensemble and the dataset, for messages.
 
     Returns
     -------
@@ -120,17 +159,29 @@ def average(members: Sequence[Outputs], name: str) -> Outputs:
     Raises
     ------
     InputError
-        If probabilities are not on file, or the members differ in their datapoints.
+        If probabilities are not on file, or the members differ in their datapoints or classes.
     """
-    matrices = [one.probabilities for one in members]
-    if any(matrix is None for matrix in matrices):
+    matrices = {model: one.probabilities for model, one in members.items()}
+    if any(matrix is None for matrix in matrices.values()):
         raise InputError(
             f"the probabilities of the members of ensemble '{name}' are not on file",
             file="configuration",
             field="accuracy_prediction.ensembles",
             remedy="Add logits to inference.outputs",
         )
-    if any(not np.array_equal(one.labels, members[0].labels) for one in members):  # type: ignore[arg-type]
-        raise InputError(f"the members of ensemble '{name}' have other datapoints each")
-    mean = np.mean([matrix for matrix in matrices if matrix is not None], axis=0)
-    return Outputs(members[0].labels, mean.argmax(axis=1), mean.max(axis=1), probabilities=mean)
+    first = next(iter(members.items()))
+    for each in members.items():
+        check_same_datapoints(first, each, dataset)
+    known = {model: matrix for model, matrix in matrices.items() if matrix is not None}
+    if len({matrix.shape for matrix in known.values()}) > 1:
+        widths = ", ".join(f"'{model}' {matrix.shape[1]}" for model, matrix in known.items())
+        raise InputError(
+            f"on dataset '{dataset}' the members of ensemble '{name}' have other numbers of "
+            f"classes: {widths}",
+            remedy="Combine models of one label space",
+        )
+    mean = np.mean(list(known.values()), axis=0)
+    return Outputs(
+        first[1].labels, mean.argmax(axis=1), mean.max(axis=1), probabilities=mean,
+        index=first[1].index,
+    )  # fmt: skip

@@ -90,6 +90,8 @@ class Outputs:
         orientations, from a classifier of features (see `scores.rotation`).
     rule : ClassRule
         What the outputs were cut to.
+    index : int array, shape (n,), or None
+        Positions of the datapoints in the dataset; None if they are not known.
     """
 
     labels: Classes | None
@@ -101,6 +103,7 @@ class Outputs:
     statistics: FeatureStatistics | None = None
     orientations: npt.NDArray[np.float32] | None = None
     rule: ClassRule = ClassRule()
+    index: npt.NDArray[np.integer] | None = None
 
     def __len__(self) -> int:
         """Return the number of datapoints."""
@@ -156,7 +159,7 @@ class Outputs:
             self, labels=cut(self.labels), predicted=self.predicted[chosen],
             confidences=self.confidences[chosen], logits=cut(self.logits),
             probabilities=cut(self.probabilities), features=cut(self.features), statistics=None,
-            orientations=cut(self.orientations),
+            orientations=cut(self.orientations), index=cut(self.index),
         )  # fmt: skip
         # What was computed of every datapoint is kept: entropies of 1,000 classes take long.
         for name in ("correct", "entropies"):

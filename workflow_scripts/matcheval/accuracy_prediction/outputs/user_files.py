@@ -82,6 +82,7 @@ def read_user_file(
         probabilities=found.probabilities,
         features=None if features is None else features.values,
         statistics=_statistics(path, len(found)),
+        index=found.index,
     )
     return UserFile(found.metadata.get("dataset", path.stem), path, outputs, found.metadata)
 

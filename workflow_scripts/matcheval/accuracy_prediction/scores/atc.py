@@ -19,7 +19,13 @@ from typing import Any
 import numpy as np
 
 from matcheval.accuracy_prediction.outputs.model_outputs import Floats, Outputs
-from matcheval.accuracy_prediction.scores.score import Need, Predicts, Score, Sides
+from matcheval.accuracy_prediction.scores.score import (
+    Need,
+    Predicts,
+    Score,
+    Sides,
+    with_spread,
+)
 
 Confidence = Callable[[Outputs], Floats]
 
@@ -93,7 +99,7 @@ def _atc(of: Confidence, choose: Callable[[Floats, int], float]) -> Callable[[An
         wrong = int((~sides.base.correct).sum())
         return float((of(sides.target) >= choose(of(sides.base), wrong)).mean())
 
-    return compute
+    return with_spread(compute)
 
 
 def _share_below(_: Any, sides: Sides) -> float:
@@ -124,7 +130,8 @@ SCORES = (
         variant="garg_code", source="ATC_helper.py published with Garg et al. (2022)",
     ),
     Score(
-        "atc_ne", "ATC-NE", _NE, Predicts.BY_REGRESSION, -1, _share_below,
+        "atc_ne", "ATC-NE", _NE, Predicts.BY_REGRESSION, -1,
+        with_spread(_share_below),
         variant="autoeval_baselines", source="atc.py of the baselines that P2 refers to",
     ),
 )  # fmt: skip

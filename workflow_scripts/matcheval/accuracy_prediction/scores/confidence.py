@@ -3,7 +3,13 @@
 from functools import partial
 from typing import Any
 
-from matcheval.accuracy_prediction.scores.score import Need, Predicts, Score, Sides
+from matcheval.accuracy_prediction.scores.score import (
+    Need,
+    Predicts,
+    Score,
+    Sides,
+    with_spread,
+)
 
 THRESHOLDS = (0.7, 0.8, 0.9)  # P2, Table 2
 
@@ -33,19 +39,24 @@ SCORES = (
         "base_accuracy", "Base Acc", (Need.BASE_LABELS,), Predicts.ACCURACY, 0, _base_accuracy,
         source="P1, section 5",
     ),
-    Score("ac", "AC", (), Predicts.ACCURACY, 1, _average_confidence, source="P1, equation 5"),
     Score(
-        "doc", "DoC", (Need.BASE_LABELS,), Predicts.GAP, -1, _difference_of_confidences,
+        "ac", "AC", (), Predicts.ACCURACY, 1, with_spread(_average_confidence),
+        source="P1, equation 5",
+    ),
+    Score(
+        "doc", "DoC", (Need.BASE_LABELS,), Predicts.GAP, -1,
+        with_spread(_difference_of_confidences),
         source="P1, equation 6",
     ),
     Score(
         "doc_feat", "DoC-Feat", (Need.BASE_LABELS,), Predicts.ACCURACY, 0,
-        _accuracy_less_difference, source="P1, Table 3: DoC with slope 1 and intercept 0",
+        with_spread(_accuracy_less_difference),
+        source="P1, Table 3: DoC with slope 1 and intercept 0",
     ),
     *(
         Score(
             f"prediction_score_{threshold}", f"Pred. score ({threshold})", (),
-            Predicts.BY_REGRESSION, 1, partial(_share_above, threshold),
+            Predicts.BY_REGRESSION, 1, with_spread(partial(_share_above, threshold)),
             source="P2, Table 2; a strict inequality (ours: P2 has no formula)",
         )
         for threshold in THRESHOLDS

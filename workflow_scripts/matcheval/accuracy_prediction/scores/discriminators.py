@@ -116,9 +116,8 @@ def linear(sides: Sides) -> Discrimination:
     Raises
     ------
     NotAvailableError
-        If features are not on file, or those of fewer than 10 datapoints of a set.
-    InputError
-        If base and target have different numbers of features.
+        If features are not on file, those of fewer than 10 datapoints of a set, or of different
+        numbers on base and target.
     """
     train, tune, report = _parts(*_equal_sizes(*_both(sides), sides.seed), sides.seed)
     return discrimination(report[1], fit_linear(train, tune).decide(report[0]))
@@ -133,7 +132,7 @@ def balanced_linear(sides: Sides) -> Discrimination:
 
     Raises
     ------
-    NotAvailableError, InputError
+    NotAvailableError
         As for `linear`.
     """
     train, tune, report = _parts(*_both(sides), sides.seed)
@@ -153,7 +152,7 @@ def mlp(sides: Sides) -> Discrimination:
 
     Raises
     ------
-    NotAvailableError, InputError
+    NotAvailableError
         As for `linear`.
     """
     from sklearn.neural_network import MLPClassifier

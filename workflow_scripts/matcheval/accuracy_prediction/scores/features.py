@@ -6,7 +6,6 @@ import numpy.typing as npt
 from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
 from matcheval.accuracy_prediction.outputs.moments import Moments
 from matcheval.accuracy_prediction.scores.score import NotAvailableError
-from matcheval.errors import InputError
 
 Features = npt.NDArray[np.float32]
 
@@ -77,12 +76,10 @@ def check_widths(one: int, other: int) -> None:
 
     Raises
     ------
-    InputError
+    NotAvailableError
         If they differ.
     """
     if one != other:
-        raise InputError(
-            f"the set has {other} per datapoint, and the set that it is compared with {one}",
-            field="features",
-            remedy="Compute both with the same model",
+        raise NotAvailableError(
+            f"the set has {other} features per datapoint, and what it is compared with has {one}"
         )

@@ -3,11 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import wraps
 from typing import Any, TypeVar
 
 from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
 
 _Result = TypeVar("_Result")
+
+
+NO_SPREAD = "all confidences on the set are 1"
 
 
 class NotAvailableError(Exception):
@@ -88,6 +92,27 @@ class Sources:
     reference: Outputs | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
+
+
+def with_spread(compute: Callable[[Any, Sides], float]) -> Callable[[Any, Sides], float]:
+    """Make a score of confidences not available where all of them are 1.
+
+    Such confidences are those of a one-hot code, or of a single class that counts, and say nothing
+    about accuracy.
+
+    Parameters
+    ----------
+    compute : callable
+        As of `Score`.
+    """
+
+    @wraps(compute)
+    def checked(state: Any, sides: Sides) -> float:
+        if len(sides.target) and (sides.target.confidences == 1).all():
+            raise NotAvailableError(NO_SPREAD)
+        return compute(state, sides)
+
+    return checked
 
 
 def nothing(sources: Sources) -> None:

@@ -1,0 +1,85 @@
+"""Several models on the same sets: scores of agreement, and ensembles."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from matcheval.accuracy_prediction.outputs.loading import OutputFiles, average
+from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, from_logits
+from matcheval.accuracy_prediction.outputs.subsets import restrict
+from matcheval.accuracy_prediction.pool_scoring import score_pool
+from matcheval.accuracy_prediction.scores.registry import POOL_SCORES
+from matcheval.datasets.suites import Member, Suite
+from matcheval.errors import InputError
+
+CLASSES, MODELS = ["ape", "bee", "cat", "dog"], ["m0", "m1", "m2", "m3"]
+SUITE = Suite("s", (Member("whole"), Member("part", classes=("cat", "ape"))))
+COLUMNS = {"whole": (), "part": ((0,), (2,))}
+
+
+def outputs_of(dataset, model):
+    n = {"base": 60, "whole": 50, "part": 40}[dataset]
+    labels = np.random.default_rng(n).integers(0, 4, n)
+    logits = np.random.default_rng([n, MODELS.index(model)]).normal(size=(n, 4))
+    logits[np.arange(n), labels] += 1
+    return from_logits(logits, labels, index=np.arange(n))
+
+
+def score(read):
+    chosen = [POOL_SCORES["ms_aol"]]
+    return score_pool(SUITE, "base", MODELS, CLASSES, ClassRule(), chosen, read)
+
+
+def test_scores_are_of_the_datapoints_and_classes_that_count():
+    found = score(outputs_of).set_index(["dataset", "model"])
+    for dataset, columns in COLUMNS.items():
+        rule = ClassRule(columns)
+        cut = {m: restrict(outputs_of(dataset, m), rule, is_base=False) for m in MODELS}
+        for model, one in cut.items():
+            row = found.loc[dataset, model]
+            of_base = restrict(outputs_of("base", model), rule, is_base=True)
+            agree = [(one.predicted == cut[m].predicted).mean() for m in MODELS if m != model]
+            assert row["score"] == pytest.approx(np.mean(agree), abs=1e-15)
+            assert (row["n"], row["n_base"]) == (len(one), len(of_base))
+            assert (row["accuracy"], row["accuracy_base"]) == (one.accuracy, of_base.accuracy)
+
+
+CHANGES = {
+    "datapoints, and model 'm0' 50": lambda one: one.rows(np.arange(49)),
+    "other datapoints than": lambda one: dataclasses.replace(one, index=one.index + 1),
+    "other labels than": lambda one: dataclasses.replace(one, labels=one.labels[::-1]),
+}
+
+
+@pytest.mark.parametrize("message", CHANGES)
+def test_models_on_other_datapoints_are_refused(message):
+    def read(dataset, model):
+        found = outputs_of(dataset, model)
+        return CHANGES[message](found) if (dataset, model) == ("whole", "m2") else found
+
+    with pytest.raises(InputError, match=f"'whole' model 'm2' has.*{message}"):
+        score(read)
+    with pytest.raises(InputError, match=f"'whole' model 'm2' has.*{message}"):
+        average({model: read("whole", model) for model in MODELS}, "all", "whole")
+
+
+def test_an_ensemble_has_the_mean_probabilities():
+    members = {model: outputs_of("whole", model) for model in MODELS}
+    found = average(members, "all", "whole")
+    mean = sum(one.probabilities for one in members.values()) / 4
+    np.testing.assert_allclose(found.probabilities, mean, rtol=1e-12)
+    np.testing.assert_array_equal(found.index, np.arange(50))
+    narrow = dataclasses.replace(members["m1"], probabilities=members["m1"].probabilities[:, :3])
+    with pytest.raises(InputError, match="classes: 'm0' 4, 'm1' 3"):
+        average({"m0": members["m0"], "m1": narrow}, "both", "whole")
+
+
+def test_only_wanted_outputs_are_read(tmp_path, monkeypatch):
+    from matcheval.accuracy_prediction.outputs import loading
+
+    monkeypatch.setattr(loading, "read_outputs", set)  # the kinds of files that would be read
+    files = OutputFiles(tmp_path, ("logits", "features", "statistics"))
+    assert files.read("d", "m") == {"predictions", "logits", "features", "statistics"}
+    assert files.read("d", "m", wanted=["logits"]) == {"predictions", "logits"}
+    assert files.read("d", "m", wanted=()) == {"predictions"}
