@@ -188,14 +188,9 @@ class PredictionJobs:
         job = {
             "model": asdict(source),
             "weights": study.weights_file(wildcards.model),
-<<<<<<< HEAD
-            "suite": asdict(study.suites[suite]),
-            "sets": self._analysis.turned(suite),
-            "methods": [s.name for s in self._analysis.chosen if Need.IMAGES in s.needs],
-=======
             "suite": asdict(replace(study.suites[suite], members=members)),
             "sets": turned,
->>>>>>> num
+            "methods": [s.name for s in self._analysis.chosen if Need.IMAGES in s.needs],
             "base": one.base,
             "datasets": study.dataset_folder("").rstrip("/"),
             "files": self.files_of(suite, [wildcards.model]),
