@@ -24,6 +24,8 @@ MEASURES: Mapping[str, str] = {
     "confidence_share": "confidence share",
 }
 
+_SERIES = ("predicted_gap", "underestimated", "gap")
+
 PREDICTED_GAPS = TableSchema(
     "predicted and matched gaps",
     (
@@ -114,26 +116,33 @@ def tabulate_comparison(
     rows = []
     for case, of_method in means.groupby(level=keys, sort=False):
         mae = of_method["underestimated"].abs().groupby(level="model").mean().mean()
-        for measure in MEASURES:
-            rows.append(
-                dict(zip(keys, case, strict=True))
-                | {"measure": measure, "mae": mae, "confidence": confidence}
-                | _correlations(of_method, measure, places, confidence, resamples, seed)
-            )
+        named = dict(zip(keys, case, strict=True)) | {"mae": mae, "confidence": confidence}
+        found: dict[str, dict[str, float | int]] = {}
+        for measures in _measured_alike(of_method):
+            found |= _correlations(of_method, measures, places, confidence, resamples, seed)
+        rows += [named | {"measure": measure} | found[measure] for measure in MEASURES]
     return pd.DataFrame(rows, columns=PREDICTED_GAPS.names)
+
+
+def _measured_alike(rows: pd.DataFrame) -> list[list[str]]:
+    """Group the measures by the models and sets that they are known of: ranks are shared."""
+    alike: dict[bytes, list[str]] = {}
+    for measure in MEASURES:
+        known = np.asarray(rows[[*_SERIES, measure]].notna().all(axis=1))
+        alike.setdefault(known.tobytes(), []).append(measure)
+    return list(alike.values())
 
 
 def _correlations(
     rows: pd.DataFrame,
-    measure: str,
+    measures: Sequence[str],
     places: pd.DataFrame,
     confidence: float,
     resamples: int,
     seed: int,
-) -> dict[str, float | int]:
-    """Return mean correlations over models, with intervals over subgroups of sets."""
-    columns = ["predicted_gap", "underestimated", measure, "gap"]
-    known = rows[columns].dropna()
+) -> dict[str, dict[str, float | int]]:
+    """Return mean correlations over models by measure, with intervals over subgroups of sets."""
+    known = rows[[*_SERIES, *measures]].dropna()
     sets = list(dict.fromkeys(known.index.get_level_values("dataset")))
     models = [
         frame.droplevel(list(range(frame.index.nlevels - 1))).reindex(sets).to_numpy()
@@ -141,22 +150,23 @@ def _correlations(
         if len(frame) >= MIN_SETS
     ]
     sizes = [int(np.isfinite(values[:, 0]).sum()) for values in models]
-    found: dict[str, float | int] = {"n_models": len(models), "n_sets": max(sizes, default=0)}
+    counts: dict[str, float | int] = {"n_models": len(models), "n_sets": max(sizes, default=0)}
+    found = {measure: dict(counts) for measure in measures}
     if not models:
         return found
     models = [np.vstack([values, np.full(values.shape[1], np.nan)]) for values in models]
     drawn = _drawn(subgroups_of(places.loc[sets].reset_index()), resamples, seed)
     whole = np.arange(len(sets))[None]
-    of_data = _mean_of_known([_spearman(values, whole)[:, 0] for values in models])
+    of_data = _mean_of_known([_spearman(values, whole) for values in models])
     of_resamples = _mean_of_known([_spearman(values, drawn) for values in models])
     levels = [(1 - confidence) / 2, (1 + confidence) / 2]
-    for name, value, resampled in zip(
-        ("with_gap", "with_error", "given_gap"), of_data, of_resamples, strict=True
-    ):
-        found[name] = value
-        if name != "with_gap" and np.isfinite(resampled).any():
-            low, high = np.nanquantile(resampled, levels)
-            found |= {f"{name}_low": low, f"{name}_high": high}
+    for m, measure in enumerate(measures):
+        for n, name in enumerate(("with_gap", "with_error", "given_gap")):
+            found[measure][name] = of_data[n, 0, m]
+            resampled = of_resamples[n, :, m]
+            if name != "with_gap" and np.isfinite(resampled).any():
+                low, high = np.nanquantile(resampled, levels)
+                found[measure] |= {f"{name}_low": low, f"{name}_high": high}
     return found
 
 
@@ -198,14 +208,14 @@ def _spearman(values: Floats, drawn: npt.NDArray[np.int64]) -> Floats:
 
     Parameters
     ----------
-    values : float64 array, shape (n_sets + 1, 4)
-        Predicted gap, underestimated part, measure and gap; NaN rows, such as the last one, are
+    values : float64 array, shape (n_sets + 1, 3 + n_measures)
+        Predicted gap, underestimated part, gap, and measures; NaN rows, such as the last one, are
         left out of resamples.
     drawn : int64 array, shape (resamples, width)
 
     Returns
     -------
-    float64 array, shape (3, resamples)
+    float64 array, shape (3, resamples, n_measures)
         Of predicted gap and measure; of underestimated part and measure; the latter with the gap
         held constant. NaN where a series is constant.
     """
@@ -221,7 +231,7 @@ def _spearman(values: Floats, drawn: npt.NDArray[np.int64]) -> Floats:
         scale = np.sqrt((ranks**2).sum(axis=1, keepdims=True))
         unit = ranks / scale
         product = np.einsum("rni,rnj->rij", unit, unit)
-        of_error, of_gap, error_gap = product[:, 1, 2], product[:, 2, 3], product[:, 1, 3]
+        of_error, of_gap, error_gap = product[:, 1, 3:], product[:, 2, 3:], product[:, 1, 2, None]
         rest = np.sqrt((1 - of_gap**2) * (1 - error_gap**2))
         partial = np.where(rest > 1e-6, (of_error - of_gap * error_gap) / rest, np.nan)
-    return np.stack([product[:, 0, 2], of_error, partial])
+    return np.stack([product[:, 0, 3:], of_error, partial])
