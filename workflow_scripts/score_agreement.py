@@ -1,4 +1,4 @@
-"""Rule score_agreement: how often the models agree on the sets of a suite, and scores of that."""
+"""Rule score_agreement: scores computed from how often the models of a study agree on each set."""
 
 import logging
 from collections.abc import Sequence

@@ -5,17 +5,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import torch
-from torch import nn
 
-from matcheval.execution.workloads import CIFAR, size_of_architecture
 from matcheval.models import FAMILIES
-from matcheval.models.building import build_model
 from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.study.catalogue import read_catalogue
 from matcheval.study.jobs import StageJobs
 from matcheval.training import LOSSES, SCHEDULES
 from matcheval.training.settings import TrainingSettings
+from network_costs import check_costs
 
 STUDIES = Path(__file__).parents[2] / "studies"
 MODELS = read_catalogue(STUDIES / "cifar10-models.csv")
@@ -60,26 +57,7 @@ def test_table_2_is_spanned():
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_every_network_instantiates_and_its_costs_are_about_those_estimated(size):
-    architecture, width, depth, groups = size
-    products, kept = [], []
-
-    def count(module, inputs, output):
-        kept.append(output.numel())
-        if isinstance(module, nn.Conv2d | nn.Linear):
-            products.append(output[0, :1].numel() * module.weight.numel())
-
-    with torch.device("meta"):
-        model = build_model(
-            architecture, width=width, depth=depth, groups=groups,
-            input_shape=(32, 32, 3), n_classes=10,
-        ).eval()  # fmt: skip
-        for module in model.modules():
-            if not list(module.children()):
-                module.register_forward_hook(count)
-        assert model(torch.empty(1, 3, 32, 32)).shape == (1, 10)
-    estimated = size_of_architecture(architecture, width, depth, CIFAR, groups=groups)
-    assert 1 / 2 < estimated.multiply_adds / sum(products) < 2
-    assert 1 / 2 < estimated.kept / sum(kept) < 3
+    check_costs(*size)
 
 
 def test_engine_options_are_those_of_the_command_line():

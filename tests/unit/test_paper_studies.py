@@ -5,16 +5,13 @@ import importlib.util
 from collections import Counter
 
 import pytest
-import torch
-from torch import nn
 
 from matcheval.datasets.corruptions.names import C_BAR, EXTRA, STANDARD, SYN1, SYN2
 from matcheval.datasets.label_spaces import class_subset
 from matcheval.errors import InputError
-from matcheval.execution.workloads import CIFAR, size_of_architecture
-from matcheval.models.building import build_model
 from matcheval.study.catalogue import read_catalogue
 from matcheval.study.checks import check_custom_images
+from network_costs import check_costs
 from studies import ROOT, configuration, load
 
 STUDIES = ROOT / "studies"
@@ -70,26 +67,7 @@ def test_35_architectures_with_two_seeds_by_one_recipe():
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_costs_of_a_network_are_about_those_estimated(size):
-    architecture, width, depth, groups = size
-    products, kept = [], []
-
-    def count(module, inputs, output):
-        kept.append(output.numel())
-        if isinstance(module, nn.Conv2d | nn.Linear):
-            products.append(output[0, :1].numel() * module.weight.numel())
-
-    with torch.device("meta"):
-        model = build_model(
-            architecture, width=width, depth=depth, groups=groups,
-            input_shape=(32, 32, 3), n_classes=10,
-        ).eval()  # fmt: skip
-        for module in model.modules():
-            if not list(module.children()):
-                module.register_forward_hook(count)
-        model(torch.empty(1, 3, 32, 32))
-    estimated = size_of_architecture(architecture, width, depth, CIFAR, groups=groups)
-    assert 1 / 2 < estimated.multiply_adds / sum(products) < 2
-    assert 1 / 2 < estimated.kept / sum(kept) < 3
+    check_costs(*size)
 
 
 def test_images_and_checkpoints_that_are_missing_are_named_before_the_first_job(

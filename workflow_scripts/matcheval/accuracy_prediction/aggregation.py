@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.accuracy_prediction.bootstrap import DRAWN, error_intervals, subgroups_of
+from matcheval.accuracy_prediction.schemas import METHOD, SUITE, WAY
 from matcheval.accuracy_prediction.views import WHOLE
 from matcheval.io.columns import CONFIDENCE_LEVEL, MODEL, fraction
 from matcheval.io.tables import Column, TableSchema
@@ -22,15 +23,7 @@ ALL = "all"
 
 Floats = npt.NDArray[np.float64]
 
-_METHOD = (
-    Column("suite", pa.string(), "", "name of the suite"),
-    Column("view", pa.string(), "", "all datapoints of the sets, or which of them"),
-    Column("protocol", pa.string(), "", "direct, calibrated, or leave_one_out"),
-    Column("regressor", pa.string(), "", "linear or mlp; empty if none"),
-    Column("calibrated_on", pa.string(), "", "groups fitted on, joined by +; empty if none"),
-    Column("method", pa.string(), "", "name of the method"),
-    Column("variant", pa.string(), "", "variant of the method; empty for the default"),
-)
+_VIEW = Column("view", pa.string(), "", "all datapoints of the sets, or which of them")
 _COLUMN = (
     Column("group", pa.string(), "", "group of the sets; 'all' for all sets"),
     Column("subgroup", pa.string(), "", "subgroup of the sets; 'all' for all of the group"),
@@ -39,7 +32,10 @@ _COLUMN = (
 ERRORS = TableSchema(
     "errors of predicted accuracies",
     (
-        *_METHOD,
+        SUITE,
+        _VIEW,
+        *WAY,
+        *METHOD,
         *_COLUMN,
         Column("n_sets", pa.int64(), "sets", "that have predictions"),
         Column("n_models", pa.int64(), "models", "that have predictions"),
@@ -64,10 +60,9 @@ CORRELATIONS = TableSchema(
     "correlations of scores with accuracies",
     (
         MODEL,
-        Column("suite", pa.string(), "", "name of the suite"),
-        Column("view", pa.string(), "", "all datapoints of the sets, or which of them"),
-        Column("method", pa.string(), "", "name of the method"),
-        Column("variant", pa.string(), "", "variant of the method; empty for the default"),
+        SUITE,
+        _VIEW,
+        *METHOD,
         *_COLUMN,
         Column("n_sets", pa.int64(), "sets", "with a score and a known accuracy"),
         Column("spearman", pa.float64(), "1", "rank correlation, ties by average ranks; signed"),
@@ -80,7 +75,7 @@ GROUP_GAPS = TableSchema(
     "gaps by group",
     (
         MODEL,
-        Column("suite", pa.string(), "", "name of the suite"),
+        SUITE,
         Column("group", pa.string(), "", "group of the sets; 'all' for all sets"),
         Column("n_sets", pa.int64(), "sets", "of which the accuracy is known"),
         fraction("accuracy_base", "accuracy on the base, mean over these sets"),

@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.accuracy_prediction.bootstrap import subgroups_of
+from matcheval.accuracy_prediction.schemas import METHOD, SUITE, WAY
 from matcheval.accuracy_prediction.views import WHOLE
 from matcheval.io.columns import CONFIDENCE_LEVEL, fraction
 from matcheval.io.tables import Column, TableSchema
@@ -29,12 +30,9 @@ _SERIES = ("predicted_gap", "underestimated", "gap")
 PREDICTED_GAPS = TableSchema(
     "predicted and matched gaps",
     (
-        Column("suite", pa.string(), "", "name of the suite"),
-        Column("protocol", pa.string(), "", "direct, calibrated, or leave_one_out"),
-        Column("regressor", pa.string(), "", "linear or mlp; empty if none"),
-        Column("calibrated_on", pa.string(), "", "groups fitted on, joined by +; empty if none"),
-        Column("method", pa.string(), "", "name of the method"),
-        Column("variant", pa.string(), "", "variant of the method; empty for the default"),
+        SUITE,
+        *WAY,
+        *METHOD,
         Column("measure", pa.string(), "", "what the protocol says of a gap"),
         Column("n_models", pa.int64(), "models", f"with at least {MIN_SETS} sets"),
         Column("n_sets", pa.int64(), "sets", "at most, of a model"),

@@ -11,18 +11,13 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.accuracy_prediction.aggregation import ALL
+from matcheval.accuracy_prediction.schemas import SUITE, WAY
 from matcheval.accuracy_prediction.views import WHOLE
 from matcheval.io.tables import Column, TableSchema
 from matcheval.statistics.ranks import rank_correlations
 
 _WAY = ["suite", "protocol", "regressor", "calibrated_on"]
 _PLACE = ["group", "subgroup"]
-_WAY_COLUMNS = (
-    Column("suite", pa.string(), "", "name of the suite"),
-    Column("protocol", pa.string(), "", "direct, calibrated, or leave_one_out"),
-    Column("regressor", pa.string(), "", "linear or mlp; empty if none"),
-    Column("calibrated_on", pa.string(), "", "groups fitted on, joined by +; empty if none"),
-)
 _COEFFICIENTS = (
     Column("spearman", pa.float64(), "1", "rank correlation, ties by average ranks"),
     Column("kendall", pa.float64(), "1", "tau-b, with ties"),
@@ -31,7 +26,8 @@ _COEFFICIENTS = (
 RANKINGS = TableSchema(
     "consistency of the rankings of methods",
     (
-        *_WAY_COLUMNS,
+        SUITE,
+        *WAY,
         Column("group_1", pa.string(), "", "group of the first sets"),
         Column("subgroup_1", pa.string(), "", "their subgroup; 'all' for all of the group"),
         Column("group_2", pa.string(), "", "group of the second sets"),
@@ -44,7 +40,8 @@ RANKINGS = TableSchema(
 COUNTS = TableSchema(
     "numbers of images and errors",
     (
-        *_WAY_COLUMNS,
+        SUITE,
+        *WAY,
         Column("group", pa.string(), "", "group of the sets; 'all' for all sets"),
         Column("n_subgroups", pa.int64(), "subgroups", "that are compared"),
         Column("n_images", pa.int64(), "images", "in these subgroups"),

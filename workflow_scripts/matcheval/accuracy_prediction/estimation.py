@@ -16,6 +16,7 @@ import pyarrow as pa
 from matcheval.accuracy_prediction.outputs.model_outputs import Floats, Outputs
 from matcheval.accuracy_prediction.predicting import FLAGGED
 from matcheval.accuracy_prediction.regression import MIN_SETS, linear, varies
+from matcheval.accuracy_prediction.schemas import METHOD
 from matcheval.accuracy_prediction.scores.registry import SCORES
 from matcheval.accuracy_prediction.scores.score import (
     Need,
@@ -50,8 +51,7 @@ ESTIMATES = TableSchema(
     "predicted accuracies",
     (
         Column("target", pa.string(), "", "name of the set"),
-        Column("method", pa.string(), "", "name of the method"),
-        Column("variant", pa.string(), "", "variant of the method; empty for the default"),
+        *METHOD,
         Column("title", pa.string(), "", "what readers call the method"),
         Column("n", pa.int64(), "datapoints", "of the set"),
         Column("n_base", pa.int64(), "datapoints", "of the base"),
@@ -338,7 +338,7 @@ class _Estimator:
 
 
 def _lean(outputs: Outputs, methods: Sequence[Score]) -> Outputs:
-    """Return outputs without features, and without other arrays that no method needs."""
+    """Drop the features, and the other arrays that none of the methods uses, before resampling."""
     needs = {need for score in methods for need in score.needs}
     found = replace(
         outputs,

@@ -9,7 +9,7 @@ from matcheval.accuracy_prediction import ROTATION_VERSION
 from matcheval.accuracy_prediction.scores.registry import POOL_SCORES, SCORES
 from matcheval.accuracy_prediction.scores.score import Need
 from matcheval.protocol.analysis import Matching
-from matcheval.study.analysis import Wildcards, file_states
+from matcheval.study.analysis import Wildcards
 from matcheval.study.study import Study
 
 if TYPE_CHECKING:
@@ -256,14 +256,8 @@ class PredictionJobs:
         """
         name = getattr(wildcards, "scored", None) or getattr(wildcards, "model", None)
         models = self.members_of(name) if name else self._analysis.models
-        names = {*self.sources_of(wildcards.suite), *self._study.suites[wildcards.suite].datasets}
-        custom = [
-            file
-            for dataset in sorted(names)
-            if not self._analysis.has_images(dataset)
-            for file in self._study.results_files(dataset, models)
-        ]
-        return file_states(custom)
+        sources = self.sources_of(wildcards.suite)
+        return self._study.custom_suite_state(wildcards.suite, models, sources)
 
     def all_scores(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """Return the tables of scores that accuracies on a suite are predicted from.

@@ -22,7 +22,7 @@ _LEVERAGE = 1e-9
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Predictions for points that were left out one by one.
+    """Leave-one-out predictions: each point is predicted from a fit to all other points.
 
     Attributes
     ----------

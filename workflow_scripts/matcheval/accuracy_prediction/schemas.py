@@ -5,9 +5,19 @@ import pyarrow as pa
 from matcheval.io.columns import DATASET, MODEL, fraction
 from matcheval.io.tables import Column, TableSchema
 
+SUITE = Column("suite", pa.string(), "", "name of the suite")
+METHOD = (
+    Column("method", pa.string(), "", "name of the method"),
+    Column("variant", pa.string(), "", "variant of the method; empty for the default"),
+)
+WAY = (
+    Column("protocol", pa.string(), "", "direct, calibrated, or leave_one_out"),
+    Column("regressor", pa.string(), "", "linear or mlp; empty if none"),
+    Column("calibrated_on", pa.string(), "", "groups fitted on, joined by +; empty if none"),
+)
 SET = (
     MODEL,
-    Column("suite", pa.string(), "", "name of the suite"),
+    SUITE,
     Column("base", pa.string(), "", "name of the base set"),
     DATASET,
     Column("group", pa.string(), "", "group of the set; empty if not said"),
@@ -15,8 +25,7 @@ SET = (
     Column("severity", pa.float64(), "1", "severity of the shift; NaN if not said"),
 )
 _SCORE = (
-    Column("method", pa.string(), "", "name of the method"),
-    Column("variant", pa.string(), "", "variant of the method; empty for the default"),
+    *METHOD,
     Column("seed", pa.int64(), "1", "seed of random splits, draws and initial values"),
     Column("view", pa.string(), "", "all datapoints of the set, or which of them"),
     Column("score", pa.float64(), "", "value of the score; NaN if there is none"),
@@ -44,9 +53,7 @@ PREDICTED = TableSchema(
         *SET,
         *_SCORE,
         *_TRUTH,
-        Column("protocol", pa.string(), "", "direct, calibrated, or leave_one_out"),
-        Column("regressor", pa.string(), "", "linear or mlp; empty if none"),
-        Column("calibrated_on", pa.string(), "", "groups fitted on, joined by +; empty if none"),
+        *WAY,
         Column("n_fitted", pa.int64(), "sets", "that the regression was fitted on"),
         fraction("predicted", "predicted accuracy; NaN if there is none"),
         fraction("error", "|predicted - accuracy|; NaN if either is unknown"),

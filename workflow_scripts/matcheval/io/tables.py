@@ -59,7 +59,7 @@ class TableSchema:
 
     @property
     def names(self) -> list[str]:
-        """Column names in order."""
+        """Names of the columns, in the order of the table."""
         return [column.name for column in self.columns]
 
     @property

@@ -97,7 +97,7 @@ class Matching(Analysis):
 
     @property
     def batches_alone(self) -> list[str]:
-        """The other batches, a job each."""
+        """Batches without saved pairs; each is matched by a job of its own."""
         return [batch for batch in self.batches if batch not in self.batches_with_pairs]
 
     # --- files, by stage

@@ -220,7 +220,7 @@ class StudyContents:
     # --- checks that analyses share
 
     def check_dataset(self, name: str, field: str, *, images: bool = False) -> None:
-        """Check the name of a dataset.
+        """Check that a dataset is one of the study's.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class StudyContents:
             )
 
     def check_pair(self, name: str, field: str) -> None:
-        """Check the name of a pair.
+        """Check that a pair is one of the study's.
 
         Parameters
         ----------
@@ -260,7 +260,7 @@ class StudyContents:
             raise unknown_name_error("pair", name, self.pairs, file="configuration", field=field)
 
     def check_models(self, names: Iterable[str], field: str) -> None:
-        """Check names of models.
+        """Check that models are those of the study.
 
         Parameters
         ----------

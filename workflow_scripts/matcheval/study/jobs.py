@@ -187,7 +187,7 @@ class StageJobs:
         return self._study.inference_plan.weights_urls[wildcards.weights]
 
     def batch_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """Return what a batch of models is run from: weights, code, datasets and suites.
+        """Return the input files of an inference job: weights, code, datasets and suites.
 
         Parameters
         ----------

@@ -109,7 +109,7 @@ class Study(StudyContents):
 
     @property
     def predictions_folder(self) -> str:
-        """Folder of the files that inference writes."""
+        """Folder of all prediction files that inference writes."""
         return f"{self.results}/predictions"
 
     @cached_property
@@ -237,6 +237,19 @@ class Study(StudyContents):
         if self.datasets[dataset].has_images:
             return []
         return file_states(self.results_files(dataset, models))
+
+    def custom_suite_state(
+        self, suite: str, models: Iterable[str], others: Iterable[str] = ()
+    ) -> list[tuple[int, int]]:
+        """Return size and time of the user's files with models' results on a suite.
+
+        Parameters
+        ----------
+        suite, models, others
+            As for `suite_inputs`.
+        """
+        chosen, names = list(models), dict.fromkeys([*others, *self.suites[suite].datasets])
+        return [state for name in names for state in self.custom_results_state(name, chosen)]
 
     def accuracies_file(self, dataset: str) -> str:
         """Return the table of all models' accuracies on a dataset.

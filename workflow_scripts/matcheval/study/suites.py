@@ -77,7 +77,7 @@ def expand_suites(given: Any, datasets: Iterable[str]) -> ExpandedSuites:
 
 
 class _Expansion:
-    """Expansion of suites that share their datasets."""
+    """Expands the suites of a study; a dataset that is in several suites is defined once."""
 
     def __init__(self, suites: Mapping[str, SuiteSettings], named: set[str]) -> None:
         self._suites, self._named = suites, named

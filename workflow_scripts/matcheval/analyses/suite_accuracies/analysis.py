@@ -10,7 +10,7 @@ from matcheval.datasets.suites import check_subset
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.execution import resources
 from matcheval.settings import Name, Named, Names, Settings
-from matcheval.study.analysis import Analysis, Wildcards, file_states
+from matcheval.study.analysis import Analysis, Wildcards
 from matcheval.study.checks import check_label_spaces
 from matcheval.study.sizes import dataset_size
 from matcheval.study.study import Study
@@ -101,16 +101,8 @@ class SuiteAccuracies(Analysis):
         wildcards : Wildcards
             `suite`.
         """
-        suite, jobs = wildcards.suite, self.study.predicting
-        batches = dict.fromkeys(jobs.batch_of[m] for m in self.models if m in jobs.batch_of)
-        own = [jobs.index(suite, batch) for batch in batches] if suite in jobs.collections else []
-        others = [
-            file
-            for name in self._datasets(suite)
-            if name not in jobs.collections.get(suite, ())
-            for file in self.study.results_inputs(name, self.models)
-        ]
-        return list(dict.fromkeys([*own, *others]))
+        base = self.settings.suites[wildcards.suite]
+        return self.study.suite_inputs(wildcards.suite, self.models, [base])
 
     def parameters(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the parameters of the table of a suite.
@@ -143,13 +135,8 @@ class SuiteAccuracies(Analysis):
         wildcards : Wildcards
             `suite`.
         """
-        custom = [
-            file
-            for name in self._datasets(wildcards.suite)
-            if not self.study.datasets[name].has_images
-            for file in self.study.results_files(name, self.models)
-        ]
-        return file_states(custom)
+        base = self.settings.suites[wildcards.suite]
+        return self.study.custom_suite_state(wildcards.suite, self.models, [base])
 
     @property
     def resource_requests(self) -> Mapping[str, Callable[[Any], resources.ResourceRequest]]:

@@ -63,7 +63,7 @@ def _add_shifted(padded: Images, starts: Offsets, weights: Images, result: Image
 
 
 def gaussian(images: Images, sigma: float) -> Images:
-    """Blur by a Gaussian, cut off at four standard deviations; borders continue the last value.
+    """Apply a Gaussian blur, truncated at four standard deviations, with edge pixels replicated.
 
     Equal to ``scipy.ndimage.gaussian_filter(image, (sigma, sigma, 0), mode="nearest")``.
 

@@ -1,4 +1,4 @@
-"""ShuffleNet and ShuffleNetV2 for 32 × 32 images: a stem of stride 1 without pooling.
+"""ShuffleNet and ShuffleNetV2 for 32 × 32 images: the first convolution has stride 1, no max-pool.
 
 References
 ----------
