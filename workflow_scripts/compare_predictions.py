@@ -22,6 +22,7 @@ def main(
     predicted: Path,
     gaps: Sequence[Path],
     confidence: float,
+    uncounted: Sequence[str],
     tables: Sequence[Path],
     of_suite: Path,
 ) -> None:
@@ -35,6 +36,8 @@ def main(
         Gaps, a table per model.
     confidence : float
         Level of the intervals, in (0, 1).
+    uncounted : sequence of str
+        Names of models which means over models do not count.
     tables : sequence of Path
         Files of the comparison, in the formats of their suffixes.
     of_suite : Path
@@ -43,7 +46,8 @@ def main(
     every = pd.concat([GAPS.read(path).to_pandas() for path in gaps], ignore_index=True)
     write_table(GAPS.from_frame(every), of_suite)
     joined = join(PREDICTED.read(predicted).to_pandas(), every)
-    compared = tabulate_comparison(joined, confidence)
+    counted = joined[~joined["model"].isin(uncounted)]
+    compared = tabulate_comparison(counted, confidence)
     write_readable(compared, PREDICTED_GAPS, partial(comparison_columns, known=ALL_SCORES), tables)
     logging.info("%d predicted gaps of %d sets", len(joined), joined["dataset"].nunique())
 

@@ -52,7 +52,7 @@ def main(
     regressors: Sequence[str],
     settings: Mapping[str, Any],
     confidence: float,
-    ensembles: Sequence[str],
+    uncounted: Sequence[str],
     published: Paper,
     predicted: Sequence[Path],
     errors: Sequence[Path],
@@ -79,8 +79,8 @@ def main(
         Settings that are named under the tables.
     confidence : float
         Level of the intervals, in (0, 1).
-    ensembles : sequence of str
-        Names of ensembles, which mean errors do not count: they are not models.
+    uncounted : sequence of str
+        Names of single models and ensembles, which means over models do not count.
     published : str
         Paper whose errors are printed beside these; `none` for none.
     predicted, errors, correlations, group_gaps, rankings, counts : sequence of Path
@@ -92,7 +92,7 @@ def main(
     for path in predicted:
         write_table(PREDICTED.from_frame(found), path)
     missing = found[found["predicted"].isna()]
-    mean_errors = tabulate_errors(found[~found["model"].isin(ensembles)], confidence)
+    mean_errors = tabulate_errors(found[~found["model"].isin(uncounted)], confidence)
     printed = published_errors(published, suite)
     of_errors = setting_notes(settings, missing["reason"].tolist())
     if printed:
@@ -105,11 +105,11 @@ def main(
     )  # fmt: skip
     write_readable(
         tabulate_correlations(every), CORRELATIONS,
-        partial(correlation_columns, known=ALL_SCORES, ensembles=ensembles),
+        partial(correlation_columns, known=ALL_SCORES, uncounted=uncounted),
         correlations, of_scores,
     )  # fmt: skip
     write_readable(
-        tabulate_group_gaps(every), GROUP_GAPS, partial(gap_columns, ensembles=ensembles),
+        tabulate_group_gaps(every), GROUP_GAPS, partial(gap_columns, uncounted=uncounted),
         group_gaps,
     )  # fmt: skip
     write_readable(tabulate_rankings(mean_errors), RANKINGS, ranking_columns, rankings)

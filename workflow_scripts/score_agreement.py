@@ -19,6 +19,7 @@ def main(
     suite: Suite,
     base: str,
     models: Sequence[str],
+    single: Sequence[str],
     classes: Sequence[str] | Path,
     files: OutputFiles,
     rule: ClassRule,
@@ -33,7 +34,9 @@ def main(
     base : str
         Name of the base.
     models : sequence of str
-        The pool.
+        The pool, and models outside of it.
+    single : sequence of str
+        Those outside of it.
     classes : sequence of str, or Path
         Class names by label, or the description of the base, which has them.
     files : OutputFiles
@@ -57,7 +60,7 @@ def main(
         return files.read(name, model, wanted=() if whole else ("logits",))
 
     chosen = [POOL_SCORES[name] for name in methods]
-    table = score_pool(suite, base, models, classes, rule, chosen, read)
+    table = score_pool(suite, base, models, classes, rule, chosen, read, single)
     write_table(SCORES.from_frame(table), scores)
     logging.info("%s: %d sets, %d models", suite.name, len(suite.members), len(models))
 

@@ -26,9 +26,9 @@ def outputs_of(dataset, model):
     return from_logits(logits, labels, index=np.arange(n))
 
 
-def score(read):
+def score(read, single=()):
     chosen = [POOL_SCORES["ms_aol"]]
-    return score_pool(SUITE, "base", MODELS, CLASSES, ClassRule(), chosen, read)
+    return score_pool(SUITE, "base", MODELS, CLASSES, ClassRule(), chosen, read, single)
 
 
 def test_scores_are_of_the_datapoints_and_classes_that_count():
@@ -43,6 +43,17 @@ def test_scores_are_of_the_datapoints_and_classes_that_count():
             assert row["score"] == pytest.approx(np.mean(agree), abs=1e-15)
             assert (row["n"], row["n_base"]) == (len(one), len(of_base))
             assert (row["accuracy"], row["accuracy_base"]) == (one.accuracy, of_base.accuracy)
+
+
+def test_single_models_are_compared_with_the_pool_only():
+    every, found = (
+        score(outputs_of, single).set_index(["dataset", "model"]) for single in ((), ("m1", "m3"))
+    )
+    assert found.index.equals(every.index)
+    whole = {m: outputs_of("whole", m).predicted for m in MODELS}
+    for model, others in {"m0": ["m2"], "m1": ["m0", "m2"], "m3": ["m0", "m2"]}.items():
+        expected = np.mean([whole[model] == whole[other] for other in others])
+        assert found.loc[("whole", model), "score"] == pytest.approx(expected, abs=1e-15)
 
 
 CHANGES = {

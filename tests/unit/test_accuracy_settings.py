@@ -47,6 +47,10 @@ SAME = [{"fit": ["a", "b"]}, {"fit": ["b", "a"], "predict": "c"}]
         ({"members": with_first(classes=["3"])}, r"has one class, '3'.*restrict_argmax to false"),
         ({"members": with_first(group="all")}, r"the group of 'digits-known' is 'all'"),
         ({"members": with_first(subgroup="all")}, r"the subgroup of 'digits-known' is 'all'"),
+        ({"single": ALL_BUT_TWO, "methods": ["ms_aol"]}, "'ms_aol' needs predictions of"),
+        ({"single": ALL_BUT_TWO[:1], "without": ALL_BUT_TWO[:1]}, "is left out, too"),
+        ({"single": list(load(configuration("digits")).models)}, "no model is left for means"),
+        ({"single": ["nobody"]}, r"accuracy_prediction\.single.*unknown model 'nobody'"),
         ({"one": {"calibrations": SAME}}, r"calibrations\.1.*group 'c' is predicted.*twice"),
         ({"one": {"calibrations": [{"fit": ["a", "a"]}]}}, r"fit': 'a' occurs twice"),
         ({"methods": ["ac", "ms_aol"], "without": ALL_BUT_TWO}, "'ms_aol' needs predictions of"),
@@ -108,6 +112,21 @@ def test_images_are_turned_for_the_scores_that_are_asked_for(tmp_path):
     assert jobs(methods=["ac"]) == (0, [])
     assert jobs(methods=["ac", "rotation:auc"]) == (len(ALL_BUT_TWO) + 2, ["rotation:auc"])
     assert jobs()[1] == ["rotation"]
+
+
+def test_single_models_have_scores_and_are_not_counted(tmp_path):
+    single = ALL_BUT_TWO[:2]
+    found = prediction(tmp_path, single=single, ensembles={"e": ALL_BUT_TWO[2:4]})
+    suite = SimpleNamespace(suite="s")
+    pool = found.jobs.agreement_parameters(suite)
+    assert set(single) < set(pool["models"]) == set(found.models) < set(found.scored)
+    assert pool["single"] == tuple(single)
+    job = found.jobs.prediction_parameters(suite)
+    assert (
+        job["uncounted"] == [*single, "e"] == found.jobs.comparison_parameters(suite)["uncounted"]
+    )
+    assert job["settings"]["models"] == len(ALL_BUT_TWO)
+    assert job["settings"]["single models, not counted"] == ", ".join(single)
 
 
 def test_a_score_of_a_pool_has_rows_where_there_is_no_pool(tmp_path):

@@ -41,6 +41,13 @@ def check_settings(analysis: "AccuracyPrediction") -> None:
     """
     study, settings = analysis.study, analysis.settings
     study.check_models(settings.without, analysis.field("without"))
+    study.check_models(settings.single, analysis.field("single"))
+    for name in settings.single:
+        if name in settings.without:
+            raise InputError(
+                f"'{name}' is left out, too", file=_FILE, field=analysis.field("single"),
+                remedy=f"Name it in one of 'single' and '{analysis.field('without')}'",
+            )  # fmt: skip
     for name, members in settings.ensembles.items():
         field = analysis.field("ensembles")
         study.check_models(members, f"{field}.{name}")
@@ -49,6 +56,11 @@ def check_settings(analysis: "AccuracyPrediction") -> None:
     _check_methods(analysis)
     if settings.suites and not analysis.models:
         raise InputError("all models are left out", file=_FILE, field=analysis.field("without"))
+    if settings.suites and not analysis.pool:
+        raise InputError(
+            "no model is left for means over models", file=_FILE, field=analysis.field("single"),
+            remedy="Leave 'single' out to count all models",
+        )  # fmt: skip
     for name, one in settings.suites.items():
         if name not in study.suites:
             raise unknown_name_error(
@@ -100,7 +112,7 @@ def _check_inputs(analysis: "AccuracyPrediction") -> None:
         Need.IMAGES: ""
         if any(one.rotation for one in suites)
         else f"Name sets as 'rotation' of a suite under {analysis.field('suites')}",
-        Need.MODELS: "" if len(analysis.models) >= MIN_MODELS else "Count more models",
+        Need.MODELS: "" if len(analysis.pool) >= MIN_MODELS else "Count more models",
     }
     for need, outputs in _OUTPUTS.items():
         kept = analysis.keeps(*outputs) or not is_run

@@ -220,6 +220,7 @@ class PredictionJobs:
             "suite": asdict(self._study.suites[suite]),
             "base": one.base,
             "models": self._analysis.models,
+            "single": self._settings.single,
             "classes": self.classes_of(one.base),
             "rule": self.rule,
             "files": self.files_of(suite, self._analysis.models),
@@ -312,6 +313,22 @@ class PredictionJobs:
             "clipped": False,
         }
 
+    @property
+    def _noted_models(self) -> dict[str, int | str]:
+        """Return the models that are named under tables with means over models."""
+        single = {"single models, not counted": ", ".join(self._settings.single)}
+        return {"models": len(self._analysis.pool), **(single if self._settings.single else {})}
+
+    def comparison_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the parameters of the comparison of predicted and matched gaps.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `suite`; they are the same for all.
+        """
+        return {"confidence": self._study.confidence, "uncounted": self._analysis.uncounted}
+
     def prediction_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the parameters of the predicted accuracies on a suite.
 
@@ -327,8 +344,8 @@ class PredictionJobs:
             ],
             "loo": self._settings.leave_one_out,
             "regressors": self._settings.regressors,
-            "settings": self._noted_settings(wildcards.suite),
+            "settings": {**self._noted_settings(wildcards.suite), **self._noted_models},
             "confidence": self._study.confidence,
-            "ensembles": list(self._settings.ensembles),
+            "uncounted": self._analysis.uncounted,
             "published": self._settings.published,
         }

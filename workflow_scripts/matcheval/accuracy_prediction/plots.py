@@ -182,7 +182,7 @@ class PredictionPlots:
             `suite` and `figure`.
         """
         kind, options = self.of_tables(wildcards.suite)[wildcards.figure]
-        return {"kind": kind, "options": options, "ensembles": list(self._settings.ensembles)}
+        return {"kind": kind, "options": options, "uncounted": self._analysis.uncounted}
 
     def output_inputs(self, wildcards: Wildcards) -> list[str]:
         """Return what a figure that is drawn from outputs of models waits for.

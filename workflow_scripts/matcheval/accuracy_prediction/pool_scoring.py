@@ -1,6 +1,6 @@
 """The scores of all models of a pool on all sets of a suite."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,12 @@ from matcheval.accuracy_prediction.outputs.loading import check_same_datapoints
 from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
 from matcheval.accuracy_prediction.outputs.subsets import restrict
 from matcheval.accuracy_prediction.schemas import SCORES
-from matcheval.accuracy_prediction.scores.agreement import Agreements, PoolScore, agreement
+from matcheval.accuracy_prediction.scores.agreement import (
+    Agreements,
+    PoolScore,
+    agreement,
+    score_models,
+)
 from matcheval.accuracy_prediction.scoring import SuiteReader, set_columns
 from matcheval.accuracy_prediction.views import WHOLE
 from matcheval.datasets.suites import Suite
@@ -28,6 +33,7 @@ def score_pool(
     rule: ClassRule,
     scores: Sequence[PoolScore],
     read: Callable[[str, str], Outputs],
+    single: Collection[str] = (),
 ) -> pd.DataFrame:
     """Compute the scores of all models on all sets of a suite.
 
@@ -39,13 +45,16 @@ def score_pool(
     base : str
         Name of the base.
     models : sequence of str
-        The pool.
+        The pool, and models outside of it.
     classes, rule
         As of `SuiteReader`.
     scores : sequence of PoolScore
     read : callable
         Returns the outputs on a set of a model, both given by name; they are in memory one at a
         time.
+    single : collection of str
+        Models outside of the pool: they are compared with the pool, and have no influence on its
+        scores.
 
     Returns
     -------
@@ -58,6 +67,7 @@ def score_pool(
         If models differ in the datapoints or labels of a set, or as of `subsets.restrict`.
     """
     rows: list[dict[str, Any]] = []
+    in_pool = np.array([model not in single for model in models])
     bases = _on_base(suite, base, models, classes, rule, read)
     of_base = {
         one: agreement(np.stack(pool.predicted)) for one, pool in dict(bases.values()).items()
@@ -70,7 +80,7 @@ def score_pool(
         target = agreement(np.stack(pool.predicted))
         agreements = Agreements(target, of_base[counting], np.array(known.accuracies))
         for score in scores:
-            values, reason = _compute(score, agreements)
+            values, reason = _compute(score, agreements, in_pool)
             each = zip(models, values, known.accuracies, pool.accuracies, strict=True)
             for model, value, accuracy_base, accuracy in each:
                 rows.append(
@@ -130,8 +140,10 @@ def _on_base(
     return {dataset: (one, pools[one]) for dataset, one in rules.items()}
 
 
-def _compute(score: PoolScore, agreements: Agreements) -> tuple[Sequence[float], str]:
+def _compute(
+    score: PoolScore, agreements: Agreements, in_pool: npt.NDArray[np.bool_]
+) -> tuple[Sequence[float], str]:
     try:
-        return list(score.compute(agreements)), ""
+        return list(score_models(score, agreements, in_pool)), ""
     except InputError as error:
         return [float("nan")] * len(agreements.target), str(error)

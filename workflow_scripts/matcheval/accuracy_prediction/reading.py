@@ -174,7 +174,7 @@ def _points(value: float) -> str:
 
 
 def correlation_columns(
-    table: pd.DataFrame, known: Mapping[str, AnyScore], ensembles: Sequence[str] = ()
+    table: pd.DataFrame, known: Mapping[str, AnyScore], uncounted: Sequence[str] = ()
 ) -> list[TextColumn]:
     """Format correlations of scores and accuracies: a row per method, means over models.
 
@@ -183,10 +183,10 @@ def correlation_columns(
     table : pandas.DataFrame
         Columns of `aggregation.CORRELATIONS`.
     known : mapping of str to score
-    ensembles : sequence of str
-        Left out: they are not models.
+    uncounted : sequence of str
+        Single models and ensembles, which are left out.
     """
-    whole = table[(table["view"] == WHOLE) & ~table["model"].isin(ensembles)]
+    whole = table[(table["view"] == WHOLE) & ~table["model"].isin(uncounted)]
     every = whole[(whole["group"] == ALL) & (whole["subgroup"] == ALL)]
     rows = every[["method", "variant"]].drop_duplicates()
     columns = [TextColumn("Method", titles(rows, known), is_number=False)]

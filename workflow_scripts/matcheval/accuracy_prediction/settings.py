@@ -83,6 +83,11 @@ class AccuracyPredictionSettings(Settings):
         "all", description="Methods, or variants as method:variant; all: every method by default"
     )
     without: Names = Field((), description="Models that are not counted")
+    single: Names = Field(
+        (),
+        description="Models that are reported by themselves: they are compared with the others, "
+        "but are outside of the pool of agreement and not counted in means over models",
+    )
     ensembles: Named[SomeNames] = Field(
         {}, description="Models whose probabilities are averaged, by the name of the ensemble"
     )

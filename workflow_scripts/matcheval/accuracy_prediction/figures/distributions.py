@@ -136,9 +136,9 @@ def plot_missing_classes(results: Results) -> "Figure":
 
 
 def _counted(results: Results) -> pd.DataFrame:
-    """Return predictions of models, no ensembles, on all parts of sets, made in one way."""
+    """Return predictions of models that count, on all parts of sets, made in one way."""
     rows = results.predicted
-    return _one_way(with_titles(rows[~rows["model"].isin(results.ensembles)]))
+    return _one_way(with_titles(rows[~rows["model"].isin(results.uncounted)]))
 
 
 def _way_of(rows: pd.DataFrame) -> str:
