@@ -52,7 +52,7 @@ def main(
     InputError
         If a file is missing or invalid, or a set has no datapoints of the classes that count.
     """
-    in_parts = {member.dataset for member in suite.members if member.classes}
+    in_parts = {member.dataset for member in suite.members if member.counting}
 
     def read(name: str, model: str) -> Outputs:
         # Predicted classes are enough, except where the argmax is restricted to some of them.

@@ -5,11 +5,13 @@ import dataclasses
 import numpy as np
 import pytest
 
+from matcheval.accuracy_prediction.gaps import single_labels
 from matcheval.accuracy_prediction.outputs.loading import OutputFiles, average
-from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, from_logits
+from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Members, from_logits
 from matcheval.accuracy_prediction.outputs.subsets import restrict
 from matcheval.accuracy_prediction.pool_scoring import score_pool
 from matcheval.accuracy_prediction.scores.registry import POOL_SCORES
+from matcheval.accuracy_prediction.scoring import SuiteReader
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
 
@@ -84,6 +86,31 @@ def test_an_ensemble_has_the_mean_probabilities():
     narrow = dataclasses.replace(members["m1"], probabilities=members["m1"].probabilities[:, :3])
     with pytest.raises(InputError, match="classes: 'm0' 4, 'm1' 3"):
         average({"m0": members["m0"], "m1": narrow}, "both", "whole")
+
+
+def test_groups_and_several_labels_of_a_member():
+    """A prediction is right if the most probable of the groups is one of the labels' groups."""
+    groups = (("small", ("bee", "ape")), ("pet", ("dog",)))  # no cat
+    member = Member("whole", groups=groups)
+    every = outputs_of("whole", "m0")
+    several = np.stack([every.labels, np.where(every.labels == 3, 1, -1)], 1)
+    reader = SuiteReader(outputs_of("base", "m0"), CLASSES, ClassRule(members=Members.SUM))
+    base, found = reader.sides(member, dataclasses.replace(every, labels=several))
+    assert reader.names(member) == ["small", "pet"]
+    assert len(base) == (outputs_of("base", "m0").labels != 2).sum()
+    rows = np.flatnonzero(every.labels != 2)
+    p = every.probabilities[rows]
+    small = p[:, 0] + p[:, 1] > p[:, 3]
+    labels = every.labels[rows]
+    assert (
+        found.correct.tolist()
+        == (small | (labels == 3)).tolist()
+        == (np.where(small, True, labels == 3).tolist())
+    )
+    np.testing.assert_allclose(found.confidences, np.maximum(p[:, 0] + p[:, 1], p[:, 3]))
+    known = single_labels(found)
+    assert ((known == found.predicted) == found.correct).all()
+    assert set(known) == {0, 1}
 
 
 def test_only_wanted_outputs_are_read(tmp_path, monkeypatch):

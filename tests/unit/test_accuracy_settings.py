@@ -45,6 +45,18 @@ SAME = [{"fit": ["a", "b"]}, {"fit": ["b", "a"], "predict": "c"}]
     ("given", "said"),
     [
         ({"members": with_first(classes=["3"])}, r"has one class, '3'.*restrict_argmax to false"),
+        (
+            {"members": with_first(groups={"odd": ["1", "3"]})},
+            r"has one class, 'odd'.*restrict_argmax to false",
+        ),
+        (
+            {"members": with_first(groups={"odd": ["1", "3"], "even": ["eight"]})},
+            r"classes of 'digits-known'.*unknown class 'eight'",
+        ),
+        (
+            {"members": with_first(groups={"odd": ["1"], "even": ["2"]}), "inference": TOP},
+            r"has a part of the classes.*Add logits",
+        ),
         ({"members": with_first(group="all")}, r"the group of 'digits-known' is 'all'"),
         ({"members": with_first(subgroup="all")}, r"the subgroup of 'digits-known' is 'all'"),
         ({"single": ALL_BUT_TWO, "methods": ["ms_aol"]}, "'ms_aol' needs predictions of"),

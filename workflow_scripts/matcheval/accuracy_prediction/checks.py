@@ -170,7 +170,9 @@ def _check_member(analysis: "AccuracyPrediction", suite: str, base: str, member:
                 f"the {what} of '{dataset}' is '{ALL}', which in tables means all sets",
                 file=_FILE, field=field, remedy="Call it something else",
             )  # fmt: skip
-    if not member.classes:
+    if member.all_labels:
+        study.check_dataset(dataset, f"{field}: all_labels of '{dataset}'", images=True)
+    if not member.counting:
         return
     known = study.datasets[dataset].settings.known_classes
     if known is not None:
@@ -180,9 +182,10 @@ def _check_member(analysis: "AccuracyPrediction", suite: str, base: str, member:
             f"'{dataset}' has a part of the classes: the probabilities of all are needed",
             file=_FILE, field=field, remedy="Add logits to inference.outputs",
         )  # fmt: skip
-    if len(set(member.classes)) == 1 and analysis.settings.restrict_argmax:
+    names = [name for name, _ in member.groups] or sorted(set(member.classes))
+    if len(names) == 1 and analysis.settings.restrict_argmax:
         raise InputError(
-            f"'{dataset}' has one class, '{member.classes[0]}', so that every prediction is right "
+            f"'{dataset}' has one class, '{names[0]}', so that every prediction is right "
             "where only its classes can be predicted",
             file=_FILE, field=field,
             remedy=f"Set {analysis.field('restrict_argmax')} to false, or name more classes",

@@ -101,6 +101,15 @@ class PredictionJobs:
                 for name in names
                 if not self._analysis.has_images(name)
             },
+            "labels": {
+                member.dataset: {
+                    "file": member.all_labels,
+                    "folder": study.dataset_folder(member.dataset),
+                    "groups": member.groups,
+                }
+                for member in study.suites[suite].members
+                if member.all_labels
+            },
         }
 
     def score_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -149,10 +158,13 @@ class PredictionJobs:
         return list(self._study.datasets[base].settings.known_classes or ())
 
     @property
-    def rule(self) -> dict[str, bool]:
+    def rule(self) -> dict[str, bool | str]:
         """How the classes that count are treated, as of `ClassRule`."""
         settings = self._settings
-        return {"renormalise": settings.renormalise, "restrict_argmax": settings.restrict_argmax}
+        return {
+            "renormalise": settings.renormalise, "restrict_argmax": settings.restrict_argmax,
+            "members": settings.group_probability,
+        }  # fmt: skip
 
     def rotation_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """Return what the rotation scores of a model are computed from.
@@ -310,6 +322,7 @@ class PredictionJobs:
             "prototypes": self._settings.n_prototypes,
             "renormalised": self._settings.renormalise,
             "argmax restricted": self._settings.restrict_argmax,
+            "probability of a group of classes": self._settings.group_probability,
             "clipped": False,
         }
 

@@ -42,7 +42,7 @@ class SuiteReader:
         Class names by label, or the description of the base, which has them; without any, classes
         are called by their numbers.
     rule : ClassRule
-        How probabilities are restricted where a member names classes.
+        How probabilities are restricted where a member names classes, or groups of them.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class SuiteReader:
         Parameters
         ----------
         member : Member
-            The set, perhaps with the classes that count.
+            The set, perhaps with the classes that count, or groups of them.
         target : Outputs
             The model's outputs on it.
 
@@ -85,10 +85,11 @@ class SuiteReader:
         ----------
         member : Member
         """
-        if not member.classes:
+        if not member.counting:
             return _WHOLE_RULE
         return class_rule(
-            self.classes, member.classes, renormalise=self._rule.renormalise,
+            self.classes, dict(member.groups) or member.classes, members=self._rule.members,
+            renormalise=self._rule.renormalise,
             restrict_argmax=self._rule.restrict_argmax,
         )  # fmt: skip
 
@@ -99,6 +100,8 @@ class SuiteReader:
         ----------
         member : Member
         """
+        if member.groups:
+            return [name for name, _ in member.groups]
         columns = self.rule_of(member).columns
         return [self.classes[column[0]] for column in columns] or list(self.classes)
 

@@ -110,6 +110,10 @@ class AccuracyPredictionSettings(Settings):
     restrict_argmax: Boolean = Field(
         True, description="Whether the prediction is the most probable of the classes that count"
     )
+    group_probability: Literal["max", "mean", "sum"] = Field(
+        "max",
+        description="How the probability of a group of classes follows from those of its classes",
+    )
     test_sizes: Annotated[tuple[Count, ...], Unique] = Field(
         (), description="Numbers of datapoints that sets are reduced to at random"
     )

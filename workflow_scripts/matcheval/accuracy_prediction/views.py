@@ -62,10 +62,11 @@ class Views:
                 yield f"n={size}", draw, target.rows(rng.permutation(len(target))[:size])
         if self.missing_classes == "none" or target.labels is None:
             return
-        present = np.unique(target.labels)
+        labels = target.labels.reshape(len(target), -1)  # of some datapoints perhaps several
+        present = np.unique(labels)
         for count in (1, 2) if self.missing_classes == "pairs" else (1,):
             for chosen in combinations(range(len(classes)), count):
-                kept = ~np.isin(target.labels, chosen)
+                kept = np.asarray(~np.isin(labels, chosen).any(axis=1))
                 if np.isin(chosen, present).all() and kept.any():
                     missing = "+".join(classes[label] for label in chosen)
                     yield f"without {missing}", 0, target.rows(kept)

@@ -290,6 +290,11 @@ class StudyContents:
                 absent = [path for path in paths if not path.exists()]
                 if absent:
                     missing[f"datasets.{name}.{key}"] = absent
+        for suite in self.suites.values():
+            for member in suite.members:
+                if member.all_labels and not Path(member.all_labels).is_file():
+                    field = f"suites.{suite.name}: all_labels of '{member.dataset}'"
+                    missing[field] = [Path(member.all_labels)]
         for name, model in self.models.items():
             if model.source and model.source.kind == CHECKPOINT:
                 file = Path(model.source.source)
