@@ -50,6 +50,7 @@ def main(
     calibrations: Sequence[Calibration],
     loo: bool,
     regressors: Sequence[str],
+    clip: bool,
     settings: Mapping[str, Any],
     confidence: float,
     uncounted: Sequence[str],
@@ -75,6 +76,8 @@ def main(
         Whether every set is predicted from all others.
     regressors : sequence of str
         Of the calibrations.
+    clip : bool
+        Whether predicted accuracies are clipped to [0, 1].
     settings : mapping of str to value
         Settings that are named under the tables.
     confidence : float
@@ -88,7 +91,9 @@ def main(
     """
     tables = [SCORES.read(path).to_pandas() for path in (*rotation, *scores, *agreement)]
     every = without_placeholders(pd.concat(tables, ignore_index=True))
-    found = predict_accuracies(every, ALL_SCORES, calibrations, loo=loo, regressors=regressors)
+    found = predict_accuracies(
+        every, ALL_SCORES, calibrations, loo=loo, regressors=regressors, clip=clip
+    )
     for path in predicted:
         write_table(PREDICTED.from_frame(found), path)
     missing = found[found["predicted"].isna()]

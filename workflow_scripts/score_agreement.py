@@ -9,6 +9,7 @@ from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outpu
 from matcheval.accuracy_prediction.pool_scoring import score_pool
 from matcheval.accuracy_prediction.schemas import SCORES
 from matcheval.accuracy_prediction.scores.registry import POOL_SCORES
+from matcheval.accuracy_prediction.views import Views
 from matcheval.datasets.suites import Suite
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
@@ -24,6 +25,8 @@ def main(
     files: OutputFiles,
     rule: ClassRule,
     methods: Sequence[str],
+    view_methods: Sequence[str],
+    views: Views,
     scores: Path,
 ) -> None:
     """Write the scores of all models.
@@ -42,8 +45,10 @@ def main(
     files : OutputFiles
     rule : ClassRule
         How probabilities are restricted where a member names classes.
-    methods : sequence of str
-        Names of scores.
+    methods, view_methods : sequence of str
+        Names of scores, for whole sets and for parts of them.
+    views : Views
+        The parts.
     scores : Path
         The table to write.
 
@@ -59,8 +64,8 @@ def main(
         whole = not in_parts if name == base else name not in in_parts
         return files.read(name, model, wanted=() if whole else ("logits",))
 
-    chosen = [POOL_SCORES[name] for name in methods]
-    table = score_pool(suite, base, models, classes, rule, chosen, read, single)
+    chosen, of_parts = ([POOL_SCORES[name] for name in names] for names in (methods, view_methods))
+    table = score_pool(suite, base, models, classes, rule, chosen, read, single, of_parts, views)
     write_table(SCORES.from_frame(table), scores)
     logging.info("%s: %d sets, %d models", suite.name, len(suite.members), len(models))
 

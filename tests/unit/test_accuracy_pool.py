@@ -12,6 +12,7 @@ from matcheval.accuracy_prediction.outputs.subsets import restrict
 from matcheval.accuracy_prediction.pool_scoring import score_pool
 from matcheval.accuracy_prediction.scores.registry import POOL_SCORES
 from matcheval.accuracy_prediction.scoring import SuiteReader
+from matcheval.accuracy_prediction.views import Views
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
 
@@ -28,9 +29,29 @@ def outputs_of(dataset, model):
     return from_logits(logits, labels, index=np.arange(n))
 
 
-def score(read, single=()):
+def score(read, single=(), views=None):
     chosen = [POOL_SCORES["ms_aol"]]
-    return score_pool(SUITE, "base", MODELS, CLASSES, ClassRule(), chosen, read, single)
+    parts = {"view_scores": chosen, "views": views} if views else {}
+    return score_pool(SUITE, "base", MODELS, CLASSES, ClassRule(), chosen, read, single, **parts)
+
+
+@pytest.mark.parametrize("whole_accuracy", [False, True])
+def test_parts_of_sets_are_those_of_the_scores_of_single_models(whole_accuracy):
+    views = Views((20,), 2, "singles", whole_accuracy)
+    found = score(outputs_of, (), views).set_index(["dataset", "view", "seed", "model"])
+    assert found.loc["part"].index.get_level_values("view").nunique() == 4  # all, 2 classes, n=20
+    outputs = {model: outputs_of("whole", model) for model in MODELS}
+    seen = set()
+    for view, draw, part in views.of(outputs["m0"], "whole", CLASSES):
+        row = found.loc["whole", view, draw, "m0"]
+        others = [outputs[m].rows(part.index).predicted for m in MODELS[1:]]
+        agree = [(part.predicted == one).mean() for one in others]
+        assert row["score"] == pytest.approx(np.mean(agree), abs=1e-15)
+        full = whole_accuracy and view == "n=20"
+        assert row["accuracy"] == (outputs["m0"].accuracy if full else part.accuracy)
+        assert row["n"] == len(part)
+        seen.add((view, draw))
+    assert seen == {("n=20", 0), ("n=20", 1), *((f"without {name}", 0) for name in CLASSES)}
 
 
 def test_scores_are_of_the_datapoints_and_classes_that_count():

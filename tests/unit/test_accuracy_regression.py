@@ -57,6 +57,27 @@ def test_an_affine_change_of_the_score_changes_no_prediction(points, scale, shif
     np.testing.assert_allclose(after.predicted, before.predicted, atol=1e-6)
 
 
+def test_raw_scores_are_not_standardised():
+    x, y = np.linspace(0, 1, 5), np.linspace(0.3, 0.8, 5)
+    standardised, raw = (
+        REGRESSORS[name](10 * x, y, 10 * x, epochs=3) for name in ("mlp", "mlp_raw")
+    )
+    np.testing.assert_allclose(standardised, REGRESSORS["mlp"](x, y, x, epochs=3), atol=1e-6)
+    assert np.abs(raw - REGRESSORS["mlp_raw"](x, y, x, epochs=3)).max() > 1e-3
+
+
+def test_predictions_may_be_clipped():
+    rows = [*LINE[:3], ("d", "h", 1.5, 0.3), ("e", "h", -1.0, 0.9)]
+    for clip, expected in ((True, [0, 1]), (False, [-0.6, 1.9])):
+        found = predict_accuracies(
+            scores("doc", rows), ALL_SCORES, [Calibration(("g",))], loo=False, clip=clip
+        )
+        assert found["predicted"].tolist() == pytest.approx(expected)
+        assert found["error"].tolist() == pytest.approx(
+            [abs(expected[0] - 0.3), abs(expected[1] - 0.9)]
+        )
+
+
 def test_equal_scores_predict_the_mean_and_are_flagged():
     y = np.array([0.9, 0.6, 0.6, 0.5])
     found = leave_one_out(np.array([1.0, 0.2, 0.2, 0.2]), y)

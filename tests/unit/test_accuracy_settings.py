@@ -81,7 +81,6 @@ SAME = [{"fit": ["a", "b"]}, {"fit": ["b", "a"], "predict": "c"}]
             {"methods": ["doc"], "leave_one_out": False},
             r"accuracy_prediction\.suites\.s.*nothing is predicted",
         ),
-        ({"view_methods": ["ms_aol"]}, "'ms_aol' compares models"),
         ({"view_methods": ["doc"], "methods": ["ac"]}, "'doc' is not among the methods"),
         ({"methods": ["ac", "ac"]}, r"'accuracy_prediction\.methods': 'ac' occurs twice$"),
         ({"methods": "al"}, r"'al' is none of all"),
@@ -133,6 +132,9 @@ def test_single_models_have_scores_and_are_not_counted(tmp_path):
     pool = found.jobs.agreement_parameters(suite)
     assert set(single) < set(pool["models"]) == set(found.models) < set(found.scored)
     assert pool["single"] == tuple(single)
+    assert pool["view_methods"] == pool["methods"] == ["ms_aol"]
+    some = prediction(tmp_path, view_methods=["ac"]).jobs.agreement_parameters(suite)
+    assert some["view_methods"] == []
     job = found.jobs.prediction_parameters(suite)
     assert (
         job["uncounted"] == [*single, "e"] == found.jobs.comparison_parameters(suite)["uncounted"]

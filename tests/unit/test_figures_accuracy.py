@@ -149,6 +149,8 @@ def test_scores_are_drawn_against_accuracies(model):
     (text,) = (text.get_text() for text in shown["MMD"].texts)
     assert text.startswith(f"r = {r:.2f}".replace("-", "−"))
     assert texts_of(figure.legends[0]) == list(GROUPS)
+    low, high = shown["MMD"].get_ylim()
+    assert 0 <= low < high <= 100
 
 
 def test_predictions_of_a_calibration_are_of_the_sets_it_is_not_fitted_on():
@@ -166,6 +168,8 @@ def test_predictions_of_a_calibration_are_of_the_sets_it_is_not_fitted_on():
     )
     (text,) = (text.get_text() for text in shown["DoC"].texts)
     assert text.startswith(f"MAE {100 * every['error'].mean():.1f}, ")
+    r = np.corrcoef(every["predicted"], every["accuracy"])[0, 1]
+    assert text.endswith(f"r² = {r**2:.2f}")
 
 
 def test_errors_by_accuracy_share_their_axes():

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from matcheval.accuracy_prediction.aggregation import ALL
-from matcheval.accuracy_prediction.scores.registry import POOL_SCORES, check_names
+from matcheval.accuracy_prediction.scores.registry import check_names
 from matcheval.accuracy_prediction.scores.score import Need, Predicts
 from matcheval.accuracy_prediction.settings import SuitePredictionSettings
 from matcheval.datasets.suites import Member, check_subset
@@ -79,11 +79,6 @@ def _check_methods(analysis: "AccuracyPrediction") -> None:
     check_names(settings.view_methods, field)
     chosen = [score.name for score in analysis.chosen]
     for name in settings.view_methods:
-        if name in POOL_SCORES:
-            raise InputError(
-                f"'{name}' compares models, and is computed on whole sets only",
-                file=_FILE, field=field, remedy="Leave it out",
-            )  # fmt: skip
         if name not in chosen:
             raise InputError(
                 f"'{name}' is not among the methods that are used", file=_FILE, field=field,

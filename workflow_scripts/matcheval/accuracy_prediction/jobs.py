@@ -136,13 +136,20 @@ class PredictionJobs:
             "rule": self.rule,
             # A score of the pool that its own job does not compute has a row here that says why.
             "methods": own if in_pool else chosen,
-            "view_methods": list(settings.view_methods or own),
+            "view_methods": [name for name in settings.view_methods or own if name in SCORES],
             "options": {"n_prototypes": settings.n_prototypes},
-            "views": {
-                "sizes": settings.test_sizes, "draws": settings.draws,
-                "missing_classes": settings.missing_classes,
-            },
+            "views": self._views,
             "seeds": settings.seeds,
+        }  # fmt: skip
+
+    @property
+    def _views(self) -> dict[str, Any]:
+        """The parts of sets that scores are computed on, too, as of `Views`."""
+        settings = self._settings
+        return {
+            "sizes": settings.test_sizes, "draws": settings.draws,
+            "missing_classes": settings.missing_classes,
+            "whole_accuracy": settings.test_size_accuracy == "whole",
         }  # fmt: skip
 
     def classes_of(self, base: str) -> str | list[str]:
@@ -228,6 +235,7 @@ class PredictionJobs:
         """
         suite = wildcards.suite
         one = self._settings.suites[suite]
+        chosen = [score.name for score in self._analysis.chosen if score.name in POOL_SCORES]
         return {
             "suite": asdict(self._study.suites[suite]),
             "base": one.base,
@@ -236,7 +244,11 @@ class PredictionJobs:
             "classes": self.classes_of(one.base),
             "rule": self.rule,
             "files": self.files_of(suite, self._analysis.models),
-            "methods": [score.name for score in self._analysis.chosen if score.name in POOL_SCORES],
+            "methods": chosen,
+            "view_methods": [
+                name for name in chosen if name in (self._settings.view_methods or chosen)
+            ],
+            "views": self._views,
         }
 
     def gap_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -323,7 +335,7 @@ class PredictionJobs:
             "renormalised": self._settings.renormalise,
             "argmax restricted": self._settings.restrict_argmax,
             "probability of a group of classes": self._settings.group_probability,
-            "clipped": False,
+            "clipped": self._settings.clip,
         }
 
     @property
@@ -357,6 +369,7 @@ class PredictionJobs:
             ],
             "loo": self._settings.leave_one_out,
             "regressors": self._settings.regressors,
+            "clip": self._settings.clip,
             "settings": {**self._noted_settings(wildcards.suite), **self._noted_models},
             "confidence": self._study.confidence,
             "uncounted": self._analysis.uncounted,

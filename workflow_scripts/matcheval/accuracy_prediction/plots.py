@@ -148,7 +148,11 @@ class PredictionPlots:
             found["leave-one-out"] = (LEAVE_ONE_OUT, "linear", "")
         for calibration in self._settings.suites[suite].calibrations:
             for regressor in self._settings.regressors:
-                parts = ["calibrated", *calibration.fit, *(["mlp"] if regressor == "mlp" else [])]
+                parts = [
+                    "calibrated",
+                    *calibration.fit,
+                    *([regressor] if regressor != "linear" else []),
+                ]
                 way = (CALIBRATED, regressor, "+".join(calibration.fit))
                 found[_free(_file_name(parts), found)] = way
         return found or {"direct": (DIRECT, "", "")}

@@ -45,6 +45,7 @@ def predict_accuracies(
     *,
     loo: bool = True,
     regressors: Sequence[str] = ("linear",),
+    clip: bool = False,
 ) -> pd.DataFrame:
     """Predict the accuracies on all sets from their scores.
 
@@ -64,6 +65,8 @@ def predict_accuracies(
         Whether sets are left out one by one.
     regressors : sequence of str
         For calibrations, of `regression.REGRESSORS`.
+    clip : bool
+        Whether predicted accuracies are clipped to [0, 1]. P1 does not: it has errors above 1.
 
     Returns
     -------
@@ -83,7 +86,11 @@ def predict_accuracies(
             parts.append(_left_out(rows))
     if not parts:
         return pd.DataFrame(columns=PREDICTED.names)
-    return pd.concat(parts, ignore_index=True)[PREDICTED.names]
+    found = pd.concat(parts, ignore_index=True)[PREDICTED.names]
+    if clip:
+        found["predicted"] = found["predicted"].clip(0, 1)
+        found["error"] = (found["predicted"] - found["accuracy"]).abs()
+    return found
 
 
 def without_placeholders(scores: pd.DataFrame) -> pd.DataFrame:

@@ -21,6 +21,7 @@ _PROTOCOLS = {
     "calibrated": "calibrated on",
     "leave_one_out": "leave one set out",
 }
+_REGRESSORS = {"mlp": " (MLP)", "mlp_raw": " (MLP of raw scores)"}
 _ROW = ["protocol", "regressor", "calibrated_on", "method", "variant"]
 
 
@@ -34,7 +35,7 @@ def how(row: Mapping[Any, Any]) -> str:
     """
     text = _PROTOCOLS[row["protocol"]]
     text += f" {row['calibrated_on'].replace('+', ', ')}" if row["calibrated_on"] else ""
-    return text + (" (MLP)" if row["regressor"] == "mlp" else "")
+    return text + _REGRESSORS.get(row["regressor"], "")
 
 
 def titles(rows: pd.DataFrame, known: Mapping[str, AnyScore]) -> list[str]:
@@ -125,7 +126,9 @@ def _published(
     protocol, regressor, on = case
     values = [
         published.get((protocol, on, method, group))
-        for method in rows["method"].where((rows["variant"] == "") & (regressor != "mlp"), "")
+        for method in rows["method"].where(
+            (rows["variant"] == "") & (regressor not in _REGRESSORS), ""
+        )
     ]
     return ["" if value is None else f"{100 * value:.2f}" for value in values]
 

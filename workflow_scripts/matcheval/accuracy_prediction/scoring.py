@@ -150,7 +150,9 @@ class ModelScorer:
         """
         yield from self._on(self.scores, WHOLE, self.sources.seed, base, target)
         for view, draw, part in self.views.of(target, name, classes):
-            yield from self._on(self.view_scores, view, draw, base, part)
+            accuracy = self.views.accuracy(view, target.accuracy, part.accuracy)
+            for row in self._on(self.view_scores, view, draw, base, part):
+                yield row | {"accuracy": accuracy}
 
     def _on(
         self, scores: Sequence["AnyScore"], view: str, seed: int, base: Outputs, target: Outputs

@@ -94,9 +94,13 @@ class AccuracyPredictionSettings(Settings):
     leave_one_out: Boolean = Field(
         True, description="Whether every set is predicted from all other sets of its suite"
     )
-    regressors: Annotated[tuple[Literal["linear", "mlp"], ...], Unique, Field(min_length=1)] = (
-        Field(("linear",), description="Regressions of calibrations")
+    regressors: Annotated[
+        tuple[Literal["linear", "mlp", "mlp_raw"], ...], Unique, Field(min_length=1)
+    ] = Field(
+        ("linear",),
+        description="Regressions of calibrations; mlp standardises scores, mlp_raw does not",
     )
+    clip: Boolean = Field(False, description="Whether predicted accuracies are clipped to [0, 1]")
     seeds: Annotated[tuple[Seed, ...], Unique, Field(min_length=1)] = Field(
         (0,), description="Of random splits and initial values; errors are averaged over them"
     )
@@ -118,6 +122,11 @@ class AccuracyPredictionSettings(Settings):
         (), description="Numbers of datapoints that sets are reduced to at random"
     )
     draws: Count = Field(5, description="Random reductions of every size")
+    test_size_accuracy: Literal["drawn", "whole"] = Field(
+        "drawn",
+        description="The true accuracy on a reduced set: that of the datapoints drawn, or that of "
+        "the whole set",
+    )
     missing_classes: Literal["none", "singles", "pairs"] = Field(
         "none",
         description="Whether sets are also scored without each class (singles), and without each "
