@@ -1,15 +1,16 @@
 """Rule compare_predictions: predicted gaps beside what the protocol says of the same gaps."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from matcheval.accuracy_prediction.comparison import PREDICTED_GAPS, join, tabulate_comparison
 from matcheval.accuracy_prediction.gaps import GAPS
-from matcheval.accuracy_prediction.reading import comparison_columns
+from matcheval.accuracy_prediction.reading import comparison_columns, setting_notes
 from matcheval.accuracy_prediction.schemas import PREDICTED
 from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
 from matcheval.execution.entry_points import run_script
@@ -23,6 +24,7 @@ def main(
     gaps: Sequence[Path],
     confidence: float,
     uncounted: Sequence[str],
+    settings: Mapping[str, Any],
     tables: Sequence[Path],
     of_suite: Path,
 ) -> None:
@@ -38,6 +40,8 @@ def main(
         Level of the intervals, in (0, 1).
     uncounted : sequence of str
         Names of models which means over models do not count.
+    settings : mapping of str to value
+        Settings that are named under the table.
     tables : sequence of Path
         Files of the comparison, in the formats of their suffixes.
     of_suite : Path
@@ -48,7 +52,8 @@ def main(
     joined = join(PREDICTED.read(predicted).to_pandas(), every)
     counted = joined[~joined["model"].isin(uncounted)]
     compared = tabulate_comparison(counted, confidence)
-    write_readable(compared, PREDICTED_GAPS, partial(comparison_columns, known=ALL_SCORES), tables)
+    readable = partial(comparison_columns, known=ALL_SCORES)
+    write_readable(compared, PREDICTED_GAPS, readable, tables, setting_notes(settings))
     logging.info("%d predicted gaps of %d sets", len(joined), joined["dataset"].nunique())
 
 

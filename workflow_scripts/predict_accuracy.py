@@ -102,6 +102,7 @@ def main(
     of_errors = setting_notes(settings, missing["reason"].tolist())
     if printed:
         of_errors.append(note(published))
+    notes = setting_notes(settings)
     of_scores = setting_notes(settings, every.loc[every["score"].isna(), "reason"].tolist())
     write_readable(
         mean_errors, ERRORS,
@@ -115,10 +116,10 @@ def main(
     )  # fmt: skip
     write_readable(
         tabulate_group_gaps(every), GROUP_GAPS, partial(gap_columns, uncounted=uncounted),
-        group_gaps,
+        group_gaps, notes,
     )  # fmt: skip
-    write_readable(tabulate_rankings(mean_errors), RANKINGS, ranking_columns, rankings)
-    write_readable(tabulate_counts(mean_errors, found), COUNTS, count_columns, counts)
+    write_readable(tabulate_rankings(mean_errors), RANKINGS, ranking_columns, rankings, notes)
+    write_readable(tabulate_counts(mean_errors, found), COUNTS, count_columns, counts, notes)
     logging.info("%d predictions, %d of them n/a", len(found), len(missing))
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from matcheval.accuracy_prediction.scores.registry import ALL_SCORES, SCORES
 from matcheval.errors import InputError
+from matcheval.execution.arguments import pack_argument, unpack_argument
 from studies import configuration, load
 
 MEMBERS = [
@@ -121,6 +122,15 @@ def test_images_are_turned_for_the_scores_that_are_asked_for(tmp_path):
         return len(files), json.loads(job)["methods"]
 
     assert jobs(methods=["ac"]) == (0, [])
+    block = {"kind": "corrupted", "of": "digits-known", "corruption": "{corruption}", "severity": 1}
+    names = {"corruption": ["frost_procedural", "fog"]}
+    many = [*MEMBERS, {"dataset": block, "values": names}]
+    noted = [
+        prediction(tmp_path, members=members).jobs.comparison_parameters(wildcards)["settings"]
+        for members in (many, MEMBERS)
+    ]
+    assert noted[0]["frost"] == "computed (frost_procedural), no photographs, in 1 set"
+    assert "frost" not in noted[1]
     assert jobs(methods=["ac", "rotation:auc"]) == (len(ALL_BUT_TWO) + 2, ["rotation:auc"])
     assert jobs()[1] == ["rotation"]
 
@@ -141,6 +151,17 @@ def test_single_models_have_scores_and_are_not_counted(tmp_path):
     )
     assert job["settings"]["models"] == len(ALL_BUT_TWO)
     assert job["settings"]["single models, not counted"] == ", ".join(single)
+
+
+def test_long_descriptions_of_jobs_fit_on_a_command_line():
+    names = [f"n{number:08d}" for number in np.random.default_rng(0).permutation(10**6)[:1000]]
+    rng = np.random.default_rng(1)
+    members = [rng.choice(names, 200, replace=False).tolist() for _ in range(95)]
+    for job in ({"members": members}, {"members": members[:1]}, {}):
+        packed = pack_argument(job)
+        assert len(packed) < 100_000
+        assert json.loads(unpack_argument(packed)) == job
+    assert len(json.dumps(members)) > 131_072
 
 
 def test_a_score_of_a_pool_has_rows_where_there_is_no_pool(tmp_path):

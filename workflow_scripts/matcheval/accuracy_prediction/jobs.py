@@ -1,6 +1,5 @@
 """Inputs, parameters and arguments of the jobs of accuracy prediction, by wildcards."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
@@ -8,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from matcheval.accuracy_prediction import ROTATION_VERSION
 from matcheval.accuracy_prediction.scores.registry import POOL_SCORES, SCORES
 from matcheval.accuracy_prediction.scores.score import Need
+from matcheval.datasets.corruptions.names import PROCEDURAL
+from matcheval.execution.arguments import pack_argument
 from matcheval.protocol.analysis import Matching
 from matcheval.study.analysis import Wildcards
 from matcheval.study.study import Study
@@ -218,7 +219,7 @@ class PredictionJobs:
             "seeds": self._settings.seeds,
         }
         return [
-            "--job", json.dumps(job, sort_keys=True),
+            "--job", pack_argument(job),
             "--device", inference.device, "--precision", inference.precision,
             *(["--compile"] if inference.compile else []),
         ]  # fmt: skip
@@ -336,7 +337,17 @@ class PredictionJobs:
             "argmax restricted": self._settings.restrict_argmax,
             "probability of a group of classes": self._settings.group_probability,
             "clipped": self._settings.clip,
+            **self._noted_frost(suite),
         }
+
+    def _noted_frost(self, suite: str) -> dict[str, str]:
+        """Return that a computed texture stands in for photographs of frost, where it does."""
+        found = [
+            name for name in self._study.suites[suite].datasets
+            if self._study.datasets[name].options.get("corruption") in PROCEDURAL
+        ]  # fmt: skip
+        sets = "1 set" if len(found) == 1 else f"{len(found)} sets"
+        return {"frost": f"computed (frost_procedural), no photographs, in {sets}"} if found else {}
 
     @property
     def _noted_models(self) -> dict[str, int | str]:
@@ -350,9 +361,13 @@ class PredictionJobs:
         Parameters
         ----------
         wildcards : Wildcards
-            `suite`; they are the same for all.
+            `suite`.
         """
-        return {"confidence": self._study.confidence, "uncounted": self._analysis.uncounted}
+        return {
+            "confidence": self._study.confidence,
+            "uncounted": self._analysis.uncounted,
+            "settings": {**self._noted_settings(wildcards.suite), **self._noted_models},
+        }
 
     def prediction_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the parameters of the predicted accuracies on a suite.

@@ -245,7 +245,7 @@ def _correlations(part: pd.DataFrame, name: str) -> list[str]:
     ]
 
 
-def setting_notes(settings: Mapping[str, Any], reasons: Sequence[str]) -> list[str]:
+def setting_notes(settings: Mapping[str, Any], reasons: Sequence[str] = ()) -> list[str]:
     """Return sentences for below a table: the settings, and why values are n/a.
 
     Parameters
