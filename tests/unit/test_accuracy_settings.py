@@ -153,6 +153,21 @@ def test_single_models_have_scores_and_are_not_counted(tmp_path):
     assert job["settings"]["single models, not counted"] == ", ".join(single)
 
 
+def test_regressions_on_the_same_groups_are_drawn_together(tmp_path):
+    fits = [
+        {"fit": ["a", "b"], "predict": "c"}, {"fit": "c", "predict": "a"},
+        {"fit": "c", "predict": "b"},
+    ]  # fmt: skip
+    found = prediction(tmp_path, one={"calibrations": fits})
+    assert list(found.plots.ways("s")) == ["leave-one-out", "calibrated-a-b", "calibrated-c"]
+    members = [*MEMBERS, {"dataset": "digits-train", "group": "d"}]
+    fits[1:] = [{"fit": ["b", "a"], "predict": "d"}]
+    found = prediction(tmp_path, members=members, one={"calibrations": fits})
+    assert list(found.plots.ways("s")) == ["leave-one-out", "calibrated-a-b"]
+    job = found.jobs.prediction_parameters(SimpleNamespace(suite="s"))
+    assert [one["on"] for one in job["calibrations"]] == [("a", "b")] * 2
+
+
 def test_long_descriptions_of_jobs_fit_on_a_command_line():
     names = [f"n{number:08d}" for number in np.random.default_rng(0).permutation(10**6)[:1000]]
     rng = np.random.default_rng(1)

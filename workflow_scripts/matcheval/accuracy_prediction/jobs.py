@@ -379,9 +379,7 @@ class PredictionJobs:
         """
         one = self._settings.suites[wildcards.suite]
         return {
-            "calibrations": [
-                {"on": each.fit, "predict": each.predict or ()} for each in one.calibrations
-            ],
+            "calibrations": [{"on": on, "predict": predict} for on, predict in one.regressions],
             "loo": self._settings.leave_one_out,
             "regressors": self._settings.regressors,
             "clip": self._settings.clip,

@@ -146,14 +146,15 @@ class PredictionPlots:
         found: dict[str, Way] = {}
         if self._settings.leave_one_out:
             found["leave-one-out"] = (LEAVE_ONE_OUT, "linear", "")
-        for calibration in self._settings.suites[suite].calibrations:
+        fitted_on = [on for on, _ in self._settings.suites[suite].regressions]
+        for on in dict.fromkeys(fitted_on):
             for regressor in self._settings.regressors:
                 parts = [
                     "calibrated",
-                    *calibration.fit,
+                    *on,
                     *([regressor] if regressor != "linear" else []),
                 ]
-                way = (CALIBRATED, regressor, "+".join(calibration.fit))
+                way = (CALIBRATED, regressor, "+".join(on))
                 found[_free(_file_name(parts), found)] = way
         return found or {"direct": (DIRECT, "", "")}
 

@@ -72,6 +72,15 @@ class SuitePredictionSettings(Settings):
         (), description="Figures of the features of one class on the sets and on the base"
     )
 
+    @property
+    def regressions(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+        """Groups fitted on and predicted (empty: all others); the same groups in one order."""
+        orders: dict[frozenset[str], tuple[str, ...]] = {}
+        return [
+            (orders.setdefault(frozenset(one.fit), one.fit), one.predict or ())
+            for one in self.calibrations
+        ]
+
 
 class AccuracyPredictionSettings(Settings):
     """How accuracies on sets are predicted without their labels, and compared with the truth."""
