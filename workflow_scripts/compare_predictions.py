@@ -10,6 +10,7 @@ import pandas as pd
 
 from matcheval.accuracy_prediction.comparison import PREDICTED_GAPS, join, tabulate_comparison
 from matcheval.accuracy_prediction.gaps import GAPS
+from matcheval.accuracy_prediction.predicting import with_places
 from matcheval.accuracy_prediction.reading import comparison_columns, setting_notes
 from matcheval.accuracy_prediction.schemas import PREDICTED
 from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
@@ -24,6 +25,7 @@ def main(
     gaps: Sequence[Path],
     confidence: float,
     uncounted: Sequence[str],
+    places: Mapping[str, Mapping[str, Any]],
     settings: Mapping[str, Any],
     tables: Sequence[Path],
     of_suite: Path,
@@ -40,6 +42,8 @@ def main(
         Level of the intervals, in (0, 1).
     uncounted : sequence of str
         Names of models which means over models do not count.
+    places : mapping of str to mapping
+        Group, subgroup and severity of every set.
     settings : mapping of str to value
         Settings that are named under the table.
     tables : sequence of Path
@@ -47,7 +51,8 @@ def main(
     of_suite : Path
         File of the gaps of all models.
     """
-    every = pd.concat([GAPS.read(path).to_pandas() for path in gaps], ignore_index=True)
+    tables_of_models = [GAPS.read(path).to_pandas() for path in gaps]
+    every = with_places(pd.concat(tables_of_models, ignore_index=True), places)
     write_table(GAPS.from_frame(every), of_suite)
     joined = join(PREDICTED.read(predicted).to_pandas(), every)
     counted = joined[~joined["model"].isin(uncounted)]

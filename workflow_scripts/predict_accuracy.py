@@ -25,6 +25,7 @@ from matcheval.accuracy_prediction.consistency import (
 from matcheval.accuracy_prediction.predicting import (
     Calibration,
     predict_accuracies,
+    with_places,
     without_placeholders,
 )
 from matcheval.accuracy_prediction.published import Paper, note, published_errors
@@ -51,6 +52,7 @@ def main(
     loo: bool,
     regressors: Sequence[str],
     clip: bool,
+    places: Mapping[str, Mapping[str, Any]],
     settings: Mapping[str, Any],
     confidence: float,
     uncounted: Sequence[str],
@@ -78,6 +80,8 @@ def main(
         Of the calibrations.
     clip : bool
         Whether predicted accuracies are clipped to [0, 1].
+    places : mapping of str to mapping
+        Group, subgroup and severity of every set.
     settings : mapping of str to value
         Settings that are named under the tables.
     confidence : float
@@ -90,7 +94,7 @@ def main(
         Files to write, in the formats of their suffixes.
     """
     tables = [SCORES.read(path).to_pandas() for path in (*rotation, *scores, *agreement)]
-    every = without_placeholders(pd.concat(tables, ignore_index=True))
+    every = with_places(without_placeholders(pd.concat(tables, ignore_index=True)), places)
     found = predict_accuracies(
         every, ALL_SCORES, calibrations, loo=loo, regressors=regressors, clip=clip
     )

@@ -13,6 +13,7 @@ from matcheval.accuracy_prediction.predicting import (
     FLAGGED,
     Calibration,
     predict_accuracies,
+    with_places,
     without_placeholders,
 )
 from matcheval.accuracy_prediction.regression import LAYERS, REGRESSORS, leave_one_out, linear, mlp
@@ -183,6 +184,19 @@ def test_constant_scores_are_flagged_in_the_table():
     rows = [(name, "g", 1.0 if name == "a" else 0.2, accuracy) for name, _, _, accuracy in LINE]
     found = predict_accuracies(scores("entropy", rows), ALL_SCORES)
     assert found["reason"].tolist() == [FLAGGED, "", "", ""]
+
+
+def test_groups_are_filled_in():
+    table = scores("doc", LINE[:2])
+    places = {"a": {"group": "x", "subgroup": "y", "severity": None},
+              "b": {"group": "", "subgroup": "", "severity": 3}}  # fmt: skip
+    found = with_places(table, places)
+    assert found["group"].tolist() == ["x", ""]
+    assert found["subgroup"].tolist() == ["y", ""]
+    assert found["severity"].isna().tolist() == [True, False]
+    assert found.drop(columns=["group", "subgroup", "severity"]).equals(
+        table.drop(columns=["group", "subgroup", "severity"])
+    )
 
 
 def test_a_placeholder_gives_way_to_the_score_of_another_job():

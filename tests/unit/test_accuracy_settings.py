@@ -168,6 +168,22 @@ def test_regressions_on_the_same_groups_are_drawn_together(tmp_path):
     assert [one["on"] for one in job["calibrations"]] == [("a", "b")] * 2
 
 
+def test_names_of_groups_repeat_no_scores(tmp_path):
+    def parameters(members):
+        jobs = prediction(tmp_path, members=members, one={"rotation": "all"}).jobs
+        of = SimpleNamespace(suite="s", scored=ALL_BUT_TWO[0], model=ALL_BUT_TWO[0])
+        scores = (
+            jobs.score_parameters(of), jobs.agreement_parameters(of), jobs.gap_parameters(of),
+            jobs.rotation_arguments(of),
+        )  # fmt: skip
+        return scores, jobs.places_of("s")["digits-known"]
+
+    first, others = parameters(MEMBERS), parameters(with_first(group="z", severity=2))
+    assert others[0] == first[0]
+    assert others[1] == {"group": "z", "subgroup": "x", "severity": 2.0}
+    assert parameters(with_first(classes=["1", "2"]))[0] != first[0]
+
+
 def test_long_descriptions_of_jobs_fit_on_a_command_line():
     names = [f"n{number:08d}" for number in np.random.default_rng(0).permutation(10**6)[:1000]]
     rng = np.random.default_rng(1)

@@ -8,6 +8,7 @@ from matcheval.accuracy_prediction import ROTATION_VERSION
 from matcheval.accuracy_prediction.scores.registry import POOL_SCORES, SCORES
 from matcheval.accuracy_prediction.scores.score import Need
 from matcheval.datasets.corruptions.names import PROCEDURAL
+from matcheval.datasets.suites import Suite
 from matcheval.execution.arguments import pack_argument
 from matcheval.protocol.analysis import Matching
 from matcheval.study.analysis import Wildcards
@@ -128,7 +129,7 @@ class PredictionJobs:
         chosen = [score.name for score in self._analysis.chosen]
         own = [name for name in chosen if name in SCORES]
         return {
-            "suite": asdict(self._study.suites[suite]),
+            "suite": asdict(self._scored(suite)),
             "base": one.base,
             "reference": one.reference,
             "members": self.members_of(wildcards.scored),
@@ -142,6 +143,29 @@ class PredictionJobs:
             "views": self._views,
             "seeds": settings.seeds,
         }  # fmt: skip
+
+    def _scored(self, suite: str) -> Suite:
+        """Return a suite without the names of groups, which scores do not depend on.
+
+        They are added to the tables (`places_of`), so that another name repeats no scores.
+        """
+        members = self._study.suites[suite].members
+        return Suite(
+            suite, tuple(replace(m, group="", subgroup="", severity=None) for m in members)
+        )
+
+    def places_of(self, suite: str) -> dict[str, dict[str, Any]]:
+        """Return group, subgroup and severity of every set of a suite, by its name.
+
+        Parameters
+        ----------
+        suite : str
+            Its name.
+        """
+        return {
+            m.dataset: {"group": m.group, "subgroup": m.subgroup, "severity": m.severity}
+            for m in self._study.suites[suite].members
+        }
 
     @property
     def _views(self) -> dict[str, Any]:
@@ -204,11 +228,11 @@ class PredictionJobs:
         one, source = self._settings.suites[suite], study.runnable[wildcards.model].source
         assert source is not None, wildcards.model  # models of known predictions are not run
         turned = self._analysis.turned(suite)  # the others would make the command too long
-        members = tuple(one for one in study.suites[suite].members if one.dataset in turned)
+        members = tuple(one for one in self._scored(suite).members if one.dataset in turned)
         job = {
             "model": asdict(source),
             "weights": study.weights_file(wildcards.model),
-            "suite": asdict(replace(study.suites[suite], members=members)),
+            "suite": asdict(Suite(suite, members)),
             "sets": turned,
             "methods": [s.name for s in self._analysis.chosen if Need.IMAGES in s.needs],
             "base": one.base,
@@ -238,7 +262,7 @@ class PredictionJobs:
         one = self._settings.suites[suite]
         chosen = [score.name for score in self._analysis.chosen if score.name in POOL_SCORES]
         return {
-            "suite": asdict(self._study.suites[suite]),
+            "suite": asdict(self._scored(suite)),
             "base": one.base,
             "models": self._analysis.models,
             "single": self._settings.single,
@@ -263,7 +287,7 @@ class PredictionJobs:
         suite, matching = wildcards.suite, self._study.analysis(Matching)
         first = next(iter(matching.settings.methods.values()))
         return {
-            "suite": asdict(self._study.suites[suite]),
+            "suite": asdict(self._scored(suite)),
             "base": self._settings.suites[suite].base,
             "classes": self.classes_of(self._settings.suites[suite].base),
             "rule": self.rule,
@@ -366,6 +390,7 @@ class PredictionJobs:
         return {
             "confidence": self._study.confidence,
             "uncounted": self._analysis.uncounted,
+            "places": self.places_of(wildcards.suite),
             "settings": {**self._noted_settings(wildcards.suite), **self._noted_models},
         }
 
@@ -383,6 +408,7 @@ class PredictionJobs:
             "loo": self._settings.leave_one_out,
             "regressors": self._settings.regressors,
             "clip": self._settings.clip,
+            "places": self.places_of(wildcards.suite),
             "settings": {**self._noted_settings(wildcards.suite), **self._noted_models},
             "confidence": self._study.confidence,
             "uncounted": self._analysis.uncounted,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -91,6 +92,21 @@ def predict_accuracies(
         found["predicted"] = found["predicted"].clip(0, 1)
         found["error"] = (found["predicted"] - found["accuracy"]).abs()
     return found
+
+
+def with_places(table: pd.DataFrame, places: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """Fill in the groups, subgroups and severities of sets.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        With `schemas.SET`, as the jobs of single models write it: scores depend on none of these.
+    places : mapping of str to mapping
+        `group`, `subgroup` and `severity` (None if not said), by dataset.
+    """
+    names = ("group", "subgroup", "severity")
+    filled = {name: [places[dataset][name] for dataset in table["dataset"]] for name in names}
+    return table.assign(**filled).astype({"severity": np.float64})
 
 
 def without_placeholders(scores: pd.DataFrame) -> pd.DataFrame:
