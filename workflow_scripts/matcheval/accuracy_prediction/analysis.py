@@ -70,11 +70,6 @@ class AccuracyPrediction(Analysis):
     # --- what it consists of
 
     @property
-    def models(self) -> list[str]:
-        """Names of the models that are not left out."""
-        return [name for name in self.study.models if name not in self.settings.without]
-
-    @property
     def pool(self) -> list[str]:
         """Names of the models that agreement and means over models are of."""
         return [name for name in self.models if name not in self.settings.single]

@@ -4,11 +4,12 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from matcheval.accuracy_prediction.aggregation import ALL
-from matcheval.accuracy_prediction.scores.registry import check_names
+from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
 from matcheval.accuracy_prediction.scores.score import Need, Predicts
 from matcheval.accuracy_prediction.settings import SuitePredictionSettings
 from matcheval.datasets.suites import Member, check_subset
 from matcheval.errors import InputError, unknown_name_error
+from matcheval.study.analysis import check_known
 from matcheval.study.checks import check_label_spaces
 
 if TYPE_CHECKING:
@@ -75,8 +76,9 @@ def _check_methods(analysis: "AccuracyPrediction") -> None:
     """Check the names of methods, and that those of reduced sets can be used on them."""
     settings, field = analysis.settings, analysis.field("view_methods")
     if settings.methods != "all":
-        check_names(settings.methods, analysis.field("methods"))
-    check_names(settings.view_methods, field)
+        names = settings.methods
+        check_known("method", names, ALL_SCORES, file=_FILE, field=analysis.field("methods"))
+    check_known("method", settings.view_methods, ALL_SCORES, file=_FILE, field=field)
     chosen = [score.name for score in analysis.chosen]
     for name in settings.view_methods:
         if name not in chosen:

@@ -91,11 +91,6 @@ class SuiteAccuracies(Analysis):
                 )  # fmt: skip
 
     @property
-    def models(self) -> list[str]:
-        """Names of the models that are counted."""
-        return [name for name in self.study.models if name not in self.settings.without]
-
-    @property
     def targets(self) -> list[str]:
         """A table and a figure for every suite."""
         suites = list(self.settings.suites)

@@ -14,7 +14,7 @@ from matcheval.datasets.label_spaces import compare_classes
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.datasets.suites import Groups, Member, Suite
 from matcheval.errors import InputError
-from matcheval.inference.files import output_files
+from matcheval.inference.files import predictions_file
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.predictions.records import Predictions
 
@@ -100,7 +100,7 @@ class SuiteCorrectness:
 
     def _read(self, name: str, groups: Groups, all_labels: str) -> Correctness:
         files = [
-            str(output_files(self.predictions, name, model, ())["predictions"])
+            str(predictions_file(self.predictions, name, model))
             if name in self.folders
             else self.specs[name].results_file(model)
             for model in self.models
