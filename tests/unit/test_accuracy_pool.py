@@ -10,8 +10,9 @@ from matcheval.accuracy_prediction.outputs.loading import OutputFiles, average
 from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Members, from_logits
 from matcheval.accuracy_prediction.outputs.subsets import restrict
 from matcheval.accuracy_prediction.pool_scoring import score_pool
-from matcheval.accuracy_prediction.scores.registry import POOL_SCORES
-from matcheval.accuracy_prediction.scoring import SuiteReader
+from matcheval.accuracy_prediction.scores.registry import POOL_SCORES, SCORES
+from matcheval.accuracy_prediction.scores.score import Sources
+from matcheval.accuracy_prediction.scoring import ModelScorer, SuiteReader
 from matcheval.accuracy_prediction.views import Views
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
@@ -132,6 +133,17 @@ def test_groups_and_several_labels_of_a_member():
     known = single_labels(found)
     assert ((known == found.predicted) == found.correct).all()
     assert set(known) == {0, 1}
+
+
+def test_outputs_of_other_classes_and_of_no_numbers():
+    base, target = outputs_of("base", "m0"), outputs_of("whole", "m0")
+    reader = SuiteReader(base, CLASSES)
+    with pytest.raises(InputError, match="3 classes on 'whole', and 4 on the base"):
+        reader.sides(Member("whole"), from_logits(target.logits[:, :3], target.labels % 3))
+    broken = from_logits(np.full((50, 4), np.nan), target.labels)
+    scorer = ModelScorer(Sources(base), [SCORES[name] for name in ("atc_mc", "nuclear_norm")])
+    rows = list(scorer.rows("whole", *reader.sides(Member("whole"), broken), CLASSES))
+    assert [row["reason"] for row in rows] == ["confidences are not finite numbers"] * 2
 
 
 def test_only_wanted_outputs_are_read(tmp_path, monkeypatch):

@@ -55,7 +55,7 @@ DECIDED = {
     ),
     "train_model.py": (TRAINING_VERSION, 2, "597ad86448193473"),
     "predict_datasets.py": (INFERENCE_VERSION, 2, "9b64d56a6fa2bc3c"),
-    "score_rotation.py": (ROTATION_VERSION, 1, "568da642e18d85f9"),
+    "score_rotation.py": (ROTATION_VERSION, 1, "4226b12d16da0477"),
     "derive_dataset.py": (DERIVATION_VERSION, 1, "2a96e973d9c71e4e"),
     "simulate_annotations.py": (SAMPLING_VERSION, 1, "11383fc71724b9f7"),
     "count_selections.py": (SAMPLING_VERSION, 1, "b34e191afb1cf5cb"),

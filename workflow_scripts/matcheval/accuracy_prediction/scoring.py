@@ -22,6 +22,7 @@ from matcheval.accuracy_prediction.scores.score import (
 from matcheval.accuracy_prediction.views import WHOLE, Views
 from matcheval.datasets.folders import read_description
 from matcheval.datasets.suites import Member, Suite
+from matcheval.errors import InputError
 
 if TYPE_CHECKING:
     from matcheval.accuracy_prediction.scores.registry import AnyScore
@@ -71,8 +72,16 @@ class SuiteReader:
         Raises
         ------
         InputError
-            If either has no datapoints of these classes.
+            If either has no datapoints of these classes, or they differ in their classes.
         """
+        matrices = (self.base.probabilities, target.probabilities)
+        widths = [matrix.shape[1] for matrix in matrices if matrix is not None]
+        if len(set(widths)) > 1:
+            raise InputError(
+                f"the model gives {widths[1]} classes on '{member.dataset}', and {widths[0]} on "
+                "the base",
+                remedy="All sets must be of the base's label space",
+            )
         rule = self.rule_of(member)
         if rule not in self._bases:
             self._bases[rule] = restrict(self.base, rule, is_base=True)
@@ -172,6 +181,8 @@ class ModelScorer:
     def _compute(self, score: "AnyScore", sides: Sides) -> tuple[float, str]:
         if not isinstance(score, Score):
             return float("nan"), _OF_MODELS if self.is_ensemble else f"needs {Need.MODELS.value}"
+        if not all(np.isfinite(one.confidences).all() for one in (sides.base, sides.target)):
+            return float("nan"), "confidences are not finite numbers"
         missing = missing_inputs(score, self.sources, sides.target)
         if missing:
             return float("nan"), f"needs {missing[0].value}"
