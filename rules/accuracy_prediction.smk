@@ -169,7 +169,7 @@ rule compare_predictions:
     resources:
         **REQUESTS.resources("compare_predictions"),
     params:
-        job={"confidence": STUDY.confidence},
+        job=ACCURACY_PREDICTION.jobs.comparison_parameters,
         code=digest("compare_predictions"),
     message:
         "Comparing predicted and matched gaps on suite {wildcards.suite}"

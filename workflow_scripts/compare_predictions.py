@@ -1,15 +1,17 @@
 """Rule compare_predictions: predicted gaps beside what the protocol says of the same gaps."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from matcheval.accuracy_prediction.comparison import PREDICTED_GAPS, join, tabulate_comparison
 from matcheval.accuracy_prediction.gaps import GAPS
-from matcheval.accuracy_prediction.reading import comparison_columns
+from matcheval.accuracy_prediction.predicting import with_places
+from matcheval.accuracy_prediction.reading import comparison_columns, setting_notes
 from matcheval.accuracy_prediction.schemas import PREDICTED
 from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
 from matcheval.execution.entry_points import run_script
@@ -22,6 +24,9 @@ def main(
     predicted: Path,
     gaps: Sequence[Path],
     confidence: float,
+    uncounted: Sequence[str],
+    places: Mapping[str, Mapping[str, Any]],
+    settings: Mapping[str, Any],
     tables: Sequence[Path],
     of_suite: Path,
 ) -> None:
@@ -35,16 +40,25 @@ def main(
         Gaps, a table per model.
     confidence : float
         Level of the intervals, in (0, 1).
+    uncounted : sequence of str
+        Names of models which means over models do not count.
+    places : mapping of str to mapping
+        Group, subgroup and severity of every set.
+    settings : mapping of str to value
+        Settings that are named under the table.
     tables : sequence of Path
         Files of the comparison, in the formats of their suffixes.
     of_suite : Path
         File of the gaps of all models.
     """
-    every = pd.concat([GAPS.read(path).to_pandas() for path in gaps], ignore_index=True)
+    tables_of_models = [GAPS.read(path).to_pandas() for path in gaps]
+    every = with_places(pd.concat(tables_of_models, ignore_index=True), places)
     write_table(GAPS.from_frame(every), of_suite)
     joined = join(PREDICTED.read(predicted).to_pandas(), every)
-    compared = tabulate_comparison(joined, confidence)
-    write_readable(compared, PREDICTED_GAPS, partial(comparison_columns, known=ALL_SCORES), tables)
+    counted = joined[~joined["model"].isin(uncounted)]
+    compared = tabulate_comparison(counted, confidence)
+    readable = partial(comparison_columns, known=ALL_SCORES)
+    write_readable(compared, PREDICTED_GAPS, readable, tables, setting_notes(settings))
     logging.info("%d predicted gaps of %d sets", len(joined), joined["dataset"].nunique())
 
 

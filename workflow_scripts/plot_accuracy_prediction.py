@@ -17,7 +17,7 @@ def main(
     *,
     kind: str,
     options: Mapping[str, Any],
-    ensembles: Sequence[str],
+    uncounted: Sequence[str],
     predicted: Path,
     errors: Path,
     correlations: Path,
@@ -32,8 +32,8 @@ def main(
         Which figure, of `figures.drawing.KINDS`.
     options : mapping of str to value
         Arguments of that kind.
-    ensembles : sequence of str
-        Names of ensembles.
+    uncounted : sequence of str
+        Names of single models and ensembles.
     predicted, errors, correlations : Path
         Tables of the suite.
     gaps : sequence of Path
@@ -46,7 +46,7 @@ def main(
         ERRORS.read(errors).to_pandas(),
         CORRELATIONS.read(correlations).to_pandas(),
         GAPS.read(gaps[0]).to_pandas() if gaps else None,
-        tuple(ensembles),
+        tuple(uncounted),
     )
     save_figure(draw(kind, results, options), *outputs)
 

@@ -25,6 +25,7 @@ from matcheval.accuracy_prediction.consistency import (
 from matcheval.accuracy_prediction.predicting import (
     Calibration,
     predict_accuracies,
+    with_places,
     without_placeholders,
 )
 from matcheval.accuracy_prediction.published import Paper, note, published_errors
@@ -50,9 +51,11 @@ def main(
     calibrations: Sequence[Calibration],
     loo: bool,
     regressors: Sequence[str],
+    clip: bool,
+    places: Mapping[str, Mapping[str, Any]],
     settings: Mapping[str, Any],
     confidence: float,
-    ensembles: Sequence[str],
+    uncounted: Sequence[str],
     published: Paper,
     predicted: Sequence[Path],
     errors: Sequence[Path],
@@ -75,28 +78,35 @@ def main(
         Whether every set is predicted from all others.
     regressors : sequence of str
         Of the calibrations.
+    clip : bool
+        Whether predicted accuracies are clipped to [0, 1].
+    places : mapping of str to mapping
+        Group, subgroup and severity of every set.
     settings : mapping of str to value
         Settings that are named under the tables.
     confidence : float
         Level of the intervals, in (0, 1).
-    ensembles : sequence of str
-        Names of ensembles, which mean errors do not count: they are not models.
+    uncounted : sequence of str
+        Names of single models and ensembles, which means over models do not count.
     published : str
         Paper whose errors are printed beside these; `none` for none.
     predicted, errors, correlations, group_gaps, rankings, counts : sequence of Path
         Files to write, in the formats of their suffixes.
     """
     tables = [SCORES.read(path).to_pandas() for path in (*rotation, *scores, *agreement)]
-    every = without_placeholders(pd.concat(tables, ignore_index=True))
-    found = predict_accuracies(every, ALL_SCORES, calibrations, loo=loo, regressors=regressors)
+    every = with_places(without_placeholders(pd.concat(tables, ignore_index=True)), places)
+    found = predict_accuracies(
+        every, ALL_SCORES, calibrations, loo=loo, regressors=regressors, clip=clip
+    )
     for path in predicted:
         write_table(PREDICTED.from_frame(found), path)
     missing = found[found["predicted"].isna()]
-    mean_errors = tabulate_errors(found[~found["model"].isin(ensembles)], confidence)
+    mean_errors = tabulate_errors(found[~found["model"].isin(uncounted)], confidence)
     printed = published_errors(published, suite)
     of_errors = setting_notes(settings, missing["reason"].tolist())
     if printed:
         of_errors.append(note(published))
+    notes = setting_notes(settings)
     of_scores = setting_notes(settings, every.loc[every["score"].isna(), "reason"].tolist())
     write_readable(
         mean_errors, ERRORS,
@@ -105,15 +115,15 @@ def main(
     )  # fmt: skip
     write_readable(
         tabulate_correlations(every), CORRELATIONS,
-        partial(correlation_columns, known=ALL_SCORES, ensembles=ensembles),
+        partial(correlation_columns, known=ALL_SCORES, uncounted=uncounted),
         correlations, of_scores,
     )  # fmt: skip
     write_readable(
-        tabulate_group_gaps(every), GROUP_GAPS, partial(gap_columns, ensembles=ensembles),
-        group_gaps,
+        tabulate_group_gaps(every), GROUP_GAPS, partial(gap_columns, uncounted=uncounted),
+        group_gaps, notes,
     )  # fmt: skip
-    write_readable(tabulate_rankings(mean_errors), RANKINGS, ranking_columns, rankings)
-    write_readable(tabulate_counts(mean_errors, found), COUNTS, count_columns, counts)
+    write_readable(tabulate_rankings(mean_errors), RANKINGS, ranking_columns, rankings, notes)
+    write_readable(tabulate_counts(mean_errors, found), COUNTS, count_columns, counts, notes)
     logging.info("%d predictions, %d of them n/a", len(found), len(missing))
 
 

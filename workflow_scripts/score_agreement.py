@@ -9,6 +9,7 @@ from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outpu
 from matcheval.accuracy_prediction.pool_scoring import score_pool
 from matcheval.accuracy_prediction.schemas import SCORES
 from matcheval.accuracy_prediction.scores.registry import POOL_SCORES
+from matcheval.accuracy_prediction.views import Views
 from matcheval.datasets.suites import Suite
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
@@ -19,10 +20,13 @@ def main(
     suite: Suite,
     base: str,
     models: Sequence[str],
+    single: Sequence[str],
     classes: Sequence[str] | Path,
     files: OutputFiles,
     rule: ClassRule,
     methods: Sequence[str],
+    view_methods: Sequence[str],
+    views: Views,
     scores: Path,
 ) -> None:
     """Write the scores of all models.
@@ -33,14 +37,18 @@ def main(
     base : str
         Name of the base.
     models : sequence of str
-        The pool.
+        The pool, and models outside of it.
+    single : sequence of str
+        Those outside of it.
     classes : sequence of str, or Path
         Class names by label, or the description of the base, which has them.
     files : OutputFiles
     rule : ClassRule
         How probabilities are restricted where a member names classes.
-    methods : sequence of str
-        Names of scores.
+    methods, view_methods : sequence of str
+        Names of scores, for whole sets and for parts of them.
+    views : Views
+        The parts.
     scores : Path
         The table to write.
 
@@ -49,15 +57,15 @@ def main(
     InputError
         If a file is missing or invalid, or a set has no datapoints of the classes that count.
     """
-    in_parts = {member.dataset for member in suite.members if member.classes}
+    in_parts = {member.dataset for member in suite.members if member.counting}
 
     def read(name: str, model: str) -> Outputs:
         # Predicted classes are enough, except where the argmax is restricted to some of them.
         whole = not in_parts if name == base else name not in in_parts
         return files.read(name, model, wanted=() if whole else ("logits",))
 
-    chosen = [POOL_SCORES[name] for name in methods]
-    table = score_pool(suite, base, models, classes, rule, chosen, read)
+    chosen, of_parts = ([POOL_SCORES[name] for name in names] for names in (methods, view_methods))
+    table = score_pool(suite, base, models, classes, rule, chosen, read, single, of_parts, views)
     write_table(SCORES.from_frame(table), scores)
     logging.info("%s: %d sets, %d models", suite.name, len(suite.members), len(models))
 

@@ -17,7 +17,7 @@ def score(job: str, scores: Path, **config: Any) -> None:
     Parameters
     ----------
     job : str
-        JSON object with the fields of a `RotationJob`.
+        The fields of a `RotationJob`, as `arguments.pack_argument` makes it.
     scores : Path
         The table to write.
     **config
@@ -27,10 +27,11 @@ def score(job: str, scores: Path, **config: Any) -> None:
 
     from matcheval.accuracy_prediction.rotating import RotationJob, score_rotation
     from matcheval.accuracy_prediction.schemas import SCORES
+    from matcheval.execution.arguments import unpack_argument
     from matcheval.inference.job import InferenceConfig
     from matcheval.io.tables import write_table
 
-    described = TypeAdapter(RotationJob).validate_json(job)
+    described = TypeAdapter(RotationJob).validate_json(unpack_argument(job))
     table = score_rotation(described, InferenceConfig(**config), progress=show_progress())
     write_table(SCORES.from_frame(table), scores)
     log.info("%s: %d scores", described.model.name, table["score"].count())
@@ -49,7 +50,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         Command-line arguments; those of the process by default.
     """
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--job", required=True, help="JSON object: model, suite, sets, base, ...")
+    parser.add_argument(
+        "--job", required=True, help="JSON object, perhaps compressed: model, suite, sets, ..."
+    )
     parser.add_argument("--scores", type=Path, required=True, help="the Parquet file to write")
     parser.add_argument("--batch-size", type=_batch_size, default="auto", help="images per batch")
     parser.add_argument("--threads", type=int, default=1, dest="n_threads", help="CPU threads")

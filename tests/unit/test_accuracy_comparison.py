@@ -1,5 +1,7 @@
 """Predicted beside matched gaps against a literal computation; parts of sets."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -139,5 +141,10 @@ def test_missing_classes_are_those_of_the_set_singly_and_in_pairs():
     sizes = {view.removeprefix("without "): len(part) for view, part in found.items()}
     assert sizes == {"ape": 4, "bee": 3, "cow": 5, "ape+bee": 1, "ape+cow": 3, "bee+cow": 2}
     assert not (found["without bee"].labels == 1).any()
+    several = dataclasses.replace(outputs(), labels=np.stack([LABELS, [-1, -1, 2, -1, -1, -1]], 1))
+    singles = {v: part for v, _, part in Views(missing_classes="singles").of(several, "s", CLASSES)}
+    assert {view: len(part) for view, part in singles.items()} == {
+        "without ape": 4, "without bee": 3, "without cow": 4,
+    }  # fmt: skip
     singles = Views(missing_classes="singles").of(outputs(), "s", CLASSES)
     assert [view for view, *_ in singles] == ["without ape", "without bee", "without cow"]

@@ -5,11 +5,15 @@ import dataclasses
 import numpy as np
 import pytest
 
+from matcheval.accuracy_prediction.gaps import single_labels
 from matcheval.accuracy_prediction.outputs.loading import OutputFiles, average
-from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, from_logits
+from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Members, from_logits
 from matcheval.accuracy_prediction.outputs.subsets import restrict
 from matcheval.accuracy_prediction.pool_scoring import score_pool
-from matcheval.accuracy_prediction.scores.registry import POOL_SCORES
+from matcheval.accuracy_prediction.scores.registry import POOL_SCORES, SCORES
+from matcheval.accuracy_prediction.scores.score import Sources
+from matcheval.accuracy_prediction.scoring import ModelScorer, SuiteReader
+from matcheval.accuracy_prediction.views import Views
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
 
@@ -26,9 +30,29 @@ def outputs_of(dataset, model):
     return from_logits(logits, labels, index=np.arange(n))
 
 
-def score(read):
+def score(read, single=(), views=None):
     chosen = [POOL_SCORES["ms_aol"]]
-    return score_pool(SUITE, "base", MODELS, CLASSES, ClassRule(), chosen, read)
+    parts = {"view_scores": chosen, "views": views} if views else {}
+    return score_pool(SUITE, "base", MODELS, CLASSES, ClassRule(), chosen, read, single, **parts)
+
+
+@pytest.mark.parametrize("whole_accuracy", [False, True])
+def test_parts_of_sets_are_those_of_the_scores_of_single_models(whole_accuracy):
+    views = Views((20,), 2, "singles", whole_accuracy)
+    found = score(outputs_of, (), views).set_index(["dataset", "view", "seed", "model"])
+    assert found.loc["part"].index.get_level_values("view").nunique() == 4  # all, 2 classes, n=20
+    outputs = {model: outputs_of("whole", model) for model in MODELS}
+    seen = set()
+    for view, draw, part in views.of(outputs["m0"], "whole", CLASSES):
+        row = found.loc["whole", view, draw, "m0"]
+        others = [outputs[m].rows(part.index).predicted for m in MODELS[1:]]
+        agree = [(part.predicted == one).mean() for one in others]
+        assert row["score"] == pytest.approx(np.mean(agree), abs=1e-15)
+        full = whole_accuracy and view == "n=20"
+        assert row["accuracy"] == (outputs["m0"].accuracy if full else part.accuracy)
+        assert row["n"] == len(part)
+        seen.add((view, draw))
+    assert seen == {("n=20", 0), ("n=20", 1), *((f"without {name}", 0) for name in CLASSES)}
 
 
 def test_scores_are_of_the_datapoints_and_classes_that_count():
@@ -43,6 +67,17 @@ def test_scores_are_of_the_datapoints_and_classes_that_count():
             assert row["score"] == pytest.approx(np.mean(agree), abs=1e-15)
             assert (row["n"], row["n_base"]) == (len(one), len(of_base))
             assert (row["accuracy"], row["accuracy_base"]) == (one.accuracy, of_base.accuracy)
+
+
+def test_single_models_are_compared_with_the_pool_only():
+    every, found = (
+        score(outputs_of, single).set_index(["dataset", "model"]) for single in ((), ("m1", "m3"))
+    )
+    assert found.index.equals(every.index)
+    whole = {m: outputs_of("whole", m).predicted for m in MODELS}
+    for model, others in {"m0": ["m2"], "m1": ["m0", "m2"], "m3": ["m0", "m2"]}.items():
+        expected = np.mean([whole[model] == whole[other] for other in others])
+        assert found.loc[("whole", model), "score"] == pytest.approx(expected, abs=1e-15)
 
 
 CHANGES = {
@@ -73,6 +108,42 @@ def test_an_ensemble_has_the_mean_probabilities():
     narrow = dataclasses.replace(members["m1"], probabilities=members["m1"].probabilities[:, :3])
     with pytest.raises(InputError, match="classes: 'm0' 4, 'm1' 3"):
         average({"m0": members["m0"], "m1": narrow}, "both", "whole")
+
+
+def test_groups_and_several_labels_of_a_member():
+    """A prediction is right if the most probable of the groups is one of the labels' groups."""
+    groups = (("small", ("bee", "ape")), ("pet", ("dog",)))  # no cat
+    member = Member("whole", groups=groups)
+    every = outputs_of("whole", "m0")
+    several = np.stack([every.labels, np.where(every.labels == 3, 1, -1)], 1)
+    reader = SuiteReader(outputs_of("base", "m0"), CLASSES, ClassRule(members=Members.SUM))
+    base, found = reader.sides(member, dataclasses.replace(every, labels=several))
+    assert reader.names(member) == ["small", "pet"]
+    assert len(base) == (outputs_of("base", "m0").labels != 2).sum()
+    rows = np.flatnonzero(every.labels != 2)
+    p = every.probabilities[rows]
+    small = p[:, 0] + p[:, 1] > p[:, 3]
+    labels = every.labels[rows]
+    assert (
+        found.correct.tolist()
+        == (small | (labels == 3)).tolist()
+        == (np.where(small, True, labels == 3).tolist())
+    )
+    np.testing.assert_allclose(found.confidences, np.maximum(p[:, 0] + p[:, 1], p[:, 3]))
+    known = single_labels(found)
+    assert ((known == found.predicted) == found.correct).all()
+    assert set(known) == {0, 1}
+
+
+def test_outputs_of_other_classes_and_of_no_numbers():
+    base, target = outputs_of("base", "m0"), outputs_of("whole", "m0")
+    reader = SuiteReader(base, CLASSES)
+    with pytest.raises(InputError, match="3 classes on 'whole', and 4 on the base"):
+        reader.sides(Member("whole"), from_logits(target.logits[:, :3], target.labels % 3))
+    broken = from_logits(np.full((50, 4), np.nan), target.labels)
+    scorer = ModelScorer(Sources(base), [SCORES[name] for name in ("atc_mc", "nuclear_norm")])
+    rows = list(scorer.rows("whole", *reader.sides(Member("whole"), broken), CLASSES))
+    assert [row["reason"] for row in rows] == ["confidences are not finite numbers"] * 2
 
 
 def test_only_wanted_outputs_are_read(tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ from matcheval.accuracy_prediction.predicting import (
     FLAGGED,
     Calibration,
     predict_accuracies,
+    with_places,
     without_placeholders,
 )
 from matcheval.accuracy_prediction.regression import LAYERS, REGRESSORS, leave_one_out, linear, mlp
@@ -55,6 +56,27 @@ def test_an_affine_change_of_the_score_changes_no_prediction(points, scale, shif
     x, y = np.array(points, np.float64).T
     before, after = leave_one_out(x, y), leave_one_out(scale * x + shift, y)
     np.testing.assert_allclose(after.predicted, before.predicted, atol=1e-6)
+
+
+def test_raw_scores_are_not_standardised():
+    x, y = np.linspace(0, 1, 5), np.linspace(0.3, 0.8, 5)
+    standardised, raw = (
+        REGRESSORS[name](10 * x, y, 10 * x, epochs=3) for name in ("mlp", "mlp_raw")
+    )
+    np.testing.assert_allclose(standardised, REGRESSORS["mlp"](x, y, x, epochs=3), atol=1e-6)
+    assert np.abs(raw - REGRESSORS["mlp_raw"](x, y, x, epochs=3)).max() > 1e-3
+
+
+def test_predictions_may_be_clipped():
+    rows = [*LINE[:3], ("d", "h", 1.5, 0.3), ("e", "h", -1.0, 0.9)]
+    for clip, expected in ((True, [0, 1]), (False, [-0.6, 1.9])):
+        found = predict_accuracies(
+            scores("doc", rows), ALL_SCORES, [Calibration(("g",))], loo=False, clip=clip
+        )
+        assert found["predicted"].tolist() == pytest.approx(expected)
+        assert found["error"].tolist() == pytest.approx(
+            [abs(expected[0] - 0.3), abs(expected[1] - 0.9)]
+        )
 
 
 def test_equal_scores_predict_the_mean_and_are_flagged():
@@ -162,6 +184,19 @@ def test_constant_scores_are_flagged_in_the_table():
     rows = [(name, "g", 1.0 if name == "a" else 0.2, accuracy) for name, _, _, accuracy in LINE]
     found = predict_accuracies(scores("entropy", rows), ALL_SCORES)
     assert found["reason"].tolist() == [FLAGGED, "", "", ""]
+
+
+def test_groups_are_filled_in():
+    table = scores("doc", LINE[:2])
+    places = {"a": {"group": "x", "subgroup": "y", "severity": None},
+              "b": {"group": "", "subgroup": "", "severity": 3}}  # fmt: skip
+    found = with_places(table, places)
+    assert found["group"].tolist() == ["x", ""]
+    assert found["subgroup"].tolist() == ["y", ""]
+    assert found["severity"].isna().tolist() == [True, False]
+    assert found.drop(columns=["group", "subgroup", "severity"]).equals(
+        table.drop(columns=["group", "subgroup", "severity"])
+    )
 
 
 def test_a_placeholder_gives_way_to_the_score_of_another_job():

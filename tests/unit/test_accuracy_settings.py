@@ -8,6 +8,7 @@ import pytest
 
 from matcheval.accuracy_prediction.scores.registry import ALL_SCORES, SCORES
 from matcheval.errors import InputError
+from matcheval.execution.arguments import pack_argument, unpack_argument
 from studies import configuration, load
 
 MEMBERS = [
@@ -45,8 +46,24 @@ SAME = [{"fit": ["a", "b"]}, {"fit": ["b", "a"], "predict": "c"}]
     ("given", "said"),
     [
         ({"members": with_first(classes=["3"])}, r"has one class, '3'.*restrict_argmax to false"),
+        (
+            {"members": with_first(groups={"odd": ["1", "3"]})},
+            r"has one class, 'odd'.*restrict_argmax to false",
+        ),
+        (
+            {"members": with_first(groups={"odd": ["1", "3"], "even": ["eight"]})},
+            r"classes of 'digits-known'.*unknown class 'eight'",
+        ),
+        (
+            {"members": with_first(groups={"odd": ["1"], "even": ["2"]}), "inference": TOP},
+            r"has a part of the classes.*Add logits",
+        ),
         ({"members": with_first(group="all")}, r"the group of 'digits-known' is 'all'"),
         ({"members": with_first(subgroup="all")}, r"the subgroup of 'digits-known' is 'all'"),
+        ({"single": ALL_BUT_TWO, "methods": ["ms_aol"]}, "'ms_aol' needs predictions of"),
+        ({"single": ALL_BUT_TWO[:1], "without": ALL_BUT_TWO[:1]}, "is left out, too"),
+        ({"single": list(load(configuration("digits")).models)}, "no model is left for means"),
+        ({"single": ["nobody"]}, r"accuracy_prediction\.single.*unknown model 'nobody'"),
         ({"one": {"calibrations": SAME}}, r"calibrations\.1.*group 'c' is predicted.*twice"),
         ({"one": {"calibrations": [{"fit": ["a", "a"]}]}}, r"fit': 'a' occurs twice"),
         ({"methods": ["ac", "ms_aol"], "without": ALL_BUT_TWO}, "'ms_aol' needs predictions of"),
@@ -65,7 +82,6 @@ SAME = [{"fit": ["a", "b"]}, {"fit": ["b", "a"], "predict": "c"}]
             {"methods": ["doc"], "leave_one_out": False},
             r"accuracy_prediction\.suites\.s.*nothing is predicted",
         ),
-        ({"view_methods": ["ms_aol"]}, "'ms_aol' compares models"),
         ({"view_methods": ["doc"], "methods": ["ac"]}, "'doc' is not among the methods"),
         ({"methods": ["ac", "ac"]}, r"'accuracy_prediction\.methods': 'ac' occurs twice$"),
         ({"methods": "al"}, r"'al' is none of all"),
@@ -106,8 +122,77 @@ def test_images_are_turned_for_the_scores_that_are_asked_for(tmp_path):
         return len(files), json.loads(job)["methods"]
 
     assert jobs(methods=["ac"]) == (0, [])
+    block = {"kind": "corrupted", "of": "digits-known", "corruption": "{corruption}", "severity": 1}
+    names = {"corruption": ["frost_procedural", "fog"]}
+    many = [*MEMBERS, {"dataset": block, "values": names}]
+    noted = [
+        prediction(tmp_path, members=members).jobs.comparison_parameters(wildcards)["settings"]
+        for members in (many, MEMBERS)
+    ]
+    assert noted[0]["frost"] == "computed (frost_procedural), no photographs, in 1 set"
+    assert "frost" not in noted[1]
     assert jobs(methods=["ac", "rotation:auc"]) == (len(ALL_BUT_TWO) + 2, ["rotation:auc"])
     assert jobs()[1] == ["rotation"]
+
+
+def test_single_models_have_scores_and_are_not_counted(tmp_path):
+    single = ALL_BUT_TWO[:2]
+    found = prediction(tmp_path, single=single, ensembles={"e": ALL_BUT_TWO[2:4]})
+    suite = SimpleNamespace(suite="s")
+    pool = found.jobs.agreement_parameters(suite)
+    assert set(single) < set(pool["models"]) == set(found.models) < set(found.scored)
+    assert pool["single"] == tuple(single)
+    assert pool["view_methods"] == pool["methods"] == ["ms_aol"]
+    some = prediction(tmp_path, view_methods=["ac"]).jobs.agreement_parameters(suite)
+    assert some["view_methods"] == []
+    job = found.jobs.prediction_parameters(suite)
+    assert (
+        job["uncounted"] == [*single, "e"] == found.jobs.comparison_parameters(suite)["uncounted"]
+    )
+    assert job["settings"]["models"] == len(ALL_BUT_TWO)
+    assert job["settings"]["single models, not counted"] == ", ".join(single)
+
+
+def test_regressions_on_the_same_groups_are_drawn_together(tmp_path):
+    fits = [
+        {"fit": ["a", "b"], "predict": "c"}, {"fit": "c", "predict": "a"},
+        {"fit": "c", "predict": "b"},
+    ]  # fmt: skip
+    found = prediction(tmp_path, one={"calibrations": fits})
+    assert list(found.plots.ways("s")) == ["leave-one-out", "calibrated-a-b", "calibrated-c"]
+    members = [*MEMBERS, {"dataset": "digits-train", "group": "d"}]
+    fits[1:] = [{"fit": ["b", "a"], "predict": "d"}]
+    found = prediction(tmp_path, members=members, one={"calibrations": fits})
+    assert list(found.plots.ways("s")) == ["leave-one-out", "calibrated-a-b"]
+    job = found.jobs.prediction_parameters(SimpleNamespace(suite="s"))
+    assert [one["on"] for one in job["calibrations"]] == [("a", "b")] * 2
+
+
+def test_names_of_groups_repeat_no_scores(tmp_path):
+    def parameters(members):
+        jobs = prediction(tmp_path, members=members, one={"rotation": "all"}).jobs
+        of = SimpleNamespace(suite="s", scored=ALL_BUT_TWO[0], model=ALL_BUT_TWO[0])
+        scores = (
+            jobs.score_parameters(of), jobs.agreement_parameters(of), jobs.gap_parameters(of),
+            jobs.rotation_arguments(of),
+        )  # fmt: skip
+        return scores, jobs.places_of("s")["digits-known"]
+
+    first, others = parameters(MEMBERS), parameters(with_first(group="z", severity=2))
+    assert others[0] == first[0]
+    assert others[1] == {"group": "z", "subgroup": "x", "severity": 2.0}
+    assert parameters(with_first(classes=["1", "2"]))[0] != first[0]
+
+
+def test_long_descriptions_of_jobs_fit_on_a_command_line():
+    names = [f"n{number:08d}" for number in np.random.default_rng(0).permutation(10**6)[:1000]]
+    rng = np.random.default_rng(1)
+    members = [rng.choice(names, 200, replace=False).tolist() for _ in range(95)]
+    for job in ({"members": members}, {"members": members[:1]}, {}):
+        packed = pack_argument(job)
+        assert len(packed) < 100_000
+        assert json.loads(unpack_argument(packed)) == job
+    assert len(json.dumps(members)) > 131_072
 
 
 def test_a_score_of_a_pool_has_rows_where_there_is_no_pool(tmp_path):

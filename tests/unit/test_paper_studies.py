@@ -2,12 +2,13 @@
 
 import csv
 import importlib.util
+import json
 from collections import Counter
 
 import pytest
 
 from matcheval.datasets.corruptions.names import C_BAR, EXTRA, STANDARD, SYN1, SYN2
-from matcheval.datasets.label_spaces import class_subset
+from matcheval.datasets.label_spaces import class_subset, imagenet_classes
 from matcheval.errors import InputError
 from matcheval.study.catalogue import read_catalogue
 from matcheval.study.checks import check_custom_images
@@ -29,17 +30,21 @@ def load_study(name):
     given = configuration(name)
     for suite in given["suites"].values():
         for member in suite["members"]:
-            if "manifest" in member:
-                member["manifest"] = str(ROOT / member["manifest"])
+            for key in {"manifest", "groups"} & set(member):
+                member[key] = str(ROOT / member[key])
     return load(given)
+
+
+def load_script(name):
+    spec = importlib.util.spec_from_file_location(name, STUDIES / f"{name}.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
 
 
 @pytest.mark.parametrize("name", ["models", "sets"])
 def test_the_warehouses_files_are_what_the_script_writes(name, tmp_path, monkeypatch):
-    path = STUDIES / "make_warehouse.py"
-    spec = importlib.util.spec_from_file_location("make_warehouse", path)
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
+    script = load_script("make_warehouse")
     monkeypatch.setattr(script, "__file__", str(tmp_path / "script.py"))
     script.main()
     file = f"cifar10-warehouse-{name}.csv"
@@ -117,13 +122,35 @@ def test_the_twelve_models_and_the_shifts_of_imagenet():
     assert len(study.models) == 12
     members = {member.dataset: member for member in study.suites["shifts"].members}
     assert Counter(m.group for m in members.values()) == {
-        "Syn1": 55, "Syn2": 40, "Natural": 5, "Adv": 1
+        "Syn1": 55, "Syn2": 40, "Natural": 6, "Adv": 1
     }  # fmt: skip
     by_group = {
         group: {m.subgroup for m in members.values() if m.group == group}
         for group in ("Syn1", "Syn2")
     }
     assert by_group == {"Syn1": set(SYN1), "Syn2": set(SYN2)}
+    groups = dict(members["imagenet-vid-robust"].groups)
+    assert len(groups) == 30
+    assert len({one for group in groups.values() for one in group} & set(imagenet_classes())) == 288
+    assert (len(groups["dog"]), groups["zebra"]) == (118, ("n02391049",))
     for name in ("imagenet-a", "imagenet-r"):
         assert members[name].classes == class_subset(name)
         assert len(members[name].classes) == 200
+
+
+def test_frames_of_videos_are_arranged_by_group(tmp_path):
+    script = load_script("pack_vid_robust")
+    frames = {"val/a/1.JPEG": [8], "val/a/2.JPEG": [9, 17], "val/b/1.JPEG": [8]}
+    (tmp_path / "in" / "metadata").mkdir(parents=True)
+    for file, content in (("labels", frames), ("pmsets", {n: [] for n in list(frames)[1:]})):
+        (tmp_path / "in" / "metadata" / f"{file}.json").write_text(json.dumps(content))
+    with pytest.raises(InputError, match="no such file"):
+        script.pack(tmp_path / "in", tmp_path / "out")
+    for name in frames:
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).write_text(name)
+    assert script.pack(tmp_path / "in", tmp_path / "out") == 2
+    assert (tmp_path / "out/frames/n02085620/b_1.JPEG").read_text() == "val/b/1.JPEG"
+    assert (tmp_path / "out/labels.csv").read_text().split() == [
+        "name,labels", "n02123045/a_2.JPEG,domestic_cat;monkey", "n02085620/b_1.JPEG,dog",
+    ]  # fmt: skip

@@ -1,16 +1,22 @@
 """Suites in the configuration: what they expand to, and what is refused."""
 
+import re
+
 import numpy as np
 import pytest
 
+from matcheval.analyses.suite_accuracies.correctness import SuiteCorrectness
 from matcheval.analyses.suite_accuracies.tables import tabulate_suite, text_columns
+from matcheval.datasets.all_labels import AllLabels, right_predictions
 from matcheval.datasets.build import build_dataset
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
 from matcheval.datasets.label_spaces import class_subset
+from matcheval.datasets.specs import DatasetSpec
 from matcheval.datasets.suites import Member, Suite, read_members, write_suite
 from matcheval.errors import InputError
 from matcheval.predictions.correctness import Correctness
+from matcheval.predictions.records import Predictions, write_predictions
 from matcheval.study.suites import expand_suites
 from studies import configuration, load
 
@@ -205,7 +211,7 @@ def test_accuracies_on_a_suite_by_hand():
         for name, (labels, right) in of.items()
     }
     suite = Suite("s", (Member("a", "g", "", 2.0), Member("b", classes=("one",))))
-    table = tabulate_suite(suite, "base", known.__getitem__, {"b": np.array([1])})
+    table = tabulate_suite(suite, "base", lambda name, _: known[name], {"b": np.array([1])})
     assert table.accuracy_set.tolist() == [0.75, 0.0, 0.5, 0.5]
     assert table.accuracy_base.tolist() == [0.75, 0.25, 0.5, 0.0]
     assert table.gap.tolist() == [0.0, 0.25, 0.0, -0.5]
@@ -214,7 +220,78 @@ def test_accuracies_on_a_suite_by_hand():
     cells = {column.head: column.cells for column in text_columns(table)}
     assert cells["Lowest (%)"] == ["0.0", "50.0"]
     with pytest.raises(InputError, match="'a' has no datapoints of the classes"):
-        tabulate_suite(suite, "base", known.__getitem__, {"a": np.array([7])})
+        tabulate_suite(suite, "base", lambda name, _: known[name], {"a": np.array([7])})
+
+
+ODD = (("odd", ("1", "3", "5")), ("even", ("0", "2")))
+
+
+def labelled(folder, text):
+    """Labels of images by their numbers in rows of text."""
+    rows = re.sub(r"^(\d),", r"0000\1,", text, flags=re.MULTILINE)
+    (folder / "labels.csv").write_text(rows)
+    return AllLabels(folder / "labels.csv", folder / "b", ODD)
+
+
+def test_images_may_have_several_labels_of_groups(tmp_path):
+    write(tmp_path, "b", np.array([3, 2, 0]))
+    found = labelled(tmp_path, "name,labels\n0,even; odd\n2,even\n1,2\nmore,7\n").read()
+    assert found.tolist() == [[0, 1], [2, -1], [0, -1]]
+    right = [right_predictions(np.full(3, p), found, ODD, DIGITS).tolist() for p in (5, 0, 9)]
+    assert right == [[True, False, False], [True, True, True], [False] * 3]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("0,odd\n1,even", "no row of image '00002'"),
+        ("0,odd\n1,even\n2,odd", "own label of '00002', 0, is not among"),
+        ("0,odd\n1,evn\n2,even", "unknown class 'evn'.*'even'"),
+        ("0,odd\n0,odd\n1,even\n2,even", "image '00000' has two rows"),
+        ("0,\n1,even\n2,even", "image '00000' has no label"),
+    ],
+)
+def test_labels_that_do_not_fit_are_refused(tmp_path, rows, said):
+    write(tmp_path, "b", np.array([3, 2, 0]))
+    with pytest.raises(InputError, match=said):
+        labelled(tmp_path, f"name,labels\n{rows}\n").read()
+
+
+def test_groups_are_read_from_the_configuration_or_a_file(shifts, tmp_path):
+    groups = {"odd": ["1", "3"], "even": ["2"]}
+    (tmp_path / "g.yaml").write_text("odd: ['1', '3']\neven: ['2']\n")
+    block = {"dataset": shifts, "all_labels": "{corruption}.csv", "values": {"corruption": ["fog"]}}
+    for given in (groups, "g.yaml"):
+        (found,) = expand({**block, "groups": given}).suites["s"].members
+        assert found.groups == (("odd", ("1", "3")), ("even", ("2",)))
+        assert (found.counting, found.all_labels) == (("1", "3", "2"), "fog.csv")
+    for wrong, said in (
+        ({**groups, "prime": ["2"]}, "class '2' is in 'even' and in 'prime'"),
+        ({"none": []}, "'none' has no classes"),
+        ("missing.yaml", "missing.yaml"),
+    ):
+        with pytest.raises(InputError, match=said):
+            expand({**block, "groups": wrong})
+    with pytest.raises(InputError, match="'classes', or 'groups'"):
+        expand({**block, "groups": groups, "classes": ["1"]})
+
+
+def test_a_prediction_of_the_group_is_right(tmp_path):
+    """On set and base; the base counts where its class is in a group."""
+    write(tmp_path, "base", np.array([1, 0, 7]))
+    write(tmp_path, "b", np.array([3, 2, 0]))
+    labelled(tmp_path, "name,labels\n0,odd\n1,even;odd\n2,even\n")
+    for name, labels, predicted in (("base", [1, 0, 7], [5, 9, 7]), ("b", [3, 2, 0], [9, 1, 2])):
+        rows = (np.arange(3), np.array(labels), np.array(predicted), np.full(3, 0.5))
+        write_predictions(Predictions(*rows), tmp_path / "p" / name / "m.parquet")
+    suite = Suite("s", (Member("b", groups=ODD, all_labels=str(tmp_path / "labels.csv")),))
+    specs = {name: DatasetSpec(name, "arrays", {}) for name in ("base", "b")}
+    folders = {name: tmp_path / name for name in specs}
+    found = SuiteCorrectness(suite, "base", specs, folders, tmp_path / "p", ["m"])
+    table = tabulate_suite(suite, "base", found, found.labels)
+    assert table[["accuracy_set", "n_set", "accuracy_base", "n_base"]].to_numpy().tolist() == [
+        [pytest.approx(2 / 3), 3, 0.5, 2]
+    ]
 
 
 def test_what_would_have_no_effect_is_refused(shifts, tmp_path):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from engine import Workflow
 
-MODELS = ["one", "two", "three"]
+MODELS = ["one", "two", "three", "four"]
 N = 1500
 SETS = [f"{kind}-{severity}" for kind in ("noise", "blur") for severity in (1, 2, 3)]
 CLASSES = ["cat", "dog", "cow", "pig"]
@@ -26,6 +26,7 @@ accuracy_prediction:
   suites:
     shifts: {base: base, calibrations: [{fit: noise}, {fit: blur, predict: noise}]}
   ensembles: {both: [one, two]}
+  single: [four]
   test_sizes: [100]
   draws: 2
   missing_classes: singles
@@ -63,7 +64,7 @@ def workflow(tmp_path_factory):
     rows = "".join(f"{model},predictions\n" for model in MODELS)
     (workflow.folder / "models.csv").write_text("name,kind\n" + rows)
     write_predictions(workflow)
-    assert workflow.plan().jobs["score_accuracy"] == 4
+    assert workflow.plan().jobs["score_accuracy"] == 5
     workflow.run()  # a study without pairs
     return workflow
 
@@ -87,7 +88,7 @@ def test_every_model_set_and_method_has_a_row_or_a_reason(workflow):
     whole = predicted[predicted["view"] == "all"]
     left_out = whole[whole["protocol"] == "leave_one_out"]
     sizes = left_out.groupby(["method", "variant"]).size()
-    assert set(sizes) == {4 * 6}
+    assert set(sizes) == {5 * 6}
     assert left_out.loc[left_out["predicted"].isna(), "reason"].str.startswith("needs ").all()
     calibrated = whole[whole["protocol"] == "calibrated"]
     assert set(calibrated.groupby("calibrated_on")["group"].unique().map(tuple).items()) == {
@@ -96,6 +97,7 @@ def test_every_model_set_and_method_has_a_row_or_a_reason(workflow):
     }
     text = (workflow.folder / "results/shifts/accuracy_prediction/errors/shifts.md").read_text()
     assert "n/a" in text
+    assert "models 3; single models, not counted four" in text
     assert "inference.outputs: [features]" in text
 
 
@@ -112,7 +114,7 @@ def test_gaps_are_matched_and_decomposed_beside_the_predictions(workflow):
     gaps = pd.read_parquet(
         workflow.folder / "results/shifts/accuracy_prediction/comparison/shifts.gaps.parquet"
     )
-    assert len(gaps) == 3 * 6
+    assert len(gaps) == 4 * 6
     parts = gaps["confidence_part"] + gaps["conditional_part"]
     np.testing.assert_allclose(parts, gaps["gap"], atol=1e-12)
     # The gap of calibrated models goes with confidence.

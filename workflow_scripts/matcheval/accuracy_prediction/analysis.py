@@ -70,9 +70,14 @@ class AccuracyPrediction(Analysis):
     # --- what it consists of
 
     @property
-    def models(self) -> list[str]:
-        """Names of the models that are counted."""
-        return [name for name in self.study.models if name not in self.settings.without]
+    def pool(self) -> list[str]:
+        """Names of the models that agreement and means over models are of."""
+        return [name for name in self.models if name not in self.settings.single]
+
+    @property
+    def uncounted(self) -> list[str]:
+        """Names of single models and ensembles, which means over models do not count."""
+        return [*self.settings.single, *self.settings.ensembles]
 
     @property
     def scored(self) -> list[str]:
@@ -98,7 +103,7 @@ class AccuracyPrediction(Analysis):
     def has_agreement(self) -> bool:
         """Whether agreement between models is computed: it is asked for, and there are enough."""
         asked = any(score.name in POOL_SCORES for score in self.chosen)
-        return asked and len(self.models) >= MIN_MODELS
+        return asked and len(self.pool) >= MIN_MODELS
 
     def has_images(self, *names: str) -> bool:
         """Whether models are run on all of some datasets, rather than their results being on file.

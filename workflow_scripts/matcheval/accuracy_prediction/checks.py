@@ -4,11 +4,12 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from matcheval.accuracy_prediction.aggregation import ALL
-from matcheval.accuracy_prediction.scores.registry import POOL_SCORES, check_names
+from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
 from matcheval.accuracy_prediction.scores.score import Need, Predicts
 from matcheval.accuracy_prediction.settings import SuitePredictionSettings
 from matcheval.datasets.suites import Member, check_subset
 from matcheval.errors import InputError, unknown_name_error
+from matcheval.study.analysis import check_known
 from matcheval.study.checks import check_label_spaces
 
 if TYPE_CHECKING:
@@ -41,6 +42,13 @@ def check_settings(analysis: "AccuracyPrediction") -> None:
     """
     study, settings = analysis.study, analysis.settings
     study.check_models(settings.without, analysis.field("without"))
+    study.check_models(settings.single, analysis.field("single"))
+    for name in settings.single:
+        if name in settings.without:
+            raise InputError(
+                f"'{name}' is left out, too", file=_FILE, field=analysis.field("single"),
+                remedy=f"Name it in one of 'single' and '{analysis.field('without')}'",
+            )  # fmt: skip
     for name, members in settings.ensembles.items():
         field = analysis.field("ensembles")
         study.check_models(members, f"{field}.{name}")
@@ -49,6 +57,11 @@ def check_settings(analysis: "AccuracyPrediction") -> None:
     _check_methods(analysis)
     if settings.suites and not analysis.models:
         raise InputError("all models are left out", file=_FILE, field=analysis.field("without"))
+    if settings.suites and not analysis.pool:
+        raise InputError(
+            "no model is left for means over models", file=_FILE, field=analysis.field("single"),
+            remedy="Leave 'single' out to count all models",
+        )  # fmt: skip
     for name, one in settings.suites.items():
         if name not in study.suites:
             raise unknown_name_error(
@@ -63,15 +76,11 @@ def _check_methods(analysis: "AccuracyPrediction") -> None:
     """Check the names of methods, and that those of reduced sets can be used on them."""
     settings, field = analysis.settings, analysis.field("view_methods")
     if settings.methods != "all":
-        check_names(settings.methods, analysis.field("methods"))
-    check_names(settings.view_methods, field)
+        names = settings.methods
+        check_known("method", names, ALL_SCORES, file=_FILE, field=analysis.field("methods"))
+    check_known("method", settings.view_methods, ALL_SCORES, file=_FILE, field=field)
     chosen = [score.name for score in analysis.chosen]
     for name in settings.view_methods:
-        if name in POOL_SCORES:
-            raise InputError(
-                f"'{name}' compares models, and is computed on whole sets only",
-                file=_FILE, field=field, remedy="Leave it out",
-            )  # fmt: skip
         if name not in chosen:
             raise InputError(
                 f"'{name}' is not among the methods that are used", file=_FILE, field=field,
@@ -100,7 +109,7 @@ def _check_inputs(analysis: "AccuracyPrediction") -> None:
         Need.IMAGES: ""
         if any(one.rotation for one in suites)
         else f"Name sets as 'rotation' of a suite under {analysis.field('suites')}",
-        Need.MODELS: "" if len(analysis.models) >= MIN_MODELS else "Count more models",
+        Need.MODELS: "" if len(analysis.pool) >= MIN_MODELS else "Count more models",
     }
     for need, outputs in _OUTPUTS.items():
         kept = analysis.keeps(*outputs) or not is_run
@@ -158,7 +167,9 @@ def _check_member(analysis: "AccuracyPrediction", suite: str, base: str, member:
                 f"the {what} of '{dataset}' is '{ALL}', which in tables means all sets",
                 file=_FILE, field=field, remedy="Call it something else",
             )  # fmt: skip
-    if not member.classes:
+    if member.all_labels:
+        study.check_dataset(dataset, f"{field}: all_labels of '{dataset}'", images=True)
+    if not member.counting:
         return
     known = study.datasets[dataset].settings.known_classes
     if known is not None:
@@ -168,9 +179,10 @@ def _check_member(analysis: "AccuracyPrediction", suite: str, base: str, member:
             f"'{dataset}' has a part of the classes: the probabilities of all are needed",
             file=_FILE, field=field, remedy="Add logits to inference.outputs",
         )  # fmt: skip
-    if len(set(member.classes)) == 1 and analysis.settings.restrict_argmax:
+    names = [name for name, _ in member.groups] or sorted(set(member.classes))
+    if len(names) == 1 and analysis.settings.restrict_argmax:
         raise InputError(
-            f"'{dataset}' has one class, '{member.classes[0]}', so that every prediction is right "
+            f"'{dataset}' has one class, '{names[0]}', so that every prediction is right "
             "where only its classes can be predicted",
             file=_FILE, field=field,
             remedy=f"Set {analysis.field('restrict_argmax')} to false, or name more classes",

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
+from matcheval.accuracy_prediction.outputs.model_outputs import Classes, Outputs
 from matcheval.accuracy_prediction.schemas import SET
 from matcheval.accuracy_prediction.scoring import SuiteReader, set_columns
 from matcheval.datasets.pairs import Pair
@@ -112,11 +112,31 @@ def _scored(outputs: Outputs) -> Scored:
     return Scored(outputs.confidences, outputs.correct)
 
 
+def single_labels(outputs: Outputs) -> Classes:
+    """Return one label per datapoint: of several the one that is predicted, else the first.
+
+    Parameters
+    ----------
+    outputs : Outputs
+        With labels, of which at least one per datapoint counts.
+
+    Returns
+    -------
+    int64 array, shape (n,)
+        Equal to the predictions where these are correct.
+    """
+    labels = outputs.labels
+    assert labels is not None
+    if labels.ndim == 1:
+        return labels
+    first = np.take_along_axis(labels, (labels >= 0).argmax(axis=1)[:, None], axis=1)[:, 0]
+    return np.where(outputs.correct, outputs.predicted, first)
+
+
 def _predictions(outputs: Outputs) -> Predictions:
-    assert outputs.labels is not None
     return Predictions(
         index=np.arange(len(outputs), dtype=np.int32),
-        label=outputs.labels.astype(np.int16),
+        label=single_labels(outputs).astype(np.int16),
         prediction=outputs.predicted.astype(np.int16),
         probability=outputs.confidences.astype(np.float32),
     )

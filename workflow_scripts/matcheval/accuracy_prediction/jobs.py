@@ -1,6 +1,5 @@
 """Inputs, parameters and arguments of the jobs of accuracy prediction, by wildcards."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
@@ -8,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 from matcheval.accuracy_prediction import ROTATION_VERSION
 from matcheval.accuracy_prediction.scores.registry import POOL_SCORES, SCORES
 from matcheval.accuracy_prediction.scores.score import Need
+from matcheval.datasets.corruptions.names import PROCEDURAL
+from matcheval.datasets.suites import Suite
+from matcheval.execution.arguments import pack_argument
 from matcheval.protocol.analysis import Matching
 from matcheval.study.analysis import Wildcards
 from matcheval.study.study import Study
@@ -101,6 +103,15 @@ class PredictionJobs:
                 for name in names
                 if not self._analysis.has_images(name)
             },
+            "labels": {
+                member.dataset: {
+                    "file": member.all_labels,
+                    "folder": study.dataset_folder(member.dataset),
+                    "groups": member.groups,
+                }
+                for member in study.suites[suite].members
+                if member.all_labels
+            },
         }
 
     def score_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -118,7 +129,7 @@ class PredictionJobs:
         chosen = [score.name for score in self._analysis.chosen]
         own = [name for name in chosen if name in SCORES]
         return {
-            "suite": asdict(self._study.suites[suite]),
+            "suite": asdict(self._scored(suite)),
             "base": one.base,
             "reference": one.reference,
             "members": self.members_of(wildcards.scored),
@@ -127,13 +138,43 @@ class PredictionJobs:
             "rule": self.rule,
             # A score of the pool that its own job does not compute has a row here that says why.
             "methods": own if in_pool else chosen,
-            "view_methods": list(settings.view_methods or own),
+            "view_methods": [name for name in settings.view_methods or own if name in SCORES],
             "options": {"n_prototypes": settings.n_prototypes},
-            "views": {
-                "sizes": settings.test_sizes, "draws": settings.draws,
-                "missing_classes": settings.missing_classes,
-            },
+            "views": self._views,
             "seeds": settings.seeds,
+        }  # fmt: skip
+
+    def _scored(self, suite: str) -> Suite:
+        """Return a suite without the names of groups, which scores do not depend on.
+
+        They are added to the tables (`places_of`), so that another name repeats no scores.
+        """
+        members = self._study.suites[suite].members
+        return Suite(
+            suite, tuple(replace(m, group="", subgroup="", severity=None) for m in members)
+        )
+
+    def places_of(self, suite: str) -> dict[str, dict[str, Any]]:
+        """Return group, subgroup and severity of every set of a suite, by its name.
+
+        Parameters
+        ----------
+        suite : str
+            Its name.
+        """
+        return {
+            m.dataset: {"group": m.group, "subgroup": m.subgroup, "severity": m.severity}
+            for m in self._study.suites[suite].members
+        }
+
+    @property
+    def _views(self) -> dict[str, Any]:
+        """The parts of sets that scores are computed on, too, as of `Views`."""
+        settings = self._settings
+        return {
+            "sizes": settings.test_sizes, "draws": settings.draws,
+            "missing_classes": settings.missing_classes,
+            "whole_accuracy": settings.test_size_accuracy == "whole",
         }  # fmt: skip
 
     def classes_of(self, base: str) -> str | list[str]:
@@ -149,10 +190,13 @@ class PredictionJobs:
         return list(self._study.datasets[base].settings.known_classes or ())
 
     @property
-    def rule(self) -> dict[str, bool]:
+    def rule(self) -> dict[str, bool | str]:
         """How the classes that count are treated, as of `ClassRule`."""
         settings = self._settings
-        return {"renormalise": settings.renormalise, "restrict_argmax": settings.restrict_argmax}
+        return {
+            "renormalise": settings.renormalise, "restrict_argmax": settings.restrict_argmax,
+            "members": settings.group_probability,
+        }  # fmt: skip
 
     def rotation_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """Return what the rotation scores of a model are computed from.
@@ -184,11 +228,11 @@ class PredictionJobs:
         one, source = self._settings.suites[suite], study.runnable[wildcards.model].source
         assert source is not None, wildcards.model  # models of known predictions are not run
         turned = self._analysis.turned(suite)  # the others would make the command too long
-        members = tuple(one for one in study.suites[suite].members if one.dataset in turned)
+        members = tuple(one for one in self._scored(suite).members if one.dataset in turned)
         job = {
             "model": asdict(source),
             "weights": study.weights_file(wildcards.model),
-            "suite": asdict(replace(study.suites[suite], members=members)),
+            "suite": asdict(Suite(suite, members)),
             "sets": turned,
             "methods": [s.name for s in self._analysis.chosen if Need.IMAGES in s.needs],
             "base": one.base,
@@ -199,7 +243,7 @@ class PredictionJobs:
             "seeds": self._settings.seeds,
         }
         return [
-            "--job", json.dumps(job, sort_keys=True),
+            "--job", pack_argument(job),
             "--device", inference.device, "--precision", inference.precision,
             *(["--compile"] if inference.compile else []),
         ]  # fmt: skip
@@ -216,14 +260,20 @@ class PredictionJobs:
         """
         suite = wildcards.suite
         one = self._settings.suites[suite]
+        chosen = [score.name for score in self._analysis.chosen if score.name in POOL_SCORES]
         return {
-            "suite": asdict(self._study.suites[suite]),
+            "suite": asdict(self._scored(suite)),
             "base": one.base,
             "models": self._analysis.models,
+            "single": self._settings.single,
             "classes": self.classes_of(one.base),
             "rule": self.rule,
             "files": self.files_of(suite, self._analysis.models),
-            "methods": [score.name for score in self._analysis.chosen if score.name in POOL_SCORES],
+            "methods": chosen,
+            "view_methods": [
+                name for name in chosen if name in (self._settings.view_methods or chosen)
+            ],
+            "views": self._views,
         }
 
     def gap_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -237,7 +287,7 @@ class PredictionJobs:
         suite, matching = wildcards.suite, self._study.analysis(Matching)
         first = next(iter(matching.settings.methods.values()))
         return {
-            "suite": asdict(self._study.suites[suite]),
+            "suite": asdict(self._scored(suite)),
             "base": self._settings.suites[suite].base,
             "classes": self.classes_of(self._settings.suites[suite].base),
             "rule": self.rule,
@@ -309,7 +359,39 @@ class PredictionJobs:
             "prototypes": self._settings.n_prototypes,
             "renormalised": self._settings.renormalise,
             "argmax restricted": self._settings.restrict_argmax,
-            "clipped": False,
+            "probability of a group of classes": self._settings.group_probability,
+            "clipped": self._settings.clip,
+            **self._noted_frost(suite),
+        }
+
+    def _noted_frost(self, suite: str) -> dict[str, str]:
+        """Return that a computed texture stands in for photographs of frost, where it does."""
+        found = [
+            name for name in self._study.suites[suite].datasets
+            if self._study.datasets[name].options.get("corruption") in PROCEDURAL
+        ]  # fmt: skip
+        sets = "1 set" if len(found) == 1 else f"{len(found)} sets"
+        return {"frost": f"computed (frost_procedural), no photographs, in {sets}"} if found else {}
+
+    @property
+    def _noted_models(self) -> dict[str, int | str]:
+        """Return the models that are named under tables with means over models."""
+        single = {"single models, not counted": ", ".join(self._settings.single)}
+        return {"models": len(self._analysis.pool), **(single if self._settings.single else {})}
+
+    def comparison_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the parameters of the comparison of predicted and matched gaps.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `suite`.
+        """
+        return {
+            "confidence": self._study.confidence,
+            "uncounted": self._analysis.uncounted,
+            "places": self.places_of(wildcards.suite),
+            "settings": {**self._noted_settings(wildcards.suite), **self._noted_models},
         }
 
     def prediction_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -322,13 +404,13 @@ class PredictionJobs:
         """
         one = self._settings.suites[wildcards.suite]
         return {
-            "calibrations": [
-                {"on": each.fit, "predict": each.predict or ()} for each in one.calibrations
-            ],
+            "calibrations": [{"on": on, "predict": predict} for on, predict in one.regressions],
             "loo": self._settings.leave_one_out,
             "regressors": self._settings.regressors,
-            "settings": self._noted_settings(wildcards.suite),
+            "clip": self._settings.clip,
+            "places": self.places_of(wildcards.suite),
+            "settings": {**self._noted_settings(wildcards.suite), **self._noted_models},
             "confidence": self._study.confidence,
-            "ensembles": list(self._settings.ensembles),
+            "uncounted": self._analysis.uncounted,
             "published": self._settings.published,
         }

@@ -146,10 +146,15 @@ class PredictionPlots:
         found: dict[str, Way] = {}
         if self._settings.leave_one_out:
             found["leave-one-out"] = (LEAVE_ONE_OUT, "linear", "")
-        for calibration in self._settings.suites[suite].calibrations:
+        fitted_on = [on for on, _ in self._settings.suites[suite].regressions]
+        for on in dict.fromkeys(fitted_on):
             for regressor in self._settings.regressors:
-                parts = ["calibrated", *calibration.fit, *(["mlp"] if regressor == "mlp" else [])]
-                way = (CALIBRATED, regressor, "+".join(calibration.fit))
+                parts = [
+                    "calibrated",
+                    *on,
+                    *([regressor] if regressor != "linear" else []),
+                ]
+                way = (CALIBRATED, regressor, "+".join(on))
                 found[_free(_file_name(parts), found)] = way
         return found or {"direct": (DIRECT, "", "")}
 
@@ -182,7 +187,7 @@ class PredictionPlots:
             `suite` and `figure`.
         """
         kind, options = self.of_tables(wildcards.suite)[wildcards.figure]
-        return {"kind": kind, "options": options, "ensembles": list(self._settings.ensembles)}
+        return {"kind": kind, "options": options, "uncounted": self._analysis.uncounted}
 
     def output_inputs(self, wildcards: Wildcards) -> list[str]:
         """Return what a figure that is drawn from outputs of models waits for.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +46,7 @@ def predict_accuracies(
     *,
     loo: bool = True,
     regressors: Sequence[str] = ("linear",),
+    clip: bool = False,
 ) -> pd.DataFrame:
     """Predict the accuracies on all sets from their scores.
 
@@ -64,6 +66,8 @@ def predict_accuracies(
         Whether sets are left out one by one.
     regressors : sequence of str
         For calibrations, of `regression.REGRESSORS`.
+    clip : bool
+        Whether predicted accuracies are clipped to [0, 1]. P1 does not: it has errors above 1.
 
     Returns
     -------
@@ -83,7 +87,26 @@ def predict_accuracies(
             parts.append(_left_out(rows))
     if not parts:
         return pd.DataFrame(columns=PREDICTED.names)
-    return pd.concat(parts, ignore_index=True)[PREDICTED.names]
+    found = pd.concat(parts, ignore_index=True)[PREDICTED.names]
+    if clip:
+        found["predicted"] = found["predicted"].clip(0, 1)
+        found["error"] = (found["predicted"] - found["accuracy"]).abs()
+    return found
+
+
+def with_places(table: pd.DataFrame, places: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """Fill in the groups, subgroups and severities of sets.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        With `schemas.SET`, as the jobs of single models write it: scores depend on none of these.
+    places : mapping of str to mapping
+        `group`, `subgroup` and `severity` (None if not said), by dataset.
+    """
+    names = ("group", "subgroup", "severity")
+    filled = {name: [places[dataset][name] for dataset in table["dataset"]] for name in names}
+    return table.assign(**filled).astype({"severity": np.float64})
 
 
 def without_placeholders(scores: pd.DataFrame) -> pd.DataFrame:

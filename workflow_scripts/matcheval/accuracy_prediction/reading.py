@@ -21,6 +21,7 @@ _PROTOCOLS = {
     "calibrated": "calibrated on",
     "leave_one_out": "leave one set out",
 }
+_REGRESSORS = {"mlp": " (MLP)", "mlp_raw": " (MLP of raw scores)"}
 _ROW = ["protocol", "regressor", "calibrated_on", "method", "variant"]
 
 
@@ -34,7 +35,7 @@ def how(row: Mapping[Any, Any]) -> str:
     """
     text = _PROTOCOLS[row["protocol"]]
     text += f" {row['calibrated_on'].replace('+', ', ')}" if row["calibrated_on"] else ""
-    return text + (" (MLP)" if row["regressor"] == "mlp" else "")
+    return text + _REGRESSORS.get(row["regressor"], "")
 
 
 def titles(rows: pd.DataFrame, known: Mapping[str, AnyScore]) -> list[str]:
@@ -125,7 +126,9 @@ def _published(
     protocol, regressor, on = case
     values = [
         published.get((protocol, on, method, group))
-        for method in rows["method"].where((rows["variant"] == "") & (regressor != "mlp"), "")
+        for method in rows["method"].where(
+            (rows["variant"] == "") & (regressor not in _REGRESSORS), ""
+        )
     ]
     return ["" if value is None else f"{100 * value:.2f}" for value in values]
 
@@ -174,7 +177,7 @@ def _points(value: float) -> str:
 
 
 def correlation_columns(
-    table: pd.DataFrame, known: Mapping[str, AnyScore], ensembles: Sequence[str] = ()
+    table: pd.DataFrame, known: Mapping[str, AnyScore], uncounted: Sequence[str] = ()
 ) -> list[TextColumn]:
     """Format correlations of scores and accuracies: a row per method, means over models.
 
@@ -183,10 +186,10 @@ def correlation_columns(
     table : pandas.DataFrame
         Columns of `aggregation.CORRELATIONS`.
     known : mapping of str to score
-    ensembles : sequence of str
-        Left out: they are not models.
+    uncounted : sequence of str
+        Single models and ensembles, which are left out.
     """
-    whole = table[(table["view"] == WHOLE) & ~table["model"].isin(ensembles)]
+    whole = table[(table["view"] == WHOLE) & ~table["model"].isin(uncounted)]
     every = whole[(whole["group"] == ALL) & (whole["subgroup"] == ALL)]
     rows = every[["method", "variant"]].drop_duplicates()
     columns = [TextColumn("Method", titles(rows, known), is_number=False)]
@@ -242,7 +245,7 @@ def _correlations(part: pd.DataFrame, name: str) -> list[str]:
     ]
 
 
-def setting_notes(settings: Mapping[str, Any], reasons: Sequence[str]) -> list[str]:
+def setting_notes(settings: Mapping[str, Any], reasons: Sequence[str] = ()) -> list[str]:
     """Return sentences for below a table: the settings, and why values are n/a.
 
     Parameters

@@ -32,19 +32,19 @@ _NEEDS = {
 _DIRECTIONS = {1: "rises", -1: "falls", 0: "not used"}
 
 
-def gap_columns(table: pd.DataFrame, ensembles: Sequence[str] = ()) -> list[TextColumn]:
+def gap_columns(table: pd.DataFrame, uncounted: Sequence[str] = ()) -> list[TextColumn]:
     """Format mean gaps: a row per model, a column per group of sets (P1, Table 1).
 
     Parameters
     ----------
     table : pandas.DataFrame
         Columns of `aggregation.GROUP_GAPS`.
-    ensembles : sequence of str
-        Not counted in the last row, the mean over models.
+    uncounted : sequence of str
+        Single models and ensembles: not counted in the last row, the mean over models.
     """
     gaps = table.pivot_table(index="model", columns="group", values="gap", sort=False)
     groups = [*(g for g in dict.fromkeys(table["group"]) if g != ALL), ALL]
-    means = gaps[~gaps.index.isin(ensembles)].mean()
+    means = gaps[~gaps.index.isin(uncounted)].mean()
     columns = [TextColumn("Model", [*gaps.index, "mean of models"], is_number=False)]
     for group in groups:
         values = [*gaps[group], means[group]]

@@ -12,7 +12,7 @@ METHOD = (
 )
 WAY = (
     Column("protocol", pa.string(), "", "direct, calibrated, or leave_one_out"),
-    Column("regressor", pa.string(), "", "linear or mlp; empty if none"),
+    Column("regressor", pa.string(), "", "linear, mlp or mlp_raw; empty if none"),
     Column("calibrated_on", pa.string(), "", "groups fitted on, joined by +; empty if none"),
 )
 SET = (

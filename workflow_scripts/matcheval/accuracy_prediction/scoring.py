@@ -22,6 +22,7 @@ from matcheval.accuracy_prediction.scores.score import (
 from matcheval.accuracy_prediction.views import WHOLE, Views
 from matcheval.datasets.folders import read_description
 from matcheval.datasets.suites import Member, Suite
+from matcheval.errors import InputError
 
 if TYPE_CHECKING:
     from matcheval.accuracy_prediction.scores.registry import AnyScore
@@ -42,7 +43,7 @@ class SuiteReader:
         Class names by label, or the description of the base, which has them; without any, classes
         are called by their numbers.
     rule : ClassRule
-        How probabilities are restricted where a member names classes.
+        How probabilities are restricted where a member names classes, or groups of them.
     """
 
     def __init__(
@@ -64,15 +65,23 @@ class SuiteReader:
         Parameters
         ----------
         member : Member
-            The set, perhaps with the classes that count.
+            The set, perhaps with the classes that count, or groups of them.
         target : Outputs
             The model's outputs on it.
 
         Raises
         ------
         InputError
-            If either has no datapoints of these classes.
+            If either has no datapoints of these classes, or they differ in their classes.
         """
+        matrices = (self.base.probabilities, target.probabilities)
+        widths = [matrix.shape[1] for matrix in matrices if matrix is not None]
+        if len(set(widths)) > 1:
+            raise InputError(
+                f"the model gives {widths[1]} classes on '{member.dataset}', and {widths[0]} on "
+                "the base",
+                remedy="All sets must be of the base's label space",
+            )
         rule = self.rule_of(member)
         if rule not in self._bases:
             self._bases[rule] = restrict(self.base, rule, is_base=True)
@@ -85,10 +94,11 @@ class SuiteReader:
         ----------
         member : Member
         """
-        if not member.classes:
+        if not member.counting:
             return _WHOLE_RULE
         return class_rule(
-            self.classes, member.classes, renormalise=self._rule.renormalise,
+            self.classes, dict(member.groups) or member.classes, members=self._rule.members,
+            renormalise=self._rule.renormalise,
             restrict_argmax=self._rule.restrict_argmax,
         )  # fmt: skip
 
@@ -99,6 +109,8 @@ class SuiteReader:
         ----------
         member : Member
         """
+        if member.groups:
+            return [name for name, _ in member.groups]
         columns = self.rule_of(member).columns
         return [self.classes[column[0]] for column in columns] or list(self.classes)
 
@@ -147,7 +159,9 @@ class ModelScorer:
         """
         yield from self._on(self.scores, WHOLE, self.sources.seed, base, target)
         for view, draw, part in self.views.of(target, name, classes):
-            yield from self._on(self.view_scores, view, draw, base, part)
+            accuracy = self.views.accuracy(view, target.accuracy, part.accuracy)
+            for row in self._on(self.view_scores, view, draw, base, part):
+                yield row | {"accuracy": accuracy}
 
     def _on(
         self, scores: Sequence["AnyScore"], view: str, seed: int, base: Outputs, target: Outputs
@@ -167,6 +181,8 @@ class ModelScorer:
     def _compute(self, score: "AnyScore", sides: Sides) -> tuple[float, str]:
         if not isinstance(score, Score):
             return float("nan"), _OF_MODELS if self.is_ensemble else f"needs {Need.MODELS.value}"
+        if not all(np.isfinite(one.confidences).all() for one in (sides.base, sides.target)):
+            return float("nan"), "confidences are not finite numbers"
         missing = missing_inputs(score, self.sources, sides.target)
         if missing:
             return float("nan"), f"needs {missing[0].value}"

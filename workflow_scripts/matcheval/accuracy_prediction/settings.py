@@ -72,6 +72,15 @@ class SuitePredictionSettings(Settings):
         (), description="Figures of the features of one class on the sets and on the base"
     )
 
+    @property
+    def regressions(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+        """Groups fitted on and predicted (empty: all others); the same groups in one order."""
+        orders: dict[frozenset[str], tuple[str, ...]] = {}
+        return [
+            (orders.setdefault(frozenset(one.fit), one.fit), one.predict or ())
+            for one in self.calibrations
+        ]
+
 
 class AccuracyPredictionSettings(Settings):
     """How accuracies on sets are predicted without their labels, and compared with the truth."""
@@ -83,15 +92,24 @@ class AccuracyPredictionSettings(Settings):
         "all", description="Methods, or variants as method:variant; all: every method by default"
     )
     without: Names = Field((), description="Models that are not counted")
+    single: Names = Field(
+        (),
+        description="Models that are reported by themselves: they are compared with the others, "
+        "but are outside of the pool of agreement and not counted in means over models",
+    )
     ensembles: Named[SomeNames] = Field(
         {}, description="Models whose probabilities are averaged, by the name of the ensemble"
     )
     leave_one_out: Boolean = Field(
         True, description="Whether every set is predicted from all other sets of its suite"
     )
-    regressors: Annotated[tuple[Literal["linear", "mlp"], ...], Unique, Field(min_length=1)] = (
-        Field(("linear",), description="Regressions of calibrations")
+    regressors: Annotated[
+        tuple[Literal["linear", "mlp", "mlp_raw"], ...], Unique, Field(min_length=1)
+    ] = Field(
+        ("linear",),
+        description="Regressions of calibrations; mlp standardises scores, mlp_raw does not",
     )
+    clip: Boolean = Field(False, description="Whether predicted accuracies are clipped to [0, 1]")
     seeds: Annotated[tuple[Seed, ...], Unique, Field(min_length=1)] = Field(
         (0,), description="Of random splits and initial values; errors are averaged over them"
     )
@@ -105,10 +123,19 @@ class AccuracyPredictionSettings(Settings):
     restrict_argmax: Boolean = Field(
         True, description="Whether the prediction is the most probable of the classes that count"
     )
+    group_probability: Literal["max", "mean", "sum"] = Field(
+        "max",
+        description="How the probability of a group of classes follows from those of its classes",
+    )
     test_sizes: Annotated[tuple[Count, ...], Unique] = Field(
         (), description="Numbers of datapoints that sets are reduced to at random"
     )
     draws: Count = Field(5, description="Random reductions of every size")
+    test_size_accuracy: Literal["drawn", "whole"] = Field(
+        "drawn",
+        description="The true accuracy on a reduced set: that of the datapoints drawn, or that of "
+        "the whole set",
+    )
     missing_classes: Literal["none", "singles", "pairs"] = Field(
         "none",
         description="Whether sets are also scored without each class (singles), and without each "

@@ -14,6 +14,7 @@ import numpy as np
 from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
 
 WHOLE = "all"
+_SIZE = "n="
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,26 @@ class Views:
         Random parts of every size.
     missing_classes : str
         `none`; `singles`: without each class; `pairs`: and without each two.
+    whole_accuracy : bool
+        Whether the true accuracy on a random part is that on the whole set.
     """
 
     sizes: tuple[int, ...] = ()
     draws: int = 5
     missing_classes: Literal["none", "singles", "pairs"] = "none"
+    whole_accuracy: bool = False
+
+    def accuracy(self, view: str, whole: float, part: float) -> float:
+        """Return the true accuracy on a part.
+
+        Parameters
+        ----------
+        view : str
+            Its name.
+        whole, part : float
+            Accuracies on the set and on the part.
+        """
+        return whole if self.whole_accuracy and view.startswith(_SIZE) else part
 
     def of(
         self, target: Outputs, name: str, classes: Sequence[str]
@@ -59,13 +75,14 @@ class Views:
         for size in self.sizes:
             for draw in range(self.draws if size < len(target) else 0):
                 rng = np.random.default_rng([draw, size, crc32(name.encode())])
-                yield f"n={size}", draw, target.rows(rng.permutation(len(target))[:size])
+                yield f"{_SIZE}{size}", draw, target.rows(rng.permutation(len(target))[:size])
         if self.missing_classes == "none" or target.labels is None:
             return
-        present = np.unique(target.labels)
+        labels = target.labels.reshape(len(target), -1)  # of some datapoints perhaps several
+        present = np.unique(labels)
         for count in (1, 2) if self.missing_classes == "pairs" else (1,):
             for chosen in combinations(range(len(classes)), count):
-                kept = ~np.isin(target.labels, chosen)
+                kept = np.asarray(~np.isin(labels, chosen).any(axis=1))
                 if np.isin(chosen, present).all() and kept.any():
                     missing = "+".join(classes[label] for label in chosen)
                     yield f"without {missing}", 0, target.rows(kept)

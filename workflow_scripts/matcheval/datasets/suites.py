@@ -12,6 +12,9 @@ from matcheval.datasets.label_spaces import compare_classes
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
 from matcheval.io.files import atomic_file
 
+# Names of groups, each with the names of its classes.
+Groups = tuple[tuple[str, tuple[str, ...]], ...]
+
 
 @dataclass(frozen=True)
 class Member:
@@ -27,6 +30,10 @@ class Member:
         How strong the shift is; None if not said.
     classes : tuple of str
         Classes that it has images of, a subset of its label space; empty for all classes.
+    groups : tuple of (str, tuple of str)
+        Its classes, if each is a group of classes of the label space: no class is in two.
+    all_labels : str
+        CSV file of all labels of its images (`all_labels.AllLabels`); empty for one label each.
     """
 
     dataset: str
@@ -34,6 +41,13 @@ class Member:
     subgroup: str = ""
     severity: float | None = None
     classes: tuple[str, ...] = ()
+    groups: Groups = ()
+    all_labels: str = ""
+
+    @property
+    def counting(self) -> tuple[str, ...]:
+        """Classes of the label space that count on it; empty for all."""
+        return self.classes or tuple(name for _, group in self.groups for name in group)
 
 
 @dataclass(frozen=True)
@@ -124,7 +138,7 @@ def read_members(path: Path) -> list[str]:
 
 
 def check_subset(suite: str, member: Member, classes: Sequence[str]) -> None:
-    """Check that the classes that a member names are classes of its dataset.
+    """Check that the classes that a member names, or groups, are classes of its dataset.
 
     Parameters
     ----------
@@ -139,7 +153,7 @@ def check_subset(suite: str, member: Member, classes: Sequence[str]) -> None:
     InputError
         Naming the first unknown class.
     """
-    for name in member.classes:
+    for name in member.counting:
         if name not in classes:
             raise unknown_name_error(
                 "class", name, classes, file="configuration",
@@ -149,13 +163,13 @@ def check_subset(suite: str, member: Member, classes: Sequence[str]) -> None:
 
 def _check_images(suite: str, member: Member, classes: Sequence[str], folder: Path) -> None:
     """Check that there are images of the classes that a member names."""
-    if not member.classes:
+    if not member.counting:
         return
-    chosen = [classes.index(name) for name in member.classes]
+    chosen = [classes.index(name) for name in member.counting]
     labels = DATAPOINTS_SCHEMA.read(folder / DATAPOINTS)["label"].to_numpy()
     if not np.isin(labels, chosen).any():
         raise InputError(
-            f"dataset '{member.dataset}' has no images of the classes {', '.join(member.classes)}",
+            f"dataset '{member.dataset}' has no images of the classes {', '.join(member.counting)}",
             file="configuration",
             field=f"suites.{suite}",
             remedy="Correct 'classes', or leave the set out",

@@ -6,6 +6,17 @@ from pathlib import Path
 from matcheval.inference import OUTPUT_SUFFIXES
 
 
+def predictions_file(folder: str | Path, dataset: str, model: str) -> Path:
+    """Return the prediction file of a model on a dataset.
+
+    Parameters
+    ----------
+    folder, dataset, model
+        As for `output_files`.
+    """
+    return output_files(folder, dataset, model, ())["predictions"]
+
+
 def output_files(
     folder: str | Path, dataset: str, model: str, outputs: Sequence[str]
 ) -> dict[str, Path]:

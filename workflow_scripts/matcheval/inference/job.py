@@ -13,7 +13,8 @@ from typing import Any
 from matcheval.datasets.folders import read_description
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.inference import AUTOMATIC, N_TOP
-from matcheval.inference.files import output_files
+from matcheval.inference.files import output_files, predictions_file
+from matcheval.inference.settings import DECIDING
 from matcheval.inference.store import (
     ModelFiles,
     Task,
@@ -49,7 +50,7 @@ class InferenceConfig:
     @property
     def deciding(self) -> dict[str, Any]:
         """The settings that predictions depend on."""
-        return {"device": self.device, "precision": self.precision, "compile": self.compile}
+        return {key: getattr(self, key) for key in DECIDING}
 
 
 def predict_datasets(
@@ -119,9 +120,7 @@ def predict_datasets(
     problems.raise_any()
     return {
         name: {
-            model.source.name: file_digest(
-                output_files(predictions, name, model.source.name, ())["predictions"]
-            )
+            model.source.name: file_digest(predictions_file(predictions, name, model.source.name))
             for model in models
         }
         for name in datasets

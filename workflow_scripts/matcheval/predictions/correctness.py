@@ -1,6 +1,6 @@
 """Which datapoints of a dataset of any kind each model predicts correctly."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,7 +80,10 @@ class Correctness:
 
 
 def dataset_correctness(
-    spec: DatasetSpec, models: Sequence[str], predictions: Sequence[str] = ()
+    spec: DatasetSpec,
+    models: Sequence[str],
+    predictions: Sequence[str] = (),
+    is_right: Callable[[Predictions], npt.NDArray[np.bool_]] = lambda found: found.correct,
 ) -> Correctness:
     """Determine which datapoints each model predicts correctly.
 
@@ -92,6 +95,8 @@ def dataset_correctness(
         Names of the models, at least one.
     predictions : sequence of str
         Their prediction files, for kinds of datasets with probabilities; otherwise empty.
+    is_right : callable
+        Says which predictions of such a file are right; by default those that equal the label.
 
     Raises
     ------
@@ -106,7 +111,7 @@ def dataset_correctness(
             remedy="Remove it from the analysis",
         )
     if spec.kind not in (LABELS_KIND, ARCHIVE_KIND):
-        return _of_predictions(models, predictions)
+        return _of_predictions(models, predictions, is_right)
     if spec.kind == LABELS_KIND:
         labels = read_integers(Path(spec.options["labels"]))
         files = [Path(spec.results_file(model)) for model in models]
@@ -133,7 +138,11 @@ def _first(classes: Integers, is_reversed: bool) -> Integers:
     return classes[:, -1 if is_reversed else 0]
 
 
-def _of_predictions(models: Sequence[str], files: Sequence[str]) -> Correctness:
+def _of_predictions(
+    models: Sequence[str],
+    files: Sequence[str],
+    is_right: Callable[[Predictions], npt.NDArray[np.bool_]],
+) -> Correctness:
     rows: list[npt.NDArray[np.bool_]] = []
     first: tuple[str, Predictions] | None = None
     errors = ErrorCollector()
@@ -146,7 +155,7 @@ def _of_predictions(models: Sequence[str], files: Sequence[str]) -> Correctness:
                     f"model '{model}' has other indices or labels than model '{first[0]}'",
                     file=file,
                 )
-            rows.append(np.asarray(predictions.correct))
+            rows.append(np.asarray(is_right(predictions)))
     errors.raise_any()
     if first is None:
         raise InputError("no models", field="models")

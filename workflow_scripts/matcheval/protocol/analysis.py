@@ -98,7 +98,8 @@ class Matching(Analysis):
     @property
     def batches_alone(self) -> list[str]:
         """Batches without saved pairs; each is matched by a job of its own."""
-        return [batch for batch in self.batches if batch not in self.batches_with_pairs]
+        with_pairs = self.batches_with_pairs
+        return [batch for batch in self.batches if batch not in with_pairs]
 
     # --- files, by stage
 

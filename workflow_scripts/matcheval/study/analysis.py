@@ -5,14 +5,14 @@ Every analysis lies in a folder of its own (its room), declares itself by a clas
 docs/architecture.md tells how to add one.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from matcheval.datasets.derivations import Derivation
 from matcheval.datasets.kind import DatasetKind
-from matcheval.errors import InputError
+from matcheval.errors import InputError, unknown_name_error
 from matcheval.settings import Settings
 from matcheval.study.artifacts import TABLE_SUFFIXES, Artifact, ReportEntry
 
@@ -102,6 +102,12 @@ class Analysis:
 
     def __init__(self, settings: Any, study: "Study") -> None:
         self.settings, self.study = settings, study
+
+    @property
+    def models(self) -> list[str]:
+        """Names of the models of the study, but those that its setting `without` leaves out."""
+        left_out = getattr(self.settings, "without", ())
+        return [name for name in self.study.models if name not in left_out]
 
     @classmethod
     def rules(cls) -> tuple[str, ...]:
@@ -269,6 +275,27 @@ class Analysis:
         """
         if not Path(path).is_file():
             raise InputError(f"no such file: {path}", file="configuration", field=field)
+
+
+def check_known(
+    what: str, names: Iterable[str], known: Collection[str], *, file: object, field: object
+) -> None:
+    """Check that names are known.
+
+    Parameters
+    ----------
+    what, known, file, field
+        As for `errors.unknown_name_error`.
+    names : iterable of str
+
+    Raises
+    ------
+    InputError
+        Naming the first that is unknown.
+    """
+    for name in names:
+        if name not in known:
+            raise unknown_name_error(what, name, known, file=file, field=field)
 
 
 def file_states(files: Sequence[str]) -> list[tuple[int, int]]:

@@ -15,7 +15,7 @@ from matcheval.errors import InputError, unknown_name_error
 from matcheval.inference.planning import InferencePlan
 from matcheval.inference.settings import InferenceSettings
 from matcheval.models.rows import CHECKPOINT
-from matcheval.study.analysis import Analysis, BuiltDataset, TrainedModel
+from matcheval.study.analysis import Analysis, BuiltDataset, TrainedModel, check_known
 from matcheval.study.catalogue import Model
 from matcheval.training.settings import TrainingSettings
 
@@ -273,11 +273,7 @@ class StudyContents:
         InputError
             If one is unknown.
         """
-        for name in names:
-            if name not in self.models:
-                raise unknown_name_error(
-                    "model", name, self.models, file="configuration", field=field
-                )
+        check_known("model", names, self.models, file="configuration", field=field)
 
     def missing_files(self) -> dict[str, list[Path]]:
         """Return the user's images and checkpoints that are not there, by the key that names them.
@@ -290,6 +286,11 @@ class StudyContents:
                 absent = [path for path in paths if not path.exists()]
                 if absent:
                     missing[f"datasets.{name}.{key}"] = absent
+        for suite in self.suites.values():
+            for member in suite.members:
+                if member.all_labels and not Path(member.all_labels).is_file():
+                    field = f"suites.{suite.name}: all_labels of '{member.dataset}'"
+                    missing[field] = [Path(member.all_labels)]
         for name, model in self.models.items():
             if model.source and model.source.kind == CHECKPOINT:
                 file = Path(model.source.source)

@@ -63,11 +63,6 @@ class DatasetTableAnalysis(Analysis):
         """What else the table depends on, as arguments of `tabulate`."""
         return {"confidence": self.study.confidence}
 
-    @property
-    def models(self) -> list[str]:
-        """Names of the models that are counted."""
-        return [name for name in self.study.models if name not in self.settings.without]
-
     def check(self) -> None:
         """Check datasets, files and models."""
         self.study.check_models(self.settings.without, self.field("without"))

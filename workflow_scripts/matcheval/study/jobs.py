@@ -328,7 +328,7 @@ class StageJobs:
         sets = self._study.predicting.collections[wildcards.suite]
         suite = self._study.suites[wildcards.suite]
         # Other than the classes, what is known of a set changes nothing that is checked.
-        members = [{"dataset": one.dataset, "classes": one.classes} for one in suite.members]
+        members = [{"dataset": one.dataset, "classes": one.counting} for one in suite.members]
         return {
             "suite": {"name": suite.name, "members": members},
             "folders": {name: self._study.dataset_folder(name) for name in sets},

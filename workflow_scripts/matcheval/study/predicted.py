@@ -80,13 +80,17 @@ class Predicted:
         Their jobs have to run again, which Snakemake cannot know, as it does not see these files.
         (Indexes that were written for another configuration are replaced anyway.)
         """
-        for index in self._existing_indexes():
+        for index in self._existing_indexes:
             if index.is_asked_for and not index.is_untouched:
                 log.info("%s lists predictions that are missing or were replaced", index.path)
                 index.path.unlink(missing_ok=True)
 
-    def _existing_indexes(self) -> Iterator["_Index"]:
-        """Yield the indexes of this study that exist."""
+    @cached_property
+    def _existing_indexes(self) -> list["_Index"]:
+        """The indexes of this study that exist, or were there before the untrue were removed."""
+        return list(self._read_indexes())
+
+    def _read_indexes(self) -> Iterator["_Index"]:
         for collection, datasets in self._jobs.collections.items():
             folder = Path(self._jobs.index(collection, "")).parent
             names = {entry.name for entry in os.scandir(folder)} if folder.is_dir() else set()
@@ -120,7 +124,7 @@ class Predicted:
         Jobs that read them need not be repeated because of that job.
         """
         ready: dict[str, list[str]] = {}
-        for index in self._existing_indexes():
+        for index in self._existing_indexes:
             if index.batch and index.is_asked_for and index.is_untouched and self._is_newest(index):
                 ready.setdefault(index.batch, []).append(str(index.path))
         return {

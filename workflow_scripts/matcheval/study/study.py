@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from functools import cached_property
+from pathlib import Path
 
 from matcheval.models.rows import CALLABLE, PUBLISHED
 from matcheval.study.analysis import file_states
@@ -241,7 +242,7 @@ class Study(StudyContents):
     def custom_suite_state(
         self, suite: str, models: Iterable[str], others: Iterable[str] = ()
     ) -> list[tuple[int, int]]:
-        """Return size and time of the user's files with models' results on a suite.
+        """Return size and time of the user's files with models' results, or labels, on a suite.
 
         Parameters
         ----------
@@ -249,7 +250,9 @@ class Study(StudyContents):
             As for `suite_inputs`.
         """
         chosen, names = list(models), dict.fromkeys([*others, *self.suites[suite].datasets])
-        return [state for name in names for state in self.custom_results_state(name, chosen)]
+        results = [state for name in names for state in self.custom_results_state(name, chosen)]
+        labels = [one.all_labels for one in self.suites[suite].members if one.all_labels]
+        return [*results, *file_states([file for file in labels if Path(file).is_file()])]
 
     def accuracies_file(self, dataset: str) -> str:
         """Return the table of all models' accuracies on a dataset.

@@ -49,6 +49,20 @@ class SuiteMember(Settings):
     ) = Field(
         (), description="The classes that it has images of, or a name of them; all by default"
     )
+    groups: (
+        Annotated[dict[str, Annotated[tuple[str, ...], Unique]], Field(min_length=1)]
+        | PathText
+        | None
+    ) = Field(
+        None,
+        description="Its classes, if each is a group of classes of the label space: the classes by "
+        "the name of their group, or a YAML file of them",
+    )
+    all_labels: PathText | None = Field(
+        None,
+        description="CSV file with columns name (of an image) and labels (separated by ;), where "
+        "images have several true classes; a prediction of one of them is right",
+    )
 
     @model_validator(mode="after")
     def _one_origin(self) -> "SuiteMember":
@@ -57,9 +71,18 @@ class SuiteMember(Settings):
             given.remove("dataset")  # what all rows of the manifest have in common
         if len(given) != 1:
             raise ValueError("give one of 'dataset', 'suite' and 'manifest'")
-        known = (self.group, self.subgroup, self.severity, self.classes)
+        known = (
+            self.group,
+            self.subgroup,
+            self.severity,
+            self.classes,
+            self.groups,
+            self.all_labels,
+        )
         if self.suite is not None and any(known):
             raise ValueError("what is known of the members of a suite is given there")
+        if self.classes and self.groups:
+            raise ValueError("give 'classes', or 'groups' of classes, not both")
         if self.manifest is not None and (self.values or self.name):
             raise ValueError("'name' and 'values' have no effect beside a manifest")
         if self.manifest is None and self.data:

@@ -12,8 +12,9 @@ from typing import Any
 import yaml
 
 from matcheval.datasets.label_spaces import SUBSETS, class_subset
-from matcheval.datasets.suites import Member, Suite
+from matcheval.datasets.suites import Groups, Member, Suite
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
+from matcheval.io.yaml_files import read_yaml
 from matcheval.settings import is_name, read_settings
 from matcheval.study.suite_settings import SuiteMember, SuiteSettings, SuitesSettings
 
@@ -22,7 +23,17 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 _MODEL = "model"  # placeholder that prediction files keep
 _Place = dict[str, str]  # where a member is: `file`, and perhaps `field`
 _PATHS = ("path", "file", "files", "images", "labels", "source", "devkit", "kind")
-_MEMBER_COLUMNS = ("name", "dataset", "group", "subgroup", "severity", "classes", "note")
+_MEMBER_COLUMNS = (
+    "name",
+    "dataset",
+    "group",
+    "subgroup",
+    "severity",
+    "classes",
+    "note",
+    "groups",
+    "all_labels",
+)
 
 
 @dataclass(frozen=True)
@@ -163,7 +174,30 @@ def _member(member: SuiteMember, name: str, values: Mapping[str, str], place: _P
     group, subgroup = _filled(member.group, values), _filled(member.subgroup, values)
     classes = member.classes
     classes = class_subset(classes) if isinstance(classes, str) else classes
-    return Member(name, group, subgroup, number, classes)
+    all_labels = _filled(member.all_labels or "", values)
+    groups = _groups(member, name, place)
+    return Member(name, group, subgroup, number, classes, groups, all_labels)
+
+
+def _groups(member: SuiteMember, name: str, place: _Place) -> Groups:
+    """Return the groups of classes of a set, read from their file if that is given."""
+    given: Any = member.groups or {}
+    if isinstance(given, str):
+        place = {"file": given}
+        given = read_settings(SuiteMember, {"dataset": name, "groups": read_yaml(given)}, **place)
+        given = given.groups
+    seen: dict[str, str] = {}
+    for group, classes in given.items():
+        for one in classes:
+            if one in seen:
+                raise InputError(
+                    f"groups: class '{one}' is in '{seen[one]}' and in '{group}'", **place,
+                    remedy="A class belongs to one group only",
+                )  # fmt: skip
+            seen[one] = group
+        if not classes:
+            raise InputError(f"groups: '{group}' has no classes", **place)
+    return tuple(given.items())
 
 
 def _values_of_placeholders(member: SuiteMember, place: _Place) -> list[dict[str, str]]:
@@ -177,7 +211,8 @@ def _values_of_placeholders(member: SuiteMember, place: _Place) -> list[dict[str
             f"values of '{unused[0]}', which is no placeholder of the block",
             **place,
         )
-    for text in (member.name or "", member.group, member.subgroup, str(member.severity or "")):
+    filled = (member.name, member.group, member.subgroup, member.severity, member.all_labels)
+    for text in (str(one or "") for one in filled):
         unknown = [name for name in _placeholders(text) if name not in names]
         if unknown:
             raise unknown_name_error("placeholder", unknown[0], names, **place)
@@ -313,6 +348,8 @@ def _rows(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMember, _Place
             "subgroup": cells.get("subgroup", common.subgroup),
             "severity": cells.get("severity", common.severity),
             "classes": _class_names(cells["classes"]) if "classes" in cells else common.classes,
+            "groups": cells.get("groups", common.groups),
+            "all_labels": cells.get("all_labels", common.all_labels),
         }
         yield read_settings(SuiteMember, values, file=place["file"]), place
 

@@ -1,7 +1,8 @@
 """How errors vary: over models, over methods, with the size of the sets, without some classes."""
 
+import inspect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from matcheval.figures.saving import fix_layout
 from matcheval.figures.style import new_figure, style
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _ROW, _MARGIN = 0.17, 0.9  # inches
@@ -55,7 +57,7 @@ def plot_models(results: Results) -> "Figure":
         )
         thin = {"linewidth": 0.6}
         left.boxplot(
-            [values[np.isfinite(values)] for _, values in by_method], vert=False, widths=0.6,
+            [values[np.isfinite(values)] for _, values in by_method], widths=0.6, **_sideways(left),
             boxprops=thin, whiskerprops=thin, capprops=thin,
             flierprops={"markersize": 2, "markeredgewidth": 0.5},
             medianprops={"color": COLORS[1], "linewidth": 1.0},
@@ -75,6 +77,13 @@ def plot_models(results: Results) -> "Figure":
                  "to the last model within 1.5 times their distance.")  # fmt: skip
         fix_layout(figure)
     return figure
+
+
+def _sideways(axes: "Axes") -> dict[str, Any]:
+    """Return the argument that draws boxes sideways, which matplotlib renamed in 3.10."""
+    if "orientation" in inspect.signature(axes.boxplot).parameters:
+        return {"orientation": "horizontal"}
+    return {"vert": False}
 
 
 def plot_sizes(results: Results) -> "Figure":
@@ -136,9 +145,9 @@ def plot_missing_classes(results: Results) -> "Figure":
 
 
 def _counted(results: Results) -> pd.DataFrame:
-    """Return predictions of models, no ensembles, on all parts of sets, made in one way."""
+    """Return predictions of models that count, on all parts of sets, made in one way."""
     rows = results.predicted
-    return _one_way(with_titles(rows[~rows["model"].isin(results.ensembles)]))
+    return _one_way(with_titles(rows[~rows["model"].isin(results.uncounted)]))
 
 
 def _way_of(rows: pd.DataFrame) -> str:

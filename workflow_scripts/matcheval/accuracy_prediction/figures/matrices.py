@@ -43,7 +43,7 @@ def plot_correlations(results: Results, model: str = "") -> "Figure":
         A row per method, a column per group, subgroup, and one for all sets.
     """
     table = with_titles(results.correlations)
-    own = table["model"] == model if model else ~table["model"].isin(results.ensembles)
+    own = table["model"] == model if model else ~table["model"].isin(results.uncounted)
     table = table[own & (table["view"] == WHOLE)]
     means = table.groupby(["title", "group", "subgroup"], sort=False)["spearman"].mean()
     places = _few(list(dict.fromkeys(zip(table["group"], table["subgroup"], strict=True))))

@@ -72,7 +72,8 @@ def plot_predictions(results: Results, way: Sequence[str], model: str = "") -> "
     -------
     matplotlib.figure.Figure
         A panel per method: the line of equality dashed, mean absolute error, and R² of the
-        predictions, which may be negative. Above the line, accuracy was overestimated.
+        predictions, which may be negative, and r² of the line fitted to the points. Above the line
+        of equality, accuracy was overestimated.
     """
     rows = of_way(results.of(model), way)
     rows = rows.assign(
@@ -89,13 +90,16 @@ def plot_predictions(results: Results, way: Sequence[str], model: str = "") -> "
         _line(axes, x, y)
         total = ((y - y.mean()) ** 2).sum()
         r_squared = 1 - ((y - x) ** 2).sum() / total if total > 0 else np.nan
-        return f"MAE {np.abs(y - x).mean():.1f}, R² = {signed(r_squared, 2)}"
+        r = np.corrcoef(x, y)[0, 1] if np.ptp(x) > 0 and total > 0 else np.nan
+        mae = np.abs(y - x).mean()
+        return f"MAE {mae:.1f}, R² = {signed(r_squared, 2)}, r² = {signed(r**2, 2)}"
 
     return _grid(
         results, rows, [("predicted_gap", 100), ("gap", 100)], draw,
         ("Predicted gap (points)", "Gap (points)"),
         f"{way_text(way)}. {_subject(model)} on a set. Dashed: equality; above it, the accuracy "
-        "was overestimated. Solid: line fitted to the points. R² is that of the predictions.",
+        "was overestimated. Solid: line fitted to the points. R² is that of the predictions, r² "
+        "that of the line.",
         sharey=True,
     )  # fmt: skip
 
@@ -164,6 +168,10 @@ def _grid(
             if number + n_columns >= len(methods):  # nothing is drawn below
                 axes.set_xlabel(labels[0])
                 axes.tick_params(labelbottom=True)
+            for (name, _), side in zip(series, "xy", strict=True):
+                if name == "accuracy":  # lines and margins end at 0 and 100 %
+                    low, high = getattr(axes, f"get_{side}lim")()
+                    axes.set(**{f"{side}lim": (max(low, 0), min(high, 100))})
         for axes in panels[:, 0]:
             axes.set_ylabel(labels[1])
         if len(groups) > 1:

@@ -42,7 +42,7 @@ def plot(results: Results) -> "Figure":
         gaps that were underestimated.
     """
     assert results.gaps is not None
-    gaps = results.gaps
+    gaps = results.gaps[~results.gaps["model"].isin(results.uncounted)]
     joined = join(results.of(), gaps)
     shown = [method for method in _SHOWN if method in set(joined["method"])][:3]
     with style():

@@ -42,15 +42,15 @@ class Results:
         Columns of `aggregation.CORRELATIONS`.
     gaps : pandas.DataFrame or None
         Columns of `gaps.GAPS`; None where gaps are not matched.
-    ensembles : tuple of str
-        Names of ensembles, which are drawn only where models are told apart.
+    uncounted : tuple of str
+        Names of single models and ensembles, which are drawn only where models are told apart.
     """
 
     predicted: pd.DataFrame
     errors: pd.DataFrame
     correlations: pd.DataFrame
     gaps: pd.DataFrame | None = None
-    ensembles: tuple[str, ...] = ()
+    uncounted: tuple[str, ...] = ()
 
     @property
     def whole(self) -> pd.DataFrame:
@@ -58,7 +58,7 @@ class Results:
         return with_titles(self.predicted[self.predicted["view"] == WHOLE])
 
     def of(self, model: str = "") -> pd.DataFrame:
-        """Return predictions on whole sets, of one model or of all without ensembles.
+        """Return predictions on whole sets, of one model or of all that count.
 
         Parameters
         ----------
@@ -66,7 +66,7 @@ class Results:
             Name of a model or ensemble; empty for all models.
         """
         rows = self.whole
-        chosen = rows["model"] == model if model else ~rows["model"].isin(self.ensembles)
+        chosen = rows["model"] == model if model else ~rows["model"].isin(self.uncounted)
         return rows[chosen]
 
     @property

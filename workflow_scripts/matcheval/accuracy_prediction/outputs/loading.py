@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from matcheval.accuracy_prediction.outputs.model_outputs import Outputs, softmax
 from matcheval.accuracy_prediction.outputs.user_files import read_user_file
+from matcheval.datasets.all_labels import AllLabels
 from matcheval.errors import InputError
 from matcheval.inference.files import output_files
 from matcheval.inference.statistics import read_statistics
@@ -29,11 +30,14 @@ class OutputFiles:
         Outputs that inference keeps besides the predictions, `top` excluded.
     custom : mapping
         The user's prediction files by model, by dataset, of datasets without images.
+    labels : mapping of str to AllLabels
+        Where all labels of the datapoints are, of datasets with several labels for some of them.
     """
 
     folder: Path
     outputs: tuple[str, ...] = ()
     custom: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
+    labels: Mapping[str, AllLabels] = field(default_factory=dict)
 
     def read(self, dataset: str, model: str, *, wanted: Sequence[str] | None = None) -> Outputs:
         """Read one model's outputs on one dataset.
@@ -49,12 +53,15 @@ class OutputFiles:
         Raises
         ------
         InputError
-            As `read_outputs` and `user_files.read_user_file`.
+            As `read_outputs`, `user_files.read_user_file` and `AllLabels.read`.
         """
         if dataset in self.custom:
             return read_user_file(self.custom[dataset][model]).outputs
         outputs = [one for one in self.outputs if wanted is None or one in wanted]
-        return read_outputs(output_files(self.folder, dataset, model, outputs))
+        found = read_outputs(output_files(self.folder, dataset, model, outputs))
+        if dataset in self.labels:
+            found = replace(found, labels=self.labels[dataset].read()[found.index])
+        return found
 
 
 def read_outputs(files: Mapping[str, Path]) -> Outputs:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.accuracy_prediction.outputs.model_outputs import Classes, Floats
-from matcheval.accuracy_prediction.scores.score import Need, Predicts
+from matcheval.accuracy_prediction.scores.score import Described, Need, Predicts
 from matcheval.errors import InputError
 from matcheval.jit import compiled
 from matcheval.statistics.scales import Scale, from_scale, to_scale
@@ -248,8 +248,8 @@ def _probit(values: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class PoolScore:
-    """A score of all models of a pool at once; the attributes are those of `Score`.
+class PoolScore(Described):
+    """A score of all models of a pool at once.
 
     Attributes
     ----------
@@ -257,19 +257,7 @@ class PoolScore:
         Takes `Agreements`, returns a score per model.
     """
 
-    method: str
-    variant: str
-    title: str
-    needs: tuple[Need, ...]
-    predicts: Predicts
-    direction: int
     compute: Callable[[Agreements], Floats]
-    source: str
-
-    @property
-    def name(self) -> str:
-        """Method and variant: `ms_aol`, or `ms_aol:aline_d`."""
-        return f"{self.method}:{self.variant}" if self.variant else self.method
 
 
 def score_models(
@@ -312,14 +300,14 @@ _ALINE = (Need.MODELS, Need.BASE_LABELS)
 
 POOL_SCORES = (
     PoolScore(
-        "ms_aol", "", "MS-AoL", (Need.MODELS,), Predicts.BY_REGRESSION, 1, mean_agreement, "P2"
+        "ms_aol", "MS-AoL", (Need.MODELS,), Predicts.BY_REGRESSION, 1, mean_agreement, source="P2",
     ),
     PoolScore(
-        "ms_aol", "aline_s", "ALine-S", _ALINE, Predicts.ACCURACY, 1, aline_s,
-        "Baek et al. (2022); agreement_trajectory.ipynb",
+        "ms_aol", "ALine-S", _ALINE, Predicts.ACCURACY, 1, aline_s, variant="aline_s",
+        source="Baek et al. (2022); agreement_trajectory.ipynb",
     ),
     PoolScore(
-        "ms_aol", "aline_d", "ALine-D", _ALINE, Predicts.ACCURACY, 1, aline_d,
-        "Baek et al. (2022); agreement_trajectory.ipynb",
+        "ms_aol", "ALine-D", _ALINE, Predicts.ACCURACY, 1, aline_d, variant="aline_d",
+        source="Baek et al. (2022); agreement_trajectory.ipynb",
     ),
 )  # fmt: skip

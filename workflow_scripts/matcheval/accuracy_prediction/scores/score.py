@@ -120,8 +120,8 @@ def nothing(sources: Sources) -> None:
 
 
 @dataclass(frozen=True)
-class Score:
-    """One score, or one variant of a score.
+class Described:
+    """What is known of a score, or of one variant of a score.
 
     Attributes
     ----------
@@ -133,11 +133,6 @@ class Score:
     predicts : Predicts
     direction : int
         1 if the score rises with accuracy, -1 if it falls, 0 if neither.
-    compute : callable
-        Takes what `fit` returned and the two sets, and returns the score: a float, NaN where it is
-        undefined. May raise `NotAvailableError`.
-    fit : callable
-        Takes `Sources`; its result is used for all sets.
     variant : str
         Name of the variant; empty for the default.
     source : str
@@ -149,15 +144,30 @@ class Score:
     needs: tuple[Need, ...]
     predicts: Predicts
     direction: int
-    compute: Callable[[Any, Sides], float]
-    fit: Callable[[Sources], Any] = nothing
-    variant: str = ""
-    source: str = ""
+    variant: str = field(default="", kw_only=True)
+    source: str = field(default="", kw_only=True)
 
     @property
     def name(self) -> str:
         """Method and variant: `atc_mc`, or `atc_mc:garg_code`."""
         return f"{self.method}:{self.variant}" if self.variant else self.method
+
+
+@dataclass(frozen=True)
+class Score(Described):
+    """A score of one model's outputs.
+
+    Attributes
+    ----------
+    compute : callable
+        Takes what `fit` returned and the two sets, and returns the score: a float, NaN where it is
+        undefined. May raise `NotAvailableError`.
+    fit : callable
+        Takes `Sources`; its result is used for all sets.
+    """
+
+    compute: Callable[[Any, Sides], float]
+    fit: Callable[[Sources], Any] = nothing
 
 
 def missing_inputs(score: Score, sources: Sources, target: Outputs) -> Sequence[Need]:

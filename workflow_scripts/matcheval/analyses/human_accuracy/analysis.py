@@ -50,11 +50,6 @@ class HumanAccuracy(Analysis):
         """A table for every pair."""
         return self.result.expand(pair=self.settings.pairs)
 
-    @property
-    def models(self) -> list[str]:
-        """Names of the models that are not left out."""
-        return [name for name in self.study.models if name not in self.settings.without]
-
     def inputs(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the input files of the table of a pair.
 

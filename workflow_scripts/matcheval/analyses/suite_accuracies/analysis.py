@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from matcheval.datasets.suites import check_subset
+from matcheval.datasets.suites import Member, check_subset
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.execution import resources
 from matcheval.settings import Name, Named, Names, Settings
@@ -66,9 +66,10 @@ class SuiteAccuracies(Analysis):
                 check_label_spaces(self.study, self.field("suites", name), base, member.dataset)
                 spec = self.study.labelled_like(member.dataset)
                 known = spec.settings.known_classes
-                if member.classes and known is not None:
+                self._check_member(name, base, member)
+                if member.counting and known is not None:
                     check_subset(name, member, known)
-                elif member.classes and not spec.has_images:
+                elif member.counting and not spec.has_images:
                     raise InputError(
                         f"the classes of '{member.dataset}' are not known by name",
                         file="configuration",
@@ -76,10 +77,18 @@ class SuiteAccuracies(Analysis):
                         remedy="Leave 'classes' out",
                     )
 
-    @property
-    def models(self) -> list[str]:
-        """Names of the models that are counted."""
-        return [name for name in self.study.models if name not in self.settings.without]
+    def _check_member(self, suite: str, base: str, member: Member) -> None:
+        """Check that groups and several labels can be used: they need every predicted class."""
+        field = f"suites.{suite}: all_labels of '{member.dataset}'"
+        if member.all_labels:
+            self.study.check_dataset(member.dataset, field, images=True)
+        for name in (base, member.dataset) if member.groups else ():
+            if not self.study.datasets[name].has_probabilities:
+                raise InputError(
+                    f"'{name}' has no prediction files, which groups of classes need",
+                    file="configuration", field=f"suites.{suite}",
+                    remedy="Leave 'groups' out, or the suite out of suite_accuracies",
+                )  # fmt: skip
 
     @property
     def targets(self) -> list[str]:

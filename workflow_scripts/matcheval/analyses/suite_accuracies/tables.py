@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.datasets.suites import Suite
+from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
 from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, accuracy, fraction
 from matcheval.io.tables import Column, TableSchema
@@ -36,14 +36,14 @@ SCHEMA = TableSchema(
 def tabulate_suite(
     suite: Suite,
     base: str,
-    correctness: Callable[[str], Correctness],
+    correctness: Callable[[str, Member], Correctness],
     labels: Mapping[str, npt.NDArray[np.int64]],
     confidence: float = 0.95,
 ) -> pd.DataFrame:
     """Tabulate the accuracies of models on the sets of a suite and on the base.
 
-    Where a member names classes, datapoints of these classes count, of the set and of the base. The
-    predicted class is that of all classes.
+    Where a member names classes, or groups of them, datapoints of these classes count, of the set
+    and of the base. The predicted class is that of all classes.
 
     Parameters
     ----------
@@ -51,7 +51,8 @@ def tabulate_suite(
     base : str
         Name of the base.
     correctness : callable
-        Returns which datapoints of a dataset, given by name, each model classifies correctly.
+        Returns which datapoints of a dataset, given by name, each model classifies correctly by
+        the groups and labels of a member.
     labels : mapping of str to int64 array
         Labels of the classes that a member names, by dataset; sets that are left out have all
         classes.
@@ -69,11 +70,10 @@ def tabulate_suite(
         If a set or the base has no datapoints of the classes that a member names.
     """
     rows = []
-    known_base = correctness(base)
     for member in suite.members:
-        known, chosen = correctness(member.dataset), labels.get(member.dataset)
+        known, chosen = correctness(member.dataset, member), labels.get(member.dataset)
         on_set = _of_classes(known, chosen, member.dataset, suite.name)
-        on_base = _of_classes(known_base, chosen, base, suite.name)
+        on_base = _of_classes(correctness(base, member), chosen, base, suite.name)
         for model, correct, correct_base in zip(known.models, on_set, on_base, strict=True):
             of_set = accuracy_columns("set", correct, confidence)
             of_base = accuracy_columns("base", correct_base, confidence)

@@ -1,0 +1,125 @@
+"""Which predictions on the sets of a suite are right, by what its members say of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.datasets.all_labels import AllLabels, right_predictions
+from matcheval.datasets.folders import read_description
+from matcheval.datasets.label_spaces import compare_classes
+from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.suites import Groups, Member, Suite
+from matcheval.errors import InputError
+from matcheval.inference.files import predictions_file
+from matcheval.predictions.correctness import Correctness, dataset_correctness
+from matcheval.predictions.records import Predictions
+
+
+@dataclass
+class SuiteCorrectness:
+    """Reads the predictions on a suite and its base.
+
+    Parameters
+    ----------
+    suite : Suite
+    base : str
+        Name of the set that its sets are compared with.
+    specs : mapping of str to DatasetSpec
+        The base and all sets, by name.
+    folders : mapping of str to Path
+        Folders of those that have images.
+    predictions : Path
+        Folder of the files that inference wrote.
+    models : sequence of str
+    """
+
+    suite: Suite
+    base: str
+    specs: Mapping[str, DatasetSpec]
+    folders: Mapping[str, Path]
+    predictions: Path
+    models: Sequence[str]
+    _bases: dict[Groups, Correctness] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._classes = {
+            name: tuple(read_description(self.folders[name])["classes"])
+            if name in self.folders
+            else spec.settings.known_classes
+            for name, spec in self.specs.items()
+        }
+
+    def __call__(self, name: str, member: Member) -> Correctness:
+        """Return which predictions on a set, or on the base, are right.
+
+        Parameters
+        ----------
+        name : str
+            The member's set, or the base.
+        member : Member
+            Its groups of classes and its labels decide.
+
+        Raises
+        ------
+        InputError
+            If predictions or labels are missing or invalid.
+        """
+        if name != self.base:
+            return self._read(name, member.groups, member.all_labels)
+        if member.groups not in self._bases:
+            self._bases[member.groups] = self._read(name, member.groups, "")
+        return self._bases[member.groups]
+
+    @property
+    def labels(self) -> dict[str, npt.NDArray[np.int64]]:
+        """Labels of the classes that count, by dataset; of those only that have not all.
+
+        Raises
+        ------
+        InputError
+            If a set has other classes than the base.
+        """
+        found, of_base = {}, self._classes[self.base]
+        for member in self.suite.members:
+            of_set = self._classes[member.dataset]
+            if of_set and of_base and of_set != of_base:
+                raise InputError(
+                    f"dataset '{member.dataset}' has, against the base '{self.base}', "
+                    f"{compare_classes(of_set, of_base)}",
+                    file="configuration",
+                    field=f"suite_accuracies.suites.{self.suite.name}",
+                )
+            if member.counting:
+                known = list(of_set or of_base or ())
+                found[member.dataset] = np.array([known.index(one) for one in member.counting])
+        return found
+
+    def _read(self, name: str, groups: Groups, all_labels: str) -> Correctness:
+        files = [
+            str(predictions_file(self.predictions, name, model))
+            if name in self.folders
+            else self.specs[name].results_file(model)
+            for model in self.models
+        ]
+        if not groups and not all_labels:
+            return dataset_correctness(self.specs[name], self.models, files)
+        classes = self._classes[name] or self._classes[self.base] or ()
+        every = (
+            AllLabels(Path(all_labels), self.folders[name], groups).read() if all_labels else None
+        )
+        right = partial(_right, groups=groups, classes=classes, every=every)
+        return dataset_correctness(self.specs[name], self.models, files, right)
+
+
+def _right(
+    predictions: Predictions,
+    groups: Groups,
+    classes: Sequence[str],
+    every: npt.NDArray[np.int64] | None,
+) -> npt.NDArray[np.bool_]:
+    labels = predictions.label if every is None else every[predictions.index]
+    return right_predictions(predictions.prediction, labels, groups, classes)
