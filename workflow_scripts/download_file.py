@@ -5,7 +5,8 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.downloads.fetching import HOURS, LEAST_RATE, download
+from matcheval.downloads.fetching import download
+from matcheval.downloads.limits import add_limits
 from matcheval.downloads.sources import published_file
 from matcheval.errors import InputError
 from matcheval.execution.entry_points import run_command, show_progress
@@ -47,19 +48,6 @@ def download_file(
             with Path(log).open("a", encoding="utf-8") as lines:
                 lines.write(f"error: {error}\n")
         raise
-
-
-def add_limits(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say when a download is given up.
-
-    Parameters
-    ----------
-    parser : ArgumentParser
-    """
-    parser.add_argument("--hours", type=float, default=HOURS, help="the longest it may take")
-    parser.add_argument(
-        "--least-rate", type=float, default=LEAST_RATE, help="bytes per second, over a minute"
-    )
 
 
 def main(argv: Sequence[str] | None = None) -> None:

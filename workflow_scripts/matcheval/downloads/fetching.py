@@ -9,8 +9,8 @@ from urllib.parse import quote, urlsplit
 
 from matcheval.downloads.checksums import Expected, verify_file
 from matcheval.downloads.formats import check_format
+from matcheval.downloads.limits import HOURS, LEAST_RATE, Limits
 from matcheval.downloads.transfer import (
-    Limits,
     MissingError,
     SlowError,
     TransferError,
@@ -22,8 +22,6 @@ from matcheval.io.files import file_lock
 
 ATTEMPTS = 5
 LONGEST_WAIT_S = 60.0
-HOURS = 24.0
-LEAST_RATE = 1000.0
 
 log = logging.getLogger(__name__)
 

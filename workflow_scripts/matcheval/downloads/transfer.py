@@ -16,6 +16,7 @@ import requests
 import urllib3
 from tqdm import tqdm
 
+from matcheval.downloads.limits import Limits
 from matcheval.io.files import atomic_file, disk_errors
 
 CHUNK_BYTES = 1 << 20
@@ -46,25 +47,6 @@ class SlowError(TransferError):
 
 class MissingError(Exception):
     """An address has no such file, or another one, so that repeating the attempt is useless."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What ends a transfer that would otherwise not end.
-
-    Attributes
-    ----------
-    end : float
-        Time (`time.monotonic`) after which no byte is waited for.
-    least_rate : float
-        Bytes per second that are the least over a minute.
-    size : int or None
-        Size of the file in bytes, if known; a server that sends more has another file.
-    """
-
-    end: float
-    least_rate: float
-    size: int | None = None
 
 
 @dataclass(frozen=True)
