@@ -20,13 +20,13 @@ rule download_file:
         "../envs/models.yaml"
     resources:
         **REQUESTS.resources("download_file"),
-        machine=JOBS.mirror_option,
+        machine=JOBS.download_options,
     params:
         identity=lambda wildcards: published_file(wildcards.file).identity,
     message:
         "Downloading {wildcards.file}"
     shell:
-        "python -m download_file --name {wildcards.file} --output {output:q}"
+        "python -m download_file --name {wildcards.file:q} --output {output:q}"
         " {resources.machine} --log {log:q}"
 
 
@@ -41,7 +41,7 @@ rule download_weights:
         "../envs/models.yaml"
     resources:
         **REQUESTS.resources("download_weights"),
-        machine=JOBS.mirror_option,
+        machine=JOBS.download_options,
     params:
         url=JOBS.weights_url,
     message:

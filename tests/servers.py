@@ -33,6 +33,7 @@ class FileServer:
     failures: dict[str, list] = field(default_factory=lambda: defaultdict(list))
     requests: list[Request] = field(default_factory=list)
     etags: bool = True
+    lengths: bool = True
 
     def url(self, name: str) -> str:
         return f"{self.address}/{name}"
@@ -70,7 +71,8 @@ class FileServer:
         body = content[start:] if request.status != 416 else b""
         if self.etags:
             handler.send_header("ETag", etag)
-        handler.send_header("Content-Length", str(len(body)))
+        if self.lengths:
+            handler.send_header("Content-Length", str(len(body)))
         handler.end_headers()
         part = body[: failure[1]] if failure[0] == "cut" else body
         request.sent = len(part)

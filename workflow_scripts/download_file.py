@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from matcheval.downloads.fetching import download
+from matcheval.downloads.limits import add_limits
 from matcheval.downloads.sources import published_file
 from matcheval.errors import InputError
 from matcheval.execution.entry_points import run_command, show_progress
 
 
-def download_file(name: str, output: str, mirror: str, log: str) -> None:
+def download_file(
+    name: str, output: str, mirror: str, hours: float, least_rate: float, log: str
+) -> None:
     """Download a published file; messages go to `log`, as standard error has the progress bar.
 
     Parameters
@@ -22,6 +25,8 @@ def download_file(name: str, output: str, mirror: str, log: str) -> None:
         File to write, of the published name.
     mirror : str
         Folder or address used instead of the published address; empty for none.
+    hours, least_rate : float
+        As for `downloads.fetching.download`.
     log : str
         File for messages; empty for none.
 
@@ -36,7 +41,7 @@ def download_file(name: str, output: str, mirror: str, log: str) -> None:
         file = published_file(name)
         download(
             file.urls, output, sha256=file.sha256, md5=file.md5, size=file.size,
-            mirror=mirror or None, progress=show_progress(),
+            mirror=mirror or None, hours=hours, least_rate=least_rate, progress=show_progress(),
         )  # fmt: skip
     except InputError as error:
         if log:
@@ -59,6 +64,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         "--output", required=True, help="file to write; must have the published name"
     )
     parser.add_argument("--mirror", default="", help="folder or address that replaces all hosts")
+    add_limits(parser)
     parser.add_argument("--log", default="", help="file for messages, besides standard error")
     run_command(download_file, **vars(parser.parse_args(argv)))
 

@@ -1,5 +1,7 @@
 """Arguments of scripts: by name from a job, converted to the annotated types."""
 
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -65,3 +67,15 @@ def test_arguments_are_found_by_name_and_converted():
 def test_a_rule_and_a_script_that_do_not_fit_together(given, message):
     with pytest.raises(TypeError, match=message):
         job_arguments(main, given)
+
+
+def test_names_cannot_command_the_terminal():
+    code = (
+        "import logging; from matcheval.errors import InputError\n"
+        "from matcheval.execution.entry_points import run_command\n"
+        "def fail():\n"
+        "    logging.warning('of \\x1b[2J'); raise InputError('no \\x9b1m\\x07é')\n"
+        "run_command(fail)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr == "of \\x1b[2J\nerror: no \\x9b1m\\x07é\n"

@@ -86,6 +86,13 @@ def small_figure():
     return figure
 
 
+def test_dollar_signs_of_names_are_no_formulas(tmp_path):
+    with look.style():
+        figure = look.new_figure(2.0, 1.5)
+        figure.add_subplot().set_title("cost$_$ of $\\x$")
+    save_figure(figure, tmp_path / "a.pdf")
+
+
 @pytest.mark.parametrize("suffix", [".pdf", ".png"])
 def test_files_are_valid_and_the_same_every_time(tmp_path, suffix):
     figure = small_figure()

@@ -243,7 +243,7 @@ class TestNpz:
 
     def test_pickled_objects_are_not_run(self, tmp_path):
         np.savez(tmp_path / "p.npz", labels=np.array([object()]), logits=np.ones((1, 2)))
-        with pytest.raises(InputError, match=r"p\.npz: not a readable"):
+        with pytest.raises(InputError, match=r"p\.npz: 'labels': not a readable"):
             read_predictions(tmp_path / "p.npz")
 
 

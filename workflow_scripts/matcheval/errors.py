@@ -4,7 +4,20 @@ import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+# Control characters, but for tab and newline: in names and metadata of files they could change
+# what a terminal shows.
+_CONTROLS = {n: f"\\x{n:02x}" for n in (*range(32), *range(127, 160)) if n not in (9, 10)}
 _MAX_LISTED = 20  # longer lists of known names are abbreviated in messages
+
+
+def printable(text: str) -> str:
+    """Return a text in which control characters are replaced by their codes, visibly.
+
+    Parameters
+    ----------
+    text : str
+    """
+    return text.translate(_CONTROLS)
 
 
 class InputError(ValueError):
@@ -27,7 +40,7 @@ class InputError(ValueError):
         if field is not None:
             place.append(f"'{field}'")
         message = ": ".join([*place, problem])
-        super().__init__(f"{message}. {remedy}" if remedy else message)
+        super().__init__(printable(f"{message}. {remedy}" if remedy else message))
 
 
 class ErrorCollector:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matcheval.errors import InputError
+from matcheval.errors import InputError, printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -108,7 +108,7 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
         n_resamples=arguments.resamples, seed=arguments.seed,
     )  # fmt: skip
     write = _as_json if arguments.json else _as_text
-    sys.stdout.write(write(base.name, table))
+    sys.stdout.write(printable(write(base.name, table)))
 
 
 def _as_json(base: str, table: "pa.Table") -> str:

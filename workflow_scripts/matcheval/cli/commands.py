@@ -6,7 +6,7 @@ import re
 import sys
 
 from matcheval.datasets.pairs import Pair
-from matcheval.errors import InputError
+from matcheval.errors import InputError, printable
 from matcheval.io.tables import check_suffix, write_table
 from matcheval.predictions.files import read_predictions
 from matcheval.protocol.comparisons import Comparison
@@ -44,7 +44,7 @@ def run_compare(arguments: argparse.Namespace) -> None:
         for criterion in criteria
     }
     tables = {criterion: tabulate_runs([each.runs()]) for criterion, each in matched.items()}
-    sys.stdout.write(describe(comparison, tables))
+    sys.stdout.write(printable(describe(comparison, tables)))
     if arguments.output is not None:
         from matcheval.cli.comparison_files import write_comparison
 

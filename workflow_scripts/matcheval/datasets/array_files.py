@@ -1,7 +1,5 @@
 """Arrays in .npy and .npz files, which are read without running code from pickles."""
 
-import io
-import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
@@ -11,6 +9,7 @@ import numpy.typing as npt
 
 from matcheval.datasets.pickles import load_plain_pickle
 from matcheval.errors import InputError
+from matcheval.io.array_archives import check_text, member_stream
 
 
 def read_npy(path: Path) -> npt.NDArray[Any]:
@@ -54,13 +53,7 @@ def npz_array(path: Path, key: str) -> npt.NDArray[Any]:
         If the file has no such array or is damaged, or the array contains objects other than plain
         values.
     """
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open(f"{key}.npy") as file:
-            return read_npy_stream(io.BytesIO(file.read()), f"{path}: {key}")
-    except KeyError as error:
-        raise InputError(f"has no array '{key}'", file=path, field=key) from error
-    except (zipfile.BadZipFile, OSError, EOFError) as error:
-        raise InputError(f"not a readable .npz file ({error})", file=path) from error
+    return read_npy_stream(member_stream(path, key), f"{path}: {key}")
 
 
 def read_npy_stream(file: IO[bytes], name: object) -> npt.NDArray[Any]:
@@ -89,8 +82,8 @@ def read_npy_stream(file: IO[bytes], name: object) -> npt.NDArray[Any]:
         if dtype.hasobject:
             return np.asarray(load_plain_pickle(file, name))
         file.seek(0)
-        return np.asarray(np.load(file, allow_pickle=False))
-    except (ValueError, EOFError, OSError) as error:
+        return check_text(np.lib.format.read_array(file, allow_pickle=False), name)
+    except (ValueError, EOFError, OSError, SyntaxError, TypeError, MemoryError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"not a readable array, perhaps truncated ({error})", file=name) from error

@@ -1,8 +1,12 @@
 """Files in folders and in tar archives, read through one interface without unpacking archives."""
 
+import bz2
+import gzip
+import lzma
 import os
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +17,12 @@ from matcheval.errors import InputError
 from matcheval.io.files import disk_errors
 
 _CHUNK_BYTES = 1 << 20
+_COMPRESSIONS = (
+    (b"\x1f\x8b", gzip.open),
+    (b"BZh", bz2.open),
+    (b"\xfd7zXZ\x00", lzma.open),
+    (b"\x5d\x00\x00\x80", lzma.open),
+)
 
 
 class Tree(Protocol):
@@ -103,7 +113,7 @@ class _Archive:
     ) -> None:
         self._places: dict[str, _Place] = {}
         self._file = file
-        with tarfile.open(path, "r:" if plain else "r|*", tarinfo=_Member) as archive:
+        with _opened(path, plain) as archive:
             for member in archive:
                 name = member.name.removeprefix("./")
                 if not member.isreg() or _is_hidden(name) or not wanted(name):
@@ -121,6 +131,30 @@ class _Archive:
         if len(content) != place.size:
             raise EOFError(f"{path} ends early")
         return content
+
+
+@contextmanager
+def _opened(path: Path, plain: bool) -> Iterator[tarfile.TarFile]:
+    """Open an archive; a compressed one is read to its end, where its checksum is."""
+    if plain:
+        with tarfile.open(path, "r:", tarinfo=_Member) as archive:
+            yield archive
+        return
+    with path.open("rb") as file:
+        start = file.read(6)
+    opener = next((each for magic, each in _COMPRESSIONS if start.startswith(magic)), None)
+    if opener is None:
+        raise tarfile.ReadError("of no known compression")
+    with opener(path) as stream:
+        try:
+            with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member) as archive:
+                yield archive
+            while stream.read(_CHUNK_BYTES):
+                pass
+        except (OSError, zlib.error, lzma.LZMAError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # of the disk, not of the content
+            raise tarfile.ReadError(str(error)) from error
 
 
 class _Member(tarfile.TarInfo):

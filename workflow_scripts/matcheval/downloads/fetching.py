@@ -8,7 +8,15 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from matcheval.downloads.checksums import Expected, verify_file
-from matcheval.downloads.transfer import MissingError, TransferError, delete_partial, transfer
+from matcheval.downloads.formats import check_format
+from matcheval.downloads.limits import HOURS, LEAST_RATE, Limits
+from matcheval.downloads.transfer import (
+    MissingError,
+    SlowError,
+    TransferError,
+    delete_partial,
+    transfer,
+)
 from matcheval.errors import InputError
 from matcheval.io.files import file_lock
 
@@ -27,6 +35,8 @@ def download(
     size: int | None = None,
     mirror: str | None = None,
     attempts: int = ATTEMPTS,
+    hours: float = HOURS,
+    least_rate: float = LEAST_RATE,
     progress: bool = False,
     sleep: Callable[[float], None] = time.sleep,
 ) -> str:
@@ -45,7 +55,8 @@ def download(
         Where to save the file. If it exists (copied there by hand, for example), it is verified
         and not downloaded.
     sha256, md5 : str, optional
-        Published checksum; without one the file is not verified, and a warning is logged.
+        Published checksum. Without one a warning is logged, and it is only verified that the file
+        is a complete one of the format that its name tells.
     size : int, optional
         Its size in bytes, if known.
     mirror : str, optional
@@ -53,7 +64,12 @@ def download(
         of the name of `path`.
     attempts : int
         Consecutive attempts without progress after which an address is given up. The waits between
-        them are 1, 2, 4, ... s, or as long as the server requests, up to a minute.
+        them are 1, 2, 4, ... s, or as long as the server requests, up to a minute. Progress is a
+        byte beyond those ever received from the address.
+    hours : float
+        After which the download is given up, whatever arrives.
+    least_rate : float
+        Bytes per second, over a minute, below which an attempt is ended.
     progress : bool
         Whether to draw a progress bar.
     sleep : callable
@@ -72,6 +88,7 @@ def download(
     """
     path, expected = Path(path), Expected(sha256, md5, size)
     addresses = _addresses([url] if isinstance(url, str) else list(url), path.name, mirror)
+    limits = Limits(time.monotonic() + 3600 * hours, least_rate, size)
     with file_lock(path):
         if not expected.has_checksum:
             log.warning("%s: no checksum is published; the file is not verified", path.name)
@@ -81,7 +98,7 @@ def download(
         failures = []
         for address in addresses:
             try:
-                found = _fetched(address, partial, expected, attempts, progress, sleep)
+                found = _fetched(address, partial, expected, limits, attempts, progress, sleep)
             except (MissingError, TransferError) as error:
                 failures.append(f"{address}: {error}")
                 continue
@@ -106,32 +123,36 @@ def _addresses(urls: list[str], name: str, mirror: str | None) -> list[str]:
 
 
 def _attempt(
-    address: str, partial: Path, expected: Expected, attempts: int, progress: bool,
+    address: str, partial: Path, expected: Expected, limits: Limits, attempts: int, progress: bool,
     sleep: Callable[[float], None],
 ) -> None:  # fmt: skip
     """Transfer a file with repeated attempts; the count restarts after any progress."""
-    failed, before = 0, _size(partial)
+    failed, most = 0, _size(partial)
     while True:
         try:
-            transfer(address, partial, progress=progress, verified=expected.has_checksum)
+            transfer(address, partial, limits, progress=progress, verified=expected.has_checksum)
             return
         except TransferError as error:
-            failed = 1 if _size(partial) > before else failed + 1
-            before = _size(partial)
-            if failed >= attempts:
-                raise
+            # A server that answers ranges wrongly sends the same bytes again and again.
+            is_progress = _size(partial) > most and not isinstance(error, SlowError)
+            failed = 1 if is_progress else failed + 1
+            most = max(most, _size(partial))
             wait = min(LONGEST_WAIT_S, error.wait_s or 2.0 ** (failed - 1))
+            if failed >= attempts or time.monotonic() + wait > limits.end:
+                raise
             log.warning("%s: %s; trying again in %.0f s", address, error, wait)
             sleep(wait)
 
 
 def _fetched(
-    address: str, partial: Path, expected: Expected, attempts: int, progress: bool,
+    address: str, partial: Path, expected: Expected, limits: Limits, attempts: int, progress: bool,
     sleep: Callable[[float], None], *, again: bool = True,
 ) -> str:  # fmt: skip
-    """Transfer a file and verify it; if its checksum is wrong, once more from the start."""
-    _attempt(address, partial, expected, attempts, progress, sleep)
+    """Transfer a file and verify it; if it is not what is expected, once more from the start."""
+    _attempt(address, partial, expected, limits, attempts, progress, sleep)
     try:
+        if not expected.has_checksum:
+            check_format(partial, partial.stem)
         return verify_file(partial, expected)
     except InputError as error:
         delete_partial(partial)
@@ -141,7 +162,7 @@ def _fetched(
                 f"the received file {reason}: it is damaged, or not the published one"
             ) from error
         log.warning("%s; downloading it once more", error)
-    return _fetched(address, partial, expected, attempts, progress, sleep, again=False)
+    return _fetched(address, partial, expected, limits, attempts, progress, sleep, again=False)
 
 
 def _verified(path: Path, expected: Expected) -> str:

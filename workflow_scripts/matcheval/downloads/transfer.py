@@ -3,8 +3,11 @@
 import json
 import re
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -13,11 +16,13 @@ import requests
 import urllib3
 from tqdm import tqdm
 
+from matcheval.downloads.limits import Limits
 from matcheval.io.files import atomic_file, disk_errors
 
 CHUNK_BYTES = 1 << 20
 TIMEOUT_S = (15, 60)  # to connect, and between received bytes
 _TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
+_RATE_WINDOW_S = 60.0  # over which the rate of a transfer is measured
 
 
 class TransferError(Exception):
@@ -34,6 +39,10 @@ class TransferError(Exception):
     def __init__(self, reason: str, wait_s: float | None = None) -> None:
         super().__init__(reason)
         self.wait_s = wait_s
+
+
+class SlowError(TransferError):
+    """A failed attempt because the server sends too slowly."""
 
 
 class MissingError(Exception):
@@ -67,7 +76,9 @@ class _State:
         ) and (self.total == other.total or -1 in (self.total, other.total))
 
 
-def transfer(url: str, partial: Path, *, progress: bool, verified: bool = False) -> None:
+def transfer(
+    url: str, partial: Path, limits: Limits, *, progress: bool, verified: bool = False
+) -> None:
     """Complete a partial file from a URL.
 
     Parameters
@@ -78,25 +89,27 @@ def transfer(url: str, partial: Path, *, progress: bool, verified: bool = False)
         The file left by earlier attempts, if any; another file beside it records its version. The
         transfer starts again from the first byte if the server has another version by now, or
         does not support range requests.
+    limits : Limits
+        They do not apply to a file of this machine.
     progress : bool
         Whether to draw a progress bar.
     verified : bool
-        Whether the caller verifies the checksum of the complete file, so that a partial file from
-        another address may be continued.
+        Whether the caller verifies the checksum of the complete file, so that a partial file may
+        be continued from another address, or if the server tells no version.
 
     Raises
     ------
     TransferError
         If another attempt may succeed; the bytes received so far are kept.
     MissingError
-        If the file does not exist at the address.
+        If the file does not exist at the address or has another size, or if the time is over.
     InputError
         If the disk is full, or the partial file cannot be written.
     """
     parts = urlsplit(url)
     if parts.scheme in ("http", "https"):
         try:
-            _from_server(url, partial, progress, verified)
+            _from_server(url, partial, limits, progress, verified)
         except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
             raise TransferError(_reason(error)) from error
         return
@@ -124,7 +137,7 @@ def delete_partial(partial: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _from_server(url: str, partial: Path, progress: bool, verified: bool) -> None:
+def _from_server(url: str, partial: Path, limits: Limits, progress: bool, verified: bool) -> None:
     state = _read_state(partial, url, verified)
     start = partial.stat().st_size if state else 0
     headers = {"Accept-Encoding": "identity"}
@@ -145,26 +158,47 @@ def _from_server(url: str, partial: Path, progress: bool, verified: bool) -> Non
         _check_status(response)
         start, total = _byte_range(response, state, start, partial)
         _write_state(partial, _State.of(url, response.headers, total))
-        _append(response, partial, start, total, progress)
+        if limits.size is not None and total not in (-1, limits.size):
+            raise MissingError(f"it has {total:,} bytes, not {limits.size:,}")
+        _append(response, partial, start, total, limits, progress)
 
 
 def _check_status(response: requests.Response) -> None:
     status = f"HTTP {response.status_code} {response.reason}"
     if response.status_code in _TEMPORARY:
-        wait = response.headers.get("Retry-After", "")
-        raise TransferError(status, float(wait) if wait.isdigit() else None)
+        raise TransferError(status, _requested_wait(response.headers.get("Retry-After", "")))
     if response.status_code not in (200, 206):
         raise MissingError(status)
+
+
+def _requested_wait(text: str) -> float | None:
+    """Seconds that a header `Retry-After` asks for, as a number or as a date."""
+    if re.fullmatch(r"[0-9]+", text):
+        return float(text)
+    try:
+        until = parsedate_to_datetime(text)
+        return max(0.0, (until - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError, OverflowError):  # no date, or one without a time zone
+        return None
+
+
+def _length(text: str) -> int:
+    """Bytes that a header `Content-Length` tells, once or repeatedly; -1 if it tells none."""
+    values = {value.strip() for value in text.split(",")}
+    value = values.pop()
+    return int(value) if not values and re.fullmatch(r"[0-9]{1,18}", value) else -1
 
 
 def _byte_range(
     response: requests.Response, state: _State | None, start: int, partial: Path
 ) -> tuple[int, int]:
     """Offset of the response's first byte, and size of the complete file (-1 if unknown)."""
-    length = int(response.headers.get("Content-Length", -1))
+    length = _length(response.headers.get("Content-Length", ""))
     if response.status_code == 200:
         return 0, length
-    found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", ""))
+    found = re.fullmatch(
+        r"bytes ([0-9]+)-[0-9]+/([0-9]+|\*)", response.headers.get("Content-Range", "")
+    )
     total = int(found[2]) if found and found[2] != "*" else -1
     new = _State.of(response.url, response.headers, total)
     if not found or int(found[1]) != start or state is None or not state.agrees(new):
@@ -176,7 +210,12 @@ def _byte_range(
 
 
 def _append(
-    response: requests.Response, partial: Path, start: int, total: int, progress: bool
+    response: requests.Response,
+    partial: Path,
+    start: int,
+    total: int,
+    limits: Limits,
+    progress: bool,
 ) -> None:
     bar = tqdm(
         total=total if total >= 0 else None, initial=start, desc=partial.stem, unit="B",
@@ -185,18 +224,39 @@ def _append(
     needed = max(0, total - start)
     with bar, disk_errors(partial, needed), partial.open("r+b" if start else "wb") as file:
         file.seek(start)
-        for chunk in _raw_bytes(response):
+        for chunk in _in_time(_raw_bytes(response), limits):
             file.write(chunk)
             bar.update(len(chunk))
+            if limits.size is not None and file.tell() > limits.size:
+                raise MissingError(f"it has more than {limits.size:,} bytes")
         end = file.tell()
     if total >= 0 and end != total:
         raise TransferError(f"the connection ended after {end:,} of {total:,} bytes")
 
 
+def _in_time(chunks: Iterator[bytes], limits: Limits) -> Iterator[bytes]:
+    """Yield chunks until one comes after the end, or until they come too slowly."""
+    began, received = time.monotonic(), 0
+    for chunk in chunks:
+        yield chunk
+        received += len(chunk)
+        now = time.monotonic()
+        if now > limits.end:
+            raise MissingError("the time for this download is over")
+        if now - began > _RATE_WINDOW_S:
+            if received < limits.least_rate * (now - began):
+                raise SlowError(f"it sent {received:,} bytes in {now - began:.0f} s")
+            began, received = now, 0
+
+
 def _raw_bytes(response: requests.Response) -> Iterator[bytes]:
-    """The body without decoding: some servers send archives as `Content-Encoding: gzip`."""
+    """The body without decoding: some servers send archives as `Content-Encoding: gzip`.
+
+    Bytes are passed on as they arrive, so that slow servers are noticed.
+    """
     raw: Any = response.raw
-    yield from raw.stream(CHUNK_BYTES, decode_content=False)
+    while chunk := raw.read1(CHUNK_BYTES, decode_content=False):
+        yield chunk
 
 
 def _state_file(partial: Path) -> Path:
@@ -209,8 +269,9 @@ def _read_state(partial: Path, url: str, verified: bool) -> _State | None:
         state = _State(**json.loads(_state_file(partial).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         state = None
-    if state is None or not partial.is_file() or (state.url != url and not verified):
-        delete_partial(partial)
+    known = verified or (state is not None and state.url == url and state.validator)
+    if state is None or not partial.is_file() or not known:
+        delete_partial(partial)  # it might be continued with bytes of another version
         return None
     # Tags and dates of different servers are not comparable; only the size is.
     return state if state.url == url else _State(url, total=state.total)

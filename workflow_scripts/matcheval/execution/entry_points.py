@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from matcheval.errors import InputError
+from matcheval.errors import InputError, printable
 
 LOGGER = logging.getLogger(__name__)
 
@@ -131,7 +131,16 @@ def _plain(value: Any) -> Any:
 
 def set_up_logging() -> None:
     """Send messages of level INFO and above to standard error, unless logging is configured."""
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Printable("%(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
+class _Printable(logging.Formatter):
+    """Writes control characters of names and metadata visibly."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
 
 
 def show_progress() -> bool:

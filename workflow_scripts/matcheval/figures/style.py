@@ -20,6 +20,7 @@ _RC: Any = {  # matplotlib's own type for keys differs between its versions
     "font.family": "DejaVu Sans",  # ships with matplotlib, so that it is the same on every machine
     "font.size": 7.0,
     "text.hinting": "none",  # the same text widths in PNG and PDF
+    "text.parse_math": False,  # names may contain dollar signs
     "axes.labelsize": 7.5,
     "axes.titlesize": 7.5,
     "axes.linewidth": 0.5,

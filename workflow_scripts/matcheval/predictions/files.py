@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from matcheval.errors import InputError
+from matcheval.io.array_archives import array_names, read_arrays
 from matcheval.io.tables import read_parquet
 from matcheval.predictions.matrices import ScoreMatrix, matrix_of_arrays, matrix_of_table
 from matcheval.predictions.records import PREDICTIONS, LabelRule, Predictions, check_predictions
@@ -185,11 +186,11 @@ def _columns(table: pa.Table, path: Path) -> dict[str, Any]:
 
 
 def _from_npz(path: Path, labels: LabelRule) -> Contents:
-    arrays = _npz_arrays(path)
+    arrays = read_arrays(path, ("labels", "index", "logits", "probabilities"))
     scores = [name for name in ("logits", "probabilities") if name in arrays]
     if len(scores) != 1 or (labels == "required" and "labels" not in arrays):
         raise InputError(
-            f"holds {', '.join(arrays) or 'nothing'}",
+            f"holds {', '.join(array_names(path)) or 'nothing'}",
             file=path,
             remedy="Give 'labels' and one of 'logits' and 'probabilities'",
         )
@@ -198,13 +199,3 @@ def _from_npz(path: Path, labels: LabelRule) -> Contents:
     names = {"labels": "label", "index": "index"}
     columns = {column: arrays[name] for name, column in names.items() if name in arrays}
     return _with_scores(columns, {}, matrix, path)
-
-
-def _npz_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, KeyError) as error:
-        raise InputError(f"not a readable .npz file ({error})", file=path) from error
-    except Exception as error:  # the exceptions of zipfile have no public common base
-        raise InputError(f"a damaged .npz file ({error})", file=path) from error

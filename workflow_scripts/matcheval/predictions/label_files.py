@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
+from matcheval.io.array_archives import array_names, read_arrays
 from matcheval.predictions.records import MAX_CLASSES
 
 Integers = npt.NDArray[np.integer[Any]]
@@ -101,8 +102,9 @@ def read_integers(path: Path) -> Integers:
         if path.suffix.lower() == ".json":
             values = np.asarray(json.loads(path.read_text(encoding="utf-8")))
         else:
-            values = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+            with path.open("rb") as file:
+                values = np.lib.format.read_array(file, allow_pickle=False)
+    except (OSError, ValueError, EOFError, SyntaxError, TypeError, MemoryError) as error:
         raise InputError(f"not readable as {path.suffix} ({error})", file=path) from error
     return _whole(values, path)
 
@@ -150,21 +152,11 @@ def read_archive(path: Path, options: Mapping[str, Any]) -> tuple[list[str], Int
 
 def _archive_arrays(path: Path, wanted: Mapping[str, str]) -> dict[str, npt.NDArray[Any]]:
     """Read the arrays of an archive whose names are the values of `wanted`, by its keys."""
-    if not path.is_file():
-        raise InputError("no such file", file=path)
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            missing = [name for name in wanted.values() if name not in archive.files]
-            if missing:
-                raise InputError(
-                    f"no array {' and '.join(missing)}; there are {', '.join(archive.files)}",
-                    file=path,
-                )
-            return {key: archive[name] for key, name in wanted.items()}
-    except InputError:
-        raise
-    except Exception as error:  # the exceptions of zipfile have no public common base
-        raise InputError(f"not a readable .npz file ({error})", file=path) from error
+    found = read_arrays(path, wanted.values())
+    if missing := [name for name in wanted.values() if name not in found]:
+        there = ", ".join(array_names(path))
+        raise InputError(f"no array {' and '.join(missing)}; there are {there}", file=path)
+    return {key: found[name] for key, name in wanted.items()}
 
 
 def models_at(names: Sequence[str], wanted: Sequence[str], file: object) -> list[int]:

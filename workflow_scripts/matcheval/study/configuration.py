@@ -18,6 +18,7 @@ from matcheval.io.yaml_files import read_yaml
 from matcheval.settings import (
     Name,
     Named,
+    Number,
     OpenFraction,
     PathText,
     Settings,
@@ -55,12 +56,28 @@ class FigureSettings(Settings):
     }
 
 
+class DownloadSettings(Settings):
+    """When a download is given up that would otherwise not end."""
+
+    hours: Annotated[Number, Field(gt=0)] = Field(24, description="The longest a file may take")
+    least_rate: Annotated[Number, Field(ge=0)] = Field(
+        1000, description="Bytes per second, over a minute, below which an attempt is ended"
+    )
+
+    @property
+    def options(self) -> str:
+        """What differs from the defaults, as command-line options."""
+        changed = self.model_dump(exclude_defaults=True)
+        return "".join(f" --{key.replace('_', '-')} {value:g}" for key, value in changed.items())
+
+
 class CoreConfiguration(Settings):
     """The configuration of a study, without the blocks of its analyses."""
 
     study: Name = Field(description="Results go to <results>/<study>/")
     results: PathText = Field("results", description="Folder that studies share")
     mirror: str = Field("", description="Folder or address that replaces all hosts of downloads")
+    downloads: DownloadSettings = DownloadSettings()
     models: Annotated[str, Field(pattern=r"\.(csv|ya?ml)$")] = Field(description="Model catalogue")
     training: TrainingSettings | None = None
     pairs: Named[PairSettings] = Field({}, description="Datasets to compare, two by two")

@@ -32,6 +32,8 @@ class StudyContents:
         Its name; the folder of all results.
     mirror : str
         Folder or address that replaces every host of downloads; empty for none.
+    download_options : str
+        Limits of downloads, as command-line options.
     confidence : float
         Level of all intervals, in (0, 1).
     formats : tuple of str
@@ -61,6 +63,7 @@ class StudyContents:
     training: TrainingSettings | None
     inference: InferenceSettings
     inference_plan: InferencePlan
+    download_options: str = ""
     suites: Mapping[str, Suite] = field(default_factory=dict)
     analyses: dict[str, Analysis] = field(default_factory=dict)
 

@@ -32,9 +32,10 @@ class StageJobs:
     # --- how the machine is used: resources, because a changed parameter would repeat the job
 
     @property
-    def mirror_option(self) -> str:
-        """The mirror that files are downloaded from, as an option; empty for none."""
-        return f"--mirror {shlex.quote(self._study.mirror)}" if self._study.mirror else ""
+    def download_options(self) -> str:
+        """The mirror that files are downloaded from, and limits, as options."""
+        mirror = f"--mirror {shlex.quote(self._study.mirror)}" if self._study.mirror else ""
+        return mirror + self._study.download_options
 
     @property
     def training_options(self) -> str:

@@ -53,6 +53,7 @@ def load_study(
         name=read.study,
         results=read.results,
         mirror=read.mirror,
+        download_options=read.downloads.options,
         confidence=read.confidence,
         formats=read.figures.formats,
         models=models,

@@ -196,8 +196,15 @@ def _draw_legend(figure: "Figure", axes: "Axes") -> None:
     )
 
 
+def _power_of_ten(value: float, _: object) -> str:
+    exponent = str(round(np.log10(value)))
+    return "10" + exponent.translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
 def _finish_density(axes: "Axes", shown: Floats) -> None:
     axes.set_yscale("log", nonpositive="clip")
+    axes.yaxis.set_major_formatter(_power_of_ten)  # the defaults write formulas
+    axes.yaxis.set_minor_formatter("")
     axes.set_ylim(0.5 * shown[shown > 0].min(), 2.0 * np.nanmax(shown))
     axes.set(xlabel=_CONFIDENCE, ylabel="Density (integrates to 1, log scale)", xlim=_LIMITS)
     axes.set_title(f"(b) Density of the confidences, {_width(DENSITY_BINS)}", loc="left")

@@ -1,0 +1,146 @@
+"""Files that strangers made: pickles, archives and arrays cannot crash a reader or mislead it."""
+
+import io
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+
+from fuzz.campaign import in_subprocess
+from image_sets import cifar_images, encode, tar
+from matcheval.datasets.pickles import load_plain_pickle
+from matcheval.datasets.trees import open_tree
+from matcheval.errors import InputError
+from matcheval.io.array_archives import read_arrays
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_plain_pickles_of_all_protocols_are_read(protocol):
+    value = {"a": [1, 2.5, None, True, (b"x", "y")], "array": np.arange(6).reshape(2, 3)}
+    if protocol == 5:
+        value["array"] = [0]  # arrays are pickled differently there, and no published file uses it
+    found = load_plain_pickle(io.BytesIO(pickle.dumps(value, protocol)), "p")
+    text = {k.decode() if isinstance(k, bytes) else k: v for k, v in found.items()}
+    assert np.array_equal(text["array"], value["array"])
+    assert text["a"][:4] == [1, 2.5, None, True]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        b"cos\nsystem\n(S'true'\ntR.",
+        b"cbuiltins\neval\n(S'1'\ntR.",
+        b"cnumpy\nload\n.",
+        b"",
+        b"\x80",
+    ],
+)
+def test_other_pickles_are_refused(code):
+    with pytest.raises(InputError, match="p: not a pickle of plain values"):
+        load_plain_pickle(io.BytesIO(code), "p")
+
+
+@pytest.mark.parametrize(
+    ("state", "problem"),
+    [
+        ((1, (9,), np.dtype("f8"), False, b"A" * 8), "without its values"),
+        ((1, (1,), np.dtype("O"), False, b"A" * 8), "objects without them"),
+        ((1, (-1,), np.dtype("u1"), False, b""), r"shape \(-1,\)"),
+        ((1, (1,), np.dtype("<U1"), False, b"\xff\xff\xff\x7f"), "text that is damaged"),
+        ((1, (1,), np.dtype([("a", "u1")]), False, b"A"), "the type"),
+        ((1, (1,), None, False, b"A"), "without a dtype"),
+    ],
+)
+def test_pickled_arrays_are_checked(state, problem):
+    """NumPy would take these values for addresses, or read beyond them."""
+
+    class Crafted:
+        def __reduce__(self):
+            rebuild, arguments, _ = np.zeros(1).__reduce__()
+            return rebuild, arguments, state
+
+    with pytest.raises(InputError, match=problem):
+        load_plain_pickle(io.BytesIO(pickle.dumps(Crafted(), 2)), "p")
+
+
+def test_a_pickle_cannot_build_an_array_itself():
+    code = b"cnumpy\nndarray\n(I1\ncnumpy\ndtype\n(S'u1'\ntR(lI1000000\ntR."
+    with pytest.raises(InputError, match="an array that it builds itself"):
+        load_plain_pickle(io.BytesIO(code), "p")
+
+
+def test_mutated_pickles_are_read_or_refused():
+    found = in_subprocess("pickles", 300, seed=1)
+    assert (found.failures, found.crashes) == ([], 0)
+    assert found.counts["right"] > 0 < found.counts["refused"]
+
+
+def read_all(path):
+    with open_tree(path) as tree:
+        return [tree.read(file) for file in tree.paths]
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz"])
+@pytest.mark.parametrize("part", [0.3, 0.6, 0.9])
+def test_truncated_archives_are_not_taken_for_smaller_ones(tmp_path, mode, part):
+    """Python's `tarfile` takes a truncated header for the end of the archive."""
+    images, _ = cifar_images(20)
+    files = {f"a/{i}.png": encode(images[i]) for i in range(20)}
+    for less in range(0, 1024, 100):
+        whole = tar(files, mode)
+        end = len(whole.rstrip(b"\0"))  # the padding after the last file may be missing
+        (tmp_path / "f.tar").write_bytes(whole[: int(end * part) - less])
+        with pytest.raises(InputError, match=r"f\.tar: not a readable tar archive"):
+            read_all(tmp_path / "f.tar")
+
+
+@pytest.mark.parametrize("mode", ["w:gz", "w:bz2", "w:xz"])
+def test_a_compressed_archive_is_verified_to_its_end(tmp_path, mode):
+    """The checksum is behind the last file, where `tarfile` does not read."""
+    content = np.random.default_rng(0).integers(0, 256, 50_000, np.uint8).tobytes()
+    whole = bytearray(tar({"a/x.png": content}, mode))
+    path = tmp_path / "f.tar"
+    path.write_bytes(whole)
+    assert read_all(path) == [content]
+    for position in (len(whole) // 2, len(whole) - 7):  # in a stored block; in the checksum
+        damaged = whole.copy()
+        damaged[position] ^= 1
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"f\.tar: not a readable tar archive"):
+            read_all(path)
+
+
+class TestArchivesOfArrays:
+    def test_only_wanted_arrays_are_read(self, tmp_path):
+        np.savez_compressed(tmp_path / "a.npz", bomb=np.zeros(2**29, np.uint8), labels=np.arange(3))
+        assert list(read_arrays(tmp_path / "a.npz", ["labels", "absent"])) == ["labels"]
+        with pytest.raises(InputError, match=r"a\.npz: 'bomb': unpacks from [\d,]+ to 536,871,040"):
+            read_arrays(tmp_path / "a.npz", ["bomb"])
+
+    def test_a_changed_bit_is_noticed(self, tmp_path):
+        path = tmp_path / "a.npz"
+        np.savez_compressed(path, labels=np.random.default_rng(0).integers(0, 9, 5000))
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 4
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=r"a\.npz: 'labels': a damaged \.npz file"):
+            read_arrays(path, ["labels"])
+
+    @pytest.mark.parametrize(
+        ("content", "problem"),
+        [
+            (b"raw", "not a readable array"),
+            (b"\x93NUMPY\x01\x00\x10\x00{'descr': '|u1'}", "not a readable array"),
+        ],
+    )
+    def test_members_that_are_no_arrays_are_refused(self, tmp_path, content, problem):
+        with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+            archive.writestr("labels.npy", content)
+        with pytest.raises(InputError, match=problem):
+            read_arrays(tmp_path / "a.npz", ["labels"])
+
+    def test_text_that_is_none_is_refused(self, tmp_path):
+        np.savez(tmp_path / "a.npz", names=np.array([2**31 - 1], "<u4").view("<U1"))
+        with pytest.raises(InputError, match="'names': holds text that is damaged"):
+            read_arrays(tmp_path / "a.npz", ["names"])

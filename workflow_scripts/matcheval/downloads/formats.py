@@ -1,0 +1,116 @@
+"""Whether a file is a whole one of the format that its name tells; for files without checksum."""
+
+import gzip
+import json
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from matcheval.errors import InputError
+
+_CHUNK_BYTES = 1 << 20
+_PAGE_STARTS = (b"<!doctype html", b"<html", b"<?xml", b"<head")
+_TAR_MAGIC = slice(257, 262)
+
+
+def check_format(path: Path, name: str) -> None:
+    """Check the first bytes of a file and, where the format tells its end, that it is complete.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    name : str
+        Its published name, whose suffix tells the format. Of other suffixes than `.zip`, `.npz`,
+        `.npy`, `.parquet`, `.tar`, `.gz`, `.tgz` and `.safetensors` it is only checked that the
+        file is not empty, and no web page.
+
+    Raises
+    ------
+    InputError
+        If it is not, with what was found.
+    """
+    with path.open("rb") as file:
+        start = file.read(512)
+    if not start:
+        raise InputError("is empty", file=path)
+    if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:20].lower().startswith(_PAGE_STARTS):
+        raise InputError("is a web page", file=path)
+    suffix = next((each for each in _CHECKS if name.lower().endswith(each)), None)
+    if suffix is not None and not _CHECKS[suffix](path, start):
+        raise InputError(f"is no complete {suffix} file (it begins with {start[:8]!r})", file=path)
+
+
+def _is_zip(path: Path, start: bytes) -> bool:
+    return start[:4] == b"PK\x03\x04" and zipfile.is_zipfile(path)  # its list is at the end
+
+
+def _is_npy(path: Path, start: bytes) -> bool:
+    try:
+        with path.open("rb") as file:
+            version = np.lib.format.read_magic(file)
+            read = np.lib.format.read_array_header_1_0
+            shape, _, dtype = (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(
+                file
+            )
+            size = file.tell() + int(np.prod(shape, dtype=object)) * dtype.itemsize
+    except (ValueError, EOFError, SyntaxError, TypeError):
+        return False
+    return dtype.hasobject or size == path.stat().st_size
+
+
+def _is_parquet(path: Path, start: bytes) -> bool:
+    with path.open("rb") as file:
+        file.seek(-4, 2)
+        return start[:4] == file.read(4) == b"PAR1"
+
+
+def _is_tar(path: Path, start: bytes) -> bool:
+    size = path.stat().st_size
+    if start[_TAR_MAGIC] != b"ustar" or size % tarfile.BLOCKSIZE or size < 2 * tarfile.BLOCKSIZE:
+        return False
+    with path.open("rb") as file:  # two empty blocks end it
+        file.seek(-2 * tarfile.BLOCKSIZE, 2)
+        return not any(file.read())
+
+
+def _is_gzip(path: Path, start: bytes) -> bool:
+    if start[:2] != b"\x1f\x8b":
+        return _is_tar(path, start)  # ImageNetV2's archives are named .tar.gz
+    try:
+        with gzip.open(path) as stream:  # the checksum is at the end
+            while stream.read(_CHUNK_BYTES):
+                pass
+    except (OSError, EOFError, zlib.error):
+        return False
+    return True
+
+
+def _is_safetensors(path: Path, start: bytes) -> bool:
+    size, length = path.stat().st_size, int.from_bytes(start[:8], "little")
+    if length > size:
+        return False
+    with path.open("rb") as file:
+        file.seek(8)
+        try:
+            tensors = json.loads(file.read(length))
+            ends = [each["data_offsets"][1] for key, each in tensors.items() if key[:2] != "__"]
+        except (ValueError, AttributeError, LookupError, TypeError):
+            return False
+    return size == 8 + length + max(ends, default=0)
+
+
+_CHECKS: dict[str, Callable[[Path, bytes], bool]] = {
+    ".zip": _is_zip,
+    ".npz": _is_zip,
+    ".npy": _is_npy,
+    ".parquet": _is_parquet,
+    ".tar": _is_tar,
+    ".gz": _is_gzip,
+    ".tgz": _is_gzip,
+    ".safetensors": _is_safetensors,
+}

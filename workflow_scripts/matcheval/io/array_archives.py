@@ -1,0 +1,133 @@
+"""Arrays of `.npz` files that others made: only what is asked for, and no more than it says."""
+
+import io
+import zipfile
+from collections.abc import Collection
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.errors import InputError
+
+_FREE_BYTES = 1 << 28  # what an array may always unpack to
+_MAX_RATIO = 100  # of bytes unpacked to packed above that; deflate reaches 1,000 with zeros
+_MAX_CODE_POINT = 0x10FFFF
+
+
+def array_names(path: Path) -> list[str]:
+    """Return the names of the arrays of an `.npz` file.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    InputError
+        If the file does not exist or is damaged.
+    """
+    with _opened(path) as archive:
+        return [name.removesuffix(".npy") for name in archive.namelist()]
+
+
+def read_arrays(path: Path, names: Collection[str]) -> dict[str, npt.NDArray[Any]]:
+    """Read arrays of numbers or text from an `.npz` file, and leave the others unread.
+
+    Parameters
+    ----------
+    path : Path
+    names : collection of str
+        Those of them that the file has are read.
+
+    Returns
+    -------
+    dict of str to array
+
+    Raises
+    ------
+    InputError
+        If the file does not exist or is damaged, or if an array is of Python objects or far larger
+        than its part of the file.
+    """
+    found = {}
+    for name in [name for name in array_names(path) if name in names]:
+        with member_stream(path, name) as stream:
+            try:
+                array = np.lib.format.read_array(stream, allow_pickle=False)
+            except (ValueError, EOFError, OSError, SyntaxError, TypeError, MemoryError) as error:
+                raise InputError(
+                    f"not a readable array ({error})", file=path, field=name
+                ) from error
+        found[name] = check_text(array, path, name)
+    return found
+
+
+def member_stream(path: Path, name: str) -> IO[bytes]:
+    """Return the content of one array of an `.npz` file, verified by its checksum.
+
+    Parameters
+    ----------
+    path : Path
+    name : str
+        Name of the array.
+
+    Returns
+    -------
+    binary file
+        In memory, in `.npy` format.
+
+    Raises
+    ------
+    InputError
+        As `read_arrays` does, and if there is no such array.
+    """
+    with _opened(path) as archive:
+        try:
+            member = archive.getinfo(f"{name}.npy")
+            packed = max(1, member.compress_size)
+            if member.file_size > max(_FREE_BYTES, _MAX_RATIO * packed):
+                raise InputError(
+                    f"unpacks from {packed:,} to {member.file_size:,} bytes",
+                    file=path,
+                    field=name,
+                    remedy="Save it without compression (numpy.savez) if that is right",
+                )
+            return io.BytesIO(archive.read(member))
+        except KeyError as error:
+            raise InputError(f"has no array '{name}'", file=path, field=name) from error
+        except (InputError, MemoryError):
+            raise
+        except Exception as error:  # the exceptions of zipfile and zlib have no common base
+            raise InputError(f"a damaged .npz file ({error})", file=path, field=name) from error
+
+
+def check_text(array: npt.NDArray[Any], file: object, field: object = None) -> npt.NDArray[Any]:
+    """Return an array, if its text is such that Python can read it.
+
+    Parameters
+    ----------
+    array : array
+    file, field : object
+        What messages name.
+
+    Raises
+    ------
+    InputError
+        If text has a value that is no character; NumPy fails only where it is read.
+    """
+    if array.dtype.kind == "U" and array.size:
+        codes = np.frombuffer(array.tobytes(), np.dtype("u4").newbyteorder(array.dtype.byteorder))
+        if codes.size and codes.max() > _MAX_CODE_POINT:
+            raise InputError("holds text that is damaged", file=file, field=field)
+    return array
+
+
+def _opened(path: Path) -> zipfile.ZipFile:
+    if not path.is_file():
+        raise InputError("no such file", file=path)
+    try:
+        return zipfile.ZipFile(path)
+    except Exception as error:  # as above
+        raise InputError(f"not a readable .npz file ({error})", file=path) from error
