@@ -17,7 +17,7 @@ from pathlib import Path
 from matcheval.errors import InputError
 from matcheval.io.yaml_files import read_yaml
 
-GROUPS = Path(__file__).with_name("imagenet-vid-robust.yaml")
+GROUPS = Path(__file__).parent / "labels" / "imagenet-vid-robust.yaml"
 
 
 def pack(download: Path, folder: Path) -> int:

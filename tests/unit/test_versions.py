@@ -51,15 +51,15 @@ DECIDED = {
             "parquet": 1,
             "corrupted": 101,
         },
-        "09bc7daa4e814e6b",
+        "7a0f402488abb9fd",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "597ad86448193473"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "9b64d56a6fa2bc3c"),
-    "score_rotation.py": (ROTATION_VERSION, 1, "4226b12d16da0477"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "2a96e973d9c71e4e"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "11383fc71724b9f7"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "b34e191afb1cf5cb"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "b9665a0789fc13af"),
+    "train_model.py": (TRAINING_VERSION, 2, "ac1420d2d8c94861"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "2cbb4268ba3a9f61"),
+    "score_rotation.py": (ROTATION_VERSION, 1, "9b9aa86d7079c2c7"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "8f2d88d03dcae5c5"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "9f80cbcf509ce030"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "8a0efdce8e26bb93"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "6aca737fc4bf4c83"),
 }
 
 
