@@ -27,18 +27,8 @@ def main(
 
     Parameters
     ----------
-    suite : Suite
-        The suite.
-    base : str
-        Name of the set that its sets are compared with.
-    specs : mapping of str to DatasetSpec
-        The base and all sets, by name.
-    folders : mapping of str to Path
-        Folders of those that have images.
-    predictions : Path
-        Folder of the files that inference wrote.
-    models : sequence of str
-        Names of the models.
+    suite, base, specs, folders, predictions, models
+        As for `SuiteCorrectness`.
     confidence : float
         Level of the intervals, in (0, 1).
     outputs : sequence of Path

@@ -26,11 +26,6 @@ class Outcome:
     failures: list[str] = field(default_factory=list)
     crashes: int = 0
 
-    @property
-    def tried(self) -> int:
-        """Number of inputs."""
-        return sum(self.counts.values()) + self.crashes
-
     def note(self, result: Result, what: str) -> None:
         """Count a result; `what` tells the input and what happened."""
         self.counts[result] += 1

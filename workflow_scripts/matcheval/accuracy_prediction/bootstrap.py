@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def subgroups_of(sets: pd.DataFrame) -> npt.NDArray[np.intp]:
-    """Number the subgroups of sets; a set of which no subgroup is said is one by itself.
+    """Return the number of each set's subgroup; a set without one is a subgroup of its own.
 
     Parameters
     ----------

@@ -332,7 +332,7 @@ class _Estimator:
         }
 
     def _drawn(self, outputs: Outputs, resample: int, stream: int) -> Outputs:
-        """Draw as many datapoints as there are, with replacement."""
+        """Return a bootstrap resample: as many datapoints as there are, drawn with replacement."""
         generator = np.random.default_rng([self._seed, resample, stream % (1 << 33)])
         return outputs.rows(generator.integers(len(outputs), size=len(outputs)))
 

@@ -1,4 +1,4 @@
-"""The scores of one model on all sets of a suite."""
+"""Computation of one model's scores on every set of a suite."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace

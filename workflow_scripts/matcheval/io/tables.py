@@ -113,7 +113,7 @@ class TableSchema:
         return table.replace_schema_metadata(dict(metadata)) if metadata else table
 
     def from_records(self, records: Sequence[Any]) -> pa.Table:
-        """Build a table from objects whose attributes are its columns.
+        """Build a table with one row per object; columns are attributes of the same name.
 
         Parameters
         ----------

@@ -149,7 +149,7 @@ class Matching(Analysis):
 
     @property
     def figure_files(self) -> list[str]:
-        """Figures of all pairs and matchings."""
+        """Paths of the figures of all pairs and matchings."""
         each = {"pair": self.pairs, "matching": self.matchings}
         models = self.settings.reliability_models
         return [

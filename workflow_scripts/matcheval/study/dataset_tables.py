@@ -54,13 +54,13 @@ class DatasetTableAnalysis(Analysis):
 
     @property
     def dataset_files(self) -> Mapping[str, str]:
-        """Datasets, each with the user's file; empty where there is none."""
+        """Path of the user's file for each dataset, by its name; empty if there is no file."""
         datasets = self.settings.datasets
         return datasets if isinstance(datasets, Mapping) else dict.fromkeys(datasets, "")
 
     @property
     def options(self) -> dict[str, Any]:
-        """What else the table depends on, as arguments of `tabulate`."""
+        """Further arguments of the function `tabulate` that makes the table."""
         return {"confidence": self.study.confidence}
 
     def check(self) -> None:

@@ -238,7 +238,7 @@ def _values_of_placeholders(member: SuiteMember, place: _Place) -> list[dict[str
 
 
 def _matches(pattern: str, given: Mapping[str, tuple[str, ...]]) -> list[dict[str, str]]:
-    """Return the values of placeholders for which files or folders exist, in natural order."""
+    """Return the placeholders' values, in natural order, in all paths that match a pattern."""
     parts = re.split(r"(\{[A-Za-z_]\w*\})", str(Path(pattern).expanduser()))
     expression, glob, seen = "", "", set()
     for part in parts:

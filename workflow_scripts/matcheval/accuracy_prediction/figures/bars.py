@@ -1,4 +1,4 @@
-"""Errors as bars with intervals: methods side by side, by group of sets."""
+"""Bar charts of mean absolute errors with intervals, by method and group of sets."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
