@@ -51,15 +51,15 @@ DECIDED = {
             "parquet": 1,
             "corrupted": 101,
         },
-        "7a0f402488abb9fd",
+        "1aaeb8ea47744b4e",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "ac1420d2d8c94861"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "2cbb4268ba3a9f61"),
-    "score_rotation.py": (ROTATION_VERSION, 1, "9b9aa86d7079c2c7"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "8f2d88d03dcae5c5"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "9f80cbcf509ce030"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "8a0efdce8e26bb93"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "6aca737fc4bf4c83"),
+    "train_model.py": (TRAINING_VERSION, 2, "c45b7f7e4b615749"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "b5150a5beeebc943"),
+    "score_rotation.py": (ROTATION_VERSION, 1, "9cb40e2565046108"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "09ecc2c2fce01fa5"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "5644aa10deca15ae"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "b337c63ed5896c8f"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "b2c5634811dd0da8"),
 }
 
 

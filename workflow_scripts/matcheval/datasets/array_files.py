@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from matcheval.datasets.pickles import load_plain_pickle
 from matcheval.errors import InputError
-from matcheval.io.array_archives import check_text, member_stream
+from matcheval.io.array_archives import UNREADABLE, check_text, member_stream, read_header
 
 
 def read_npy(path: Path) -> npt.NDArray[Any]:
@@ -76,14 +76,12 @@ def read_npy_stream(file: IO[bytes], name: object) -> npt.NDArray[Any]:
         If the content is damaged, or contains objects other than plain values.
     """
     try:
-        version = np.lib.format.read_magic(file)
-        read = np.lib.format.read_array_header_1_0
-        dtype = (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(file)[2]
+        _, dtype = read_header(file)
         if dtype.hasobject:
             return np.asarray(load_plain_pickle(file, name))
         file.seek(0)
         return check_text(np.lib.format.read_array(file, allow_pickle=False), name)
-    except (ValueError, EOFError, OSError, SyntaxError, TypeError, MemoryError) as error:
+    except UNREADABLE as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"not a readable array, perhaps truncated ({error})", file=name) from error

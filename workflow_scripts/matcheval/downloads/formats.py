@@ -2,15 +2,15 @@
 
 import gzip
 import json
+import math
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-
 from matcheval.errors import InputError
+from matcheval.io.array_archives import read_header
 
 _CHUNK_BYTES = 1 << 20
 _PAGE_STARTS = (b"<!doctype html", b"<html", b"<?xml", b"<head")
@@ -52,12 +52,8 @@ def _is_zip(path: Path, start: bytes) -> bool:
 def _is_npy(path: Path, start: bytes) -> bool:
     try:
         with path.open("rb") as file:
-            version = np.lib.format.read_magic(file)
-            read = np.lib.format.read_array_header_1_0
-            shape, _, dtype = (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(
-                file
-            )
-            size = file.tell() + int(np.prod(shape, dtype=object)) * dtype.itemsize
+            shape, dtype = read_header(file)
+            size = file.tell() + math.prod(shape) * dtype.itemsize
     except (ValueError, EOFError, SyntaxError, TypeError):
         return False
     return dtype.hasobject or size == path.stat().st_size

@@ -1,4 +1,4 @@
-"""Arrays of `.npz` files that others made: only what is asked for, and no more than it says."""
+"""Arrays of `.npy` and `.npz` files that others made, checked while they are read."""
 
 import io
 import zipfile
@@ -14,6 +14,33 @@ from matcheval.errors import InputError
 _FREE_BYTES = 1 << 28  # what an array may always unpack to
 _MAX_RATIO = 100  # of bytes unpacked to packed above that; deflate reaches 1,000 with zeros
 _MAX_CODE_POINT = 0x10FFFF
+
+# What NumPy raises for content that is no array, or none that can be read.
+UNREADABLE = (ValueError, EOFError, OSError, SyntaxError, TypeError, MemoryError)
+
+
+def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Read the header of an array in `.npy` format; the file is left at the first value.
+
+    Parameters
+    ----------
+    file : binary file
+
+    Returns
+    -------
+    shape : tuple of int
+    dtype : numpy.dtype
+
+    Raises
+    ------
+    ValueError, SyntaxError, TypeError
+        If it is none (see `UNREADABLE`).
+    """
+    version = np.lib.format.read_magic(file)
+    formats = np.lib.format
+    read = formats.read_array_header_1_0 if version == (1, 0) else formats.read_array_header_2_0
+    shape, _, dtype = read(file)
+    return shape, dtype
 
 
 def array_names(path: Path) -> list[str]:
@@ -53,13 +80,11 @@ def read_arrays(path: Path, names: Collection[str]) -> dict[str, npt.NDArray[Any
     """
     found = {}
     for name in [name for name in array_names(path) if name in names]:
-        with member_stream(path, name) as stream:
-            try:
-                array = np.lib.format.read_array(stream, allow_pickle=False)
-            except (ValueError, EOFError, OSError, SyntaxError, TypeError, MemoryError) as error:
-                raise InputError(
-                    f"not a readable array ({error})", file=path, field=name
-                ) from error
+        stream = member_stream(path, name)
+        try:
+            array = np.lib.format.read_array(stream, allow_pickle=False)
+        except UNREADABLE as error:
+            raise InputError(f"not a readable array ({error})", file=path, field=name) from error
         found[name] = check_text(array, path, name)
     return found
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
-from matcheval.io.array_archives import array_names, read_arrays
+from matcheval.io.array_archives import UNREADABLE, array_names, read_arrays
 from matcheval.predictions.records import MAX_CLASSES
 
 Integers = npt.NDArray[np.integer[Any]]
@@ -104,7 +104,7 @@ def read_integers(path: Path) -> Integers:
         else:
             with path.open("rb") as file:
                 values = np.lib.format.read_array(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError, SyntaxError, TypeError, MemoryError) as error:
+    except UNREADABLE as error:
         raise InputError(f"not readable as {path.suffix} ({error})", file=path) from error
     return _whole(values, path)
 
