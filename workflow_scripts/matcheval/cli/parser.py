@@ -10,6 +10,8 @@ from matcheval.analyses.sampling.commands import add_allocate, add_count, add_sa
 from matcheval.cli.accuracy import FILES as ACCURACY_FILES
 from matcheval.cli.accuracy import add_predict_accuracy
 from matcheval.cli.commands import run_compare, run_match
+from matcheval.domain_generalization.commands import DESCRIPTION as DOMAINBED
+from matcheval.domain_generalization.commands import add_domainbed
 from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
 
 _FILES = """\
@@ -46,6 +48,9 @@ def build_parser() -> argparse.ArgumentParser:
             epilog=ACCURACY_FILES, formatter_class=argparse.RawDescriptionHelpFormatter,
         )
     )  # fmt: skip
+    add_domainbed(
+        commands.add_parser("domainbed", help="tabulate sweeps of DomainBed", description=DOMAINBED)
+    )
     add_search(
         commands.add_parser(
             "duplicates", help="search for near duplicates: the nearest images of another set",
