@@ -13,6 +13,7 @@ from matcheval.cli.commands import run_compare, run_match
 from matcheval.domain_generalization.commands import DESCRIPTION as DOMAINBED
 from matcheval.domain_generalization.commands import add_domainbed
 from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
+from matcheval.warehouse.commands import add_warehouse
 
 _FILES = """\
 SOURCE and TARGET hold one model's predictions on two test sets, one row per datapoint. They are
@@ -56,6 +57,13 @@ def build_parser() -> argparse.ArgumentParser:
             "duplicates", help="search for near duplicates: the nearest images of another set",
             description="Find the images of TRAIN that are most similar to each image of TEST "
             "(docs/analyses/near_duplicates.md).",
+        )
+    )  # fmt: skip
+    add_warehouse(
+        commands.add_parser(
+            "warehouse", help="build a suite of sets from images of one's own",
+            description="Build a warehouse: reviewed, documented sets of images of one's own, by "
+            "source, style and colour (docs/warehouse.md).",
         )
     )  # fmt: skip
     return parser
