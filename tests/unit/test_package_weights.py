@@ -120,7 +120,7 @@ class Harmful:
         return (print, ("unpickled",))
 
 
-@pytest.mark.parametrize("content", [b"", b"text", pickle.dumps(Harmful())])
+@pytest.mark.parametrize("content", [b"", b"text", pickle.dumps(Harmful(), protocol=2)])
 def test_damaged_or_harmful_files(package, dataset, content, capsys):
     (package / "net.pth").write_bytes(content)
     with pytest.raises(InputError, match="not readable weights"):
