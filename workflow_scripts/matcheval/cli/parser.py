@@ -85,6 +85,11 @@ def _add_compare(commands: Any) -> None:
         help="which set is the original; gaps are original minus replication (default: source)",
     )  # fmt: skip
     compare.add_argument(
+        "--analyses", type=lambda text: text.split(","), default=[], metavar="NAME,...",
+        help="further analyses, with default settings: those that docs/analyses/README.md lists as "
+        "of a pair's matched predictions",
+    )  # fmt: skip
+    compare.add_argument(
         "--output", type=Path, metavar="DIR", help="write tables, figures and a summary to DIR"
     )
     compare.set_defaults(run=run_compare)
