@@ -10,6 +10,8 @@ from matcheval.analyses.sampling.commands import add_allocate, add_count, add_sa
 from matcheval.cli.accuracy import FILES as ACCURACY_FILES
 from matcheval.cli.accuracy import add_predict_accuracy
 from matcheval.cli.commands import run_compare, run_match
+from matcheval.domain_generalization.commands import DESCRIPTION as DOMAINBED
+from matcheval.domain_generalization.commands import add_domainbed
 from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
 from matcheval.warehouse.commands import add_warehouse
 
@@ -47,6 +49,9 @@ def build_parser() -> argparse.ArgumentParser:
             epilog=ACCURACY_FILES, formatter_class=argparse.RawDescriptionHelpFormatter,
         )
     )  # fmt: skip
+    add_domainbed(
+        commands.add_parser("domainbed", help="tabulate sweeps of DomainBed", description=DOMAINBED)
+    )
     add_search(
         commands.add_parser(
             "duplicates", help="search for near duplicates: the nearest images of another set",
@@ -78,6 +83,11 @@ def _add_compare(commands: Any) -> None:
     compare.add_argument(
         "--original", choices=["source", "target"], default="source",
         help="which set is the original; gaps are original minus replication (default: source)",
+    )  # fmt: skip
+    compare.add_argument(
+        "--analyses", type=lambda text: text.split(","), default=[], metavar="NAME,...",
+        help="further analyses, with default settings: those that docs/analyses/README.md lists as "
+        "of a pair's matched predictions",
     )  # fmt: skip
     compare.add_argument(
         "--output", type=Path, metavar="DIR", help="write tables, figures and a summary to DIR"
