@@ -289,12 +289,17 @@ class Warehouse(Analysis):
 
     @property
     def resource_requests(self) -> Mapping[str, Callable[[Any], resources.ResourceRequest]]:
-        """Of the jobs that decode images, as if a set were large."""
+        """As if sets and warehouses were large: their images are not counted for a plan."""
         decoding = resources.of_making(_A_SET, threads=resources.MANY_CORES)
-        return dict.fromkeys(
-            ("read_warehouse_set", "hash_warehouse_reference", "export_warehouse_set"),
-            lambda wildcards: decoding,
-        )
+        requests = {
+            "read_warehouse_set": decoding,
+            "hash_warehouse_reference": decoding,
+            "export_warehouse_set": decoding,
+            "search_warehouse": resources.WAREHOUSE_TABLES,
+            "decide_warehouse_set": resources.WAREHOUSE_TABLES,
+            "document_warehouse": resources.WAREHOUSE_TABLES,
+        }
+        return {rule: (lambda wildcards, one=one: one) for rule, one in requests.items()}
 
     def _of(self, dataset: WarehouseSet) -> UsedWarehouse:
         return next(used for used in self.used.values() if used.file == dataset.warehouse)
