@@ -291,15 +291,12 @@ class Warehouse(Analysis):
     def resource_requests(self) -> Mapping[str, Callable[[Any], resources.ResourceRequest]]:
         """As if sets and warehouses were large: their images are not counted for a plan."""
         decoding = resources.of_making(_A_SET, threads=resources.MANY_CORES)
-        requests = {
-            "read_warehouse_set": decoding,
-            "hash_warehouse_reference": decoding,
-            "export_warehouse_set": decoding,
-            "search_warehouse": resources.WAREHOUSE_TABLES,
-            "decide_warehouse_set": resources.WAREHOUSE_TABLES,
-            "document_warehouse": resources.WAREHOUSE_TABLES,
+        large = ("read_warehouse_set", "hash_warehouse_reference", "export_warehouse_set")
+        tables = ("search_warehouse", "decide_warehouse_set", "document_warehouse")
+        return {
+            **dict.fromkeys(large, lambda wildcards: decoding),
+            **dict.fromkeys(tables, lambda wildcards: resources.WAREHOUSE_TABLES),
         }
-        return {rule: (lambda wildcards, one=one: one) for rule, one in requests.items()}
 
     def _of(self, dataset: WarehouseSet) -> UsedWarehouse:
         return next(used for used in self.used.values() if used.file == dataset.warehouse)
