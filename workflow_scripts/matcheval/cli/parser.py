@@ -10,8 +10,8 @@ from matcheval.analyses.sampling.commands import add_allocate, add_count, add_sa
 from matcheval.cli.accuracy import FILES as ACCURACY_FILES
 from matcheval.cli.accuracy import add_predict_accuracy
 from matcheval.cli.commands import run_compare, run_match
-from matcheval.domain_generalization.commands import DESCRIPTION as DOMAINBED
-from matcheval.domain_generalization.commands import add_domainbed
+from matcheval.domain_generalization.domainbed.commands import DESCRIPTION as DOMAINBED
+from matcheval.domain_generalization.domainbed.commands import add_domainbed
 from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
 from matcheval.warehouse.commands import add_warehouse
 
