@@ -24,6 +24,8 @@ _CLASSES = (
     "analyses.retraining.analysis.Retraining",
     "analyses.suite_accuracies.analysis.SuiteAccuracies",
     "accuracy_prediction.analysis.AccuracyPrediction",
+    "analyses.mcnemar.analysis.McNemar",
+    "analyses.maximum_matching.analysis.MaximumMatching",
     "analyses.published_values.analysis.PublishedValues",
 )
 

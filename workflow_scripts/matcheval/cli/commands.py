@@ -4,18 +4,23 @@ import argparse
 import logging
 import re
 import sys
+from typing import TYPE_CHECKING
 
 from matcheval.cli.layouts import read_layout
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError, printable
 from matcheval.io.tables import check_suffix, write_table
 from matcheval.predictions.files import read_predictions
+from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion, check_epsilon
 from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import RUNS
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.settings import NAME_PATTERN
+
+if TYPE_CHECKING:
+    from matcheval.cli.analyses import CommandAnalysis
 
 LOGGER = logging.getLogger(__name__)
 
@@ -37,6 +42,7 @@ def run_compare(arguments: argparse.Namespace) -> None:
     from matcheval.cli.console import describe
     from matcheval.protocol.tables import tabulate_runs
 
+    analyses = _analyses(arguments)
     comparison = _comparison(arguments, original=arguments.original)
     criteria = [Criterion(name) for name in dict.fromkeys(arguments.criterion or Criterion)]
     seeds = range(arguments.seeds)
@@ -46,11 +52,19 @@ def run_compare(arguments: argparse.Namespace) -> None:
     }
     tables = {criterion: tabulate_runs([each.runs()]) for criterion, each in matched.items()}
     sys.stdout.write(printable(describe(comparison, tables)))
+    methods = {criterion.value: _method(criterion, arguments) for criterion in criteria}
+    known = ComparedModels(comparison.pair, (comparison,), methods, tuple(seeds))
+    results = [analysis.tabulated(known) for analysis in analyses]
+    for result in results:
+        sys.stdout.write(printable(result.describe()))
     if arguments.output is not None:
         from matcheval.cli.comparison_files import write_comparison
 
         for path in write_comparison(comparison, matched, tables, list(seeds), arguments.output):
             LOGGER.info("wrote %s", path)
+        for result in results:
+            for path in result.write(comparison.pair.name, arguments.output):
+                LOGGER.info("wrote %s", path)
 
 
 def run_match(arguments: argparse.Namespace) -> None:
@@ -83,6 +97,15 @@ def run_match(arguments: argparse.Namespace) -> None:
         LOGGER.warning("no target was matched in any run: matched accuracies are NaN (undefined)")
     if arguments.pairs is not None:
         write_table(matched.pairs(), arguments.pairs)
+
+
+def _analyses(arguments: argparse.Namespace) -> "list[CommandAnalysis]":
+    """Find the analyses that are asked for; those of studies are imported only if there are any."""
+    if not arguments.analyses:
+        return []
+    from matcheval.cli.analyses import chosen_analyses
+
+    return chosen_analyses(arguments.analyses)
 
 
 def _method(criterion: Criterion, arguments: argparse.Namespace) -> MatchingMethod:

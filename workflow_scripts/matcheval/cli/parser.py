@@ -11,7 +11,10 @@ from matcheval.cli.accuracy import FILES as ACCURACY_FILES
 from matcheval.cli.accuracy import add_predict_accuracy
 from matcheval.cli.commands import run_compare, run_match
 from matcheval.cli.layouts import add_layout
+from matcheval.domain_generalization.commands import DESCRIPTION as DOMAINBED
+from matcheval.domain_generalization.commands import add_domainbed
 from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
+from matcheval.warehouse.commands import add_warehouse
 
 _FILES = """\
 SOURCE and TARGET hold one model's predictions on two test sets, one row per datapoint: Parquet,
@@ -49,11 +52,21 @@ def build_parser() -> argparse.ArgumentParser:
             epilog=ACCURACY_FILES, formatter_class=argparse.RawDescriptionHelpFormatter,
         )
     )  # fmt: skip
+    add_domainbed(
+        commands.add_parser("domainbed", help="tabulate sweeps of DomainBed", description=DOMAINBED)
+    )
     add_search(
         commands.add_parser(
             "duplicates", help="search for near duplicates: the nearest images of another set",
             description="Find the images of TRAIN that are most similar to each image of TEST "
             "(docs/analyses/near_duplicates.md).",
+        )
+    )  # fmt: skip
+    add_warehouse(
+        commands.add_parser(
+            "warehouse", help="build a suite of sets from images of one's own",
+            description="Build a warehouse: reviewed, documented sets of images of one's own, by "
+            "source, style and colour (docs/warehouse.md).",
         )
     )  # fmt: skip
     return parser
@@ -73,6 +86,11 @@ def _add_compare(commands: Any) -> None:
     compare.add_argument(
         "--original", choices=["source", "target"], default="source",
         help="which set is the original; gaps are original minus replication (default: source)",
+    )  # fmt: skip
+    compare.add_argument(
+        "--analyses", type=lambda text: text.split(","), default=[], metavar="NAME,...",
+        help="further analyses, with default settings: those that docs/analyses/README.md lists as "
+        "of a pair's matched predictions",
     )  # fmt: skip
     compare.add_argument(
         "--output", type=Path, metavar="DIR", help="write tables, figures and a summary to DIR"

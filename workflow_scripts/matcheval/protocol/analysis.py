@@ -67,6 +67,27 @@ class Matching(Analysis):
             if all(self.study.datasets[d].has_probabilities for d in pair.datasets.values())
         ]
 
+    def check_can_be_matched(self, pair: str) -> None:
+        """Check that both sets of a pair have probabilities.
+
+        Parameters
+        ----------
+        pair : str
+            Name of a pair.
+
+        Raises
+        ------
+        InputError
+            If one has none.
+        """
+        if pair not in self.pairs:
+            raise InputError(
+                f"pair '{pair}' cannot be matched: one of its sets has no probabilities",
+                file="configuration",
+                field=f"pairs.{pair}",
+                remedy="It takes part in the replication tables only",
+            )
+
     @property
     def matchings(self) -> list[str]:
         """Names of the matchings."""
@@ -180,13 +201,7 @@ class Matching(Analysis):
         InputError
             If the pair cannot be matched.
         """
-        if wildcards.pair not in self.pairs:
-            raise InputError(
-                f"pair '{wildcards.pair}' cannot be matched: one of its sets has no probabilities",
-                file="configuration",
-                field=f"pairs.{wildcards.pair}",
-                remedy="It takes part in the replication tables only",
-            )
+        self.check_can_be_matched(wildcards.pair)
         models = self._models(wildcards)
         datasets = self.study.pairs[wildcards.pair].datasets.values()
         return [file for name in datasets for file in self.study.results_inputs(name, models)]

@@ -180,9 +180,21 @@ def run_sequence(
     """
     if seed < 0:
         raise InputError(f"seed {seed} is negative", remedy="Give 0, 1, 2, ...")
-    name = "\0".join((pair, criterion.value, model)).encode()
-    entropy = int.from_bytes(hashlib.sha256(name).digest(), "big")
-    return np.random.SeedSequence(entropy, spawn_key=(seed,))
+    return named_sequence(pair, criterion.value, model, child=seed)
+
+
+def named_sequence(*names: str, child: int) -> np.random.SeedSequence:
+    """Return a child of the `SeedSequence` whose entropy is a hash of names.
+
+    Parameters
+    ----------
+    *names : str
+        At least one.
+    child : int
+        Number of the child, from 0.
+    """
+    entropy = int.from_bytes(hashlib.sha256("\0".join(names).encode()).digest(), "big")
+    return np.random.SeedSequence(entropy, spawn_key=(child,))
 
 
 @compiled()
