@@ -51,15 +51,15 @@ DECIDED = {
             "parquet": 1,
             "corrupted": 101,
         },
-        "1aaeb8ea47744b4e",
+        "05edddf2350dc6c1",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "c45b7f7e4b615749"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "b5150a5beeebc943"),
-    "score_rotation.py": (ROTATION_VERSION, 1, "9cb40e2565046108"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "09ecc2c2fce01fa5"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "5644aa10deca15ae"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "b337c63ed5896c8f"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "b2c5634811dd0da8"),
+    "train_model.py": (TRAINING_VERSION, 2, "a7c765ec6c55d9a0"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "4da31918dc22af6c"),
+    "score_rotation.py": (ROTATION_VERSION, 1, "b2472d69a95aec9d"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "501226a8419a1470"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "2e5f859585bb7be7"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "46197d610d77f69b"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "2018bcc3bef06799"),
 }
 
 

@@ -12,12 +12,20 @@ from matcheval.datasets.specs import PREDICTIONS_KIND
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
 from matcheval.io.yaml_files import read_yaml_list
-from matcheval.models.rows import CALLABLE, CHECKPOINT, TIMM, TORCHVISION, TRAINED, ModelSource
+from matcheval.models.rows import (
+    CALLABLE,
+    CHECKPOINT,
+    PACKAGE,
+    TIMM,
+    TORCHVISION,
+    TRAINED,
+    ModelSource,
+)
 from matcheval.settings import is_name
 from matcheval.training.recipe import Recipe
 
 _NOT_OF_RECIPES = ("name", "kind", "source", "train")
-KINDS = (TRAINED, TIMM, TORCHVISION, CHECKPOINT, CALLABLE, PREDICTIONS_KIND)
+KINDS = (TRAINED, TIMM, TORCHVISION, CHECKPOINT, CALLABLE, PACKAGE, PREDICTIONS_KIND)
 
 
 @dataclass(frozen=True)
