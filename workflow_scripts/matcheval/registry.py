@@ -26,6 +26,7 @@ _CLASSES = (
     "accuracy_prediction.analysis.AccuracyPrediction",
     "analyses.mcnemar.analysis.McNemar",
     "analyses.maximum_matching.analysis.MaximumMatching",
+    "analyses.permutation_null.analysis.PermutationNull",
     "analyses.published_values.analysis.PublishedValues",
 )
 

@@ -11,6 +11,7 @@ from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.columns import MODEL
 from matcheval.io.tables import Column
 from matcheval.predictions.files import read_predictions
+from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.runs import MatchedRows, RunName, matched_rows
 from matcheval.protocol.settings import MatchingMethod
@@ -114,6 +115,11 @@ class ComparedModels:
     def sign(self) -> int:
         """1 if the original is the source, else -1: source minus target times it is a gap."""
         return 1 if self.comparisons[0].source_is_original else -1
+
+    @property
+    def blocks(self) -> Blocks | None:
+        """Datapoints that are no independent draws; None where each is by itself."""
+        return None
 
     def matched(self) -> Iterator[MatchedModel]:
         """Match every model by every method, once per seed, as tables of matched gaps do.
