@@ -54,7 +54,9 @@ class Predictions(_WithoutImages):
     kind: Literal["predictions"]
     files: PathOfModel = Field(description="With {model} for the model's name")
     aliases: Aliases = {}
-    columns: PredictionColumns = PredictionColumns()
+    columns: PredictionColumns = Field(
+        PredictionColumns(), description="Names of the files' columns where they differ from ours"
+    )
     classes: ClassNames | None = Field(
         None,
         description="A label space by name, or the class names in label order, for files with "
