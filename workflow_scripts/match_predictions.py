@@ -10,6 +10,7 @@ from matcheval.errors import ErrorCollector
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
 from matcheval.predictions.files import read_predictions
+from matcheval.predictions.layout import Layout
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import join_runs
@@ -23,6 +24,7 @@ def main(
     pair: Pair,
     original: Sequence[Path],
     replication: Sequence[Path],
+    layouts: Mapping[str, Layout],
     matchings: Mapping[str, MatchingMethod],
     seeds: Sequence[int],
     runs: Sequence[Path],
@@ -42,6 +44,8 @@ def main(
         The pair of datasets.
     original, replication : sequence of Path
         Prediction files of the models, in their order, on each dataset.
+    layouts : mapping of str to Layout
+        How the files are laid out, by `original` and `replication`.
     matchings : mapping of str to MatchingMethod
         How they are matched, by name.
     seeds : sequence of int
@@ -62,7 +66,11 @@ def main(
     tables = {place: [] for place in product(matchings, range(len(batches)))}
     for batch, model in ((batch, model) for batch, of in enumerate(batches) for model in of):
         with problems.collected():
-            comparison = Comparison(model, pair, *map(read_predictions, next(files)))
+            sets = [
+                read_predictions(file, layout=layouts[origin])
+                for origin, file in zip(("original", "replication"), next(files), strict=True)
+            ]
+            comparison = Comparison(model, pair, *sets)
             for name, method in matchings.items():
                 matched = MatchedComparison(comparison, method, seeds)
                 tables[name, batch].append(matched.runs())

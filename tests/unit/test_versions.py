@@ -51,15 +51,15 @@ DECIDED = {
             "parquet": 1,
             "corrupted": 101,
         },
-        "05edddf2350dc6c1",
+        "577d25d2b595c829",
     ),
     "train_model.py": (TRAINING_VERSION, 2, "a7c765ec6c55d9a0"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "4da31918dc22af6c"),
-    "score_rotation.py": (ROTATION_VERSION, 1, "b2472d69a95aec9d"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "f3e016c410282cca"),
+    "score_rotation.py": (ROTATION_VERSION, 1, "7c570b2c4d71179c"),
     "derive_dataset.py": (DERIVATION_VERSION, 1, "501226a8419a1470"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "2e5f859585bb7be7"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "46197d610d77f69b"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "2018bcc3bef06799"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "23b8694c29ae5e49"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "5e4c164e98464057"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "b3556297a8c77298"),
 }
 
 

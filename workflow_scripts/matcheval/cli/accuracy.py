@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from matcheval.cli.layouts import add_layout, read_layout
 from matcheval.errors import InputError, printable
 
 if TYPE_CHECKING:
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
 N_RESAMPLES = 200
 
 FILES = """\
-Files hold one model's predictions, one row per datapoint: Parquet or CSV files with columns label,
-prediction, probability (and optionally index), or .npz files with labels. Only BASE and the files
-of --calibrate-on need labels. Some methods need the scores of all classes: columns p_0, p_1, ... of
-probabilities or logit_0, logit_1, ... of logits, a column of lists (probabilities or logits), or
-arrays of these names in an .npz file. Files that the workflow writes beside <model>.parquet
-(.logits.parquet, .features.parquet, .statistics.npz) are found and used.
+Files hold one model's predictions, one row per datapoint: Parquet, CSV, TSV or JSON (Lines) files
+with columns label, prediction, probability (and optionally index), or .npz files with labels. Only
+BASE and the files of --calibrate-on need labels. Some methods need the scores of all classes:
+columns p_0, p_1, ... or prob_cat, prob_dog, ... of probabilities, logit_0, ... or logit_cat, ... of
+logits, a column of lists (probabilities or logits), or arrays of these names in an .npz file. Files
+that the workflow writes beside <model>.parquet (.logits.parquet, .features.parquet,
+.statistics.npz) are found and used. docs/cli.md has the formats.
 """
 
 
@@ -56,9 +58,7 @@ def add_predict_accuracy(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=int, default=0, help="of the resamples and splits (default: %(default)s)"
     )
-    parser.add_argument(
-        "--classes", type=int, metavar="N", help="number of classes, to check the files against"
-    )
+    add_layout(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(run=run_predict_accuracy)
 
@@ -85,10 +85,12 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
     missing = [p for p in (*arguments.targets, *arguments.calibrate_on) if not p.is_file()]
     if missing:
         raise InputError("no such file", file=missing[0])
-    base = read_user_file(arguments.base, n_classes=arguments.classes)
+    given = [arguments.base, *arguments.calibrate_on, *arguments.targets]
+    layout, n_classes = read_layout(arguments, given)
+    base = read_user_file(arguments.base, n_classes=n_classes, layout=layout)
 
     def read(path: Path, labels: Any) -> "UserFile":
-        found = read_user_file(path, labels=labels, n_classes=arguments.classes)
+        found = read_user_file(path, labels=labels, n_classes=n_classes, layout=layout)
         check_comparable(base, found)
         return found
 

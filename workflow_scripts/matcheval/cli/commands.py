@@ -6,6 +6,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
+from matcheval.cli.layouts import read_layout
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError, printable
 from matcheval.io.tables import check_suffix, write_table
@@ -135,8 +136,9 @@ def _comparison(arguments: argparse.Namespace, *, original: str) -> Comparison:
             f"--pair '{arguments.pair}' is not a valid name",
             remedy="Use letters, digits, '.', '_' and '-'",
         )
-    source = read_predictions(arguments.source, arguments.classes)
-    target = read_predictions(arguments.target, arguments.classes)
+    layout, n_classes = read_layout(arguments, [arguments.source, arguments.target])
+    source = read_predictions(arguments.source, n_classes, layout)
+    target = read_predictions(arguments.target, n_classes, layout)
     if len(target) > len(source):
         LOGGER.warning(
             "note: TARGET (%d datapoints) is larger than SOURCE (%d), so that many targets cannot "

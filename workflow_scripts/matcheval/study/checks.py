@@ -171,10 +171,10 @@ def _check_suffixes(spec: DatasetSpec, field: str) -> None:
     for key in ("files", "file", "labels"):
         if key not in spec.options or (key == "labels" and "file" in spec.options):
             continue  # in an archive, `labels` is the name of an array
-        suffix = Path(str(spec.options[key])).suffix
-        if suffix not in suffixes:
+        path = Path(str(spec.options[key]))
+        if not path.name.lower().endswith(suffixes):
             raise InputError(
-                f"'{suffix}' is not a format of prediction files",
+                f"'{path.suffix}' is not a format of prediction files",
                 file=_FILE,
                 field=f"{field}.{key}",
                 remedy=f"Use {', '.join(suffixes)}",

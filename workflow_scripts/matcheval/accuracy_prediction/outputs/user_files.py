@@ -12,6 +12,7 @@ from matcheval.errors import InputError
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.inference.statistics import FeatureStatistics, read_statistics
 from matcheval.inference.vectors import Vectors, read_vectors
+from matcheval.predictions.layout import Layout
 from matcheval.predictions.matrices import ScoreMatrix
 from matcheval.predictions.model_outputs import ModelOutputs, read_scores, with_scores
 from matcheval.predictions.records import LabelRule
@@ -40,7 +41,11 @@ class UserFile:
 
 
 def read_user_file(
-    path: str | Path, *, labels: LabelRule = "required", n_classes: int | None = None
+    path: str | Path,
+    *,
+    labels: LabelRule = "required",
+    n_classes: int | None = None,
+    layout: Layout = Layout(),  # noqa: B008 (immutable)
 ) -> UserFile:
     """Read one model's outputs on one dataset from a prediction file.
 
@@ -56,6 +61,8 @@ def read_user_file(
         `required` or `optional`.
     n_classes : int, optional
         As for `records.check_predictions`.
+    layout : Layout
+        How the file is laid out.
 
     Returns
     -------
@@ -67,7 +74,7 @@ def read_user_file(
         As `read_scores`; or if a file beside it is damaged, or its logits are another model's.
     """
     path = Path(path)
-    found = read_scores(path, labels=labels, n_classes=n_classes)
+    found = read_scores(path, labels=labels, n_classes=n_classes, layout=layout)
     if found.probabilities is None:
         logits = _vectors(path, "logits", found)
         if logits is not None:
