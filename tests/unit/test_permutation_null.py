@@ -80,19 +80,13 @@ class TestGroups:
 
     def test_no_test_of_few_groups(self):
         known = models(40, 30, n_classes=2)
-        arranged = replace_blocks(known, groups(np.arange(40) % 2, np.arange(30) % 2))
+        arranged = replace(known, blocks=groups(np.arange(40) % 2, np.arange(30) % 2))
         table = tabulate(arranged)
         assert table.p.isna().all()
         assert (table.n_divisions == 6).all()
         assert table.reason.str.contains("no test: of 6 divisions").all()
         assert (table.null_least <= table.observed).all()
         assert (table.null_most >= table.observed).all()
-
-
-def replace_blocks(known, blocks):
-    """The same models with blocks as given."""
-    kind = type("Grouped", (ComparedModels,), {"blocks": blocks})
-    return kind(known.pair, known.comparisons, known.methods, known.seeds)
 
 
 class TestPaired:

@@ -27,6 +27,8 @@ _CLASSES = (
     "analyses.mcnemar.analysis.McNemar",
     "analyses.maximum_matching.analysis.MaximumMatching",
     "analyses.permutation_null.analysis.PermutationNull",
+    "analyses.epsilon_sweep.analysis.EpsilonSweep",
+    "analyses.target_orders.analysis.TargetOrders",
     "analyses.published_values.analysis.PublishedValues",
 )
 

@@ -17,8 +17,12 @@ from matcheval.analyses.permutation_null.null import (
 from matcheval.io.columns import fraction
 from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn, signed_cells
-from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, MatchedModel
-from matcheval.protocol.runs import measure_runs
+from matcheval.protocol.compared_models import (
+    MATCHED_MODEL,
+    ComparedModels,
+    MatchedModel,
+    mean_of_defined,
+)
 
 # No test at 5 % is possible where p cannot be smaller.
 _LEVEL = 0.05
@@ -88,17 +92,11 @@ def _displayed(
     one: MatchedModel,
 ) -> Iterator[tuple[tuple[Statistic, str], tuple[dict[str, Any], float]]]:
     """Identity and mean over seeds of each statistic of a model and matching."""
-    runs = measure_runs(one.comparison.source, one.comparison.target, one.rows)
-    sign = 1 if one.comparison.source_is_original else -1
     no_matching = {"matching": "", "criterion": "", "epsilon": float("nan")}
-    gap = sign * (runs[0].accuracy_source - runs[0].accuracy_target)
-    matched = [
-        sign * (run.matched_accuracy_source - run.matched_accuracy_target)
-        for run in runs
-        if run.n_matched
-    ]
-    unmatched = float(np.mean([run.fraction_unmatched for run in runs]))
-    mean = float(np.mean(matched)) if matched else float("nan")
+    original, replication = one.comparison.original, one.comparison.replication
+    gap = float(original.correct.mean() - replication.correct.mean())
+    mean = mean_of_defined(one.matched_gaps)
+    unmatched = float(one.fractions_unmatched.mean())
     yield (Statistic.GAP, ""), (one.identity | no_matching, gap)
     yield (Statistic.MATCHED_GAP, one.name), (one.identity, mean)
     yield (Statistic.UNMATCHED, one.name), (one.identity, unmatched)
