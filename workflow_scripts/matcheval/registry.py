@@ -27,6 +27,9 @@ _CLASSES = (
     "accuracy_prediction.analysis.AccuracyPrediction",
     "analyses.mcnemar.analysis.McNemar",
     "analyses.maximum_matching.analysis.MaximumMatching",
+    "analyses.permutation_null.analysis.PermutationNull",
+    "analyses.epsilon_sweep.analysis.EpsilonSweep",
+    "analyses.target_orders.analysis.TargetOrders",
     "analyses.published_values.analysis.PublishedValues",
 )
 
