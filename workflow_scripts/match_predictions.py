@@ -15,6 +15,7 @@ from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import join_runs
 from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.suspicions import suspicions_of, with_suspicions
 
 
 def main(
@@ -63,6 +64,7 @@ def main(
     """
     problems, files = ErrorCollector(), zip(original, replication, strict=True)
     pair_files = dict(zip(product(matchings, saved), pairs, strict=True))
+    found: list[tuple[str, str]] = []
     tables = {place: [] for place in product(matchings, range(len(batches)))}
     for batch, model in ((batch, model) for batch, of in enumerate(batches) for model in of):
         with problems.collected():
@@ -71,6 +73,7 @@ def main(
                 for origin, file in zip(("original", "replication"), next(files), strict=True)
             ]
             comparison = Comparison(model, pair, *sets)
+            found += [(model, text) for text in suspicions_of(comparison)]
             for name, method in matchings.items():
                 matched = MatchedComparison(comparison, method, seeds)
                 tables[name, batch].append(matched.runs())
@@ -78,7 +81,9 @@ def main(
                     write_table(matched.pairs(), pair_files[name, model])
     problems.raise_any()
     for path, parts in zip(runs, tables.values(), strict=True):
-        write_table(join_runs(parts), path)
+        write_table(with_suspicions(join_runs(parts), found), path)
+    for model, text in found:
+        logging.warning("warning: %s, %s", model, text)
     logging.info("%d models, %d matchings, %d seeds", len(original), len(matchings), len(seeds))
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import logging
 import math
 import sys
 from collections.abc import Iterator, Sequence
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from matcheval.cli.layouts import add_layout, read_layout
 from matcheval.errors import InputError, printable
+from matcheval.predictions.suspicions import suspicions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
     from matcheval.accuracy_prediction.outputs.user_files import UserFile
 
+LOGGER = logging.getLogger(__name__)
 N_RESAMPLES = 200
 
 FILES = """\
@@ -86,12 +89,16 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
     if missing:
         raise InputError("no such file", file=missing[0])
     given = [arguments.base, *arguments.calibrate_on, *arguments.targets]
+    _check_named_once(arguments)
     layout, n_classes = read_layout(arguments, given)
     base = read_user_file(arguments.base, n_classes=n_classes, layout=layout)
+
+    _warn(base)
 
     def read(path: Path, labels: Any) -> "UserFile":
         found = read_user_file(path, labels=labels, n_classes=n_classes, layout=layout)
         check_comparable(base, found)
+        _warn(found)
         return found
 
     calibration = [read(path, "required").outputs for path in arguments.calibrate_on]
@@ -111,6 +118,36 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
     )  # fmt: skip
     write = _as_json if arguments.json else _as_text
     sys.stdout.write(printable(write(base.name, table)))
+
+
+def _check_named_once(arguments: argparse.Namespace) -> None:
+    """Refuse a file that counts twice; warn of one that has two roles."""
+    for what in ("calibrate_on", "targets"):
+        paths = [path.resolve() for path in getattr(arguments, what)]
+        twice = [path for path in paths if paths.count(path) > 1]
+        if twice:
+            where = "--calibrate-on" if what == "calibrate_on" else "the targets"
+            raise InputError(f"is named twice in {where}", file=twice[0], remedy="Name it once")
+    base, fitted = arguments.base.resolve(), [p.resolve() for p in arguments.calibrate_on]
+    for path in arguments.targets:
+        if path.resolve() == base:
+            LOGGER.warning("warning: %s is the base and a target", path)
+        if path.resolve() in fitted:
+            LOGGER.warning("warning: %s is a target, and regressions are fitted on it", path)
+    if base in fitted:
+        LOGGER.warning("warning: %s is the base, and regressions are fitted on it", arguments.base)
+
+
+def _warn(file: "UserFile") -> None:
+    """Say what looks wrong about a file."""
+    outputs, n_classes = file.outputs, file.metadata.get("n_classes")
+    for text in suspicions(
+        outputs.labels,
+        outputs.predicted,
+        outputs.confidences,
+        int(n_classes) if n_classes else None,
+    ):
+        LOGGER.warning("warning: %s: %s", file.name, text)
 
 
 def _as_json(base: str, table: "pa.Table") -> str:

@@ -184,7 +184,7 @@ def checked_scores(kind: Kind, matrix: npt.NDArray[Any], file: object) -> npt.ND
         raise InputError(
             f"row {row} holds NaN or infinite values", file=file, field=kind, remedy=_FROM_ZERO
         )
-    elif len(matrix) >= _MIN_ROWS and are_distributions(matrix).all():
+    elif are_softmaxed(matrix):
         raise InputError(
             "all rows lie in [0, 1] and sum to 1: these are probabilities, after the softmax",
             file=file,
@@ -193,6 +193,18 @@ def checked_scores(kind: Kind, matrix: npt.NDArray[Any], file: object) -> npt.ND
             "would make all confidences small",
         )
     return matrix
+
+
+def are_softmaxed(logits: npt.NDArray[Any]) -> bool:
+    """Whether logits are probabilities already: all rows, at least ten, are distributions.
+
+    Parameters
+    ----------
+    logits : float array, shape (n, n_classes)
+    """
+    if len(logits) < _MIN_ROWS or logits.shape[1] < 2 or not (logits.min() >= 0):
+        return False
+    return bool(are_distributions(logits, rounding=1e-3).all())
 
 
 def are_distributions(matrix: npt.NDArray[Any], rounding: float = 1e-2) -> npt.NDArray[np.bool_]:

@@ -15,6 +15,7 @@ from matcheval.inference.vectors import Vectors, read_vectors
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.matrices import ScoreMatrix
 from matcheval.predictions.model_outputs import ModelOutputs, read_scores, with_scores
+from matcheval.predictions.provenance import check_same_model
 from matcheval.predictions.records import LabelRule
 
 LOGGER = logging.getLogger(__name__)
@@ -106,23 +107,15 @@ def check_comparable(base: UserFile, other: UserFile) -> None:
     InputError
         If it is not.
     """
-    remedy = "All files must come from the same model and label space"
-    for key in ("model", "n_classes"):
-        ours, theirs = base.metadata.get(key), other.metadata.get(key)
-        if None not in (ours, theirs) and ours != theirs:
-            raise InputError(
-                f"{theirs}, but {ours} in {base.path.name}",
-                file=other.path,
-                field=key,
-                remedy=remedy,
-            )
+    names = (base.path.name, other.path.name)
+    check_same_model(base.metadata, other.metadata, names, other.path)
     features = [base.outputs.features, other.outputs.features]
     widths = [one.shape[1] for one in features if one is not None]
     if len(set(widths)) > 1:
         raise InputError(
             f"features of {widths[1]} numbers, but of {widths[0]} in {base.path.name}",
             file=other.path,
-            remedy=remedy,
+            remedy="All files must come from the same model",
         )
 
 
