@@ -30,6 +30,7 @@ _CLASSES = (
     "analyses.permutation_null.analysis.PermutationNull",
     "analyses.epsilon_sweep.analysis.EpsilonSweep",
     "analyses.target_orders.analysis.TargetOrders",
+    "analyses.class_gaps.analysis.ClassGaps",
     "analyses.published_values.analysis.PublishedValues",
 )
 
