@@ -13,8 +13,8 @@ from compared import models
 from helpers import predictions
 from matcheval.analyses.maximum_matching.tables import SCHEMA, tabulate, text_columns
 from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.matching import MatchingPlan, plan_matching
 from matcheval.protocol.maximum_matching import maximum_size
+from matcheval.protocol.plans import MatchingPlan, plan_matching
 from vectors import case
 
 

@@ -121,7 +121,7 @@ class TestBadInput:
             read_predictions(tmp_path / "none.csv")
 
     def test_unknown_suffix(self, tmp_path):
-        with pytest.raises(InputError, match=r"'\.txt'.*Use \.parquet, \.csv or \.npz"):
+        with pytest.raises(InputError, match=r"'\.txt'.*Use \.parquet, \.csv, \.tsv"):
             read_predictions(csv(tmp_path / "p.txt", ""))
 
     @pytest.mark.parametrize("keep", [0, 10, 300, -5])
@@ -204,8 +204,11 @@ class TestBadInput:
 
 
 BAD_NPZ = [
-    ({"labels": [0]}, "holds labels"),
-    ({"logits": [[0.0, 1.0]]}, "Give 'labels' and one of"),
+    (
+        {"labels": [0]},
+        "columns prediction, probability missing; found labels. Give 'labels' and one",
+    ),
+    ({"logits": [[0.0, 1.0]]}, "column label missing; found logits. The true classes are needed"),
     ({"labels": [0], "logits": [[0.0]], "probabilities": [[1.0]]}, "one of 'logits'"),
     ({"labels": [0], "logits": [0.0, 1.0]}, "has shape (2,)"),
     ({"labels": [0], "logits": [[0, 1]]}, "dtype int64"),

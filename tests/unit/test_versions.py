@@ -51,15 +51,15 @@ DECIDED = {
             "parquet": 1,
             "corrupted": 101,
         },
-        "05edddf2350dc6c1",
+        "756aa4ac8739fc1d",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "a7c765ec6c55d9a0"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "aee0cf537a8f2f8c"),
-    "score_rotation.py": (ROTATION_VERSION, 1, "d1901283594851ea"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "501226a8419a1470"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "2e5f859585bb7be7"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "46197d610d77f69b"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "2018bcc3bef06799"),
+    "train_model.py": (TRAINING_VERSION, 2, "e3a71af07d5c27bd"),
+    "predict_datasets.py": (INFERENCE_VERSION, 3, "2bee8c7b97f61ff3"),
+    "score_rotation.py": (ROTATION_VERSION, 1, "1090e13ebdeba278"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "5d622c39ec3248ef"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "60cde6a48e78e0ba"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "195e00566856a707"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "afb6297fcc9174d3"),
 }
 
 

@@ -27,7 +27,7 @@ matching: {seeds: 2}
 figures: {formats: [png]}
 """
 # What makes an analysis quick.
-FEW: dict[str, dict] = {}
+FEW = {"permutation_null": {"permutations": 19}}
 
 
 @pytest.fixture(scope="module")

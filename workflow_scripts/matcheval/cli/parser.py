@@ -10,16 +10,19 @@ from matcheval.analyses.sampling.commands import add_allocate, add_count, add_sa
 from matcheval.cli.accuracy import FILES as ACCURACY_FILES
 from matcheval.cli.accuracy import add_predict_accuracy
 from matcheval.cli.commands import run_compare, run_match
-from matcheval.domain_generalization.commands import DESCRIPTION as DOMAINBED
-from matcheval.domain_generalization.commands import add_domainbed
+from matcheval.cli.layouts import add_layout
+from matcheval.domain_generalization.domainbed.commands import DESCRIPTION as DOMAINBED
+from matcheval.domain_generalization.domainbed.commands import add_domainbed
 from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
 from matcheval.warehouse.commands import add_warehouse
 
 _FILES = """\
-SOURCE and TARGET hold one model's predictions on two test sets, one row per datapoint. They are
-Parquet or CSV files with columns label, prediction, probability (and optionally index, the
-position in the dataset), or .npz files with labels and either logits or probabilities. The
-probability is the largest softmax value. The protocol takes the larger set as source.
+SOURCE and TARGET hold one model's predictions on two test sets, one row per datapoint: Parquet,
+CSV, TSV or JSON (Lines) files with columns label, prediction, probability (and optionally index,
+the position in the dataset), or .npz files with labels and either logits or probabilities. The
+probability is the largest softmax value. In place of prediction and probability there can be a
+column per class (prob_0 or prob_cat, logit_0 or logit_cat). Classes are numbers or names. The
+protocol takes the larger set as source. docs/cli.md has the formats.
 """
 
 
@@ -147,9 +150,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         "--seeds", type=int, default=N_SEEDS, metavar="N",
         help="number of runs, with seeds 0 to N - 1 (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument(
-        "--classes", type=int, metavar="N", help="number of classes, to check the files against"
-    )
+    add_layout(parser)
     parser.add_argument(
         "--model", help="name of the model (default: the name in the files, or 'model')"
     )

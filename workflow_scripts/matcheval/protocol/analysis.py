@@ -1,10 +1,12 @@
 """The matched evaluation protocol as an analysis of a study: runs, tables, figures, summary."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any, ClassVar
 
 from matcheval.errors import InputError
 from matcheval.execution import resources
+from matcheval.predictions.layout import layout_of
 from matcheval.protocol.settings import MatchingSettings
 from matcheval.study.analysis import Analysis, Wildcards, file_states
 from matcheval.study.artifacts import Artifact, ReportEntry
@@ -212,6 +214,11 @@ class Matching(Analysis):
             for origin, dataset in self.study.pairs[wildcards.pair].datasets.items()
         }
 
+    def _layouts(self, wildcards: Wildcards) -> dict[str, Any]:
+        """How the prediction files are laid out, by origin."""
+        datasets = self.study.pairs[wildcards.pair].datasets
+        return {o: asdict(layout_of(self.study.datasets[d])) for o, d in datasets.items()}
+
     def classes_of_pair(self, wildcards: Wildcards) -> list[str]:
         """Return the file that says that both sets have the same classes, if it is needed.
 
@@ -242,6 +249,7 @@ class Matching(Analysis):
             },
             "seeds": self._seeds,
             **self._predictions(wildcards),
+            "layouts": self._layouts(wildcards),
         }
 
     def reliability_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -260,6 +268,7 @@ class Matching(Analysis):
             "seeds": self._seeds,
             "bins": self.settings.reliability_bins,
             **self._predictions(wildcards),
+            "layouts": self._layouts(wildcards),
         }
 
     def title_of(self, wildcards: Wildcards) -> str:

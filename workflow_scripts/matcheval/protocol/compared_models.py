@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from matcheval.datasets.pairs import Pair
@@ -11,9 +14,16 @@ from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.columns import MODEL
 from matcheval.io.tables import Column
 from matcheval.predictions.files import read_predictions
+from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.confidence_bins import Floats, Scored
+from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.runs import MatchedRows, RunName, matched_rows
 from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.standard_errors import ErrorTerms, error_terms, pick_weights
+
+# What stands for the mean over models in tables; no model has such a name.
+MEAN = "(mean)"
 
 MATCHED_MODEL = (
     MODEL,
@@ -47,6 +57,30 @@ class MatchedModel:
     def identity(self) -> dict[str, str | float]:
         """Values of the columns `MATCHED_MODEL`."""
         return identity(self.comparison, self.name, self.method)
+
+    @property
+    def matched_gaps(self) -> Floats:
+        """Matched gap of each seed, original minus replication; NaN without a matched pair."""
+        source, target = self.comparison.source.correct, self.comparison.target.correct
+        gaps = np.full(len(self.rows), np.nan)
+        for i, row in enumerate(self.rows.values()):
+            hit = row != UNMATCHED
+            if hit.any():
+                gaps[i] = source[row[hit]].mean() - target[hit].mean()
+        return gaps if self.comparison.source_is_original else -gaps
+
+    @property
+    def fractions_unmatched(self) -> Floats:
+        """Share of unmatched targets of each seed."""
+        return np.array([(row == UNMATCHED).mean() for row in self.rows.values()])
+
+    @cached_property
+    def errors(self) -> ErrorTerms:
+        """What each datapoint adds to the error of the mean matched gap."""
+        source, target = self.comparison.source, self.comparison.target
+        weights = pick_weights(self.rows, len(source))
+        of_source = Scored(source.probability, source.correct)
+        return error_terms(of_source, Scored(target.probability, target.correct), weights)
 
 
 def identity(
@@ -83,6 +117,8 @@ class ComparedModels:
         By name of the matching.
     seeds : tuple of int
         Of the runs by each matching.
+    blocks : Blocks or None
+        Groups, or paired images, of source and target; None where datapoints are by themselves.
 
     Raises
     ------
@@ -94,6 +130,7 @@ class ComparedModels:
     comparisons: tuple[Comparison, ...]
     methods: Mapping[str, MatchingMethod]
     seeds: tuple[int, ...]
+    blocks: Blocks | None = None
 
     def __post_init__(self) -> None:
         """Check that all models are of the same datapoints."""
@@ -147,6 +184,31 @@ class ComparedModels:
         name = RunName(comparison.model, self.pair.name)
         chosen = self.seeds if seeds is None else seeds
         return matched_rows(comparison.source, comparison.target, name, method, chosen)
+
+
+def mean_of_defined(values: npt.ArrayLike) -> float:
+    """Return the mean of values without those that are NaN; NaN if all are.
+
+    Parameters
+    ----------
+    values : array-like
+        Such as matched gaps of seeds, some of which have no matched pair.
+    """
+    numbers = np.asarray(values, np.float64)
+    numbers = numbers[~np.isnan(numbers)]
+    return float(numbers.mean()) if len(numbers) else float("nan")
+
+
+def std_of_defined(values: npt.ArrayLike) -> float:
+    """Return the standard deviation (ddof = 1) of values that are not NaN; NaN below two.
+
+    Parameters
+    ----------
+    values : array-like
+    """
+    numbers = np.asarray(values, np.float64)
+    numbers = numbers[~np.isnan(numbers)]
+    return float(numbers.std(ddof=1)) if len(numbers) > 1 else float("nan")
 
 
 def read_models(

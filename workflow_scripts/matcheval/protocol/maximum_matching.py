@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.jit import compiled
-from matcheval.protocol.matching import MatchingPlan
+from matcheval.protocol.plans import MatchingPlan
 
 
 def maximum_size(plan: MatchingPlan) -> int:

@@ -35,13 +35,10 @@ class PairTableAnalysis(Analysis):
     ----------
     has_figure : bool
         Whether the room's module `figures` has `plot(table)`.
-    runs_per_seed : int
-        How often a model is matched for each run of the protocol, for estimates of time.
     """
 
     rule_files: ClassVar[tuple[str, ...]] = ("pair_tables",)
     has_figure: ClassVar[bool] = False
-    runs_per_seed: int = 1
     Settings: ClassVar[type[PairTableSettings]] = PairTableSettings
     settings: PairTableSettings
 
@@ -84,6 +81,11 @@ class PairTableAnalysis(Analysis):
             raise InputError(
                 "all models are left out", file="configuration", field=self.field("without")
             )
+
+    @property
+    def runs_per_seed(self) -> int:
+        """How often a model is matched for each run of the protocol, for estimates of time."""
+        return 1
 
     @property
     def targets(self) -> list[str]:
