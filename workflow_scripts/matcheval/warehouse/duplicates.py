@@ -12,7 +12,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from matcheval.io.tables import Column, TableSchema
-from matcheval.warehouse.hash_search import similar_pairs
 from matcheval.warehouse.settings import DuplicateSettings
 
 COPY, CONFLICT, ACROSS, LEAKED = "copy", "two classes", "across", "leaked"
@@ -137,6 +136,8 @@ class _Likeness:
             self._starts = np.zeros(len(digests) + 1, np.int64)
             self._others, self._bits = np.empty(0, np.int64), np.empty(0, np.int8)
             return
+        from matcheval.warehouse.hash_search import similar_pairs  # loads Numba: seconds
+
         hashes, codes = np.unique(np.concatenate([ours.phash, theirs.phash]), return_inverse=True)
         self.codes, self.their_codes = codes[: len(ours)], codes[len(ours) :]
         first, second, bits = similar_pairs(hashes, int(distance))

@@ -5,8 +5,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from matcheval.io.tables import write_table
-from matcheval.warehouse.build import read_reviews
-from matcheval.warehouse.documents import document_warehouse
 from matcheval.warehouse.duplicates import DUPLICATES_SCHEMA, find_duplicates
 from matcheval.warehouse.export import export_set
 from matcheval.warehouse.inputs import find_sets
@@ -15,6 +13,7 @@ from matcheval.warehouse.parallel import start_workers
 from matcheval.warehouse.reading import READ_SCHEMA, read_set
 from matcheval.warehouse.references import REFERENCE_SCHEMA, read_reference
 from matcheval.warehouse.settings import read_warehouse
+from matcheval.warehouse.states import read_reviews
 
 
 def read_job(warehouse: Path, name: str, folder: Path, threads: int) -> None:
@@ -158,6 +157,8 @@ def document_job(warehouse: Path, folder: Path) -> None:
     InputError
         If a table is missing, or a file cannot be written.
     """
+    from matcheval.warehouse.documents import document_warehouse  # loads pandas
+
     settings = read_warehouse(warehouse)
     sets = find_sets(settings)
     reviews = read_reviews(settings, sets)
