@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from matcheval.errors import ErrorCollector
 from matcheval.io.files import disk_errors
@@ -129,7 +130,7 @@ class Build:
         problems, found = ErrorCollector(), {}
         for name, source in self.sets.items():
             with problems.collected():
-                mine = duplicates.filter(pa.compute.equal(duplicates["set"], name))
+                mine = duplicates.filter(pc.equal(duplicates["set"], name))
                 read = READ_SCHEMA.read(self.read_file(name))
                 found[name] = decide_set(source, read, mine, self.reviews.of(name), self.settings)
         problems.raise_any()
@@ -138,7 +139,7 @@ class Build:
         return found
 
     def _export_state(self, name: str, images: pa.Table) -> str:
-        kept = images.filter(pa.compute.equal(images["status"], KEPT))
+        kept = images.filter(pc.equal(images["status"], KEPT))
         rows = kept.select(["image_id", "path", "sha256", "class"]).to_pylist()
         return digest_of(
             rows, self.reviews.state(name)[1], self.settings.export.model_dump(mode="json"),
@@ -154,7 +155,7 @@ class Build:
             record = record.with_name(f".{record.name}.state")
             state = self._export_state(name, images)
             if not record.exists() or record.read_text(encoding="utf-8") != state:
-                needed += pixels * pa.compute.sum(pa.compute.equal(images["status"], KEPT)).as_py()
+                needed += pixels * pc.sum(pc.equal(images["status"], KEPT)).as_py()
         with disk_errors(self.folder / "sets", needed):
             pass
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from matcheval.io.tables import Column, TableSchema
 from matcheval.warehouse.settings import DuplicateSettings
@@ -98,7 +99,7 @@ def _ours(read: Mapping[str, pa.Table]) -> Pictures:
     sets: list[str] = []
     parts = []
     for name, table in read.items():
-        sound = table.filter(pa.compute.is_null(table["problem"]))
+        sound = table.filter(pc.is_null(table["problem"]))
         sets += [name] * len(sound)
         parts.append(sound.select(["image_id", "class_given", "sha256", "phash"]))
     table = pa.concat_tables(parts)

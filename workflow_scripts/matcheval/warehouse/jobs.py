@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import pyarrow as pa
+import pyarrow.compute as pc
 
 from matcheval.io.tables import write_table
 from matcheval.warehouse.duplicates import DUPLICATES_SCHEMA, find_duplicates
@@ -110,7 +110,7 @@ def decide_job(warehouse: Path, name: str, folder: Path) -> None:
     table = decide_set(
         sets[name],
         READ_SCHEMA.read(folder / "read" / f"{name}.parquet"),
-        duplicates.filter(pa.compute.equal(duplicates["set"], name)),
+        duplicates.filter(pc.equal(duplicates["set"], name)),
         read_reviews(settings, sets).of(name),
         settings,
     )
