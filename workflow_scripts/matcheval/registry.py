@@ -30,6 +30,7 @@ _CLASSES = (
     "analyses.epsilon_sweep.analysis.EpsilonSweep",
     "analyses.target_orders.analysis.TargetOrders",
     "analyses.class_gaps.analysis.ClassGaps",
+    "analyses.score_comparison.analysis.ScoreComparison",
     "analyses.published_values.analysis.PublishedValues",
 )
 

@@ -11,7 +11,7 @@ from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError, printable
 from matcheval.io.tables import check_suffix, write_table
 from matcheval.predictions.files import read_predictions
-from matcheval.protocol.compared_models import ComparedModels
+from matcheval.protocol.compared_models import ComparedModels, PredictionFile
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion, check_epsilon
 from matcheval.protocol.runs import MatchedComparison
@@ -56,7 +56,8 @@ def run_compare(arguments: argparse.Namespace) -> None:
         _warn_of_unmatched(float(table["fraction_unmatched_mean"].iloc[0]), criterion)
     sys.stdout.write(printable(describe(comparison, tables)))
     methods = {criterion.value: _method(criterion, arguments) for criterion in criteria}
-    known = ComparedModels(comparison.pair, (comparison,), methods, tuple(seeds))
+    files = _prediction_files(arguments) if analyses else {}
+    known = ComparedModels(comparison.pair, (comparison,), methods, tuple(seeds), files=(files,))
     results = [analysis.tabulated(known) for analysis in analyses]
     for result in results:
         sys.stdout.write(printable(result.describe()))
@@ -121,6 +122,16 @@ def _warn_of_unmatched(share: float, criterion: Criterion) -> None:
             "warning: %.1f %% of the targets are unmatched by %s: matched accuracies are those of "
             "a minority", 100 * share, criterion.description,
         )  # fmt: skip
+
+
+def _prediction_files(arguments: argparse.Namespace) -> dict[str, PredictionFile]:
+    """Return both files of a comparison, by origin."""
+    layout, _ = read_layout(arguments, [arguments.source, arguments.target])
+    origins = ("original", "replication")
+    if arguments.original == "target":
+        origins = ("replication", "original")
+    paths = (arguments.source, arguments.target)
+    return {o: PredictionFile(path, layout) for o, path in zip(origins, paths, strict=True)}
 
 
 def _method(criterion: Criterion, arguments: argparse.Namespace) -> MatchingMethod:

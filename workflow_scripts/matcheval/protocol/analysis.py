@@ -214,8 +214,14 @@ class Matching(Analysis):
             for origin, dataset in self.study.pairs[wildcards.pair].datasets.items()
         }
 
-    def _layouts(self, wildcards: Wildcards) -> dict[str, Any]:
-        """How the prediction files are laid out, by origin."""
+    def layouts(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return how the prediction files of a pair are laid out, by origin.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `pair`.
+        """
         datasets = self.study.pairs[wildcards.pair].datasets
         return {o: asdict(layout_of(self.study.datasets[d])) for o, d in datasets.items()}
 
@@ -249,7 +255,7 @@ class Matching(Analysis):
             },
             "seeds": self._seeds,
             **self._predictions(wildcards),
-            "layouts": self._layouts(wildcards),
+            "layouts": self.layouts(wildcards),
         }
 
     def reliability_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -268,7 +274,7 @@ class Matching(Analysis):
             "seeds": self._seeds,
             "bins": self.settings.reliability_bins,
             **self._predictions(wildcards),
-            "layouts": self._layouts(wildcards),
+            "layouts": self.layouts(wildcards),
         }
 
     def title_of(self, wildcards: Wildcards) -> str:

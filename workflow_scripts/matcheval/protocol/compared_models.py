@@ -1,7 +1,7 @@
 """All models of a study on one pair of sets: what tables of a pair are computed from."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.columns import MODEL
 from matcheval.io.tables import Column
 from matcheval.predictions.files import read_predictions
+from matcheval.predictions.layout import Layout
 from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.confidence_bins import Floats, Scored
@@ -32,6 +33,14 @@ MATCHED_MODEL = (
     Column("criterion", pa.string(), "", "label_probability (Algorithm 1) or probability (2)"),
     Column("epsilon", pa.float64(), "1", "largest difference of matched scores"),
 )
+
+
+@dataclass(frozen=True)
+class PredictionFile:
+    """A prediction file, and how it is laid out."""
+
+    path: Path
+    layout: Layout = field(default_factory=Layout)
 
 
 @dataclass(frozen=True)
@@ -119,6 +128,8 @@ class ComparedModels:
         Of the runs by each matching.
     blocks : Blocks or None
         Groups, or paired images, of source and target; None where datapoints are by themselves.
+    files : tuple of mapping of str to PredictionFile
+        Each model's prediction files by origin, for what is not in the predictions: logits.
 
     Raises
     ------
@@ -131,6 +142,7 @@ class ComparedModels:
     methods: Mapping[str, MatchingMethod]
     seeds: tuple[int, ...]
     blocks: Blocks | None = None
+    files: tuple[Mapping[str, PredictionFile], ...] = ()
 
     def __post_init__(self) -> None:
         """Check that all models are of the same datapoints."""
@@ -214,8 +226,7 @@ def std_of_defined(values: npt.ArrayLike) -> float:
 def read_models(
     pair: Pair,
     models: Sequence[str],
-    original: Sequence[Path],
-    replication: Sequence[Path],
+    files: Sequence[Mapping[str, PredictionFile]],
     methods: Mapping[str, MatchingMethod],
     seeds: Sequence[int],
 ) -> ComparedModels:
@@ -226,8 +237,8 @@ def read_models(
     pair : Pair
     models : sequence of str
         Their names.
-    original, replication : sequence of Path
-        Their prediction files on both sets, in the order of `models`.
+    files : sequence of mapping of str to PredictionFile
+        Each model's prediction files, by origin.
     methods, seeds
         As of `ComparedModels`.
 
@@ -237,8 +248,9 @@ def read_models(
         If files are missing or invalid, naming all of them; or as `ComparedModels`.
     """
     problems, found = ErrorCollector(), []
-    for model, *files in zip(models, original, replication, strict=True):
+    for model, both in zip(models, files, strict=True):
         with problems.collected():
-            found.append(Comparison(model, pair, *map(read_predictions, files)))
+            sets = {o: read_predictions(one.path, layout=one.layout) for o, one in both.items()}
+            found.append(Comparison(model, pair, sets["original"], sets["replication"]))
     problems.raise_any()
-    return ComparedModels(pair, tuple(found), methods, tuple(seeds))
+    return ComparedModels(pair, tuple(found), methods, tuple(seeds), files=tuple(files))
