@@ -13,8 +13,8 @@ from matcheval.cli.commands import run_compare, run_match
 from matcheval.cli.layouts import add_layout
 from matcheval.cli.studies import DESCRIPTION as CHECK_STUDY
 from matcheval.cli.studies import add_check_study
-from matcheval.domain_generalization.commands import DESCRIPTION as DOMAINBED
-from matcheval.domain_generalization.commands import add_domainbed
+from matcheval.domain_generalization.domainbed.commands import DESCRIPTION as DOMAINBED
+from matcheval.domain_generalization.domainbed.commands import add_domainbed
 from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
 from matcheval.warehouse.commands import add_warehouse
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from matcheval.domain_generalization.selection import Rule
-from matcheval.domain_generalization.summaries import AVERAGE
+from matcheval.domain_generalization.domainbed.selection import Rule
+from matcheval.domain_generalization.domainbed.summaries import AVERAGE
 
 _DOMAIN_WIDTH, _DATASET_WIDTH = 20, 25
 _UNDEFINED = "X"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from matcheval.domain_generalization.records import Record
+from matcheval.domain_generalization.domainbed.records import Record
 from matcheval.errors import InputError
 
 Key = TypeVar("Key")
