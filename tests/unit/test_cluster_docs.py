@@ -44,6 +44,11 @@ def asked(tmp_path):
         "suites": {"all": {"members": ["digits-known", "top-images"]}},
         "suite_accuracies": {"suites": {"all": "digits-known"}},
         "accuracy_prediction": {"suites": {"all": {"base": "digits-known"}}},
+        "domain_generalization": {
+            "blocks": {"one": {"sources": ["digits-train"], "targets": "all"}},
+            "algorithms": ["sd"],
+            "recipe": {"architecture": "cnn", "width": 8, "depth": 2},
+        },
     }
     study = load(configuration("digits-sampling") | suite | {"results": str(tmp_path)})
     requests = Requests(study, Machine())
@@ -55,6 +60,7 @@ def asked(tmp_path):
     other = {
         "sample_dataset": SimpleNamespace(dataset="top-images"),
         "predict_datasets": SimpleNamespace(batch=job.model),
+        "predict_tested": SimpleNamespace(tested=next(iter(study.tested))),
         "tabulate_suite_accuracies": SimpleNamespace(suite="all"),
         **dict.fromkeys(
             study.analyses["accuracy_prediction"].resource_requests,

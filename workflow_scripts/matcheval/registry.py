@@ -22,6 +22,7 @@ _CLASSES = (
     "analyses.revisions.analysis.Revisions",
     "analyses.difficulty.analysis.Difficulty",
     "analyses.retraining.analysis.Retraining",
+    "domain_generalization.analysis.DomainGeneralization",
     "analyses.suite_accuracies.analysis.SuiteAccuracies",
     "accuracy_prediction.analysis.AccuracyPrediction",
     "analyses.published_values.analysis.PublishedValues",

@@ -86,7 +86,7 @@ def of_training(
     model: ModelSize,
     data: ImageSet,
     *,
-    epochs: int,
+    epochs: float,
     batch_size: int,
     forward_passes: int = 3,
     gpus: int,
@@ -103,8 +103,10 @@ def of_training(
         Size of the model.
     data : ImageSet
         Size of the training set.
-    epochs, batch_size : int
-        Epochs and images per batch of the recipe.
+    epochs : float
+        Passes over the data.
+    batch_size : int
+        Images per batch.
     forward_passes : int
         Cost of a training step in forward passes.
     gpus : int
