@@ -9,6 +9,7 @@ from matcheval.execution.entry_points import run_script
 from matcheval.io.files import atomic_file
 from matcheval.protocol.schemas import MODEL_TABLE
 from matcheval.protocol.summary import summarize_gaps, write_summary
+from matcheval.protocol.suspicions import suspicions_in
 
 
 def main(*, study: str, titles: Mapping[str, str], tables: Sequence[Path], page: Path) -> None:
@@ -26,12 +27,14 @@ def main(*, study: str, titles: Mapping[str, str], tables: Sequence[Path], page:
     page : Path
         File to write.
     """
+    read = [MODEL_TABLE.read(path) for path in tables]
     summaries = [
-        summarize_gaps(MODEL_TABLE.read(path).to_pandas(), *names)
-        for path, names in zip(tables, cycle(titles.items()))
+        summarize_gaps(table.to_pandas(), *names)
+        for table, names in zip(read, cycle(titles.items()))
     ]
+    text = write_summary(f"Study `{study}`", summaries, suspicions_in(read))
     with atomic_file(page) as partial:
-        partial.write_text(write_summary(f"Study `{study}`", summaries), encoding="utf-8")
+        partial.write_text(text, encoding="utf-8")
     logging.info("%d tables summarised", len(tables))
 
 

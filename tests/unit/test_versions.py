@@ -52,15 +52,15 @@ DECIDED = {
             "corrupted": 101,
             "restyled": 1,
         },
-        "6b003294021eb74e",
+        "38690310344a87a4",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "f96f726c69925a44"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "b0f74cc0ea09d007"),
-    "score_rotation.py": (ROTATION_VERSION, 1, "f017612e838e2eee"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "5e4a0435dd0d1a1e"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "12106e50a5b3d0e1"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "2e0a0c596c766cf3"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "ec48ca7c222cfffa"),
+    "train_model.py": (TRAINING_VERSION, 2, "132b9ef68ae15087"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "e322be15b1775e98"),
+    "score_rotation.py": (ROTATION_VERSION, 1, "3874c4024cce6745"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "3b33d479ff47b057"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "41d7ec6277337898"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "22c5613d22cce064"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "ee1c70d392f55719"),
 }
 
 

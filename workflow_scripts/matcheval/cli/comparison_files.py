@@ -18,6 +18,7 @@ from matcheval.protocol.figures.subsets import reliability_data
 from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import MODEL_TABLE
 from matcheval.protocol.summary import summarize_gaps, write_summary
+from matcheval.protocol.suspicions import suspicions_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -80,7 +81,9 @@ def write_comparison(
         yield from _save(plot_reliability(data), figures / "reliability" / model)
     summary = folder / "summary.md"
     page = write_summary(
-        f"Model `{comparison.model}`", [summarize_gaps(table) for table in tables.values()]
+        f"Model `{comparison.model}`",
+        [summarize_gaps(table) for table in tables.values()],
+        [(comparison.model, text) for text in suspicions_of(comparison)],
     )
     with atomic_file(summary) as partial:
         partial.write_text(page, encoding="utf-8")

@@ -27,6 +27,8 @@ class Blocks:
     joint : bool
         Whether a block has datapoints of both sets, which are drawn together. Otherwise each set
         is resampled by itself.
+    grouped : bool
+        Whether the blocks are groups, whose datapoints are not independent.
     """
 
     source: npt.NDArray[np.int64]
@@ -34,6 +36,7 @@ class Blocks:
     n_source: int
     n_target: int
     joint: bool
+    grouped: bool = False
 
     @property
     def n(self) -> int:
@@ -113,11 +116,12 @@ def groups(
     if shared:
         found, block = np.unique(np.concatenate(names), return_inverse=True)
         cut = len(names[0])
-        return Blocks(block[:cut], block[cut:], len(found), len(found), joint=True)
+        return Blocks(block[:cut], block[cut:], len(found), len(found), joint=True, grouped=True)
     (of_source, source_block), (of_target, target_block) = (
         np.unique(each, return_inverse=True) for each in names
     )
-    return Blocks(source_block, target_block, len(of_source), len(of_target), joint=False)
+    sizes = len(of_source), len(of_target)
+    return Blocks(source_block, target_block, *sizes, joint=False, grouped=True)
 
 
 def _draw(n: int, n_blocks: int, generator: np.random.Generator) -> Weights:

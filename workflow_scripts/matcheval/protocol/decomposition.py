@@ -21,7 +21,7 @@ from matcheval.protocol.confidence_bins import N_BINS, Bins, Floats, Scored, bin
 FURTHER_N_BINS = (10, 50)  # beside the default, to show what the number of bins does
 N_RESAMPLES = 1_000
 _PERCENTILES = (2.5, 97.5)
-_CLEAR_GAP = 2  # a share is given where |gap| exceeds this many standard errors
+CLEAR_GAP = 2  # shares and references are given where |gap| exceeds this many standard errors
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def _summarise(n_bins: int, values: Floats, resampled: Floats) -> Decomposition:
     else:
         se = float(defined[:, 0].std(ddof=1))
         bounds = np.percentile(defined, _PERCENTILES, axis=0)
-        if abs(gap) > _CLEAR_GAP * se:
+        if abs(gap) > CLEAR_GAP * se:
             share = confidence / gap
         else:
             reason = "no share: the gap does not exceed twice its standard error"

@@ -15,7 +15,8 @@ from matcheval.errors import InputError
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Order
-from matcheval.protocol.matching import UNMATCHED, match, plan_matching, run_sequence
+from matcheval.protocol.matching import UNMATCHED, match, run_sequence
+from matcheval.protocol.plans import MatchingPlan, plan_matching
 from matcheval.protocol.schemas import COMPARISON_RUNS, PAIRS, RUN_COLUMNS
 from matcheval.protocol.settings import MatchingMethod
 
@@ -87,14 +88,34 @@ def matched_rows(
     if not seeds or len(set(seeds)) < len(seeds):
         raise InputError(f"the seeds are {seeds}", remedy="Give at least one seed, each only once")
     plan = plan_matching(source, target, method.criterion, method.epsilon, method.score)
-    rows = {}
-    for seed in seeds:
-        sequence = run_sequence(seed, pair=name.pair, criterion=method.criterion, model=name.model)
-        order = None
-        if method.order is Order.RANDOM:
-            order = np.random.default_rng(sequence.spawn(1)[0]).permutation(len(target))
-        rows[seed] = match(plan, np.random.default_rng(sequence), order)
-    return rows
+    sequences = {
+        seed: run_sequence(seed, pair=name.pair, criterion=method.criterion, model=name.model)
+        for seed in seeds
+    }
+    return {seed: match_once(plan, method.order, sequences[seed]) for seed in seeds}
+
+
+def match_once(
+    plan: MatchingPlan, order: Order, sequence: np.random.SeedSequence
+) -> npt.NDArray[np.int64]:
+    """Match the targets of a plan in the order of a method.
+
+    Parameters
+    ----------
+    plan : MatchingPlan
+    order : Order
+    sequence : numpy.random.SeedSequence
+        Seeds the picks; its first child seeds the order, where that is random.
+
+    Returns
+    -------
+    int64 array, shape (n_target,)
+        The source row matched to each target row, or -1.
+    """
+    if order is Order.DATASET:
+        return match(plan, np.random.default_rng(sequence))
+    drawn = np.random.default_rng(sequence.spawn(1)[0]).permutation(len(plan.low))
+    return match(plan, np.random.default_rng(sequence), drawn)
 
 
 def measure_runs(source: Predictions, target: Predictions, rows: MatchedRows) -> list[MatchedRun]:

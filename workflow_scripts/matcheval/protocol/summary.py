@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.suspicions import MANY_UNMATCHED
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class GapSummary:
     n_undefined : int
         Number of models without a matched pair in any run; means of matched quantities leave
         them out.
+    n_mostly_unmatched : int
+        Number of models of whose targets more than half have no match.
     n_narrower : int
         Number of models whose matched gap is narrower: |mean matched gap| < |gap|.
     gap, matched_gap : float
@@ -50,6 +53,7 @@ class GapSummary:
     n_models: int
     n_seeds: int
     n_undefined: int
+    n_mostly_unmatched: int
     n_narrower: int
     gap: float
     matched_gap: float
@@ -90,6 +94,7 @@ def summarize_gaps(table: pd.DataFrame, matching: str = "", title: str = "") -> 
         n_models=len(table),
         n_seeds=int(table["n_seeds"].min()),
         n_undefined=len(table) - len(defined),
+        n_mostly_unmatched=int((table["fraction_unmatched_mean"] > MANY_UNMATCHED).sum()),
         n_narrower=int((matched_gap < gap).sum()),
         gap=float((gap if len(gap) else table["gap"].abs()).mean()),
         matched_gap=float(matched_gap.mean()),
@@ -99,7 +104,9 @@ def summarize_gaps(table: pd.DataFrame, matching: str = "", title: str = "") -> 
     )
 
 
-def write_summary(title: str, summaries: Sequence[GapSummary]) -> str:
+def write_summary(
+    title: str, summaries: Sequence[GapSummary], suspicions: Sequence[tuple[str, str]] = ()
+) -> str:
     """Write the summary page as Markdown: one statement and table row per pair and matching.
 
     Parameters
@@ -108,6 +115,8 @@ def write_summary(title: str, summaries: Sequence[GapSummary]) -> str:
         What the summary is about, such as a study's name; the start of the heading.
     summaries : sequence of GapSummary
         In the order in which they appear on the page.
+    suspicions : sequence of (str, str)
+        Models, and what looks wrong about their predictions.
 
     Returns
     -------
@@ -133,8 +142,22 @@ def write_summary(title: str, summaries: Sequence[GapSummary]) -> str:
         f"| --- | --- |{' --: |' * 12}",
         *(_row(summary) for summary in summaries),
         "",
+        *_warnings(summaries, suspicions),
     ]
     return "\n".join(lines)
+
+
+def _warnings(summaries: Sequence[GapSummary], suspicions: Sequence[tuple[str, str]]) -> list[str]:
+    """Lines of a section on what to look at before results are used; none if there is nothing."""
+    unmatched = [
+        f"- {s.pair}, {s.title}: more than half of the targets of {s.n_mostly_unmatched} of "
+        f"{s.n_models} model{'s' * (s.n_models > 1)} are unmatched, so that matched accuracies are "
+        "those of a minority."
+        for s in summaries
+        if s.n_mostly_unmatched
+    ]
+    found = [f"- {model}, {text}{'' if text.endswith('?') else '.'}" for model, text in suspicions]
+    return ["## Warnings", "", *found, *unmatched, ""] if found or unmatched else []
 
 
 def _statement(s: GapSummary) -> str:

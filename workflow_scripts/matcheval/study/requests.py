@@ -24,6 +24,7 @@ GPU_RULES = (
     "predict_dataset",
     "predict_tested",
     "score_rotation",
+    "extract_features",
 )
 
 # What Snakemake calls with a job's wildcards and attempt.

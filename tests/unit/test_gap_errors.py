@@ -1,0 +1,259 @@
+"""Terms of a gap, and standard errors of matched gaps: known cases, identities, coverage."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.isotonic import IsotonicRegression
+
+from helpers import predictions, simulate
+from matcheval.protocol.blocks import Blocks, groups, paired_images
+from matcheval.protocol.confidence_bins import Scored
+from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.gap_terms import gap_terms
+from matcheval.protocol.matching import match
+from matcheval.protocol.plans import plan_matching
+from matcheval.protocol.runs import measure_runs
+from matcheval.protocol.standard_errors import (
+    ErrorTerms,
+    PickWeights,
+    error_interval,
+    error_terms,
+    isotonic_accuracy,
+    mean_terms,
+    one_run_error,
+    pick_weights,
+    standard_error,
+)
+from vectors import case
+
+A3 = [f"A3.{name}" for name in ("standard_errors", "groups_within_sets", "groups_in_both_sets")]
+
+
+def results(confidence, correct):
+    """Predictions of given correctness; class 1 is predicted."""
+    correct = np.asarray(correct, int)
+    return predictions(confidence, np.ones(len(correct), int), correct)
+
+
+def scored(of) -> Scored:
+    return Scored(of.probability, of.correct)
+
+
+def terms_of(runs, source_is_original=True):
+    """Terms of runs, a seed each."""
+    names = ("accuracy_source", "matched_accuracy_source", "matched_accuracy_target",
+             "unmatched_accuracy_target", "fraction_unmatched")  # fmt: skip
+    columns = {name: [getattr(run, name) for run in runs] for name in names}
+    return gap_terms(**columns, source_is_original=source_is_original)
+
+
+def rows_of(given_rows):
+    return {seed: np.array(row) for seed, row in enumerate(given_rows)}
+
+
+class TestGapTerms:
+    @pytest.mark.parametrize("is_original", [True, False])
+    def test_known_case(self, is_original):
+        known = case("protocol_statistics", "A1.decomposition")
+        given_, expected = known["inputs"], known["expected"]
+        source, target = (
+            results(np.full(len(given_[f"correct_{role}"]), 0.5), given_[f"correct_{role}"])
+            for role in ("source", "target")
+        )
+        rows = rows_of(given_["source_row_of_target"])
+        terms = terms_of(measure_runs(source, target, rows), is_original)
+        sign = 1 if is_original else -1
+        for name in ("matched_gap", "source_selection", "dropped_targets"):
+            mean = getattr(terms, name).mean()
+            assert mean == pytest.approx(sign * expected[name], abs=known["tol"])
+
+    @pytest.mark.parametrize("criterion", list(Criterion))
+    @pytest.mark.parametrize("is_original", [True, False])
+    def test_terms_add_up(self, criterion, is_original):
+        source, target = simulate(900, 4, 1), simulate(700, 4, 2, accuracy=0.7)
+        plan = plan_matching(source, target, criterion)
+        rows = {seed: match(plan, np.random.default_rng(seed)) for seed in range(5)}
+        terms = terms_of(measure_runs(source, target, rows), is_original)
+        gap = (source.correct.mean() - target.correct.mean()) * (1 if is_original else -1)
+        total = terms.matched_gap + terms.source_selection + terms.dropped_targets
+        np.testing.assert_allclose(total, gap, atol=1e-12)
+
+    def test_nothing_dropped_and_nothing_matched(self):
+        source, target = results([0.5, 0.5, 0.9], [1, 0, 1]), results([0.5, 0.5], [1, 0])
+        (run,) = measure_runs(source, target, rows_of([[0, 1]]))
+        assert terms_of([run]).dropped_targets == 0
+        (run,) = measure_runs(source, target, rows_of([[-1, -1]]))
+        terms = terms_of([run])
+        for values in (terms.matched_gap, terms.source_selection, terms.dropped_targets):
+            assert np.isnan(values).all()
+
+
+class TestStandardErrors:
+    @pytest.mark.parametrize("name", A3)
+    def test_known_cases(self, name):
+        known = case("protocol_statistics", name)
+        given_, expected, tolerance = known["inputs"], known["expected"], known["tol"]
+        source, target = (
+            Scored(np.array(given_[f"p_{role}"]), np.array(given_[f"correct_{role}"], bool))
+            for role in ("source", "target")
+        )
+        rows = rows_of(given_["source_row_of_target"])
+        weights = pick_weights(rows, len(source))
+        blocks = None
+        if "group_source" in given_:
+            blocks = groups(
+                given_["group_source"], given_["group_target"], shared=given_["groups_shared"]
+            )
+        error = standard_error(error_terms(source, target, weights), blocks)
+        assert error == pytest.approx(expected["se_mean_over_seeds"], abs=tolerance)
+        if "matched_gap" in expected:
+            gap = weights.source @ source.correct - weights.target @ target.correct
+            assert gap == pytest.approx(expected["matched_gap"], abs=tolerance)
+            first = one_run_error(source.correct, target.correct, rows[0])
+            assert first == pytest.approx(expected["se_first_seed"], abs=tolerance)
+
+    def test_seeds_without_pairs_are_left_out(self):
+        rows = [[0, -1, 2], [-1, -1, -1], [1, 0, -1]]
+        weights = pick_weights(rows_of(rows), 4)
+        np.testing.assert_allclose(weights.source, [0.5, 0.25, 0.25, 0])
+        np.testing.assert_allclose(weights.target, [0.5, 0.25, 0.25])
+        assert weights.n_seeds == 2
+        none = pick_weights(rows_of([[-1, -1]]), 3)
+        assert (none.source.sum(), none.n_seeds) == (0, 0)
+
+    @given(
+        st.lists(
+            st.tuples(st.integers(0, 10).map(lambda i: i / 10), st.booleans()),
+            min_size=1,
+            max_size=40,
+        )
+    )
+    def test_the_fit_is_the_isotonic_regression_of_scikit_learn(self, points):
+        p, y = map(np.array, zip(*points, strict=True))
+        theirs = IsotonicRegression().fit(p, y.astype(float)).predict(p)
+        np.testing.assert_allclose(isotonic_accuracy(Scored(p, y)), theirs, atol=1e-12)
+
+    def test_confidences_are_not_merged_near_one(self):
+        """In float32, scikit-learn takes values within 1e-6 for equal; these are four float32."""
+        p = np.float32(1) - np.float32(2.0**-24) * np.arange(4, dtype=np.float32)[::-1]
+        y = np.array([False, True, False, True])
+        np.testing.assert_allclose(isotonic_accuracy(Scored(p, y)), [0, 0.5, 0.5, 1])
+
+    def test_the_mean_over_models_keeps_what_they_share(self):
+        terms = ErrorTerms(np.array([0.1, -0.2]), np.array([0.05]))
+        opposite = ErrorTerms(-terms.source, -terms.target)
+        assert standard_error(mean_terms([terms] * 5)) == pytest.approx(standard_error(terms))
+        assert standard_error(mean_terms([terms, opposite])) == 0
+
+    def test_paired_images_are_added_before_squaring(self):
+        one = simulate(50, 3, 1)
+        terms = ErrorTerms(np.full(50, 0.01), np.full(50, -0.01))
+        assert standard_error(terms, paired_images(one, one)) == pytest.approx(0, abs=1e-15)
+        assert standard_error(terms) == pytest.approx(0.1)
+
+    def test_a_group_of_its_own_for_every_datapoint_changes_little(self):
+        rng = np.random.default_rng(0)
+        terms = ErrorTerms(rng.normal(size=400), rng.normal(size=300))
+        blocks = groups(np.arange(400), np.arange(300))
+        assert standard_error(terms, blocks) == pytest.approx(standard_error(terms), rel=0.002)
+
+    def test_intervals_and_single_groups(self):
+        assert error_interval(0.1, 0.01) == pytest.approx((0.0804, 0.1196))
+        blocks = groups([0, 0, 1, 2], ["a", "b", "a", "a"])
+        _, high = error_interval(0.1, 0.01, blocks)  # t with one degree of freedom: 12.706
+        assert high == pytest.approx(0.1 + 0.01 * 12.7062, abs=1e-6)
+        single = groups([0, 0], [0, 1])
+        assert math.isnan(standard_error(ErrorTerms(np.ones(2), np.ones(2)), single))
+        assert math.isnan(error_interval(0.1, float("nan"), single)[0])
+        assert math.isnan(one_run_error(np.ones(2, bool), np.ones(1, bool), np.array([0])))
+
+
+# --- Coverage, by simulation with known truth
+
+
+def accuracy_at(p):
+    return 0.3 + 0.68 * p
+
+
+def draw(rng, n, shift, *, n_groups=0, effect=0.0):
+    """Confidences, of which a third are 1, correctness, its probability, and groups."""
+    p = 1 / (1 + np.exp(-rng.normal(2.0 - shift, 1.5, n)))
+    p = np.where(rng.random(n) < 0.33, 1.0, p).astype(np.float32)
+    group = np.arange(n) % n_groups if n_groups else np.arange(n)
+    common = rng.normal(0, effect, n_groups)[group] if n_groups else 0
+    truth = np.clip(accuracy_at(p.astype(np.float64)), 0, 1)
+    right = rng.random(n) < np.clip(truth + common, 0, 1)
+    return SimpleNamespace(p=p, right=right, truth=truth, group=group)
+
+
+def weights_of(source, target, rng, n_seeds) -> tuple[PickWeights, dict]:
+    of = [results(side.p, side.right) for side in (source, target)]
+    plan = plan_matching(*of, Criterion.PROBABILITY)
+    rows = {seed: match(plan, rng) for seed in range(n_seeds)}
+    return pick_weights(rows, len(source.p)), rows
+
+
+def coverage(n, draws, *, n_seeds=10, n_groups=0, effect=0.0, use_groups=True):
+    """Share of intervals that hold the gap that the picks have in truth."""
+    rng, hits = np.random.default_rng(5), 0
+    for _ in range(draws):
+        options = {"n_groups": n_groups, "effect": effect}
+        source, target = draw(rng, n, 0, **options), draw(rng, n, 0.5, **options)
+        weights, rows = weights_of(source, target, rng, n_seeds)
+        truth = weights.source @ source.truth - weights.target @ target.truth
+        value = weights.source @ source.right - weights.target @ target.right
+        blocks: Blocks | None = None
+        if n_groups and use_groups:
+            blocks = groups(source.group, target.group)
+        if n_seeds == 1:
+            error = one_run_error(source.right, target.right, rows[0])
+        else:
+            sides = [Scored(side.p, side.right) for side in (source, target)]
+            error = standard_error(error_terms(*sides, weights), blocks)
+        low, high = error_interval(value, error, blocks)
+        hits += low <= truth <= high
+    return hits / draws
+
+
+class TestCoverage:
+    @pytest.mark.parametrize("n_seeds", [1, 10])
+    def test_independent_datapoints(self, n_seeds):
+        assert 0.90 <= coverage(500, 400, n_seeds=n_seeds) <= 0.99
+
+    @pytest.mark.parametrize("n_groups", [4, 10])
+    def test_groups_with_a_common_effect(self, n_groups):
+        """Ignoring few groups with a strong effect covers far less often."""
+        found = coverage(500, 400, n_groups=n_groups, effect=0.15)
+        assert 0.90 <= found <= 0.99
+        assert coverage(500, 400, n_groups=n_groups, effect=0.15, use_groups=False) < 0.8
+
+    def test_models_that_err_together(self):
+        """The standard error of a mean over models is the spread of that mean."""
+        rng, means, errors, apart = np.random.default_rng(7), [], [], []
+        for _ in range(400):
+            source, target = draw(rng, 500, 0), draw(rng, 500, 0.5)
+            models = []
+            for _ in range(3):
+                weights, _ = weights_of(source, target, rng, 3)
+                flips = [rng.random(500) < 0.05 for _ in range(2)]
+                sides = [
+                    Scored(side.p, side.right ^ flip)
+                    for side, flip in zip((source, target), flips, strict=True)
+                ]
+                expected = [
+                    0.95 * side.truth + 0.05 * (1 - side.truth) for side in (source, target)
+                ]
+                value = weights.source @ (sides[0].correct - expected[0]) - weights.target @ (
+                    sides[1].correct - expected[1]
+                )
+                models.append((value, error_terms(*sides, weights)))
+            means.append(np.mean([value for value, _ in models]))
+            errors.append(standard_error(mean_terms([terms for _, terms in models])))
+            apart.append(np.sqrt(sum(standard_error(t) ** 2 for _, t in models)) / 3)
+        spread = np.std(means)
+        assert np.mean(errors) == pytest.approx(spread, rel=0.12)
+        assert np.mean(apart) < 0.8 * spread

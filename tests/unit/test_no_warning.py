@@ -1,0 +1,156 @@
+"""The no-warning reference: known cases, its equation, its gap, and where there is none."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+
+from helpers import simulate
+from matcheval.datasets.pairs import Pair
+from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.confidence_bins import Scored
+from matcheval.protocol.criteria import Criterion, Order
+from matcheval.protocol.no_warning import (
+    error_ratio,
+    flip_probability,
+    no_warning_reference,
+    split_sizes,
+)
+from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.standard_errors import isotonic_accuracy
+from vectors import case
+
+METHOD = MatchingMethod(criterion=Criterion.PROBABILITY)
+
+
+def comparison(original, replication, **pair):
+    return Comparison("m", Pair("p", "o", "r", **pair), original, replication)
+
+
+class TestRatio:
+    def test_known_cases(self):
+        known = case("protocol_statistics", "A6.error_ratio")
+        errors = np.array(known["inputs"]["e"])
+        for gap, expected in zip(known["inputs"]["gaps"], known["expected"], strict=True):
+            found = error_ratio(errors, gap)
+            if expected["r"] is None:
+                assert math.isnan(found)
+                continue
+            assert found == pytest.approx(expected["r"], abs=known["tol"])
+            np.testing.assert_allclose(
+                flip_probability(errors, found), expected["q"], atol=known["tol"]
+            )
+            assert (errors > 0).mean() - errors.mean() == pytest.approx(expected["largest_gap"])
+
+    @given(
+        st.lists(st.integers(0, 20).map(lambda i: i / 20), min_size=1, max_size=30),
+        st.floats(0.001, 0.999),
+    )
+    def test_it_solves_the_equation(self, errors, share):
+        e = np.array(errors)
+        largest = (e > 0).mean() - e.mean()
+        if largest <= 0:
+            assert math.isnan(error_ratio(e, 0.1))
+            return
+        gap = share * largest
+        found = error_ratio(e, gap)
+
+        def excess(ratio):
+            return np.minimum(1, ratio * e).mean() - e.mean() - gap
+
+        assert found == pytest.approx(brentq(excess, 1, 1 / e[e > 0].min(), xtol=1e-13), rel=1e-9)
+        raised = 1 - (1 - e) * (1 - flip_probability(e, found))
+        np.testing.assert_allclose(raised, np.minimum(1, found * e), atol=1e-9)
+        assert not error_ratio(e, largest * 1.001) < np.inf  # NaN: out of reach
+
+    def test_the_largest_gap_can_be_reached(self):
+        e = np.array([0.7, 0.3, 0.1, 0.0])
+        assert error_ratio(e, 0.75 - e.mean()) == pytest.approx(10)
+
+
+class TestReference:
+    def test_the_degraded_original_has_exactly_the_gap(self):
+        """Of the whole original; a split's part has it on average."""
+        original = simulate(3_000, 5, 1)
+        errors = 1 - isotonic_accuracy(Scored(original.probability, original.correct))
+        ratio = error_ratio(errors, 0.04)
+        degraded = original.correct * (1 - flip_probability(errors, ratio))
+        assert original.correct.mean() - degraded.mean() == pytest.approx(0.04, abs=1e-12)
+
+    @pytest.mark.parametrize("criterion", list(Criterion))
+    def test_what_it_reports(self, criterion):
+        original, replication = simulate(2_000, 5, 1), simulate(1_000, 5, 2, accuracy=0.8)
+        found = no_warning_reference(
+            comparison(original, replication), MatchingMethod(criterion=criterion), 0.01
+        )
+        gap = original.correct.mean() - replication.correct.mean()
+        assert (found.n_original, found.n_replication) == (1_334, 666)
+        assert found.reference_gap == pytest.approx(gap, abs=0.015)
+        assert found.gap == pytest.approx(gap, abs=0.015)
+        assert found.error_ratio > 1
+        assert found.excess == found.narrowing - found.reference_narrowing
+        assert found.reason == ""
+
+    def test_a_real_pair_without_warning_has_no_excess(self):
+        """The replication is a degraded draw of the original's population."""
+        excess = []
+        for seed in range(8):
+            original, base = simulate(4_000, 4, 2 * seed), simulate(4_000, 4, 2 * seed + 1)
+            errors = 1 - isotonic_accuracy(Scored(base.probability, base.correct))
+            flip = np.random.default_rng(seed).random(4_000) < flip_probability(errors, 1.6)
+            label = np.where(base.correct & flip, (base.label + 1) % 4, base.label)
+            worse = simulate(4_000, 4, 2 * seed + 1)
+            worse = type(worse)(worse.index, label.astype(np.int16), worse.prediction,
+                                worse.probability)  # fmt: skip
+            excess.append(no_warning_reference(comparison(original, worse), METHOD, 0.01).excess)
+        assert abs(np.mean(excess)) < 4 * np.std(excess, ddof=1) / math.sqrt(8)
+
+    def test_roles_are_those_of_the_pair(self):
+        """With the replication as source, and larger, the degraded half is the source."""
+        original, replication = simulate(800, 3, 1), simulate(1_600, 3, 2, accuracy=0.75)
+        found = no_warning_reference(comparison(original, replication), METHOD, 0.01)
+        assert (found.n_original, found.n_replication) == (267, 533)
+        assert found.reference_gap > 0.05
+        named = no_warning_reference(comparison(original, replication, source="o"), METHOD, 0.01)
+        assert named.reference_gap == found.reference_gap
+        assert named.reference_matched_gap != found.reference_matched_gap
+
+    def test_names_seed_the_picks_and_the_pair_alone_the_splits(self):
+        sets = simulate(900, 3, 1), simulate(600, 3, 2, accuracy=0.7)
+        one, again = (no_warning_reference(comparison(*sets), METHOD, 0.01) for _ in range(2))
+        other = no_warning_reference(Comparison("n", Pair("p", "o", "r"), *sets), METHOD, 0.01)
+        assert one == again
+        assert other.gap == one.gap
+        assert other.matched_gap != one.matched_gap
+        random = MatchingMethod(criterion=Criterion.PROBABILITY, order=Order.RANDOM)
+        assert no_warning_reference(comparison(*sets), random, 0.01).gap == one.gap
+
+    def test_sizes_keep_their_ratio(self):
+        assert split_sizes(10_000, 2_000) == (8_334, 1_666)
+        assert split_sizes(3, 1_000_000) == (1, 2)
+        assert split_sizes(1_000, 1) == (999, 1)
+
+    @pytest.mark.parametrize(
+        ("accuracies", "gap_se", "why"),
+        [
+            ((0.8, 0.9), 0.001, "not positive"),
+            ((0.9, 0.85), 0.1, "twice its standard error"),
+            ((1.0, 0.5), 0.01, "no factor"),
+        ],
+    )
+    def test_no_reference(self, accuracies, gap_se, why):
+        sets = (simulate(500, 4, i, accuracy=a) for i, a in enumerate(accuracies))
+        found = no_warning_reference(comparison(*sets), METHOD, gap_se)
+        assert why in found.reason
+        assert math.isnan(found.excess)
+        assert math.isnan(found.error_ratio)
+
+    def test_no_pairs(self):
+        original, other = simulate(200, 3, 1), simulate(100, 3, 2, accuracy=0.75)
+        apart = type(other)(other.index, other.label, other.prediction,
+                            np.zeros(100, np.float32))  # fmt: skip
+        found = no_warning_reference(comparison(original, apart), METHOD, 0.01)
+        assert "no target is matched" in found.reason

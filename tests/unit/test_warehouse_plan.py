@@ -1,0 +1,102 @@
+"""The query plan of a warehouse."""
+
+import csv
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from matcheval.errors import InputError
+from matcheval.settings import read_settings
+from matcheval.warehouse.plan import planned_sets, tabulate_plan
+from matcheval.warehouse.settings import WarehouseSettings, read_warehouse
+
+GROUP = {"style": "photo", "template": "{class}", "sources": {"site": ["red", "dark blue"]}}
+
+
+def warehouse(**plan):
+    return read_settings(
+        WarehouseSettings, {"warehouse": "w", "classes": ["cat", "dog"], "plan": plan}
+    )
+
+
+def rows(settings):
+    return tabulate_plan(settings.plan, settings.class_names).to_pylist()
+
+
+def test_the_default_plan_is_that_of_cifar10_warehouse():
+    """Sun et al. (2024), Table 6: 95 + 48 + 37 sets of ten classes, and four training sets."""
+    table = rows(read_warehouse())
+    sizes = Counter(row["group"] for row in table)
+    assert sizes == {
+        "KW": 950, "KWC": 480, "DF.v": 120, "DF.c": 120, "DF.h": 130, "train-KW": 20, "train-DF": 20
+    }  # fmt: skip
+    sets = Counter(row["set"] for row in table)
+    assert len(sets) == 184
+    assert set(sets.values()) == {10}
+    sources = {(row["group"], row["source"], row["set"]) for row in table}
+    assert Counter(source for group, source, _ in sources if group == "KW") == {
+        "google": 12, "bing": 12, "baidu": 12, "360": 12, "sogou": 12, "flickr": 15, "pexels": 20
+    }  # fmt: skip
+    texts = {row["text"] for row in table}
+    assert {
+        "airplane", "airplane cartoon", "high quality photo of red truck", "photo of cat in a cage",
+        "high quality cartoon photo of brown frog", "oil painting of ship",
+        "high quality photo of deer",
+    } <= texts  # fmt: skip
+    assert not any("{" in text for text in texts)
+
+
+def test_rows_of_a_small_plan():
+    settings = warehouse(A=GROUP, B=GROUP | {"sources": {"x": 2, "y": None}, "style": "sketch"})
+    assert [one.name for one in planned_sets(settings.plan).values()] == [
+        "A-site-red", "A-site-dark-blue", "B-x-01", "B-x-02", "B-y",
+    ]  # fmt: skip
+    row = rows(settings)[3]
+    assert row == {
+        "set": "A-site-dark-blue", "group": "A", "source": "site", "style": "photo",
+        "colour": "dark blue", "template": "{class}", "class": "dog", "text": "dog",
+    }  # fmt: skip
+    assert rows(settings)[4]["colour"] is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"template": "photo"}, "has no {class}"),
+        ({"template": "{class} {color}"}, "'{color}' is no placeholder. Did you mean 'colour'"),
+        ({"template": "{colour} {class}", "sources": {"x": 3}}, "source 'x' has none"),
+        ({"template": None}, "either 'template' or 'templates'"),
+        ({"templates": {"a": "{class}"}}, "either 'template' or 'templates'"),
+        ({"style": "{colour}"}, "'{colour}' is no placeholder"),
+        ({"sources": {"x": ["red", "red"]}}, "'red' occurs twice"),
+    ],
+)
+def test_invalid_plans_are_refused(changes, message):
+    group = {key: value for key, value in (GROUP | changes).items() if value is not None}
+    with pytest.raises(InputError) as error:
+        warehouse(A=group)
+    assert message in str(error.value)
+
+
+def test_names_of_sets_are_distinct_and_valid():
+    with pytest.raises(InputError, match="two sets are named 'A'"):
+        planned_sets(warehouse(A=GROUP | {"name": "{group}"}).plan)
+    with pytest.raises(InputError, match="cannot be the name of a set"):
+        planned_sets(warehouse(A=GROUP | {"sources": {"a/b": None}}).plan)
+
+
+def test_the_command_prints_and_writes(tmp_path):
+    command = [sys.executable, "-m", "matcheval.cli", "warehouse", "plan"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    file = tmp_path / "plan.csv"
+    subprocess.run([*command, "--output", str(file)], check=True)
+    assert file.read_text() == printed
+    with file.open() as stream:
+        assert len(list(csv.DictReader(stream))) == 1840
+    empty = tmp_path / "empty.yaml"
+    empty.write_text("warehouse: w\nclasses: [a, b]\n")
+    result = subprocess.run([*command, str(empty)], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert "has no query plan" in result.stderr

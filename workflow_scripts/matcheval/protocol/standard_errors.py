@@ -1,0 +1,221 @@
+"""Standard errors of the matched gap: how far the sampling of the test sets could move it.
+
+They are errors of the gap given the confidences and the picks. The standard deviation over seeds,
+which holds the random picks only, is no standard error of it. Samples are never matched again:
+repeated datapoints would bias the matched gap and the share of unmatched targets (Abadie & Imbens
+2008, Econometrica 76).
+
+References
+----------
+One run: Abadie & Spiess (2022), Journal of the American Statistical Association 117. The mean over
+runs weights every datapoint by how often it was matched, and takes what its correctness deviates
+from an isotonic fit on its confidence.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.protocol.blocks import Blocks
+from matcheval.protocol.confidence_bins import Floats, Scored
+from matcheval.protocol.matching import UNMATCHED
+from matcheval.protocol.runs import MatchedRows
+
+_NORMAL_QUANTILE = 1.96
+_UPPER_TAIL = 0.975
+
+
+@dataclass(frozen=True, eq=False)
+class PickWeights:
+    """How much each datapoint counts in a matched gap averaged over seeds.
+
+    Attributes
+    ----------
+    source, target : float64 arrays, shapes (n_source,) and (n_target,)
+        Mean over seeds of 1 / M, M the number of the seed's pairs, where the seed matched the
+        datapoint, else 0. Each side sums to 1, so that the weighted correctness of the source minus
+        that of the target is the mean matched gap; to 0 if no seed has a pair.
+    n_seeds : int
+        Seeds with a matched pair; the others are left out.
+    """
+
+    source: Floats
+    target: Floats
+    n_seeds: int
+
+
+def pick_weights(rows: MatchedRows, n_source: int) -> PickWeights:
+    """Weight every datapoint by how often it was matched.
+
+    Parameters
+    ----------
+    rows : mapping of int to int64 array, shape (n_target,)
+        By seed, the source row matched to each target row, or -1; at least one seed.
+    n_source : int
+        Size of the source.
+    """
+    source = np.zeros(n_source)
+    target = np.zeros(len(next(iter(rows.values()))))
+    n_seeds = 0
+    for row in rows.values():
+        is_matched = row != UNMATCHED
+        n_matched = int(is_matched.sum())
+        if n_matched:
+            source[row[is_matched]] += 1 / n_matched
+            target[is_matched] += 1 / n_matched
+            n_seeds += 1
+    return PickWeights(source / max(n_seeds, 1), target / max(n_seeds, 1), n_seeds)
+
+
+def isotonic_accuracy(scored: Scored) -> Floats:
+    """Fit correctness on confidence by a non-decreasing function, and evaluate it at its points.
+
+    Points of equal confidence are pooled; confidences are compared in float64.
+
+    Parameters
+    ----------
+    scored : Scored
+        One model's results on one whole set.
+
+    Returns
+    -------
+    float64 array, shape (n,)
+        In [0, 1].
+    """
+    from scipy.optimize import isotonic_regression
+
+    _, which, counts = np.unique(
+        scored.confidence.astype(np.float64), return_inverse=True, return_counts=True
+    )
+    means = np.bincount(which, scored.correct) / counts
+    fitted: Floats = isotonic_regression(means, weights=counts).x
+    return fitted[which]
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorTerms:
+    """What each datapoint adds to the error of a mean matched gap, signed as source minus target.
+
+    Attributes
+    ----------
+    source, target : float64 arrays, shapes (n_source,) and (n_target,)
+        Weight times correctness minus its isotonic fit; for targets, minus this.
+    """
+
+    source: Floats
+    target: Floats
+
+
+def error_terms(source: Scored, target: Scored, weights: PickWeights) -> ErrorTerms:
+    """Return the error terms of one model's matched gap.
+
+    Parameters
+    ----------
+    source, target : Scored
+        The model's results on the whole sets.
+    weights : PickWeights
+        Of the same datapoints.
+    """
+    return ErrorTerms(
+        weights.source * (source.correct - isotonic_accuracy(source)),
+        -weights.target * (target.correct - isotonic_accuracy(target)),
+    )
+
+
+def mean_terms(models: Sequence[ErrorTerms]) -> ErrorTerms:
+    """Return the error terms of the mean matched gap of several models on the same datapoints.
+
+    Models share datapoints, and err together: terms are averaged before they are squared.
+
+    Parameters
+    ----------
+    models : sequence of ErrorTerms
+        At least one.
+    """
+    n = len(models)
+    return ErrorTerms(
+        sum((terms.source for terms in models), start=np.zeros(1)) / n,
+        sum((terms.target for terms in models), start=np.zeros(1)) / n,
+    )
+
+
+def standard_error(terms: ErrorTerms, blocks: Blocks | None = None) -> float:
+    """Compute the standard error of a matched gap averaged over seeds.
+
+    Parameters
+    ----------
+    terms : ErrorTerms
+        Of one model, or of the mean over models.
+    blocks : Blocks, optional
+        Datapoints whose terms are added before they are squared: the two of a paired image, or
+        those of a group. By default, every datapoint is by itself.
+
+    Returns
+    -------
+    float
+        In [0, 1], as accuracies. NaN if a set has groups, but fewer than two.
+    """
+    if blocks is None:
+        return float(np.sqrt((terms.source**2).sum() + (terms.target**2).sum()))
+    if blocks.grouped and blocks.n < 2:
+        return float("nan")
+    source = np.bincount(blocks.source, terms.source, blocks.n_source)
+    target = np.bincount(blocks.target, terms.target, blocks.n_target)
+    sides = [source + target] if blocks.joint else [source, target]
+    factors = [len(side) / (len(side) - 1) if blocks.grouped else 1.0 for side in sides]
+    return float(np.sqrt(sum(f * (s**2).sum() for f, s in zip(factors, sides, strict=True))))
+
+
+def one_run_error(
+    correct_source: npt.NDArray[np.bool_],
+    correct_target: npt.NDArray[np.bool_],
+    rows: npt.NDArray[np.int64],
+) -> float:
+    """Compute the standard error of the matched gap of a single run.
+
+    It is the standard deviation (ddof = 1) of the pairs' differences over the root of their number.
+
+    Parameters
+    ----------
+    correct_source, correct_target : bool arrays, shapes (n_source,) and (n_target,)
+        Whether each prediction is correct.
+    rows : int64 array, shape (n_target,)
+        The source row matched to each target row, or -1.
+
+    Returns
+    -------
+    float
+        NaN for fewer than two pairs.
+    """
+    is_matched = rows != UNMATCHED
+    difference = correct_source[rows[is_matched]].astype(np.float64) - correct_target[is_matched]
+    if len(difference) < 2:
+        return float("nan")
+    return float(difference.std(ddof=1) / np.sqrt(len(difference)))
+
+
+def error_interval(value: float, error: float, blocks: Blocks | None = None) -> tuple[float, float]:
+    """Return the 95 % interval of a matched gap.
+
+    Parameters
+    ----------
+    value, error : float
+        Matched gap and its standard error.
+    blocks : Blocks, optional
+        As for `standard_error`. With groups, the quantile is Student's t of as many degrees of
+        freedom as the set with fewer groups has, minus 1; otherwise it is 1.96.
+
+    Returns
+    -------
+    low, high : float
+        NaN where the standard error is.
+    """
+    from scipy.special import stdtrit
+
+    quantile = _NORMAL_QUANTILE
+    if blocks is not None and blocks.grouped:
+        quantile = float(stdtrit(blocks.n - 1, _UPPER_TAIL)) if blocks.n > 1 else float("nan")
+    half = quantile * error
+    return value - half, value + half

@@ -1,0 +1,248 @@
+"""Settings of a warehouse, from its YAML file."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from matcheval.datasets.custom_kinds import ClassNames
+from matcheval.datasets.kind import DatasetKind
+from matcheval.datasets.kinds import KINDS
+from matcheval.datasets.label_spaces import resolve_classes
+from matcheval.errors import InputError, suggest
+from matcheval.io.yaml_files import read_yaml
+from matcheval.settings import (
+    Boolean,
+    Count,
+    Integer,
+    Name,
+    Named,
+    Number,
+    PathText,
+    Settings,
+    Texts,
+    Unique,
+    UniqueItems,
+    read_settings,
+)
+
+DEFAULT = Path(__file__).with_name("cifar10_warehouse.yaml")
+_PLACEHOLDER = re.compile(r"\{(\w*)\}")
+# Pillow itself refuses images of twice as many pixels as its own limit.
+_MOST_PIXELS = 178_956_970
+
+Colours = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Unique, UniqueItems]
+
+
+def _check_placeholders(text: str, known: tuple[str, ...]) -> str:
+    for name in _PLACEHOLDER.findall(text):
+        if name not in known:
+            raise ValueError(f"'{{{name}}}' is no placeholder. {suggest(name, known)}")
+    return text
+
+
+class PlannedGroup(Settings):
+    """Sets of a query plan with the same style and templates."""
+
+    style: str = Field(description="Style of the images; may have {key}")
+    sources: Annotated[
+        dict[Annotated[str, Field(min_length=1)], Colours | Count | None], Field(min_length=1)
+    ] = Field(
+        description="Where images come from; for each, names of the colours that are asked for, "
+        "or how many there are if they are only numbered, or nothing for none"
+    )
+    template: str | None = Field(None, description="Query, with {class} and perhaps {colour}")
+    templates: Annotated[dict[str, str], Field(min_length=1)] | None = Field(
+        None, description="Several queries by key, each of which makes a set"
+    )
+    name: str | None = Field(
+        None, description="Names of the sets, of {group}, {source}, {colour} and {key}"
+    )
+
+    @property
+    def all_templates(self) -> dict[str, str]:
+        """The queries by key, which is empty if there is one."""
+        return self.templates or {"": self.template or ""}
+
+    @model_validator(mode="after")
+    def _queries_name_a_class(self) -> "PlannedGroup":
+        if (self.template is None) == (self.templates is None):
+            raise ValueError("give either 'template' or 'templates'")
+        for text in self.all_templates.values():
+            _check_placeholders(text, ("class", "colour"))
+            if "{class}" not in text:
+                raise ValueError(f"query '{text}' has no {{class}}")
+            unnamed = [s for s, colours in self.sources.items() if not isinstance(colours, tuple)]
+            if "{colour}" in text and unnamed:
+                raise ValueError(
+                    f"query '{text}' needs names of colours, and source '{unnamed[0]}' has none"
+                )
+        _check_placeholders(self.style, ("key",))
+        _check_placeholders(self.name or "", ("group", "source", "colour", "key"))
+        return self
+
+
+class DecodingSettings(Settings):
+    """Which image files are taken."""
+
+    min_side: Count = Field(32, description="Smallest height and width, in pixels")
+    max_pixels: Annotated[Integer, Field(ge=1, le=_MOST_PIXELS)] = Field(
+        100_000_000, description="Most pixels of an image; a larger one is not decoded"
+    )
+    max_bytes: Count = Field(200_000_000, description="Most bytes of a file; others are not read")
+
+
+def _off(value: Any) -> Any:
+    return "off" if value is False else value  # YAML reads the word as a boolean
+
+
+class DuplicateSettings(Settings):
+    """When two images count as the same picture, and what follows."""
+
+    distance: Annotated[
+        Literal["off"] | Annotated[Integer, Field(ge=0, le=8)], BeforeValidator(_off)
+    ] = Field(4, description="Most differing bits of two 64-bit hashes; `off`: exact copies only")
+    across: Literal["keep", "drop"] = Field(
+        "keep", description="Copies in a later set are kept, or left out as duplicates"
+    )
+    leaked: Literal["keep", "drop"] = Field(
+        "keep", description="Images that are in a set of `against` are kept, or left out"
+    )
+
+
+class ReviewSettings(Settings):
+    """What people have decided about images."""
+
+    decisions: Texts | None = Field(None, description="CSV files of decisions (docs/warehouse.md)")
+    unreviewed: Literal["keep", "pending"] = Field(
+        "keep", description="Images without a decision are kept, or wait for one"
+    )
+    arbiter: str = Field(
+        "arbiter", description="Reviewer whose decision counts where others disagree"
+    )
+
+
+class LicenceSettings(Settings):
+    """Licences of the images; whether they permit a use is for the user to judge."""
+
+    fallback: str | None = Field(
+        None, description="Licence of images for which none is stated; by default `unstated`"
+    )
+    export: Annotated[tuple[str, ...], Unique, UniqueItems] | None = Field(
+        None, description="Only images with one of these licences are exported; by default, all"
+    )
+
+
+class ExportSettings(Settings):
+    """The images that are written."""
+
+    sides: Annotated[tuple[Count, ...], Unique, UniqueItems, Field(min_length=1)] = Field(
+        (32, 224), description="Heights and widths in pixels"
+    )
+    fit: Literal["squash", "crop"] = Field(
+        "squash", description="Resized to the square directly, or by the shorter side, then cropped"
+    )
+    png: Boolean = Field(False, description="Write PNG files in class folders, besides the arrays")
+
+
+class WarningSettings(Settings):
+    """When a set is remarkable; by default outside the range of CIFAR-10-Warehouse."""
+
+    smallest: Count = Field(300, description="Images of a set, below which it is small")
+    largest: Count = Field(8000, description="Images of a set, above which it is large")
+    imbalance: Annotated[Number, Field(ge=1)] = Field(
+        10, description="Largest class over smallest class of a set"
+    )
+
+
+class WarehouseSettings(Settings):
+    """A warehouse of sets."""
+
+    warehouse: Name = Field(description="Its name")
+    classes: ClassNames = Field(description="A label space by name, or the class names in order")
+    plan: Named[PlannedGroup] = Field({}, description="The query plan, by group of sets")
+    images: PathText | None = Field(
+        None, description="Folder of the images, as <group>/<set>/<class>/..."
+    )
+    files: PathText | None = Field(
+        None, description="Instead, a list of image files (.csv or .jsonl)"
+    )
+    about: PathText | None = Field(
+        None, description="CSV file of what is known of the sets: source, style, colour, ..."
+    )
+    against: Named[dict[str, Any]] = Field(
+        {}, description="Base and training sets to compare with, as blocks of datasets"
+    )
+    decoding: DecodingSettings = DecodingSettings()
+    duplicates: DuplicateSettings = DuplicateSettings()
+    review: ReviewSettings = ReviewSettings()
+    boxes: PathText | None = Field(
+        None, description="CSV file of boxes that are blurred: faces, number plates"
+    )
+    licences: LicenceSettings = LicenceSettings()
+    export: ExportSettings = ExportSettings()
+    warnings: WarningSettings = WarningSettings()
+
+    @model_validator(mode="after")
+    def _has_one_source_of_images(self) -> "WarehouseSettings":
+        if self.images is not None and self.files is not None:
+            raise ValueError("give 'images' or 'files', not both")
+        resolve_classes(self.classes)
+        return self
+
+    @field_validator("against")
+    @classmethod
+    def _are_datasets(cls, blocks: Mapping[str, dict[str, Any]]) -> Mapping[str, dict[str, Any]]:
+        for name, block in blocks.items():
+            reference_settings(name, block)
+        return blocks
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Names of the classes, by label."""
+        return resolve_classes(self.classes)
+
+
+def reference_settings(name: str, block: Mapping[str, Any]) -> DatasetKind:
+    """Read the block of a set that images are compared with.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    block : mapping
+        A dataset's block, as in a study.
+
+    Raises
+    ------
+    InputError
+        If it is of no kind whose images are built from files.
+    """
+    usable = [kind for kind, each in KINDS.items() if each.builder and kind != "corrupted"]
+    if block.get("kind") not in usable:
+        raise InputError(
+            f"kind {block.get('kind')} is not a kind of dataset with images",
+            field=f"against.{name}", remedy=f"Use one of {', '.join(usable)}",
+        )  # fmt: skip
+    found: DatasetKind = read_settings(KINDS[block["kind"]], block, file=f"against.{name}")
+    return found
+
+
+def read_warehouse(path: str | Path | None = None) -> WarehouseSettings:
+    """Read a warehouse's file.
+
+    Parameters
+    ----------
+    path : path-like, optional
+        Its YAML file; the query plan of CIFAR-10-Warehouse by default.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, listing every violation.
+    """
+    path = DEFAULT if path is None else Path(path)
+    found: WarehouseSettings = read_settings(WarehouseSettings, read_yaml(path), file=path)
+    return found
