@@ -37,7 +37,7 @@ def build_restyled(name: str, settings: Restyled, sources: Sources) -> Dataset:
         If the other dataset is missing, or its images are encoded files.
     """
     source = read_dataset(sources.datasets / settings.of)
-    pixels = np.asarray(source.pixels[np.arange(len(source))])
+    pixels = np.asarray(source.pixels[np.arange(len(source))], np.uint8)
     if settings.style == "inverted":
         made = (source.max_value - pixels).astype(np.uint8)
     else:

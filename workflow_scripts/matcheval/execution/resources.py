@@ -312,6 +312,9 @@ SMALL = ResourceRequest(mem_mb=1000, runtime=STEP_MINUTES)
 # A gigabyte over a slow connection (2 MB per second); files are not read into memory.
 DOWNLOAD = ResourceRequest(BASE_MB, runtime=3 * STEP_MINUTES)
 
+# Tables of all images of a warehouse, which may be as many as CIFAR-10-Warehouse's 608,691.
+WAREHOUSE_TABLES = ResourceRequest(5 * BASE_MB, runtime=3 * STEP_MINUTES)
+
 
 def _megabytes(base: int, size: float) -> int:
     """Memory for a base in MB and `size` bytes of data, plus 25 %, rounded up to 100 MB."""

@@ -24,9 +24,8 @@ def dataset_size(study: Study, name: str) -> ImageSet:
         as large as the first of their sources.
     """
     folder, asked = study.dataset_folder(name), name
-    while name in study.derivations or name in study.built_datasets:
-        derivation = study.derivations.get(name)
-        name = derivation.of[0] if derivation else study.built_datasets[name].sources[0]
+    while sources := _sources(study, name):
+        name = sources[0]
     settings = study.datasets[name].settings
     if isinstance(settings, Restyled):
         of = dataset_size(study, settings.of)
@@ -41,6 +40,14 @@ def dataset_size(study: Study, name: str) -> ImageSet:
         made=made,
     )  # fmt: skip
     return workloads.prepared_size(Path(folder), guess)
+
+
+def _sources(study: Study, name: str) -> tuple[str, ...]:
+    """The datasets that one is derived or built from."""
+    if name in study.derivations:
+        return study.derivations[name].of
+    built = study.built_datasets.get(name)
+    return built.sources if built else ()
 
 
 def model_size(study: Study, name: str, data: ImageSet) -> ModelSize:

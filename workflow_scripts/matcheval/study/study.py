@@ -22,6 +22,7 @@ SHARED_FOLDERS = (
     "predictions",
     "sampling",
     STUDIES_FOLDER,
+    "warehouses",
     "weights",
 )
 
