@@ -52,25 +52,15 @@ DECIDED = {
             "corrupted": 101,
             "restyled": 1,
         },
-        "38690310344a87a4",
+        "14fc3d9f1af1778c",
     ),
-<<<<<<< HEAD
     "train_model.py": (TRAINING_VERSION, 2, "132b9ef68ae15087"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "e322be15b1775e98"),
-    "score_rotation.py": (ROTATION_VERSION, 1, "3874c4024cce6745"),
+    "predict_datasets.py": (INFERENCE_VERSION, 3, "c92781e6b9b343a3"),
+    "score_rotation.py": (ROTATION_VERSION, 1, "1193c49626efbedb"),
     "derive_dataset.py": (DERIVATION_VERSION, 1, "3b33d479ff47b057"),
     "simulate_annotations.py": (SAMPLING_VERSION, 1, "41d7ec6277337898"),
     "count_selections.py": (SAMPLING_VERSION, 1, "22c5613d22cce064"),
     "sample_dataset.py": (SAMPLING_VERSION, 1, "ee1c70d392f55719"),
-=======
-    "train_model.py": (TRAINING_VERSION, 2, "e3a71af07d5c27bd"),
-    "predict_datasets.py": (INFERENCE_VERSION, 3, "2bee8c7b97f61ff3"),
-    "score_rotation.py": (ROTATION_VERSION, 1, "1090e13ebdeba278"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "5d622c39ec3248ef"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "60cde6a48e78e0ba"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "195e00566856a707"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "afb6297fcc9174d3"),
->>>>>>> main
 }
 
 

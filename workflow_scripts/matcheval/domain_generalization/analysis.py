@@ -163,7 +163,7 @@ class DomainGeneralization(Analysis):
         }
 
     @property
-    def used(self) -> tuple[str, ...]:
+    def trained_on(self) -> tuple[str, ...]:
         """The sources and the targets."""
         names = (name for block in self.blocks for name in (*block.sources, *block.targets))
         return tuple(dict.fromkeys(names))
@@ -202,7 +202,7 @@ class DomainGeneralization(Analysis):
         ----------
         wildcards : Wildcards
         """
-        return [file for name in self.used for file in self.study.description_files(name)]
+        return [file for name in self.trained_on for file in self.study.description_files(name)]
 
     def plan_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the parameters of the plan's table.
@@ -215,7 +215,7 @@ class DomainGeneralization(Analysis):
         return {
             "blocks": [asdict(block) for block in self.blocks],
             "plan": self._plan_rows,
-            "folders": {name: self.study.dataset_folder(name) for name in self.used},
+            "folders": {name: self.study.dataset_folder(name) for name in self.trained_on},
             "batch_size": recipe.batch_size,
             "parts": self.settings.validation_parts,
         }

@@ -174,7 +174,7 @@ class Analysis:
         return {}
 
     @property
-    def used(self) -> tuple[str, ...]:
+    def trained_on(self) -> tuple[str, ...]:
         """Datasets of the configuration that it trains on, besides the study's training sets."""
         return ()
 

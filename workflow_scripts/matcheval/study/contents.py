@@ -163,7 +163,7 @@ class StudyContents:
     @property
     def used(self) -> list[str]:
         """Names of the datasets of the configuration that this study needs."""
-        others = (name for each in self.analyses.values() for name in each.used)
+        others = (name for each in self.analyses.values() for name in each.trained_on)
         names = list(dict.fromkeys([*self.evaluated, *self.training_sets, *others]))
         for name in names:  # grows while it is read: a source may be built from others
             names += [source for source in self.sources_of(name) if source not in names]
