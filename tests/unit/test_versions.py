@@ -50,7 +50,9 @@ DECIDED = {
             "arrays": 1,
             "parquet": 1,
             "corrupted": 101,
+            "restyled": 1,
         },
+<<<<<<< HEAD
         "7052d1f4245fefce",
     ),
     "train_model.py": (TRAINING_VERSION, 2, "e9b42db76f58686d"),
@@ -60,6 +62,17 @@ DECIDED = {
     "simulate_annotations.py": (SAMPLING_VERSION, 1, "073b9d7b770baff4"),
     "count_selections.py": (SAMPLING_VERSION, 1, "99ac80bb9568c837"),
     "sample_dataset.py": (SAMPLING_VERSION, 1, "2cf1d5acaa011795"),
+=======
+        "14fc3d9f1af1778c",
+    ),
+    "train_model.py": (TRAINING_VERSION, 2, "132b9ef68ae15087"),
+    "predict_datasets.py": (INFERENCE_VERSION, 3, "c92781e6b9b343a3"),
+    "score_rotation.py": (ROTATION_VERSION, 1, "1193c49626efbedb"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "3b33d479ff47b057"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "41d7ec6277337898"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "22c5613d22cce064"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "ee1c70d392f55719"),
+>>>>>>> main
 }
 
 
