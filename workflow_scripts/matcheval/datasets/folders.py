@@ -1,6 +1,7 @@
 """A dataset on disk: a folder of `images.npy`, `datapoints.parquet` and `dataset.json`.
 
-`images.npy` contains either pixels (uint8, n × height × width × channels; `stored` is "array") or
+`images.npy` contains either pixels (uint8, n × height × width × channels; `stored` is "array"; or
+vectors, float32, n × 1 × 1 × length) or
 the concatenated image files (uint8, one-dimensional; "files"), so that it can be mapped into memory
 in both cases; there is none if the images are made from those of another dataset when they are read
 ("made"). `datapoints.parquet` has a row per image, with its label, its name in the source, and the
@@ -64,7 +65,7 @@ def write_dataset(dataset: Dataset, folder: str | os.PathLike[str]) -> None:
     else:
         array = images.data if isinstance(images, EncodedImages) else images
         with atomic_file(folder / IMAGES) as partial:
-            write_array(partial, array.shape, chunks(array))
+            write_array(partial, array.shape, chunks(array), array.dtype)
     write_description(dataset, folder)
 
 

@@ -1,93 +1,181 @@
-"""Accuracies by target domain as text, laid out like the tables of DomainBed."""
+"""Tables for readers: the plan, the results, and the layouts of two papers."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-import pyarrow as pa
+import pandas as pd
 
-from matcheval.domain_generalization.selection import Rule
-from matcheval.domain_generalization.summaries import AVERAGE
+from matcheval.domain_generalization.designs import ERM
+from matcheval.domain_generalization.results import AVERAGE, MEAN
+from matcheval.domain_generalization.selection import PER_RUN
+from matcheval.io.text_tables import TextColumn, percent_cell, signed_cells
 
-_DOMAIN_WIDTH, _DATASET_WIDTH = 20, 25
-_UNDEFINED = "X"
-_FIRST = "ERM"  # the baseline comes first, all others by name
+# Names in tables and figures, as in the papers.
+TITLES = {
+    "erm": "ERM", "sd": "SD", "vrex": "VREx", "group_dro": "GroupDRO", "coral": "CORAL",
+    "fishr": "Fishr", "eqrm": "EQRM", "sagnet": "SagNet", "selfreg": "SelfReg", "rcs": "RCS",
+    "vne": "VNE",
+}  # fmt: skip
 
-Cells = dict[str, tuple[float, float]]
 
-
-def domainbed_tables(targets: pa.Table) -> str:
-    """Lay out accuracies by target domain.
+def plan_columns(plan: pd.DataFrame) -> list[TextColumn]:
+    """Lay out a plan with a row per group of hyper-parameters.
 
     Parameters
     ----------
-    targets : pyarrow.Table
-        Columns of `summaries.TARGETS`.
+    plan : pandas.DataFrame
+        Columns of `schemas.PLAN`.
 
     Returns
     -------
-    str
-        For each rule a table per dataset, with a column per domain, and one of averages. Accuracies
-        are means and standard errors over trials, in percent; X where a domain has no model.
+    list of TextColumn
     """
-    rows = targets.to_pylist()
-    by_rule = [
-        (rule, [row for row in rows if row["rule"] == rule])
-        for rule in Rule
-        if any(row["rule"] == rule for row in rows)
+    keys = ["sources", "purpose", "algorithm", "group", "options", "state"]
+    rows = plan.groupby(keys, sort=False)["seed"].count().reset_index()
+    return [
+        *(
+            TextColumn(key.capitalize(), rows[key].tolist(), is_number=False)
+            for key in ("sources", "purpose")
+        ),
+        TextColumn("Algorithm", [TITLES[name] for name in rows["algorithm"]], is_number=False),
+        TextColumn("Group", [str(number) for number in rows["group"]]),
+        TextColumn("Options", [o if o != "{}" else "" for o in rows["options"]], is_number=False),
+        TextColumn("State", rows["state"].tolist(), is_number=False),
+        TextColumn("Seeds", [str(n) for n in rows["seed"]]),
     ]
-    return "\n".join(line for rule, of_rule in by_rule for line in _of_rule(rule, of_rule))
 
 
-def _of_rule(rule: Rule, rows: Sequence[dict[str, object]]) -> Iterator[str]:
-    cells: dict[str, dict[str, Cells]] = {}
-    for row in rows:
-        of_algorithm = cells.setdefault(str(row["dataset"]), {}).setdefault(
-            str(row["algorithm"]), {}
+def result_columns(results: pd.DataFrame) -> list[TextColumn]:
+    """Lay out the means over all sets, and over all blocks of a design, compared with ERM.
+
+    Selections for every run by itself are left out.
+
+    Parameters
+    ----------
+    results : pandas.DataFrame
+        Columns of `schemas.RESULTS`.
+
+    Returns
+    -------
+    list of TextColumn
+        A row per block, selection and algorithm, in percent and points.
+    """
+    rows = results[results["column"] == MEAN]
+    rows = rows[(rows["design"] == "") | (rows["block"] == AVERAGE)]
+    rows = rows[~rows["selection"].str.endswith(PER_RUN)]
+    level = f"{100 * rows['confidence'].iloc[0]:g} % CI"
+    is_erm = rows["algorithm"] == ERM
+    gains = signed_cells(rows["gain"].tolist(), 2)
+    lows, highs = (signed_cells(rows[name].tolist(), 2) for name in ("gain_low", "gain_high"))
+    cells = [
+        "" if erm else "= ERM" if same else f"{gain} [{low}, {high}]"
+        for erm, same, gain, low, high in zip(
+            is_erm, rows["same_as_erm"], gains, lows, highs, strict=True
         )
-        of_algorithm[str(row["target"])] = (float(str(row["accuracy"])),
-                                            float(str(row["standard_error"])))  # fmt: skip
-    for dataset in sorted(cells):
-        yield f"-------- Dataset: {dataset}, model selection method: {rule.description}"
-        yield from _domains(cells[dataset])
-        yield ""
-    yield f"-------- Averages, model selection method: {rule.description}"
-    yield from _averages(cells)
-    yield ""
+    ]
+    blocks = [
+        f"{design}: {block}" if design else block
+        for design, block in zip(rows["design"], rows["block"], strict=True)
+    ]
+    return [
+        TextColumn("Block", blocks, is_number=False),
+        TextColumn("Selection", _selections(rows), is_number=False),
+        TextColumn("Algorithm", [TITLES[name] for name in rows["algorithm"]], is_number=False),
+        TextColumn("Groups", rows["groups"].tolist(), is_number=False),
+        TextColumn("Runs", [str(n) for n in rows["n_runs"]]),
+        TextColumn("Accuracy (%)", mean_and_sd(rows)),
+        TextColumn(f"Gain over ERM (points) [{level}]", cells),
+        TextColumn("p", [_p(value) for value in rows["p"]]),
+        TextColumn("p (Holm)", [_p(value) for value in rows["p_holm"]]),
+    ]
 
 
-def _domains(algorithms: dict[str, Cells]) -> Iterator[str]:
-    names = [name for name in next(iter(algorithms.values())) if name != AVERAGE]
-    yield _line(["Algorithm", *names, "Avg"], _DOMAIN_WIDTH)
-    for algorithm in sorted(algorithms, key=_order):
-        found = algorithms[algorithm]
-        means = [found[name][0] for name in names]
-        cells = [_cell(*found[name]) for name in names]
-        yield _line([algorithm, *cells, _number(sum(means) / len(means))], _DOMAIN_WIDTH)
+def by_group(results: pd.DataFrame) -> list[TextColumn]:
+    """Lay out as Table 3 of Sun et al. (2024): blocks of sources, a column per group of sets.
+
+    Parameters
+    ----------
+    results : pandas.DataFrame
+        Columns of `schemas.RESULTS`, of one selection and of blocks of their own.
+
+    Returns
+    -------
+    list of TextColumn
+        Means over runs in percent; the last column has the standard deviation, too.
+    """
+    rows = results[results["column"] == MEAN]
+    columns = [name for name in dict.fromkeys(results["column"]) if name != MEAN]
+    values = results.set_index(["block", "algorithm", "column"])["mean"]
+    sources = [f"{block} ({n})" for block, n in zip(rows["block"], rows["n_sources"], strict=True)]
+    return [
+        TextColumn("Block (sources)", sources, is_number=False),
+        TextColumn("Algorithm", _marked(rows), is_number=False),
+        *(
+            TextColumn(
+                name,
+                [
+                    percent_cell(values.get((block, algorithm, name), math.nan))
+                    for block, algorithm in zip(rows["block"], rows["algorithm"], strict=True)
+                ],
+            )
+            for name in columns
+        ),
+        TextColumn("Mean ± SD", mean_and_sd(rows)),
+    ]
 
 
-def _averages(cells: dict[str, dict[str, Cells]]) -> Iterator[str]:
-    datasets = sorted(cells)
-    yield _line(["Algorithm", *datasets, "Avg"], _DATASET_WIDTH)
-    for algorithm in sorted({name for found in cells.values() for name in found}, key=_order):
-        found = [
-            cells[dataset].get(algorithm, {}).get(AVERAGE, (math.nan, math.nan))
-            for dataset in datasets
-        ]
-        mean = sum(each[0] for each in found) / len(found)
-        yield _line([algorithm, *(_cell(*each) for each in found), _number(mean)], _DATASET_WIDTH)
+def by_domain(results: pd.DataFrame) -> list[TextColumn]:
+    """Lay out as DomainBed: a row per algorithm, a column per target domain, and the average.
+
+    Parameters
+    ----------
+    results : pandas.DataFrame
+        Columns of `schemas.RESULTS`, of one selection and one design.
+
+    Returns
+    -------
+    list of TextColumn
+        Means and standard deviations over runs, in percent.
+    """
+    rows = results[results["column"] == MEAN]
+    average = rows[rows["block"] == AVERAGE]
+    columns = [TextColumn("Algorithm", _marked(average), is_number=False)]
+    for block, each in rows.groupby("block", sort=False):
+        of_block = each.set_index("algorithm").reindex(average["algorithm"])
+        columns.append(TextColumn(str(block), mean_and_sd(of_block)))
+    return columns
 
 
-def _order(algorithm: str) -> tuple[bool, str]:
-    return algorithm != _FIRST, algorithm
+def mean_and_sd(rows: pd.DataFrame) -> list[str]:
+    """Format means with standard deviations.
+
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+        Columns `mean` and `sd`.
+
+    Returns
+    -------
+    list of str
+        Such as `63.1 ± 0.4`, in percent.
+    """
+    return [
+        percent_cell(mean) + ("" if pd.isna(sd) else f" ± {100 * sd:.1f}")
+        for mean, sd in zip(rows["mean"], rows["sd"], strict=True)
+    ]
 
 
-def _cell(mean: float, error: float) -> str:
-    return _UNDEFINED if math.isnan(mean) else f"{100 * mean:.1f} +/- {100 * error:.1f}"
+def _marked(rows: pd.DataFrame) -> list[str]:
+    """Names of algorithms, with a mark where one is ERM."""
+    return [
+        TITLES[name] + (" (= ERM)" if same else "")
+        for name, same in zip(rows["algorithm"], rows["same_as_erm"], strict=True)
+    ]
 
 
-def _number(mean: float) -> str:
-    return _UNDEFINED if math.isnan(mean) else f"{100 * mean:.1f}"
+def _selections(rows: pd.DataFrame) -> Sequence[str]:
+    return [name.replace("_", " ") for name in rows["selection"]]
 
 
-def _line(cells: Sequence[str], width: int) -> str:
-    return "  ".join(cell.ljust(width) for cell in cells).rstrip()
+def _p(value: float) -> str:
+    return "" if pd.isna(value) else "< 0.001" if value < 0.001 else f"{value:.3f}"

@@ -58,7 +58,14 @@ DIGITS = ImageSet(600, 8, 1)
 CIFAR = ImageSet(50_000, 32)
 IMAGENET = ImageSet(50_000, 224, classes=1000, encoded=True)
 CINIC = ImageSet(90_000, 32)
-KINDS = {"digits": DIGITS, "cifar": CIFAR, "cinic": CINIC, "imagenet": IMAGENET}
+WAREHOUSE_SET = ImageSet(8000, 32)
+KINDS = {
+    "digits": DIGITS,
+    "cifar": CIFAR,
+    "cinic": CINIC,
+    "imagenet": IMAGENET,
+    "warehouse_set": WAREHOUSE_SET,
+}
 
 
 @dataclass(frozen=True)
@@ -253,6 +260,7 @@ _NAMED_SIZES = (
     (("base", "_b_"), 110),
     (("small", "_s_", "medium", "_m_", "resnet", "resnext", "densenet", "inception"), 70),
     (("tiny", "nano", "pico", "femto", "atto", "mobile", "efficientnet_b", "mnas"), 30),
+    (("efficientnet_lite",), 15),
     (("vgg", "alexnet"), 145),
 )
 

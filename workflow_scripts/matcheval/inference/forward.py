@@ -66,7 +66,10 @@ def run_inference(
             passes.append(ModelPass(model, dataset, writers))
     try:
         with bar, arithmetic(settings.precision, settings.device, settings.n_threads):
-            batches = feed(reader, len(dataset), batch_size, settings.device) if passes else ()
+            dtype = torch.float32 if dataset.has_vectors else torch.uint8
+            batches = (
+                feed(reader, len(dataset), batch_size, settings.device, dtype) if passes else ()
+            )
             with torch.inference_mode():
                 for start, pixels in batches:
                     for one in list(passes):

@@ -55,6 +55,28 @@ def load_model(source: ModelSource, weights: Path | None, dataset: Dataset) -> L
     return model
 
 
+def load_network(source: ModelSource, dataset: Dataset) -> LoadedModel:
+    """Load a model for its features: its classes need not be the dataset's.
+
+    Parameters
+    ----------
+    source : ModelSource
+        Of kind `callable` or `package`.
+    dataset : Dataset
+        The dataset to compute features of.
+
+    Returns
+    -------
+    LoadedModel
+
+    Raises
+    ------
+    InputError
+        As `load_model`.
+    """
+    return _LOADERS[source.kind](source, None, dataset)
+
+
 def _check_classes(name: str, model: LoadedModel, dataset: Dataset) -> None:
     """Check that the model's classes are the dataset's, as far as both are known."""
     remedy = "Use a model and a dataset with the same classes in the same order"

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from matcheval.domain_generalization.selection import Rule
+from matcheval.domain_generalization.domainbed.selection import Rule
 from matcheval.errors import InputError, printable
 from matcheval.io.tables import check_suffix
 
@@ -56,9 +56,16 @@ def run_domainbed(arguments: argparse.Namespace) -> None:
     InputError
         If the sweep cannot be read, or a file cannot be written.
     """
-    from matcheval.domain_generalization.domainbed import DEFAULT_GROUP, domains_of, read_sweep
-    from matcheval.domain_generalization.layout import domainbed_tables
-    from matcheval.domain_generalization.summaries import summarize_choices, tabulate_choices
+    from matcheval.domain_generalization.domainbed.layout import domainbed_tables
+    from matcheval.domain_generalization.domainbed.reading import (
+        DEFAULT_GROUP,
+        domains_of,
+        read_sweep,
+    )
+    from matcheval.domain_generalization.domainbed.summaries import (
+        summarize_choices,
+        tabulate_choices,
+    )
     from matcheval.io.tables import write_table
 
     for path in filter(None, (arguments.output, arguments.choices)):

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from matcheval.domain_generalization.records import Record
+from matcheval.domain_generalization.domainbed.records import Record
 from matcheval.errors import InputError
 
 LOGGER = logging.getLogger(__name__)

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
-from matcheval.domain_generalization.records import Record
-from matcheval.domain_generalization.selection import Rule, choose
+from matcheval.domain_generalization.domainbed.records import Record
+from matcheval.domain_generalization.domainbed.selection import Rule, choose
 from matcheval.io.tables import Column, TableSchema
 
 AVERAGE = "average"
