@@ -2,16 +2,17 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from itertools import cycle
 from pathlib import Path
+
+import pandas as pd
 
 from matcheval.execution.entry_points import run_script
 from matcheval.io.files import atomic_file
-from matcheval.protocol.schemas import MODEL_TABLE
-from matcheval.protocol.summary import summarize_gaps, write_summary
+from matcheval.protocol.gap_schemas import MEAN_GAPS
+from matcheval.protocol.summary import write_summary
 
 
-def main(*, study: str, titles: Mapping[str, str], tables: Sequence[Path], page: Path) -> None:
+def main(*, study: str, titles: Mapping[str, str], means: Sequence[Path], page: Path) -> None:
     """Write the summary page of a study in Markdown.
 
     Parameters
@@ -20,19 +21,16 @@ def main(*, study: str, titles: Mapping[str, str], tables: Sequence[Path], page:
         Name of the study.
     titles : mapping of str to str
         What readers call the matchings, by name.
-    tables : sequence of Path
-        Tables with the columns of `schemas.MODEL_TABLE`, one for each pair and matching; those of
-        a pair in the order of `titles`.
+    means : sequence of Path
+        Tables with the columns of `gap_schemas.MEAN_GAPS`, one for each pair.
     page : Path
         File to write.
     """
-    summaries = [
-        summarize_gaps(MODEL_TABLE.read(path).to_pandas(), *names)
-        for path, names in zip(tables, cycle(titles.items()))
-    ]
+    tables = [MEAN_GAPS.read(path).to_pandas() for path in means]
+    text = write_summary(f"Study `{study}`", pd.concat(tables, ignore_index=True), titles)
     with atomic_file(page) as partial:
-        partial.write_text(write_summary(f"Study `{study}`", summaries), encoding="utf-8")
-    logging.info("%d tables summarised", len(tables))
+        partial.write_text(text, encoding="utf-8")
+    logging.info("%d pairs summarised", len(tables))
 
 
 if __name__ == "__main__":

@@ -9,8 +9,11 @@ from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError, printable
 from matcheval.io.tables import check_suffix, write_table
 from matcheval.predictions.files import read_predictions
+from matcheval.predictions.group_files import read_group_column
+from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion, check_epsilon
+from matcheval.protocol.pair_blocks import blocks_of_pair
 from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import RUNS
 from matcheval.protocol.settings import MatchingMethod
@@ -34,9 +37,14 @@ def run_compare(arguments: argparse.Namespace) -> None:
         written.
     """
     from matcheval.cli.console import describe
+    from matcheval.protocol.gap_estimates import estimate_gaps
     from matcheval.protocol.tables import tabulate_runs
 
-    comparison = _comparison(arguments, original=arguments.original)
+    comparison = _comparison(
+        arguments, original=arguments.original, paired=arguments.paired,
+        groups_shared=arguments.groups_shared,
+    )  # fmt: skip
+    blocks = _blocks(comparison, arguments)
     criteria = [Criterion(name) for name in dict.fromkeys(arguments.criterion or Criterion)]
     seeds = range(arguments.seeds)
     matched = {
@@ -44,11 +52,15 @@ def run_compare(arguments: argparse.Namespace) -> None:
         for criterion in criteria
     }
     tables = {criterion: tabulate_runs([each.runs()]) for criterion, each in matched.items()}
-    sys.stdout.write(printable(describe(comparison, tables)))
+    methods = {criterion.value: _method(criterion, arguments) for criterion in criteria}
+    gaps = estimate_gaps([comparison], methods, list(seeds), blocks)
+    sys.stdout.write(printable(describe(comparison, tables, gaps.means)))
     if arguments.output is not None:
         from matcheval.cli.comparison_files import write_comparison
 
-        for path in write_comparison(comparison, matched, tables, list(seeds), arguments.output):
+        for path in write_comparison(
+            comparison, matched, tables, gaps, list(seeds), arguments.output
+        ):
             LOGGER.info("wrote %s", path)
 
 
@@ -88,6 +100,17 @@ def _method(criterion: Criterion, arguments: argparse.Namespace) -> MatchingMeth
     return MatchingMethod(criterion=criterion, epsilon=arguments.epsilon)
 
 
+def _blocks(comparison: Comparison, arguments: argparse.Namespace) -> Blocks | None:
+    """Return what belongs together, according to the arguments and the files' columns `group`."""
+    files = {"source": arguments.source, "target": arguments.target}
+    other = "target" if arguments.original == "source" else "source"
+    known = {
+        origin: read_group_column(files[role], getattr(comparison, origin).index)
+        for origin, role in (("original", arguments.original), ("replication", other))
+    }
+    return blocks_of_pair(comparison, known)
+
+
 def _check_outputs(arguments: argparse.Namespace) -> None:
     """Check the formats of the outputs, and that no output overwrites another file given."""
     taken = {arguments.source.resolve(), arguments.target.resolve()}
@@ -102,7 +125,13 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
         taken.add(path.resolve())
 
 
-def _comparison(arguments: argparse.Namespace, *, original: str) -> Comparison:
+def _comparison(
+    arguments: argparse.Namespace,
+    *,
+    original: str,
+    paired: bool = False,
+    groups_shared: bool = False,
+) -> Comparison:
     """Check the arguments and read both files; the roles are those on the command line."""
     check_epsilon(arguments.epsilon)
     if arguments.seeds < 1:
@@ -127,7 +156,9 @@ def _comparison(arguments: argparse.Namespace, *, original: str) -> Comparison:
     if names["source"] == names["target"]:
         names = {role: f"{name} ({role})" for role, name in names.items()}
     other = "target" if original == "source" else "source"
-    pair = Pair(arguments.pair, names[original], names[other], source=names["source"])
+    pair = Pair(
+        arguments.pair, names[original], names[other], names["source"], paired, groups_shared
+    )
     sets = {"source": source, "target": target}
     model = arguments.model or source.metadata.get("model") or "model"
     return Comparison(model, pair, sets[original], sets[other])

@@ -16,7 +16,8 @@ from matcheval.warehouse.commands import add_warehouse
 _FILES = """\
 SOURCE and TARGET hold one model's predictions on two test sets, one row per datapoint. They are
 Parquet or CSV files with columns label, prediction, probability (and optionally index, the
-position in the dataset), or .npz files with labels and either logits or probabilities. The
+position in the dataset, and group, such as a writer or a video, whose datapoints are not
+independent), or .npz files with labels and either logits or probabilities (and group). The
 probability is the largest softmax value. The protocol takes the larger set as source.
 """
 
@@ -78,6 +79,15 @@ def _add_compare(commands: Any) -> None:
     compare.add_argument(
         "--original", choices=["source", "target"], default="source",
         help="which set is the original; gaps are original minus replication (default: source)",
+    )  # fmt: skip
+    compare.add_argument(
+        "--paired", action="store_true",
+        help="both sets show the same images, row by row: indices and labels must agree",
+    )  # fmt: skip
+    compare.add_argument(
+        "--groups-shared", action="store_true",
+        help="a name in the columns `group` means the same group in both sets (default: in each by "
+        "itself)",
     )  # fmt: skip
     compare.add_argument(
         "--output", type=Path, metavar="DIR", help="write tables, figures and a summary to DIR"
