@@ -15,6 +15,7 @@ from common import peak_mib, write_results
 
 from helpers import simulate
 from matcheval.datasets.pairs import Pair
+from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import decompose_models
 from matcheval.protocol.gap_estimates import estimate_gaps
@@ -55,7 +56,9 @@ def measure(n_models: int) -> list[dict]:
     parts = {
         "decomposition": lambda: decompose_models([scored(c) for c in comparisons]),
         "references": lambda: references(comparisons),
-        "all": lambda: estimate_gaps(comparisons, METHODS, range(10)),
+        "all": lambda: estimate_gaps(
+            ComparedModels(comparisons[0].pair, tuple(comparisons), METHODS, tuple(range(10)))
+        ),
     }
     rows = []
     for name, part in parts.items():

@@ -45,8 +45,8 @@ for one in STUDY.analyses.values():
                 **REQUESTS.resources(f"plot_{one.name}"),
             params:
                 room=one.room,
-                code=digest("plot_dataset", f"{one.room}.figures", f"{one.room}.tables"),
+                code=digest("plot_table", f"{one.room}.figures", f"{one.room}.tables"),
             message:
                 f"Plotting {one.title.lower()}: {{wildcards.dataset}}"
             script:
-                "../workflow_scripts/plot_dataset.py"
+                "../workflow_scripts/plot_table.py"

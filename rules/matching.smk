@@ -99,6 +99,7 @@ rule estimate_gaps:
 rule write_summary:
     input:
         means=MATCHING.means_of_summary,
+        tables=MATCHING.tables_of_summary,
     output:
         page=in_report(MATCHING.summary)[0],
     log:

@@ -41,11 +41,11 @@ rule plot_suite_accuracies:
     params:
         room=SUITE_ACCURACIES.room,
         code=digest(
-            "plot_dataset",
+            "plot_table",
             f"{SUITE_ACCURACIES.room}.figures",
             f"{SUITE_ACCURACIES.room}.tables",
         ),
     message:
         "Plotting the accuracies on suite {wildcards.suite}"
     script:
-        "../workflow_scripts/plot_dataset.py"
+        "../workflow_scripts/plot_table.py"

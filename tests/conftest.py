@@ -10,7 +10,8 @@ WORKFLOW = "tests/workflow/"
 TOGETHER = (
     "test_digits.py", "test_cifar10_check.py", "test_pretrained.py", "test_published_results.py",
     "test_sampling_rules.py", "test_retraining_rules.py", "test_downloaded_datasets.py",
-    "test_suite_rules.py", "test_analysis_rules.py", "test_new_analysis.py",
+    "test_suite_rules.py", "test_analysis_rules.py", "test_pair_analyses.py",
+    "test_new_analysis.py",
 )  # fmt: skip
 
 

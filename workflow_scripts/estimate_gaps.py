@@ -5,14 +5,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from matcheval.datasets.pairs import Pair
-from matcheval.errors import ErrorCollector
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
-from matcheval.predictions.files import read_predictions
-from matcheval.protocol.comparisons import Comparison
+from matcheval.predictions.layout import Layout
+from matcheval.protocol.compared_models import read_models
 from matcheval.protocol.gap_estimates import estimate_gaps
 from matcheval.protocol.gap_schemas import GAPS, MEAN_GAPS
-from matcheval.protocol.pair_blocks import GroupSource, blocks_of_pair
+from matcheval.protocol.pair_blocks import GroupSource
 from matcheval.protocol.settings import MatchingMethod
 
 
@@ -22,6 +21,7 @@ def main(
     pair: Pair,
     matchings: Mapping[str, MatchingMethod],
     seeds: Sequence[int],
+    layouts: Mapping[str, Layout],
     groups: Mapping[str, GroupSource],
     original: Sequence[Path],
     replication: Sequence[Path],
@@ -40,6 +40,8 @@ def main(
         How they are matched, by name.
     seeds : sequence of int
         Seeds, one for each run.
+    layouts : mapping of str to Layout
+        How the prediction files are laid out, by origin.
     groups : mapping of str to GroupSource
         By origin, where the groups of its datapoints are found.
     original, replication : sequence of Path
@@ -55,17 +57,9 @@ def main(
     InputError
         If predictions or groups are not valid, or differ between models.
     """
-    problems, comparisons = ErrorCollector(), []
-    for model, *files in zip(models, original, replication, strict=True):
-        with problems.collected():
-            comparisons.append(Comparison(model, pair, *map(read_predictions, files)))
-    problems.raise_any()
-    first, files = comparisons[0], {"original": original, "replication": replication}
-    known = {
-        origin: source.read(getattr(first, origin), files[origin])
-        for origin, source in groups.items()
-    }
-    found = estimate_gaps(comparisons, matchings, seeds, blocks_of_pair(first, known))
+    files = {"original": original, "replication": replication}
+    known = read_models(pair, models, files, matchings, seeds, layouts, groups)
+    found = estimate_gaps(known)
     n = len(tables) // len(matchings)
     for number, frame in enumerate(found.models.values()):
         for path in tables[number * n : (number + 1) * n]:

@@ -10,10 +10,12 @@ from matcheval.errors import ErrorCollector
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
 from matcheval.predictions.files import read_predictions
+from matcheval.predictions.layout import Layout
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import join_runs
 from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.suspicions import suspicions_of, with_suspicions
 
 
 def main(
@@ -23,6 +25,7 @@ def main(
     pair: Pair,
     original: Sequence[Path],
     replication: Sequence[Path],
+    layouts: Mapping[str, Layout],
     matchings: Mapping[str, MatchingMethod],
     seeds: Sequence[int],
     runs: Sequence[Path],
@@ -42,6 +45,8 @@ def main(
         The pair of datasets.
     original, replication : sequence of Path
         Prediction files of the models, in their order, on each dataset.
+    layouts : mapping of str to Layout
+        How the files are laid out, by `original` and `replication`.
     matchings : mapping of str to MatchingMethod
         How they are matched, by name.
     seeds : sequence of int
@@ -59,10 +64,16 @@ def main(
     """
     problems, files = ErrorCollector(), zip(original, replication, strict=True)
     pair_files = dict(zip(product(matchings, saved), pairs, strict=True))
+    found: list[tuple[str, str]] = []
     tables = {place: [] for place in product(matchings, range(len(batches)))}
     for batch, model in ((batch, model) for batch, of in enumerate(batches) for model in of):
         with problems.collected():
-            comparison = Comparison(model, pair, *map(read_predictions, next(files)))
+            sets = [
+                read_predictions(file, layout=layouts[origin])
+                for origin, file in zip(("original", "replication"), next(files), strict=True)
+            ]
+            comparison = Comparison(model, pair, *sets)
+            found += [(model, text) for text in suspicions_of(comparison)]
             for name, method in matchings.items():
                 matched = MatchedComparison(comparison, method, seeds)
                 tables[name, batch].append(matched.runs())
@@ -70,7 +81,9 @@ def main(
                     write_table(matched.pairs(), pair_files[name, model])
     problems.raise_any()
     for path, parts in zip(runs, tables.values(), strict=True):
-        write_table(join_runs(parts), path)
+        write_table(with_suspicions(join_runs(parts), found), path)
+    for model, text in found:
+        logging.warning("warning: %s, %s", model, text)
     logging.info("%d models, %d matchings, %d seeds", len(original), len(matchings), len(seeds))
 
 

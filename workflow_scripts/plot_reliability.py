@@ -1,13 +1,14 @@
 """Rule plot_reliability: reliability and confidences of one model's subsets (Fig. 5 and 8)."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from matcheval.datasets.pairs import Pair
 from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figure
 from matcheval.predictions.files import read_predictions
+from matcheval.predictions.layout import Layout
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.figures.reliability import plot_reliability
 from matcheval.protocol.figures.subsets import reliability_data
@@ -20,6 +21,7 @@ def main(
     pair: Pair,
     original: Sequence[Path],
     replication: Sequence[Path],
+    layouts: Mapping[str, Layout],
     pairs: Path,
     title: str,
     epsilon: float,
@@ -37,6 +39,8 @@ def main(
         The pair of datasets.
     original, replication : sequence of Path
         Its prediction file on each dataset.
+    layouts : mapping of str to Layout
+        How the files are laid out, by `original` and `replication`.
     pairs : Path
         Its matched index pairs, with the columns of `schemas.PAIRS`.
     title : str
@@ -55,7 +59,8 @@ def main(
     InputError
         If the pairs do not match the predictions or the parameters.
     """
-    sets = [read_predictions(files[0]) for files in (original, replication)]
+    files = {"original": original[0], "replication": replication[0]}
+    sets = [read_predictions(file, layout=layouts[origin]) for origin, file in files.items()]
     comparison = Comparison(model, pair, *sets)
     data = reliability_data(comparison, PAIRS.read(pairs), title, epsilon, seeds)
     save_figure(plot_reliability(data, bins), *outputs)

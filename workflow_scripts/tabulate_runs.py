@@ -7,6 +7,7 @@ from pathlib import Path
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
 from matcheval.protocol.schemas import COMPARISON_RUNS, MODEL_TABLE
+from matcheval.protocol.suspicions import suspicions_in, with_suspicions
 from matcheval.protocol.tables import tabulate_runs
 
 
@@ -27,7 +28,8 @@ def main(*, matchings: Sequence[str], runs: Sequence[Path], outputs: Sequence[Pa
     n_runs, n_outputs = len(runs) // len(matchings), len(outputs) // len(matchings)
     for number, matching in enumerate(matchings):
         mine = runs[number * n_runs : (number + 1) * n_runs]
-        table = MODEL_TABLE.from_frame(tabulate_runs([COMPARISON_RUNS.read(path) for path in mine]))
+        read = [COMPARISON_RUNS.read(path) for path in mine]
+        table = with_suspicions(MODEL_TABLE.from_frame(tabulate_runs(read)), suspicions_in(read))
         for path in outputs[number * n_outputs : (number + 1) * n_outputs]:
             write_table(table, path)
         logging.info("%s: %d models from %d batches", matching, table.num_rows, n_runs)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from matcheval.io.json_files import read_json
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--study", type=Path, required=True, help="folder of a study's results")
@@ -26,6 +28,15 @@ class Results:
     def shared(self, folder: str, suffix: str = "") -> list[Path]:
         """The files in a folder that studies share, such as `datasets` or `sampling`."""
         return list(self._below(self.study.parent / folder, suffix))
+
+    def predictions(self) -> dict[Path, str]:
+        """The prediction files that the indexes of inference list, with their SHA-256."""
+        return {
+            self.study.parent / "predictions" / dataset / f"{model}.parquet": digest
+            for path in self.of_stage("inference")
+            for dataset, digests in read_json(path)["predictions"].items()
+            for model, digest in digests.items()
+        }
 
     def _below(self, folder: Path, suffix: str) -> Iterator[Path]:
         for path in self.files:

@@ -1,17 +1,21 @@
 """Built results are what they claim to be, whatever the study."""
 
-import csv
 import hashlib
-import json
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from matcheval.analyses.sampling.schemas import EXCLUDED, PROVENANCE, STRATA
+from matcheval.datasets.folders import DESCRIPTION, read_dataset
+from matcheval.io.json_files import read_json
+from matcheval.io.self_digests import verify_file
+from matcheval.io.tables import read_parquet, write_table
 from matcheval.protocol.gap_schemas import GAPS, MEAN_GAPS
 from matcheval.protocol.schemas import COMPARISON_RUNS, MODEL_TABLE, PAIRS
 from matcheval.replication.schemas import CHANGES, FITS, REGION, RESULTS
+
+SELF_VERIFYING = (".parquet", ".npz", ".json", ".safetensors")
 
 
 @pytest.fixture(scope="module")
@@ -74,13 +78,11 @@ def test_tables_are_the_runs_averaged(runs, tables):
         )
 
 
-def test_csv_and_parquet_tables_agree(tables):
-    for path, table in tables.items():
-        pd.testing.assert_frame_equal(
-            pd.read_csv(path.with_suffix(".csv")), table, check_dtype=False
-        )
-        with path.with_suffix(".csv").open() as stream:
-            assert next(csv.reader(stream)) == MODEL_TABLE.names
+def test_csv_tables_are_those_of_the_parquet_files(results, tmp_path):
+    twins = [p for p in results.files if p.suffix == ".csv" and p.with_suffix(".parquet").is_file()]
+    for path in twins:
+        write_table(read_parquet(path.with_suffix(".parquet")), tmp_path / path.name)
+        assert (tmp_path / path.name).read_bytes() == path.read_bytes(), path
 
 
 @pytest.fixture(scope="module")
@@ -139,12 +141,25 @@ def test_missing_values_of_gaps_have_reasons(gaps):
 
 
 def test_predictions_are_those_of_their_indexes(results):
-    folder = results.study.parent / "predictions"
-    for path in results.of_stage("inference"):
-        for dataset, digests in json.loads(path.read_text())["predictions"].items():
-            for model, digest in digests.items():
-                file = folder / dataset / f"{model}.parquet"
-                assert hashlib.sha256(file.read_bytes()).hexdigest() == digest, file
+    for file, digest in results.predictions().items():
+        assert hashlib.sha256(file.read_bytes()).hexdigest() == digest, file
+
+
+def test_no_file_is_damaged(results):
+    """Every file of the study that can hold its digest does, and nothing in it has changed."""
+    predictions = results.predictions()
+    outputs = [p for file in predictions for p in file.parent.glob(f"{file.stem}.*")]
+    checkpoints = [results.study.parent / "checkpoints" / f"{p.stem}.safetensors" for p in outputs]
+    files = {*results.files, *outputs, *(path for path in checkpoints if path.is_file())}
+    with_digests = [path for path in files if path.suffix in SELF_VERIFYING]
+    assert with_digests
+    for path in sorted(with_digests):
+        assert verify_file(path), f"{path} does not contain its digest"
+
+
+def test_images_are_those_that_datasets_describe(results):
+    for path in results.shared("datasets", DESCRIPTION):
+        read_dataset(path.parent)
 
 
 def test_pairs_use_no_point_twice(results):
@@ -239,7 +254,7 @@ class Sampled:
         self.excluded = EXCLUDED.read(files["excluded.parquet"]).to_pandas()
         self.strata = STRATA.read(files["strata.parquet"]).to_pandas()
         self.datapoints = pd.read_parquet(files["datapoints.parquet"])
-        description = json.loads(files["dataset.json"].read_text(encoding="utf-8"))
+        description = read_json(files["dataset.json"])
         self.classes = description["classes"]
         self.settings = description["provenance"]["settings"]
 

@@ -197,6 +197,24 @@ class TestCompare:
         assert "undefined" in out
         assert "No target was matched by criterion 1" in out
 
+    def test_analyses_of_pairs(self, files, tmp_path, capsys):
+        out = tmp_path / "out"
+        main(["compare", *files, "--analyses", "mcnemar,maximum_matching", "--output", str(out)])
+        text = capsys.readouterr().out
+        assert "mcnemar (docs/analyses/mcnemar.md)" in text
+        assert "| Model | Matching | Targets |" in text
+        table = pd.read_parquet(out / "mcnemar" / "pair.parquet")
+        assert table.groupby("matching").size().to_dict() == {c.value: 10 for c in Criterion}
+        runs = pd.read_parquet(out / "matched" / "pair" / "probability.parquet")
+        same = table[table.matching == "probability"]
+        assert same.n_pairs.tolist() == runs.n_matched.tolist()
+        assert (out / "maximum_matching" / "pair.md").exists()
+
+    def test_an_unknown_analysis(self, files, capsys):
+        code, err = fails(capsys, "compare", *files, "--analyses", "mcnemmar")
+        assert code == 1
+        assert "--analyses': unknown analysis 'mcnemmar'. Did you mean 'mcnemar'" in err
+
 
 class TestAsAProcess:
     def run(self, *arguments):

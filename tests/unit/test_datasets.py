@@ -1,4 +1,3 @@
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +15,7 @@ from matcheval.datasets.digits import N_ROWS, PARTS, rows_of
 from matcheval.datasets.folders import read_dataset, write_datapoints, write_dataset
 from matcheval.datasets.published_kinds import Digits
 from matcheval.errors import InputError
+from matcheval.io.json_files import read_json, write_json
 from matcheval.settings import read_settings
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
@@ -150,9 +150,9 @@ def test_unequal_counts_and_labels_out_of_range_are_refused(small, tmp_path):
 def test_a_description_without_a_field_is_refused(small, tmp_path):
     write_dataset(small, tmp_path)
     path = tmp_path / "dataset.json"
-    description = json.loads(path.read_text())
+    description = read_json(path)
     del description["max_value"]
-    path.write_text(json.dumps(description))
+    write_json(description, path)
     with pytest.raises(InputError, match=r"dataset\.json.*max_value"):
         read_dataset(tmp_path)
 

@@ -12,6 +12,7 @@ from helpers import predictions, simulate
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
 from matcheval.protocol.blocks import groups, paired_images
+from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.decomposition import decompose_models
@@ -29,6 +30,12 @@ TITLES = {name: method.title(name) for name, method in METHODS.items()}
 PAIR = Pair("p", "old", "new")
 
 
+def estimated(models, methods, seeds, blocks=None):
+    return estimate_gaps(
+        ComparedModels(models[0].pair, tuple(models), methods, tuple(seeds), blocks)
+    )
+
+
 def comparisons(n=3, sizes=(900, 500), pair=PAIR):
     """Models that share labels and differ in confidence."""
     labels = [np.random.default_rng(role).integers(0, 4, size) for role, size in enumerate(sizes)]
@@ -43,7 +50,7 @@ def comparisons(n=3, sizes=(900, 500), pair=PAIR):
 
 @pytest.fixture(scope="module")
 def found():
-    return estimate_gaps(comparisons(), METHODS, range(4))
+    return estimated(comparisons(), METHODS, range(4))
 
 
 def only(tables, name="probability"):
@@ -59,7 +66,7 @@ class TestTables:
 
     @pytest.mark.parametrize("sizes", [(900, 500), (500, 900)])
     def test_terms_and_parts_add_up_to_the_gap(self, sizes):
-        tables = estimate_gaps(comparisons(sizes=sizes), METHODS, range(4))
+        tables = estimated(comparisons(sizes=sizes), METHODS, range(4))
         for table in [*tables.models.values(), tables.means]:
             terms = table.matched_gap + table.source_selection + table.dropped_targets
             np.testing.assert_allclose(terms, table.gap, atol=1e-12)
@@ -87,7 +94,7 @@ class TestTables:
 
     def test_equal_models_have_the_error_of_one(self):
         one = comparisons(1)[0]
-        tables = estimate_gaps([one, replace(one, model="m0")], METHODS, range(4))
+        tables = estimated([one, replace(one, model="m0")], METHODS, range(4))
         model, mean = only(tables)
         assert mean.matched_gap_se == pytest.approx(model.matched_gap_se)
         assert mean.gap_se == pytest.approx(model.gap_se)
@@ -110,7 +117,7 @@ class TestTables:
     def test_groups_and_pairs(self):
         models = comparisons(2, (600, 600))
         names = np.repeat(np.arange(6), 100), np.repeat(np.arange(4), 150)
-        model, mean = only(estimate_gaps(models, METHODS, range(2), groups(*names)))
+        model, mean = only(estimated(models, METHODS, range(2), groups(*names)))
         assert model.n_groups == mean.n_groups == 4
         assert "only 4 groups" in mean.remarks
         width = mean.matched_gap_high - mean.matched_gap_low
@@ -118,19 +125,19 @@ class TestTables:
         pair = replace(PAIR, paired=True)
         same = [replace(one, pair=pair, replication=one.original) for one in models]
         blocks = paired_images(same[0].source, same[0].target)
-        row, _ = only(estimate_gaps(same, METHODS, range(2), blocks))
+        row, _ = only(estimated(same, METHODS, range(2), blocks))
         assert row.paired
         assert (row.gap, row.gap_se) == (0, 0)
 
     def test_models_on_other_datapoints(self):
         models = [*comparisons(1), *comparisons(1, (900, 501))]
         with pytest.raises(InputError, match="other indices or labels on 'new'"):
-            estimate_gaps(models, METHODS, range(2))
+            estimated(models, METHODS, range(2))
 
 
 def row_of(original, replication, **pair):
     comparison = Comparison("m", replace(PAIR, **pair), original, replication)
-    return only(estimate_gaps([comparison], METHODS, range(3)))[0]
+    return only(estimated([comparison], METHODS, range(3)))[0]
 
 
 class TestUndefined:
@@ -170,7 +177,7 @@ class TestUndefined:
 
     def test_a_single_group(self):
         blocks = groups(np.zeros(900), np.arange(500) % 9)
-        row, mean = only(estimate_gaps(comparisons(1), METHODS, range(2), blocks))
+        row, mean = only(estimated(comparisons(1), METHODS, range(2), blocks))
         assert math.isnan(row.matched_gap_se)
         assert math.isnan(row.gap_se)
         assert "a set is a single group" in row.remarks
@@ -193,7 +200,7 @@ class TestUndefined:
     def test_models_without_pairs_are_left_out_of_means(self):
         fine, odd = comparisons(2)
         far = replace(odd.replication, probability=np.zeros(500, np.float32))
-        tables = estimate_gaps([fine, replace(odd, replication=far)], METHODS, range(2))
+        tables = estimated([fine, replace(odd, replication=far)], METHODS, range(2))
         model, mean = only(tables)
         assert (mean.n_models, mean.n_left_out) == (1, 1)
         assert mean.matched_gap == model.matched_gap
@@ -227,7 +234,7 @@ class TestSummary:
 
     def test_nothing_matched_at_all(self):
         comparison = Comparison("m", PAIR, predictions([0.1] * 40), predictions([0.9] * 40))
-        page = self.page(estimate_gaps([comparison], METHODS, range(2)))
+        page = self.page(estimated([comparison], METHODS, range(2)))
         assert "no target was matched in any run of 1 model" in page
         assert "| undefined |" in page
 
@@ -257,6 +264,6 @@ class TestSummary:
         sets = simulate(600, 4, 1), simulate(600, 4, 2, accuracy=0.8)
         forth = Comparison("a", PAIR, *sets)
         method = {"probability": MatchingMethod(criterion=Criterion.PROBABILITY)}
-        gap = estimate_gaps([forth], method, range(2)).means.gap[0]
+        gap = estimated([forth], method, range(2)).means.gap[0]
         back = Comparison("a", PAIR, *sets[::-1])
-        assert estimate_gaps([back], method, range(2)).means.gap[0] == pytest.approx(-gap)
+        assert estimated([back], method, range(2)).means.gap[0] == pytest.approx(-gap)

@@ -14,6 +14,7 @@ from matcheval.inference import readers, running
 from matcheval.inference.files import output_files
 from matcheval.inference.job import InferenceConfig, predict_datasets
 from matcheval.inference.store import ModelFiles
+from matcheval.io.json_files import read_json, write_json
 from matcheval.models.building import build_model
 from matcheval.models.rows import ModelSource
 from matcheval.predictions.files import read_predictions
@@ -131,13 +132,12 @@ def test_outdated_results_are_replaced(inputs, tmp_path, changed, runs):
         (root / "a").unlink()
         write_set(root / "a", "a", build_dataset("a", "digits", {"part": "train"}))
     elif changed == "max_value":
-        description = root / "a" / "dataset.json"
-        text = description.read_text()
+        description = read_json(root / "a" / "dataset.json")
         (root / "a").unlink()
         (root / "a").mkdir()
         for path in (inputs / "a").iterdir():
             (root / "a" / path.name).write_bytes(path.read_bytes())
-        description.write_text(text.replace('"max_value": 16', '"max_value": 32'))
+        write_json(description | {"max_value": 32}, root / "a" / "dataset.json")
     else:
         config = {"precision": "bf16"} if changed == "precision" else {"n_top": 8}
     second = predict(root, tmp_path / "out", **options, **config)

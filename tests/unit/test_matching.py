@@ -15,7 +15,8 @@ from helpers import predictions, simulate
 from matcheval import jit as compiling
 from matcheval.errors import InputError
 from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.matching import UNMATCHED, _order, match, plan_matching, run_sequence
+from matcheval.protocol.matching import UNMATCHED, match, run_sequence
+from matcheval.protocol.plans import _order, plan_matching
 
 BOTH = pytest.mark.parametrize("criterion", list(Criterion))
 LABEL, PROBABILITY = Criterion

@@ -13,7 +13,8 @@ from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.matching import match, plan_matching, run_sequence
+from matcheval.protocol.matching import match, run_sequence
+from matcheval.protocol.plans import plan_matching
 from matcheval.protocol.runs import MatchedComparison, RunName, matched_rows
 from matcheval.protocol.scores import Score, pooled_ranks
 from matcheval.protocol.settings import MatchingMethod, MatchingSettings

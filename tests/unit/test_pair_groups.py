@@ -15,10 +15,12 @@ from matcheval.datasets.pairs import Pair
 from matcheval.datasets.published_kinds import Digits
 from matcheval.errors import InputError
 from matcheval.predictions.group_files import read_group_column, read_group_file
+from matcheval.predictions.layout import Layout
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.pair_blocks import GroupSource, blocks_of_pair
 from studies import configuration, load
 
+LAYOUT = Layout()
 INDEX = np.arange(4, dtype=np.int32)
 
 
@@ -40,18 +42,18 @@ class TestColumns:
         np.savez(tmp_path / "p.npz", labels=np.zeros(4, int), logits=np.zeros((4, 2)),
                  index=table["index"], group=np.array([7, 5, 5, 9]))  # fmt: skip
         for suffix, expected in (("csv", "aabc"), ("parquet", "aabc"), ("npz", "5579")):
-            found = read_group_column(tmp_path / f"p.{suffix}", INDEX)
+            found = read_group_column(tmp_path / f"p.{suffix}", INDEX, LAYOUT)
             assert found is not None
             assert found.tolist() == list(expected)
 
     def test_none(self, tmp_path):
         path = csv(tmp_path / "p.csv", "label,prediction,probability\n0,0,0.5\n")
-        assert read_group_column(path, INDEX[:1]) is None
+        assert read_group_column(path, INDEX[:1], LAYOUT) is None
 
     def test_an_empty_group(self, tmp_path):
         path = csv(tmp_path / "p.csv", self.HEADER + "0,0,0,0.5,a\n1,0,0,0.5, \n")
         with pytest.raises(InputError, match="'group': row 1 is empty"):
-            read_group_column(path, INDEX[:2])
+            read_group_column(path, INDEX[:2], LAYOUT)
 
 
 class TestFiles:
@@ -93,10 +95,10 @@ class TestSources:
         write_datapoints(tmp_path, np.zeros(4, int), names)
         one = simulate(4, 2, 0)
         source = GroupSource(None, "digits", tmp_path / "datapoints.parquet")
-        assert source.read(one, []).tolist() == ["sheet 1", "sheet 1", "sheet 2", "sheet 2"]
+        assert source.read(one, [], LAYOUT).tolist() == ["sheet 1", "sheet 1", "sheet 2", "sheet 2"]
         file = csv(tmp_path / "g.csv", "name,group\n" + "".join(f"{n},x\n" for n in names))
-        assert replace(source, file=file).read(one, []).tolist() == ["x"] * 4
-        assert replace(source, kind="arrays").read(one, []) is None
+        assert replace(source, file=file).read(one, [], LAYOUT).tolist() == ["x"] * 4
+        assert replace(source, kind="arrays").read(one, [], LAYOUT) is None
 
     def test_models_with_other_groups(self, tmp_path):
         rows = "label,prediction,probability,group\n" + "0,0,0.5,{}\n" * 2
@@ -104,9 +106,9 @@ class TestSources:
             csv(tmp_path / f"{m}.csv", rows.format("a", g)) for m, g in (("m", "b"), ("n", "a"))
         ]
         with pytest.raises(InputError, match="names other groups than"):
-            GroupSource().read(simulate(2, 2, 0), files)
+            GroupSource().read(simulate(2, 2, 0), files, LAYOUT)
         files[1].write_text(rows.format("a", "b"))
-        assert GroupSource().read(simulate(2, 2, 0), files).tolist() == ["a", "b"]
+        assert GroupSource().read(simulate(2, 2, 0), files, LAYOUT).tolist() == ["a", "b"]
 
 
 class TestBlocks:

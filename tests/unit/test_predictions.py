@@ -121,7 +121,7 @@ class TestBadInput:
             read_predictions(tmp_path / "none.csv")
 
     def test_unknown_suffix(self, tmp_path):
-        with pytest.raises(InputError, match=r"'\.txt'.*Use \.parquet, \.csv or \.npz"):
+        with pytest.raises(InputError, match=r"'\.txt'.*Use \.parquet, \.csv, \.tsv"):
             read_predictions(csv(tmp_path / "p.txt", ""))
 
     @pytest.mark.parametrize("keep", [0, 10, 300, -5])
@@ -204,8 +204,11 @@ class TestBadInput:
 
 
 BAD_NPZ = [
-    ({"labels": [0]}, "holds labels"),
-    ({"logits": [[0.0, 1.0]]}, "Give 'labels' and one of"),
+    (
+        {"labels": [0]},
+        "columns prediction, probability missing; found labels. Give 'labels' and one",
+    ),
+    ({"logits": [[0.0, 1.0]]}, "column label missing; found logits. The true classes are needed"),
     ({"labels": [0], "logits": [[0.0]], "probabilities": [[1.0]]}, "one of 'logits'"),
     ({"labels": [0], "logits": [0.0, 1.0]}, "has shape (2,)"),
     ({"labels": [0], "logits": [[0, 1]]}, "dtype int64"),
@@ -274,11 +277,10 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
     write_predictions(predictions([0.5]), path)
     before = path.read_bytes()
 
-    def explode(table, where, **_):
-        where.write_bytes(b"half")
+    def explode(writer, table):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pq, "write_table", explode)
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", explode)
     with pytest.raises(KeyboardInterrupt):
         write_predictions(predictions([0.7]), path)
     assert path.read_bytes() == before

@@ -224,7 +224,7 @@ class TestSameDatapoints:
     def test_files_of_different_models_or_classes(self, key):
         sets = [dataclasses.replace(predictions([0.5]), metadata={key: v}) for v in "12"]
         with pytest.raises(
-            InputError, match=f"'{key}': the predictions on old have the value 1, those on new 2"
+            InputError, match=f"'{key}': .* is 1 in the predictions on old, and 2 in those on new"
         ):
             Comparison("m", Pair("p", "old", "new"), *sets)
         for other in (predictions([0.5]), sets[0]):  # unknown, and the same

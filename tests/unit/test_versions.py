@@ -51,15 +51,15 @@ DECIDED = {
             "parquet": 1,
             "corrupted": 101,
         },
-        "1aaeb8ea47744b4e",
+        "756aa4ac8739fc1d",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "c45b7f7e4b615749"),
-    "predict_datasets.py": (INFERENCE_VERSION, 2, "b5150a5beeebc943"),
-    "score_rotation.py": (ROTATION_VERSION, 1, "9cb40e2565046108"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "09ecc2c2fce01fa5"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "5644aa10deca15ae"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "b337c63ed5896c8f"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "b2c5634811dd0da8"),
+    "train_model.py": (TRAINING_VERSION, 2, "e3a71af07d5c27bd"),
+    "predict_datasets.py": (INFERENCE_VERSION, 2, "376e020342dff827"),
+    "score_rotation.py": (ROTATION_VERSION, 1, "0b65960518aba293"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "5d622c39ec3248ef"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "60cde6a48e78e0ba"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "195e00566856a707"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "afb6297fcc9174d3"),
 }
 
 

@@ -28,8 +28,9 @@ def published(tmp_path_factory):
         classes[model] = (first[:, None] + np.arange(3)) % 4
         (folder / "labels" / f"{model}.json").write_text(json.dumps(first.tolist()))
         frame = {"label": labels, "prediction": first, "probability": rng.uniform(0.5, 1, N)}
-        for suffix in ("", "-again"):
-            pd.DataFrame(frame).to_csv(folder / "own" / f"{model}{suffix}.csv", index=False)
+        pd.DataFrame(frame).to_csv(folder / "own" / f"{model}.csv", index=False)
+        again = {"y": np.array(list("wxyz"))[labels], "pred": first + 1, "p": frame["probability"]}
+        pd.DataFrame(again).to_csv(folder / "own" / f"my-{model}.tsv.gz", sep="\t", index=False)
     np.save(folder / "labels.npy", labels)
     np.savez(folder / "all.npz", models=list(MODELS), p=np.stack(list(classes.values())), y=labels)
     rows = "".join(f"{model},{80 - 10 * i}\n" for i, model in enumerate(MODELS))
@@ -42,7 +43,13 @@ study: mixed
 models: models.csv
 datasets:
   own: {kind: predictions, files: "own/{model}.csv"}
-  again: {kind: predictions, files: "own/{model}-again.csv"}
+  again:
+    kind: predictions
+    files: "own/{model}.tsv.gz"
+    aliases: {alex: my-alex, dense: my-dense, res: my-res, vgg: my-vgg}
+    columns: {label: y, prediction: pred, probability: p}
+    classes: [w, x, y, z]
+    first_label: 1
   labels: {kind: labels, files: "labels/{model}.json", labels: labels.npy, classes: 4}
   archive: {kind: label_archive, file: all.npz, predictions: p, labels: y}
   accuracies: {kind: accuracies, file: accuracies.csv, columns: {model: name, top1: acc}, n: 50}
@@ -73,11 +80,15 @@ def test_every_pair_has_tables_fits_and_figures(published):
     assert "| published | 1 | 4 |" in (own / "replication/changes.md").read_text()
     mixed = pd.read_csv(own / "replication/mixed/top1.csv")
     assert (mixed.gap == 0).all()  # the same classes, by two roads
+    again = pd.read_csv(own / "replication/matchable/top1.csv")
+    assert (again.gap == 0).all()  # the same predictions, with names and columns of their own
 
 
 def test_only_pairs_with_probabilities_are_matched(published):
     own = published.folder / "results" / "mixed"
     assert [path.name for path in (own / "matched").iterdir()] == ["matchable"]
+    matched = pd.read_csv(own / "tables/matchable/label_probability.csv")
+    assert (matched.gap == 0).all()
     target = "results/mixed/matched/published/probability/000.parquet"
     result = published.run(target, "--configfile", "mixed.yaml", check=False)
     output = result.stdout + result.stderr

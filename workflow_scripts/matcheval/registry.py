@@ -10,6 +10,7 @@ from matcheval.study.analysis import Analysis
 # In the order they are loaded and run: an analysis can build upon those above it.
 _CLASSES = (
     "analyses.sampling.analysis.Sampling",
+    "analyses.features.analysis.Features",
     "protocol.analysis.Matching",
     "replication.analysis.Replication",
     "analyses.near_duplicates.analysis.NearDuplicates",
@@ -24,6 +25,12 @@ _CLASSES = (
     "analyses.retraining.analysis.Retraining",
     "analyses.suite_accuracies.analysis.SuiteAccuracies",
     "accuracy_prediction.analysis.AccuracyPrediction",
+    "analyses.mcnemar.analysis.McNemar",
+    "analyses.maximum_matching.analysis.MaximumMatching",
+    "analyses.permutation_null.analysis.PermutationNull",
+    "analyses.epsilon_sweep.analysis.EpsilonSweep",
+    "analyses.target_orders.analysis.TargetOrders",
+    "analyses.class_gaps.analysis.ClassGaps",
     "analyses.published_values.analysis.PublishedValues",
 )
 

@@ -10,6 +10,7 @@ from matcheval.accuracy_prediction.scores.score import Need
 from matcheval.datasets.corruptions.names import PROCEDURAL
 from matcheval.datasets.suites import Suite
 from matcheval.execution.arguments import pack_argument
+from matcheval.predictions.layout import layout_of
 from matcheval.protocol.analysis import Matching
 from matcheval.study.analysis import Wildcards
 from matcheval.study.study import Study
@@ -94,15 +95,16 @@ class PredictionJobs:
         """
         study = self._study
         names = [*self.sources_of(suite), *study.suites[suite].datasets]
+        custom = [name for name in names if not self._analysis.has_images(name)]
         kept = [name for name in study.inference.outputs if name != "top"]
         return {
             "folder": study.predictions_folder,
             "outputs": kept,
             "custom": {
                 name: {model: study.predictions_file(name, model) for model in models}
-                for name in names
-                if not self._analysis.has_images(name)
+                for name in custom
             },
+            "layouts": {name: asdict(layout_of(study.datasets[name])) for name in custom},
             "labels": {
                 member.dataset: {
                     "file": member.all_labels,

@@ -28,12 +28,14 @@ from matcheval.accuracy_prediction.scores.score import Sources
 from matcheval.accuracy_prediction.scoring import ModelScorer, SuiteReader, score_suite
 from matcheval.datasets.folders import DESCRIPTION, read_dataset, read_description
 from matcheval.datasets.suites import Suite
+from matcheval.errors import InputError
 from matcheval.inference.batches import ForwardBatch
 from matcheval.inference.job import InferenceConfig
 from matcheval.inference.running import ModelRunner
 from matcheval.inference.store import ModelFiles, inputs_digest
 from matcheval.inference.turned import ORIENTATIONS
-from matcheval.io.files import atomic_file
+from matcheval.io.array_archives import write_arrays
+from matcheval.io.self_digests import verify_file
 from matcheval.models.rows import ModelSource
 
 log = logging.getLogger(__name__)
@@ -153,8 +155,7 @@ class _Turning:
         found = _read_kept(path, inputs)
         if found is None:
             found = self._pass(dataset, partial(orientation_logits, self._head(seed)))
-            with atomic_file(path) as unfinished, unfinished.open("wb") as stream:
-                np.savez(stream, logits=found, inputs=np.array(inputs))
+            write_arrays(path, {"logits": found, "inputs": np.array(inputs)})
         return found
 
     def _inputs(self, dataset: str) -> str:
@@ -207,12 +208,13 @@ class _FeatureFunction:
 def _read_kept(path: Path, inputs: str) -> Floats | None:
     """Read logits that were computed from given inputs; None if there are none."""
     try:
+        verify_file(path)
         with np.load(path, allow_pickle=False) as archive:
             if str(archive["inputs"]) == inputs:
                 kept: Floats = archive["logits"]
                 return kept
     except FileNotFoundError:
         pass
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except (InputError, OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         log.warning("%s is damaged, and computed again", path)
     return None

@@ -2,13 +2,16 @@
 
 import argparse
 import json
+import logging
 import math
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from matcheval.cli.layouts import add_layout, read_layout
 from matcheval.errors import InputError, printable
+from matcheval.predictions.suspicions import suspicions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,15 +19,17 @@ if TYPE_CHECKING:
     from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
     from matcheval.accuracy_prediction.outputs.user_files import UserFile
 
+LOGGER = logging.getLogger(__name__)
 N_RESAMPLES = 200
 
 FILES = """\
-Files hold one model's predictions, one row per datapoint: Parquet or CSV files with columns label,
-prediction, probability (and optionally index), or .npz files with labels. Only BASE and the files
-of --calibrate-on need labels. Some methods need the scores of all classes: columns p_0, p_1, ... of
-probabilities or logit_0, logit_1, ... of logits, a column of lists (probabilities or logits), or
-arrays of these names in an .npz file. Files that the workflow writes beside <model>.parquet
-(.logits.parquet, .features.parquet, .statistics.npz) are found and used.
+Files hold one model's predictions, one row per datapoint: Parquet, CSV, TSV or JSON (Lines) files
+with columns label, prediction, probability (and optionally index), or .npz files with labels. Only
+BASE and the files of --calibrate-on need labels. Some methods need the scores of all classes:
+columns p_0, p_1, ... or prob_cat, prob_dog, ... of probabilities, logit_0, ... or logit_cat, ... of
+logits, a column of lists (probabilities or logits), or arrays of these names in an .npz file. Files
+that the workflow writes beside <model>.parquet (.logits.parquet, .features.parquet,
+.statistics.npz) are found and used. docs/cli.md has the formats.
 """
 
 
@@ -56,9 +61,7 @@ def add_predict_accuracy(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=int, default=0, help="of the resamples and splits (default: %(default)s)"
     )
-    parser.add_argument(
-        "--classes", type=int, metavar="N", help="number of classes, to check the files against"
-    )
+    add_layout(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(run=run_predict_accuracy)
 
@@ -85,11 +88,17 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
     missing = [p for p in (*arguments.targets, *arguments.calibrate_on) if not p.is_file()]
     if missing:
         raise InputError("no such file", file=missing[0])
-    base = read_user_file(arguments.base, n_classes=arguments.classes)
+    given = [arguments.base, *arguments.calibrate_on, *arguments.targets]
+    _check_named_once(arguments)
+    layout, n_classes = read_layout(arguments, given)
+    base = read_user_file(arguments.base, n_classes=n_classes, layout=layout)
+
+    _warn(base)
 
     def read(path: Path, labels: Any) -> "UserFile":
-        found = read_user_file(path, labels=labels, n_classes=arguments.classes)
+        found = read_user_file(path, labels=labels, n_classes=n_classes, layout=layout)
         check_comparable(base, found)
+        _warn(found)
         return found
 
     calibration = [read(path, "required").outputs for path in arguments.calibrate_on]
@@ -109,6 +118,36 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
     )  # fmt: skip
     write = _as_json if arguments.json else _as_text
     sys.stdout.write(printable(write(base.name, table)))
+
+
+def _check_named_once(arguments: argparse.Namespace) -> None:
+    """Refuse a file that counts twice; warn of one that has two roles."""
+    for what in ("calibrate_on", "targets"):
+        paths = [path.resolve() for path in getattr(arguments, what)]
+        twice = [path for path in paths if paths.count(path) > 1]
+        if twice:
+            where = "--calibrate-on" if what == "calibrate_on" else "the targets"
+            raise InputError(f"is named twice in {where}", file=twice[0], remedy="Name it once")
+    base, fitted = arguments.base.resolve(), [p.resolve() for p in arguments.calibrate_on]
+    for path in arguments.targets:
+        if path.resolve() == base:
+            LOGGER.warning("warning: %s is the base and a target", path)
+        if path.resolve() in fitted:
+            LOGGER.warning("warning: %s is a target, and regressions are fitted on it", path)
+    if base in fitted:
+        LOGGER.warning("warning: %s is the base, and regressions are fitted on it", arguments.base)
+
+
+def _warn(file: "UserFile") -> None:
+    """Say what looks wrong about a file."""
+    outputs, n_classes = file.outputs, file.metadata.get("n_classes")
+    for text in suspicions(
+        outputs.labels,
+        outputs.predicted,
+        outputs.confidences,
+        int(n_classes) if n_classes else None,
+    ):
+        LOGGER.warning("warning: %s: %s", file.name, text)
 
 
 def _as_json(base: str, table: "pa.Table") -> str:

@@ -4,20 +4,27 @@ import argparse
 import logging
 import re
 import sys
+from typing import TYPE_CHECKING
 
+from matcheval.cli.layouts import read_layout
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError, printable
 from matcheval.io.tables import check_suffix, write_table
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.group_files import read_group_column
 from matcheval.protocol.blocks import Blocks
+from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion, check_epsilon
 from matcheval.protocol.pair_blocks import blocks_of_pair
 from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import RUNS
 from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.suspicions import MANY_UNMATCHED, suspicions_of
 from matcheval.settings import NAME_PATTERN
+
+if TYPE_CHECKING:
+    from matcheval.cli.analyses import CommandAnalysis
 
 LOGGER = logging.getLogger(__name__)
 
@@ -40,6 +47,7 @@ def run_compare(arguments: argparse.Namespace) -> None:
     from matcheval.protocol.gap_estimates import estimate_gaps
     from matcheval.protocol.tables import tabulate_runs
 
+    analyses = _analyses(arguments)
     comparison = _comparison(
         arguments, original=arguments.original, paired=arguments.paired,
         groups_shared=arguments.groups_shared,
@@ -52,9 +60,15 @@ def run_compare(arguments: argparse.Namespace) -> None:
         for criterion in criteria
     }
     tables = {criterion: tabulate_runs([each.runs()]) for criterion, each in matched.items()}
+    for criterion, table in tables.items():
+        _warn_of_unmatched(float(table["fraction_unmatched_mean"].iloc[0]), criterion)
     methods = {criterion.value: _method(criterion, arguments) for criterion in criteria}
-    gaps = estimate_gaps([comparison], methods, list(seeds), blocks)
+    known = ComparedModels(comparison.pair, (comparison,), methods, tuple(seeds), blocks)
+    gaps = estimate_gaps(known)
     sys.stdout.write(printable(describe(comparison, tables, gaps.means)))
+    results = [analysis.tabulated(known) for analysis in analyses]
+    for result in results:
+        sys.stdout.write(printable(result.describe()))
     if arguments.output is not None:
         from matcheval.cli.comparison_files import write_comparison
 
@@ -62,6 +76,9 @@ def run_compare(arguments: argparse.Namespace) -> None:
             comparison, matched, tables, gaps, list(seeds), arguments.output
         ):
             LOGGER.info("wrote %s", path)
+        for result in results:
+            for path in result.write(comparison.pair.name, arguments.output):
+                LOGGER.info("wrote %s", path)
 
 
 def run_match(arguments: argparse.Namespace) -> None:
@@ -90,10 +107,31 @@ def run_match(arguments: argparse.Namespace) -> None:
     }
     columns = {name: runs[name].to_numpy() for name in RUNS.names}
     write_table(RUNS.table(columns, identity | {"criterion": criterion.value}), arguments.output)
-    if not any(columns["n_matched"]):
-        LOGGER.warning("no target was matched in any run: matched accuracies are NaN (undefined)")
+    _warn_of_unmatched(float(columns["fraction_unmatched"].mean()), criterion)
     if arguments.pairs is not None:
         write_table(matched.pairs(), arguments.pairs)
+
+
+def _analyses(arguments: argparse.Namespace) -> "list[CommandAnalysis]":
+    """Find the analyses that are asked for; those of studies are imported only if there are any."""
+    if not arguments.analyses:
+        return []
+    from matcheval.cli.analyses import chosen_analyses
+
+    return chosen_analyses(arguments.analyses)
+
+
+def _warn_of_unmatched(share: float, criterion: Criterion) -> None:
+    if share == 1:
+        LOGGER.warning(
+            "warning: no target was matched in any run by %s: matched accuracies are NaN "
+            "(undefined)", criterion.description,
+        )  # fmt: skip
+    elif share > MANY_UNMATCHED:
+        LOGGER.warning(
+            "warning: %.1f %% of the targets are unmatched by %s: matched accuracies are those of "
+            "a minority", 100 * share, criterion.description,
+        )  # fmt: skip
 
 
 def _method(criterion: Criterion, arguments: argparse.Namespace) -> MatchingMethod:
@@ -104,8 +142,9 @@ def _blocks(comparison: Comparison, arguments: argparse.Namespace) -> Blocks | N
     """Return what belongs together, according to the arguments and the files' columns `group`."""
     files = {"source": arguments.source, "target": arguments.target}
     other = "target" if arguments.original == "source" else "source"
+    layout, _ = read_layout(arguments, list(files.values()))
     known = {
-        origin: read_group_column(files[role], getattr(comparison, origin).index)
+        origin: read_group_column(files[role], getattr(comparison, origin).index, layout)
         for origin, role in (("original", arguments.original), ("replication", other))
     }
     return blocks_of_pair(comparison, known)
@@ -141,8 +180,9 @@ def _comparison(
             f"--pair '{arguments.pair}' is not a valid name",
             remedy="Use letters, digits, '.', '_' and '-'",
         )
-    source = read_predictions(arguments.source, arguments.classes)
-    target = read_predictions(arguments.target, arguments.classes)
+    layout, n_classes = read_layout(arguments, [arguments.source, arguments.target])
+    source = read_predictions(arguments.source, n_classes, layout)
+    target = read_predictions(arguments.target, n_classes, layout)
     if len(target) > len(source):
         LOGGER.warning(
             "note: TARGET (%d datapoints) is larger than SOURCE (%d), so that many targets cannot "
@@ -161,4 +201,7 @@ def _comparison(
     )
     sets = {"source": source, "target": target}
     model = arguments.model or source.metadata.get("model") or "model"
-    return Comparison(model, pair, sets[original], sets[other])
+    comparison = Comparison(model, pair, sets[original], sets[other])
+    for text in suspicions_of(comparison):
+        LOGGER.warning("warning: %s", text)
+    return comparison

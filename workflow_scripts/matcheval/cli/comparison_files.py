@@ -20,6 +20,7 @@ from matcheval.protocol.gap_schemas import GAPS
 from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import MODEL_TABLE
 from matcheval.protocol.summary import write_summary
+from matcheval.protocol.suspicions import suspicions_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,7 +89,8 @@ def write_comparison(
         yield from _save(plot_reliability(data), figures / "reliability" / model)
     summary = folder / "summary.md"
     titles = {criterion.value: criterion.description for criterion in tables}
-    page = write_summary(f"Model `{comparison.model}`", gaps.means, titles)
+    suspicions = [(comparison.model, text) for text in suspicions_of(comparison)]
+    page = write_summary(f"Model `{comparison.model}`", gaps.means, titles, suspicions)
     with atomic_file(summary) as partial:
         partial.write_text(page, encoding="utf-8")
     yield summary

@@ -10,15 +10,20 @@ from matcheval.analyses.sampling.commands import add_allocate, add_count, add_sa
 from matcheval.cli.accuracy import FILES as ACCURACY_FILES
 from matcheval.cli.accuracy import add_predict_accuracy
 from matcheval.cli.commands import run_compare, run_match
+from matcheval.cli.layouts import add_layout
+from matcheval.domain_generalization.domainbed.commands import DESCRIPTION as DOMAINBED
+from matcheval.domain_generalization.domainbed.commands import add_domainbed
 from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
 from matcheval.warehouse.commands import add_warehouse
 
 _FILES = """\
-SOURCE and TARGET hold one model's predictions on two test sets, one row per datapoint. They are
-Parquet or CSV files with columns label, prediction, probability (and optionally index, the
-position in the dataset, and group, such as a writer or a video, whose datapoints are not
+SOURCE and TARGET hold one model's predictions on two test sets, one row per datapoint: Parquet,
+CSV, TSV or JSON (Lines) files with columns label, prediction, probability (and optionally index,
+the position in the dataset, and group, such as a writer or a video, whose datapoints are not
 independent), or .npz files with labels and either logits or probabilities (and group). The
-probability is the largest softmax value. The protocol takes the larger set as source.
+probability is the largest softmax value. In place of prediction and probability there can be a
+column per class (prob_0 or prob_cat, logit_0 or logit_cat). Classes are numbers or names. The
+protocol takes the larger set as source. docs/cli.md has the formats.
 """
 
 
@@ -48,6 +53,9 @@ def build_parser() -> argparse.ArgumentParser:
             epilog=ACCURACY_FILES, formatter_class=argparse.RawDescriptionHelpFormatter,
         )
     )  # fmt: skip
+    add_domainbed(
+        commands.add_parser("domainbed", help="tabulate sweeps of DomainBed", description=DOMAINBED)
+    )
     add_search(
         commands.add_parser(
             "duplicates", help="search for near duplicates: the nearest images of another set",
@@ -88,6 +96,11 @@ def _add_compare(commands: Any) -> None:
         "--groups-shared", action="store_true",
         help="a name in the columns `group` means the same group in both sets (default: in each by "
         "itself)",
+    )  # fmt: skip
+    compare.add_argument(
+        "--analyses", type=lambda text: text.split(","), default=[], metavar="NAME,...",
+        help="further analyses, with default settings: those that docs/analyses/README.md lists as "
+        "of a pair's matched predictions",
     )  # fmt: skip
     compare.add_argument(
         "--output", type=Path, metavar="DIR", help="write tables, figures and a summary to DIR"
@@ -147,9 +160,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         "--seeds", type=int, default=N_SEEDS, metavar="N",
         help="number of runs, with seeds 0 to N - 1 (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument(
-        "--classes", type=int, metavar="N", help="number of classes, to check the files against"
-    )
+    add_layout(parser)
     parser.add_argument(
         "--model", help="name of the model (default: the name in the files, or 'model')"
     )

@@ -87,8 +87,13 @@ def read_npy_stream(file: IO[bytes], name: object) -> npt.NDArray[Any]:
         raise InputError(f"not a readable array, perhaps truncated ({error})", file=name) from error
 
 
-def write_array(path: Path, shape: tuple[int, ...], parts: Iterable[bytes | memoryview]) -> None:
-    """Write a uint8 array to an .npy file, from its bytes in C order.
+def write_array(
+    path: Path,
+    shape: tuple[int, ...],
+    parts: Iterable[bytes | memoryview],
+    dtype: npt.DTypeLike = np.uint8,
+) -> None:
+    """Write an array to an .npy file, from its bytes in C order.
 
     This avoids `numpy.save`, whose error does not mention that the disk is full, and a writable
     mapping, where a full disk kills the process.
@@ -101,15 +106,17 @@ def write_array(path: Path, shape: tuple[int, ...], parts: Iterable[bytes | memo
         Shape of the array.
     parts : iterable of bytes-like
         The bytes of the array, in pieces of any size.
+    dtype : dtype-like
+        Type of its values.
     """
     with path.open("wb") as file:
-        write_array_header(file, shape)
+        write_array_header(file, shape, dtype)
         for part in parts:
             file.write(part)
 
 
-def write_array_header(file: Any, shape: tuple[int, ...]) -> None:
-    """Write the .npy header of a uint8 array in C order.
+def write_array_header(file: Any, shape: tuple[int, ...], dtype: npt.DTypeLike = np.uint8) -> None:
+    """Write the .npy header of an array in C order.
 
     Parameters
     ----------
@@ -117,6 +124,9 @@ def write_array_header(file: Any, shape: tuple[int, ...]) -> None:
         Opened for writing.
     shape : tuple of int
         Shape of the array.
+    dtype : dtype-like
+        Type of its values.
     """
-    header = {"descr": "|u1", "fortran_order": False, "shape": tuple(map(int, shape))}
+    descr = np.lib.format.dtype_to_descr(np.dtype(dtype))
+    header = {"descr": descr, "fortran_order": False, "shape": tuple(map(int, shape))}
     np.lib.format.write_array_header_1_0(file, header)

@@ -16,7 +16,8 @@ def content_digest(images: Images, labels: npt.NDArray[np.int16]) -> str:
 
     Parameters
     ----------
-    images : uint8 array, shape (n, height, width, channels), EncodedImages or MadeImages
+    images : uint8 array, shape (n, height, width, channels), float32 array, shape (n, 1, 1, d),\
+             EncodedImages or MadeImages
         Read in chunks, so that a mapped file need not fit in memory.
     labels : int16 array, shape (n,)
         Their classes.
@@ -24,10 +25,10 @@ def content_digest(images: Images, labels: npt.NDArray[np.int16]) -> str:
     Returns
     -------
     str
-        64 hexadecimal digits. For an array of pixels, of the shapes as text, the pixels in C order
-        and the labels; for encoded images, of the word "files", their bytes, their offsets and the
-        labels; for images that are made when they are read, which it does not make, of their
-        recipe and the labels.
+        64 hexadecimal digits. For an array of pixels or vectors, of the shapes as text, the values
+        in C order and the labels; for encoded images, of the word "files", their bytes, their
+        offsets and the labels; for images that are made when they are read, which it does not make,
+        of their recipe and the labels.
     """
     parts: Iterable[bytes | memoryview]
     if isinstance(images, EncodedImages):
@@ -37,6 +38,8 @@ def content_digest(images: Images, labels: npt.NDArray[np.int16]) -> str:
         digest, parts = hashlib.sha256(b"made"), [images.recipe.encode()]
     else:
         digest = hashlib.sha256(f"images {images.shape} labels {labels.shape}".encode())
+        if images.dtype != np.uint8:
+            digest.update(f" {images.dtype}".encode())
         parts = chunks(images)
     for part in parts:
         digest.update(part)
@@ -58,8 +61,9 @@ def check_content(
 
     Parameters
     ----------
-    images : uint8 array, shape (n, height, width, channels), EncodedImages or MadeImages
-        At least one image.
+    images : uint8 array, shape (n, height, width, channels), float32 array, shape (n, 1, 1, d),\
+             EncodedImages or MadeImages
+        At least one image, or vector.
     labels : integer array, shape (n,)
         Classes in 0..n_classes - 1.
     names : sequence of str
@@ -102,13 +106,16 @@ def check_content(
 
 def _check_images(images: Images, file: object) -> None:
     if not isinstance(images, EncodedImages):
-        if images.ndim != 4 or images.dtype != np.uint8 or 0 in images.shape:
+        is_vectors = images.dtype == np.float32 and images.shape[1:3] == (1, 1)
+        if images.ndim != 4 or 0 in images.shape or not (images.dtype == np.uint8 or is_vectors):
             raise InputError(
                 f"has shape {images.shape} and dtype {images.dtype}",
                 file=file,
                 field="images",
                 remedy="Images are uint8, n × height × width × channels, none of which is 0",
             )
+        if is_vectors and not np.isfinite(images).all():
+            raise InputError("a value is not finite", file=file, field="images")
         return
     bounds = np.append(images.offsets, len(images.data))
     if len(images) == 0 or images.data.ndim != 1 or bounds[0] != 0 or (np.diff(bounds) <= 0).any():

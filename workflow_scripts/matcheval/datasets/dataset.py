@@ -24,7 +24,8 @@ class Dataset:
     name : str
         Its name, for files and messages.
     images : uint8 array, shape (n, height, width, channels), EncodedImages or MadeImages
-        Pixels, or image files; may be mapped from a file, or made when they are read.
+        Pixels, or image files; may be mapped from a file, or made when they are read. Instead of
+        images, vectors: a float32 array, shape (n, 1, 1, d), with `max_value` 1.
     labels : int16 array, shape (n,)
         Classes, from 0.
     names : tuple of str
@@ -96,6 +97,11 @@ class Dataset:
         height, width, channels = self.pixels.shape[1:]
         return height, width, channels
 
+    @property
+    def has_vectors(self) -> bool:
+        """Whether it consists of vectors, such as features of a network, instead of images."""
+        return not isinstance(self.images, EncodedImages) and self.images.dtype == np.float32
+
     def image(self, i: int) -> "Image":
         """Return one image as RGB.
 
@@ -112,10 +118,13 @@ class Dataset:
         Raises
         ------
         InputError
-            If an image file cannot be decoded, or the pixels have neither 1 nor 3 channels.
+            If an image file cannot be decoded, the pixels have neither 1 nor 3 channels, or there
+            are vectors instead of images.
         """
         from matcheval.datasets.decoding import UnreadableImageError, array_image, decode_rgb
 
+        if self.has_vectors:
+            raise InputError("consists of vectors, not of images", file=self.name)
         if not isinstance(self.images, EncodedImages):
             return array_image(self.images[i], self.max_value)
         try:
@@ -146,7 +155,7 @@ def make_dataset(
     name : str
         Its name, for files and messages.
     images : uint8 array, shape (n, height, width, channels), EncodedImages or MadeImages
-        Pixels in 0..max_value, or image files.
+        Pixels in 0..max_value, or image files; or vectors as a float32 array, shape (n, 1, 1, d).
     labels : integer array, shape (n,)
         Classes in 0..len(classes) - 1.
     classes : tuple of str
@@ -172,10 +181,12 @@ def make_dataset(
     labels = np.asarray(labels)
     names = tuple(f"{i:05d}" for i in range(len(labels))) if names is None else tuple(names)
     check_content(images, labels, names, len(classes), max_value, file=name)
-    if max_value < 255 and isinstance(images, np.ndarray) and images.max() > max_value:
-        raise InputError(
-            f"pixels reach {images.max()}, above max_value {max_value}", file=name, field="images"
-        )
+    if max_value < 255 and isinstance(images, np.ndarray) and images.dtype == np.uint8:
+        largest = images.max()
+        if largest > max_value:
+            raise InputError(
+                f"pixels reach {largest}, above max_value {max_value}", file=name, field="images"
+            )
     labels = labels.astype(np.int16)
     digest = content_digest(images, labels)
     provenance = dict(provenance or {})

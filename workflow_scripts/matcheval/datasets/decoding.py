@@ -8,6 +8,7 @@ in this way.
 
 import io
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -159,7 +160,7 @@ def array_image(pixels: npt.NDArray[np.uint8], max_value: int) -> Image.Image:
     return Image.fromarray(np.ascontiguousarray(rgb_pixels(pixels, max_value)))
 
 
-def rgb_pixels(pixels: npt.NDArray[np.uint8], max_value: int) -> npt.NDArray[np.uint8]:
+def rgb_pixels(pixels: npt.NDArray[Any], max_value: int) -> npt.NDArray[np.uint8]:
     """Convert pixels to RGB values in 0..255.
 
     Parameters

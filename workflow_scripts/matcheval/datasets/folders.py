@@ -1,13 +1,13 @@
 """A dataset on disk: a folder of `images.npy`, `datapoints.parquet` and `dataset.json`.
 
-`images.npy` contains either pixels (uint8, n × height × width × channels; `stored` is "array") or
+`images.npy` contains either pixels (uint8, n × height × width × channels; `stored` is "array"; or
+vectors, float32, n × 1 × 1 × length) or
 the concatenated image files (uint8, one-dimensional; "files"), so that it can be mapped into memory
 in both cases; there is none if the images are made from those of another dataset when they are read
 ("made"). `datapoints.parquet` has a row per image, with its label, its name in the source, and the
 position of its file. `dataset.json` describes the dataset.
 """
 
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +23,7 @@ from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.images import EncodedImages, Images, MadeImages, chunks
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file
+from matcheval.io.json_files import read_json, write_json
 from matcheval.io.tables import Column, TableSchema, write_table
 
 IMAGES, DATAPOINTS, DESCRIPTION = "images.npy", "datapoints.parquet", "dataset.json"
@@ -64,7 +65,7 @@ def write_dataset(dataset: Dataset, folder: str | os.PathLike[str]) -> None:
     else:
         array = images.data if isinstance(images, EncodedImages) else images
         with atomic_file(folder / IMAGES) as partial:
-            write_array(partial, array.shape, chunks(array))
+            write_array(partial, array.shape, chunks(array), array.dtype)
     write_description(dataset, folder)
 
 
@@ -109,9 +110,7 @@ def write_description(dataset: Dataset, folder: Path) -> None:
         "sha256": dataset.sha256,
         "provenance": dict(dataset.provenance),
     }
-    with atomic_file(folder / DESCRIPTION) as partial:
-        text = json.dumps(description, indent=2, ensure_ascii=False)
-        partial.write_text(text + "\n", encoding="utf-8")
+    write_json(description, folder / DESCRIPTION, indent=2)
 
 
 def write_datapoints(
@@ -225,7 +224,9 @@ def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """
     path = Path(folder) / DESCRIPTION
     try:
-        description = json.loads(path.read_text(encoding="utf-8"))
+        description = read_json(path)
+    except InputError:  # it says what is wrong
+        raise
     except FileNotFoundError as error:
         raise InputError("no such file", file=path, remedy="Build the dataset first") from error
     except (OSError, ValueError) as error:

@@ -96,7 +96,9 @@ class MadeImages:
         return self[:].astype(dtype or np.uint8, copy=False)
 
 
-Pixels = npt.NDArray[np.uint8] | MadeImages
+# Vectors, such as features of a network, are stored as float32 "images" of 1 × 1 pixel, with a
+# channel per feature.
+Pixels = npt.NDArray[np.uint8] | npt.NDArray[np.float32] | MadeImages
 Images = Pixels | EncodedImages
 
 
@@ -108,7 +110,7 @@ def chunks(array: Pixels) -> Iterator[memoryview]:
 
     Parameters
     ----------
-    array : uint8 array, or MadeImages
+    array : uint8 or float32 array, or MadeImages
         Of any shape; may be mapped from a file.
 
     Yields
@@ -123,7 +125,7 @@ def chunks(array: Pixels) -> Iterator[memoryview]:
         return
     rows = max(1, _CHUNK_BYTES // max(1, int(np.prod(array.shape[1:]))))
     for start in range(0, len(array), rows):
-        yield np.ascontiguousarray(array[start : start + rows]).data
+        yield np.ascontiguousarray(array[start : start + rows]).data.cast("B")
         release(array)
 
 

@@ -4,7 +4,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from matcheval.datasets.custom_kinds import ClassNames
 from matcheval.datasets.kind import DatasetKind
+from matcheval.datasets.label_spaces import resolve_classes
 from matcheval.settings import (
     Count,
     Integer,
@@ -14,6 +16,7 @@ from matcheval.settings import (
     Texts,
 )
 
+Aliases = Annotated[dict[str, PathText], Field(description="Names in the files, by name of model")]
 PathOfModel = Annotated[str, Field(pattern=r"\{model\}")]
 
 
@@ -23,12 +26,51 @@ class _WithoutImages(DatasetKind):
     has_images: ClassVar[bool] = False
 
 
+class PredictionColumns(Settings):
+    """Names of the files' columns where they are others than ours."""
+
+    index: str | None = Field(None, description="Position in the dataset")
+    label: str | None = Field(None, description="True class")
+    prediction: str | None = Field(None, description="Predicted class")
+    probability: str | None = Field(None, description="Largest softmax value")
+    logits: str | None = Field(
+        None, description="Logits of all classes; with `*` at the end, what columns begin with"
+    )
+    probabilities: str | None = Field(
+        None, description="Probabilities of all classes; with `*`, what columns begin with"
+    )
+
+    @model_validator(mode="after")
+    def _are_different(self) -> "PredictionColumns":
+        given = [name for name in self.model_dump().values() if name is not None]
+        if "" in given or len(set(given)) < len(given):
+            raise ValueError("two columns have one name, or a name is empty")
+        return self
+
+
 class Predictions(_WithoutImages):
     """A prediction file per model."""
 
     kind: Literal["predictions"]
     files: PathOfModel = Field(description="With {model} for the model's name")
-    suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".csv", ".npz")
+    aliases: Aliases = {}
+    columns: PredictionColumns = Field(
+        PredictionColumns(), description="Names of the files' columns where they differ from ours"
+    )
+    classes: ClassNames | None = Field(
+        None,
+        description="A label space by name, or the class names in label order, for files with "
+        "names in place of labels",
+    )
+    first_label: Literal[0, 1] = Field(0, description="The number of the first class in the files")
+    suffixes: ClassVar[tuple[str, ...]] = (
+        ".parquet", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".npz", ".json", ".jsonl", ".jsonl.gz",
+    )  # fmt: skip
+
+    @property
+    def known_classes(self) -> tuple[str, ...] | None:
+        """The given class names."""
+        return None if self.classes is None else resolve_classes(self.classes)
 
 
 class _Published(_WithoutImages):
@@ -50,7 +92,7 @@ class Labels(_Published):
     kind: Literal["labels"]
     files: PathOfModel = Field(description="With {model} for the model's name")
     labels: PathText = Field(description="File of the true labels")
-    aliases: dict[str, PathText] = Field({}, description="Names in the files, by name of model")
+    aliases: Aliases = {}
     suffixes: ClassVar[tuple[str, ...]] = (".json", ".npy")
 
 
@@ -62,6 +104,7 @@ class LabelArchive(_Published):
     models: PathText | None = Field(None, description="Its array of model names")
     predictions: PathText = Field(description="Its array of predicted classes")
     labels: PathText = Field(description="Its array of true labels")
+    aliases: Aliases = {}
     suffixes: ClassVar[tuple[str, ...]] = (".npz",)
 
 
@@ -83,6 +126,7 @@ class Accuracies(_WithoutImages):
         "percent", description="Of the accuracies"
     )
     n: Count | None = Field(None, description="Size of the set; needed if the unit is correct")
+    aliases: Aliases = {}
     has_probabilities: ClassVar[bool] = False
     has_correctness: ClassVar[bool] = False
     suffixes: ClassVar[tuple[str, ...]] = (".csv",)

@@ -89,8 +89,17 @@ class DatasetSpec:
         """
         if "file" in self.options:
             return str(self.options["file"])
-        name = self.options.get("aliases", {}).get(model, model)
-        return str(self.options["files"]).replace("{model}", name)
+        return str(self.options["files"]).replace("{model}", self.alias(model))
+
+    def alias(self, model: str) -> str:
+        """Return the name that a model has in the user's files.
+
+        Parameters
+        ----------
+        model : str
+            Its name.
+        """
+        return str(self.options.get("aliases", {}).get(model, model))
 
     def results_files(self, models: Iterable[str]) -> list[str]:
         """Return all of the user's files with results of some models, each once, labels last.

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.datasets.images import EncodedImages, Images
@@ -49,7 +50,8 @@ def take_images(
         offsets = np.concatenate([np.zeros(1, np.int64), ends])[:-1]
         images = EncodedImages(np.concatenate([np.empty(0, np.uint8), *files]), offsets)
     else:
-        images = np.ascontiguousarray(dataset.images[at])
+        pixels: npt.NDArray[Any] = np.ascontiguousarray(dataset.images[at])
+        images = pixels
     return make_dataset(
         name,
         images,

@@ -1,6 +1,5 @@
 """Suites: named collections of datasets, with what is known of each as data."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ import numpy as np
 from matcheval.datasets.folders import DATAPOINTS, DATAPOINTS_SCHEMA, read_description
 from matcheval.datasets.label_spaces import compare_classes
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
-from matcheval.io.files import atomic_file
+from matcheval.io.json_files import read_json, write_json
 
 # Names of groups, each with the names of its classes.
 Groups = tuple[tuple[str, tuple[str, ...]], ...]
@@ -110,8 +109,7 @@ def write_suite(suite: Suite, folders: Mapping[str, Path], path: Path) -> None:
             _check_images(suite.name, member, classes, folder)
             digests[member.dataset] = description["sha256"]
     problems.raise_any()
-    with atomic_file(path) as partial:
-        partial.write_text(json.dumps(digests, indent=1) + "\n", encoding="utf-8")
+    write_json(digests, path)
 
 
 def read_members(path: Path) -> list[str]:
@@ -128,7 +126,9 @@ def read_members(path: Path) -> list[str]:
         If it is not readable.
     """
     try:
-        return list(json.loads(path.read_text(encoding="utf-8")))
+        return list(read_json(path))
+    except InputError:  # it says what is wrong
+        raise
     except (OSError, ValueError) as error:
         raise InputError(
             f"not a readable list of a suite's datasets ({error})",

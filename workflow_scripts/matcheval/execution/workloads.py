@@ -253,6 +253,7 @@ _NAMED_SIZES = (
     (("base", "_b_"), 110),
     (("small", "_s_", "medium", "_m_", "resnet", "resnext", "densenet", "inception"), 70),
     (("tiny", "nano", "pico", "femto", "atto", "mobile", "efficientnet_b", "mnas"), 30),
+    (("efficientnet_lite",), 15),
     (("vgg", "alexnet"), 145),
 )
 

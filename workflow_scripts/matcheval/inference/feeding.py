@@ -25,7 +25,11 @@ class _Buffer:
 
 
 def feed(
-    reader: Reader, n_images: int, batch_size: int, device: torch.device
+    reader: Reader,
+    n_images: int,
+    batch_size: int,
+    device: torch.device,
+    dtype: torch.dtype = torch.uint8,
 ) -> Iterator[tuple[int, Tensor]]:
     """Yield batches of pixels on a device.
 
@@ -43,12 +47,14 @@ def feed(
         Images per batch, at least 1; the last batch may be smaller.
     device : torch.device
         Device that the batches are moved to.
+    dtype : torch.dtype
+        Of the values: uint8 for pixels, float32 for vectors.
 
     Yields
     ------
     start : int
         Index of the first image.
-    pixels : uint8 tensor, shape (n, height, width, channels)
+    pixels : tensor, shape (n, height, width, channels)
         On `device`. On the CPU it is valid only until the next batch is requested, which may
         overwrite it.
 
@@ -60,7 +66,7 @@ def feed(
     cuda = device.type == "cuda"
     size = min(batch_size, n_images)
     buffers = [
-        _Buffer(torch.empty((size, *reader.shape), dtype=torch.uint8, pin_memory=cuda))
+        _Buffer(torch.empty((size, *reader.shape), dtype=dtype, pin_memory=cuda))
         for _ in range(min(N_BUFFERS, -(-n_images // size)))
     ]
     free, starts = deque(buffers), iter(range(0, n_images, size))

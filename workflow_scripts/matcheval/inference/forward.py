@@ -1,6 +1,6 @@
 """The forward pass: each batch goes through every model once, and the results to its writers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -23,6 +23,7 @@ def run_inference(
     settings: ForwardConfig,
     *,
     progress: bool = False,
+    before_files: Callable[[], object] = lambda: None,
 ) -> None:
     """Pass a dataset once through one or several models, and hand the results to their writers.
 
@@ -43,6 +44,8 @@ def run_inference(
         Device, batch size and precision.
     progress : bool
         Whether to draw a progress bar.
+    before_files : callable
+        Called after the last batch. If it raises, no file is written.
 
     Raises
     ------
@@ -63,7 +66,10 @@ def run_inference(
             passes.append(ModelPass(model, dataset, writers))
     try:
         with bar, arithmetic(settings.precision, settings.device, settings.n_threads):
-            batches = feed(reader, len(dataset), batch_size, settings.device) if passes else ()
+            dtype = torch.float32 if dataset.has_vectors else torch.uint8
+            batches = (
+                feed(reader, len(dataset), batch_size, settings.device, dtype) if passes else ()
+            )
             with torch.inference_mode():
                 for start, pixels in batches:
                     for one in list(passes):
@@ -72,6 +78,7 @@ def run_inference(
                     bar.update(len(pixels))
                     if not passes:
                         break
+        before_files()
         for one in list(passes):
             with _or_left_out(one, passes, problems):
                 one.finish()

@@ -17,6 +17,7 @@ from matcheval.inference.batches import ForwardBatch, Writer
 from matcheval.inference.forward_model import ForwardModel
 from matcheval.models.arithmetic import normalize
 from matcheval.models.devices import is_out_of_memory
+from matcheval.predictions.matrices import are_softmaxed
 
 log = logging.getLogger(__name__)
 
@@ -147,6 +148,12 @@ class ModelPass:
                 f"{dataset.name}",
                 file=name,
                 remedy="Use a model that was trained on these classes",
+            )
+        if are_softmaxed(logits):
+            raise InputError(
+                f"its outputs on {dataset.name} all lie in [0, 1] and sum to 1, as after a softmax",
+                file=name,
+                remedy="Return logits; where only probabilities are known, their logarithm",
             )
         bad = ~np.isfinite(logits).all(axis=1)
         if bad.any():

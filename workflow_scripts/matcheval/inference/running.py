@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,7 +58,8 @@ class ModelRunner:
     def run(self, name: str, folder: Path, tasks: Sequence[Task]) -> None:
         """Run models on a dataset and write the requested outputs.
 
-        Models with the same geometry read and decode the images together.
+        Models with the same geometry read and decode the images together. The images are compared
+        with their digest on a thread of its own during the pass, and files are written afterwards.
 
         Parameters
         ----------
@@ -76,24 +78,25 @@ class ModelRunner:
             have finished.
         """
         _check_name(name, folder)
-        dataset, problems = read_dataset(folder), ErrorCollector()
+        dataset, problems = read_dataset(folder, verify=False), ErrorCollector()
         groups: dict[Geometry, list[tuple[Task, LoadedModel, ForwardModel]]] = {}
         for task in tasks:
             with problems.collected():
                 loaded, model = self._load(task.model, dataset)
                 groups.setdefault(loaded.transform.geometry, []).append((task, loaded, model))
-        for geometry, group in groups.items():
-            with problems.collected():
-                run_inference(
-                    [
-                        (model, self._writers(task, loaded, dataset))
-                        for task, loaded, model in group
-                    ],
-                    open_reader(dataset, geometry, self._settings.n_threads),
-                    dataset,
-                    self._settings,
-                    progress=self._progress,
-                )  # fmt: skip
+        with ThreadPoolExecutor(1, thread_name_prefix="verify") as verifier:
+            verified = verifier.submit(read_dataset, folder)
+            for geometry, group in groups.items():
+                with problems.collected():
+                    run_inference(
+                        [
+                            (model, self._writers(task, loaded, dataset))
+                            for task, loaded, model in group
+                        ],
+                        open_reader(dataset, geometry, self._settings.n_threads),
+                        dataset, self._settings, progress=self._progress,
+                        before_files=verified.result,
+                    )  # fmt: skip
         problems.raise_any()
 
     def run_turned(self, model: ModelFiles, dataset: Dataset, writer: Writer) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
+from matcheval.io.self_digests import verify_file
 
 Array = npt.NDArray[np.float64]
 
@@ -108,13 +109,16 @@ def read_statistics(path: str | os.PathLike[str]) -> tuple[FeatureStatistics, di
     Raises
     ------
     InputError
-        If the file is missing, or not a file of statistics.
+        If the file is missing, was changed after it was written, or is not a file of statistics.
     """
     try:
+        verify_file(path)
         with np.load(path, allow_pickle=False) as archive:
             metadata = dict(json.loads(str(archive["metadata"])))
             names = ("feature_mean", "feature_covariance", "softmax_mean", "softmax_gram")
             found = FeatureStatistics(int(archive["n"]), *(archive[name] for name in names))
+    except InputError:  # it says what is wrong
+        raise
     except FileNotFoundError as error:
         raise InputError("no such file", file=path) from error
     except (OSError, ValueError, KeyError, EOFError) as error:

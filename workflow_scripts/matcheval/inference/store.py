@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
 from matcheval.inference import INFERENCE_VERSION
-from matcheval.io.files import atomic_file
+from matcheval.io.json_files import write_json
 from matcheval.models.rows import CHECKPOINT, ModelSource
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.top_k import read_top_k
@@ -166,9 +166,7 @@ def write_index(
         Number of classes of the output `top`; None if that was not written.
     """
     # What comes first is all that is read of thousands of indexes when a run is planned.
-    text = json.dumps({"key": key, "n_top": n_top, "predictions": digests}, indent=1)
-    with atomic_file(path) as partial:
-        partial.write_text(text + "\n", encoding="utf-8")
+    write_json({"key": key, "n_top": n_top, "predictions": digests}, path)
 
 
 def read_index(path: str | Path) -> tuple[str, int | None]:

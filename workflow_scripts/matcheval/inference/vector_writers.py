@@ -12,7 +12,7 @@ from matcheval.inference.batches import ForwardBatch
 from matcheval.inference.blocks import Blocks, Rows
 from matcheval.inference.vectors import vector_schema
 from matcheval.inference.writers import FileWriter, features_of
-from matcheval.io.files import atomic_file
+from matcheval.io.tables import parquet_file
 
 
 class VectorWriter(FileWriter):
@@ -71,10 +71,9 @@ class VectorWriter(FileWriter):
         width = rows.shape[1]
         schema = vector_schema(self.name, self.meaning, width)
         if self._parquet is None:
-            partial = self._open.enter_context(atomic_file(self._path))
             metadata = {**self._metadata, "width": str(width)}
             self._parquet = self._open.enter_context(
-                pq.ParquetWriter(partial, schema.arrow.with_metadata(metadata), compression="zstd")
+                parquet_file(self._path, schema.arrow.with_metadata(metadata))
             )
         index = np.arange(self._row, self._row + len(rows), dtype=np.int32)
         lists = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), width)

@@ -13,7 +13,7 @@ from matcheval.inference import N_TOP
 from matcheval.inference.batches import ForwardBatch
 from matcheval.inference.blocks import Blocks, Rows
 from matcheval.inference.statistics import RunningStatistics
-from matcheval.io.files import atomic_file
+from matcheval.io.array_archives import write_arrays
 from matcheval.predictions.records import Predictions, check_predictions, write_predictions
 from matcheval.predictions.softmax import most_probable, softmax
 from matcheval.predictions.top_k import top_k_classes, write_top_k
@@ -148,8 +148,7 @@ class StatisticsWriter(FileWriter):
             self._running.add(features, softmax(logits))
         arrays = asdict(self._running.result())
         text = json.dumps(dict(self._metadata), sort_keys=True)
-        with atomic_file(self._path) as partial, partial.open("wb") as stream:
-            np.savez(stream, **arrays, metadata=np.array(text))
+        write_arrays(self._path, {**arrays, "metadata": np.array(text)})
 
 
 def features_of(batch: ForwardBatch) -> Rows:

@@ -2,7 +2,7 @@
 
 import io
 import zipfile
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
+from matcheval.io.files import atomic_file
+from matcheval.io.self_digests import enter_digest_of_archive
 
 _FREE_BYTES = 1 << 28  # what an array may always unpack to
 _MAX_RATIO = 100  # of bytes unpacked to packed above that; deflate reaches 1,000 with zeros
@@ -41,6 +43,27 @@ def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     read = formats.read_array_header_1_0 if version == (1, 0) else formats.read_array_header_2_0
     shape, _, dtype = read(file)
     return shape, dtype
+
+
+def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
+    """Write an `.npz` file atomically, with the digest of its bytes.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    arrays : mapping of str to array
+        By name.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    with atomic_file(path) as partial:
+        with partial.open("wb") as stream:
+            np.savez(stream, **arrays)
+        enter_digest_of_archive(partial)
 
 
 def array_names(path: Path) -> list[str]:

@@ -1,10 +1,78 @@
-"""The user's CSV files, read as rows of text."""
+"""The user's CSV files, read as rows of text or as columns."""
 
 import csv
+import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from matcheval.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def read_numbered_rows(
+    path: str | Path, what: str = "file"
+) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
+    """Read the rows of a CSV file with a header, each with the number of its last line.
+
+    Parameters
+    ----------
+    path : path-like
+        UTF-8, with or without a byte order mark; the first line is the header.
+    what : str
+        What messages call the file.
+
+    Returns
+    -------
+    header : list of str
+    rows : list of (int, dict)
+        Cells by column, as `csv.DictReader` gives them: under None those beyond the header, and
+        None for those that are missing.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or not readable as CSV.
+    """
+    try:
+        content = Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise InputError(f"no such {what}", file=path) from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"not readable as CSV ({error})", file=path) from error
+    reader = csv.DictReader(io.StringIO(decoded(content, path), newline=""), strict=True)
+    try:
+        rows = [(reader.line_num, row) for row in reader]
+        return list(reader.fieldnames or ()), rows
+    except csv.Error as error:
+        raise InputError(f"not readable as CSV ({error})", file=path) from error
+
+
+def decoded(content: bytes, path: str | Path) -> str:
+    """Decode the text of a file.
+
+    Parameters
+    ----------
+    content : bytes
+    path : path-like
+        File that error messages name.
+
+    Raises
+    ------
+    InputError
+        If it is not UTF-8; the message has the line.
+    """
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"line {line} is not UTF-8 (byte 0x{content[error.start]:02x})",
+            file=path,
+            remedy="Save it as UTF-8; spreadsheets often save Latin-1",
+        ) from error
 
 
 def read_csv_rows(path: str | Path, required: Sequence[str]) -> list[dict[str, str]]:
@@ -27,17 +95,46 @@ def read_csv_rows(path: str | Path, required: Sequence[str]) -> list[dict[str, s
     InputError
         If the file is missing or not readable as CSV, or a required column is missing.
     """
-    try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream, strict=True, restval="")
-            rows = list(reader)
-    except FileNotFoundError as error:
-        raise InputError("no such file", file=path) from error
-    except (csv.Error, UnicodeDecodeError, OSError) as error:
-        raise InputError(f"not readable as CSV ({error})", file=path) from error
-    missing = [column for column in required if column not in (reader.fieldnames or ())]
+    header, numbered = read_numbered_rows(path)
+    rows = [{k: "" if v is None else v for k, v in row.items()} for _, row in numbered]
+    missing = [column for column in required if column not in header]
     if missing:
-        raise InputError(
-            f"no column {' and '.join(missing)} in the header {reader.fieldnames}", file=path
-        )
+        raise InputError(f"no column {' and '.join(missing)} in the header {header}", file=path)
     return rows
+
+
+def read_csv_table(path: Path, separator: str) -> "pa.Table":
+    """Read a large CSV file as columns, whose types follow from their cells.
+
+    Parameters
+    ----------
+    path : Path
+        UTF-8, with a header; compressed if it ends in `.gz`.
+    separator : str
+        The character between cells.
+
+    Raises
+    ------
+    InputError
+        If the file is not readable as CSV.
+    """
+    import pyarrow as pa
+    import pyarrow.csv as pa_csv
+
+    try:
+        table = pa_csv.read_csv(
+            path,
+            read_options=pa_csv.ReadOptions(use_threads=False),
+            parse_options=pa_csv.ParseOptions(delimiter=separator),
+        )
+        names = [name.strip() for name in table.schema.names]
+    except UnicodeDecodeError as error:
+        raise InputError(
+            "its header is not UTF-8",
+            file=path,
+            remedy="Save it as UTF-8; spreadsheets often save Latin-1",
+        ) from error
+    except (pa.ArrowException, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"not a readable CSV file ({reason:.300})", file=path) from error
+    return table.rename_columns(names)

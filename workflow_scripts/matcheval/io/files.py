@@ -7,6 +7,7 @@ import platform
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from matcheval.errors import InputError
@@ -17,10 +18,11 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Write a file atomically: to a temporary file beside it, renamed once the block succeeds.
 
     Readers never see an incomplete file: if the block raises, or the process is killed, `path`
-    stays as it was. The temporary name contains the host and the process id, so that concurrent
-    writers of one path do not interfere; temporary files of processes of this host that no longer
-    run are deleted by the next writer. The temporary name keeps the suffix of `path`, from which
-    some writers infer the format.
+    stays as it was; the file is on the disk before it is renamed, so that this also holds if the
+    power fails. The temporary name contains the host, the process id and the namespace that the id
+    is from, so that concurrent writers of one path do not interfere; temporary files of processes
+    of this host and namespace that no longer run are deleted by the next writer. The temporary name
+    keeps the suffix of `path`, from which some writers infer the format.
 
     Parameters
     ----------
@@ -42,7 +44,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         final.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", file=path) from error
-    prefix = f".partial-{platform.node()}-"
+    prefix = f".partial-{platform.node()}-{_process_namespace()}-"
     for stale in final.parent.glob(f"{glob.escape(prefix)}*-{glob.escape(final.name)}"):
         if not _is_running(stale.name.removeprefix(prefix).split("-")[0]):
             stale.unlink(missing_ok=True)
@@ -50,7 +52,9 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         with disk_errors(final):
             yield partial
+            _to_disk(partial)
             partial.replace(final)
+            _to_disk(final.parent)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
@@ -133,6 +137,30 @@ def file_lock(path: str | os.PathLike[str]) -> Iterator[bool]:
         yield waited
     finally:
         lock.release()
+
+
+def _to_disk(path: Path) -> None:
+    """Wait until a file, or the entries of a folder, are on the disk."""
+    if path.is_dir() and os.name == "nt":  # there, folders cannot be opened
+        return
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network and container file systems do not offer it for folders.
+        if not path.is_dir() or error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EROFS):
+            raise
+    finally:
+        os.close(descriptor)
+
+
+@cache
+def _process_namespace() -> int:
+    """Return the number of the namespace of process ids: containers of a host have their own."""
+    try:
+        return Path("/proc/self/ns/pid").stat().st_ino
+    except OSError:  # this system has no namespaces
+        return 0
 
 
 def _is_running(pid: str) -> bool:

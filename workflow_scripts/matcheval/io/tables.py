@@ -1,7 +1,8 @@
 """Tables with declared schemas: names, types and units of columns, checked before writing."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file
+from matcheval.io.self_digests import DIGEST_KEY, EMPTY_DIGEST, enter_digest, verify_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -192,12 +194,14 @@ def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
     Raises
     ------
     InputError
-        If the file is missing, may not be read, is truncated, or is not a Parquet file.
+        If the file is missing, may not be read, is truncated, was changed after this library wrote
+        it, or is not a Parquet file.
     """
     try:
+        verify_file(path)
         # One thread: the files are small, and the workers already occupy every core.
         with pq.ParquetFile(path) as file:
-            return file.read(use_threads=False)
+            table = file.read(use_threads=False)
     except FileNotFoundError as error:
         raise InputError("no such file", file=path) from error
     except PermissionError as error:
@@ -209,6 +213,10 @@ def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
             file=path,
             remedy="If the workflow wrote it, delete it and run again",
         ) from error
+    metadata = dict(table.schema.metadata or {})
+    if metadata.pop(DIGEST_KEY.encode(), None) is None:
+        return table
+    return table.replace_schema_metadata(metadata or None)  # its digest is not that of a copy
 
 
 def check_suffix(path: str | os.PathLike[str]) -> str:
@@ -252,16 +260,50 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     InputError
         If the suffix is neither, or the file cannot be written.
     """
-    write = _WRITERS[check_suffix(path)]
+    _WRITERS[check_suffix(path)](table, path)
+
+
+@contextmanager
+def parquet_file(path: str | os.PathLike[str], schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
+    """Write a Parquet file atomically, in parts; it contains checksums of its pages and its digest.
+
+    Parameters
+    ----------
+    path : path-like
+        The file; missing parent folders are created.
+    schema : pyarrow.Schema
+        Its columns, and its metadata.
+
+    Yields
+    ------
+    pyarrow.parquet.ParquetWriter
+        To write tables to.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
     with atomic_file(path) as partial:
-        write(table, partial)
+        with pq.ParquetWriter(
+            partial, schema, compression="zstd", write_page_checksum=True
+        ) as writer:
+            yield writer
+            writer.add_key_value_metadata({DIGEST_KEY: EMPTY_DIGEST})
+        enter_digest(partial)
 
 
-def _write_parquet(table: pa.Table, path: Path) -> None:
-    pq.write_table(table, path, compression="zstd")
+def _write_parquet(table: pa.Table, path: str | os.PathLike[str]) -> None:
+    with parquet_file(path, table.schema) as writer:
+        writer.write_table(table)
 
 
-_WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {
+def _write_csv(table: pa.Table, path: str | os.PathLike[str]) -> None:
+    with atomic_file(path) as partial:
+        pa_csv.write_csv(table, partial)
+
+
+_WRITERS: dict[str, Callable[[pa.Table, str | os.PathLike[str]], None]] = {
     ".parquet": _write_parquet,
-    ".csv": pa_csv.write_csv,
+    ".csv": _write_csv,
 }

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from matcheval.datasets.dataset import Dataset, image_shape
 from matcheval.errors import InputError
+from matcheval.io.self_digests import verify_file
 from matcheval.models.building import build_model
 from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.loaded_model import LoadedModel, state_digest
@@ -86,6 +87,7 @@ def load_checkpoint_model(source: ModelSource, weights: Path, dataset: Dataset) 
         weights do not fit the network.
     """
     try:
+        verify_file(weights)
         with safe_open(str(weights), framework="pt") as archive:
             is_checkpoint = "matcheval" in (archive.metadata() or {})
         if is_checkpoint:

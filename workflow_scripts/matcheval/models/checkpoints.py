@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file
+from matcheval.io.self_digests import DIGEST_KEY, EMPTY_DIGEST, enter_digest, verify_file
 from matcheval.models.building import build_model
 
 _ENTRY = "matcheval"
@@ -138,9 +139,10 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> Non
         If the file cannot be written.
     """
     state = {name: checkpoint.state[name].contiguous() for name in sorted(checkpoint.state)}
-    text = json.dumps(asdict(checkpoint.info), sort_keys=True)
+    text = json.dumps(asdict(checkpoint.info) | {DIGEST_KEY: EMPTY_DIGEST}, sort_keys=True)
     with atomic_file(path) as temporary:
         temporary.write_bytes(save(state, metadata={_ENTRY: text}))
+        enter_digest(temporary)
 
 
 def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
@@ -164,9 +166,12 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     if not Path(path).is_file():
         raise InputError("no such file", file=path, remedy="Train the model first")
     try:
+        verify_file(path)
         with safe_open(str(path), framework="pt", device="cpu") as archive:
             text = (archive.metadata() or {}).get(_ENTRY)
             state = {name: archive.get_tensor(name) for name in archive.keys()}  # noqa: SIM118
+    except InputError:  # it says what is wrong
+        raise
     except (SafetensorError, OSError, ValueError) as error:
         raise InputError(
             f"not a readable checkpoint, perhaps truncated ({error})", file=path, remedy=_REMEDY
@@ -187,6 +192,7 @@ def _parse_info(text: str | None, path: object) -> CheckpointInfo:
     names = {field.name for field in fields(CheckpointInfo)}
     try:
         values = json.loads(text)
+        values.pop(DIGEST_KEY, None)
         if set(values) != names:
             raise ValueError(f"fields {sorted(names ^ set(values))}")
         for name in ("input_shape", "classes", "mean", "std"):

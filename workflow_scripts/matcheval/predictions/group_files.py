@@ -5,26 +5,29 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
 from matcheval.io.array_archives import array_names, read_arrays
 from matcheval.io.csv_rows import read_csv_rows
+from matcheval.predictions.formats import read_raw, suffix_of
+from matcheval.predictions.layout import Layout
 
 GROUP = "group"
 Texts = npt.NDArray[np.str_]
 
 
-def read_group_column(path: Path, index: npt.NDArray[np.int32]) -> Texts | None:
+def read_group_column(path: Path, index: npt.NDArray[np.int32], layout: Layout) -> Texts | None:
     """Read the groups that a prediction file names.
 
     Parameters
     ----------
     path : Path
-        A `.parquet`, `.csv` or `.npz` file that `files.read_predictions` has read.
+        A file that `files.read_predictions` has read.
     index : int32 array, shape (n,)
         Indices of its predictions, increasing.
+    layout : Layout
+        How the file is laid out.
 
     Returns
     -------
@@ -36,32 +39,33 @@ def read_group_column(path: Path, index: npt.NDArray[np.int32]) -> Texts | None:
     InputError
         If a group is empty, or their number is another.
     """
-    columns = _columns(path)
+    columns = _columns(path, layout)
     if GROUP not in columns:
         return None
     groups = columns[GROUP]
     if len(groups) != len(index):
         raise InputError(f"{len(groups)} for {len(index)} datapoints", file=path, field=GROUP)
     if "index" in columns:
-        groups = groups[np.argsort(columns["index"].astype(np.int64), kind="stable")]
-    return _checked(groups.tolist(), path)
+        order = np.argsort(np.array(columns["index"], np.int64), kind="stable")
+        groups = [groups[row] for row in order.tolist()]
+    return _checked(groups, path)
 
 
-def _columns(path: Path) -> dict[str, npt.NDArray[np.generic]]:
+def _columns(path: Path, layout: Layout) -> dict[str, list[object]]:
     """Return the columns `group` and `index`, as far as a file has them."""
-    suffix = path.suffix.lower()
-    wanted = {GROUP, "index"}
+    wanted = (GROUP, "index")
+    suffix = suffix_of(path)
     if suffix == ".npz":
-        return dict(read_arrays(path, tuple(wanted & set(array_names(path)))))
-    if suffix == ".parquet":
-        names = wanted & set(pq.read_schema(path).names)
-        table = pq.read_table(path, columns=sorted(names))
-    else:
-        options = pa_csv.ReadOptions(use_threads=False)
-        table = pa_csv.read_csv(path, read_options=options)
-        table = table.rename_columns([name.strip() for name in table.schema.names])
-        table = table.select(sorted(wanted & set(table.schema.names)))
-    return {name: table[name].to_numpy() for name in table.schema.names}
+        arrays = read_arrays(path, [name for name in wanted if name in array_names(path)])
+        return {name: array.tolist() for name, array in arrays.items()}
+    if suffix == ".parquet" and GROUP not in pq.read_schema(path).names:
+        return {}  # without reading the scores of all classes
+    found = read_raw(path, layout).columns
+    return {
+        name: column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
+        for name, column in found.items()
+        if name in wanted
+    }
 
 
 def read_group_file(

@@ -204,8 +204,10 @@ def _check_range(rows: Integers, file: object, what: str, n_classes: int | None)
     if bad.any():
         row, column = np.unravel_index(int(bad.argmax()), bad.shape)
         raise InputError(
-            f"row {row}: {what} {rows[row, column]} is not in 0..{largest}", file=file
-        )  # fmt: skip
+            f"row {row}: {what} {rows[row, column]} is not in 0..{largest}",
+            file=file,
+            remedy="Rows are counted from 0",
+        )
 
 
 def _check_repeats(rows: Integers, file: object) -> None:
@@ -213,7 +215,11 @@ def _check_repeats(rows: Integers, file: object) -> None:
     repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     if repeated.any():
         row = int(repeated.argmax())
-        raise InputError(f"row {row} holds a class twice: {rows[row].tolist()}", file=file)
+        raise InputError(
+            f"row {row} holds a class twice: {rows[row].tolist()}",
+            file=file,
+            remedy="Rows are counted from 0",
+        )
 
 
 def _check_order(by_column: npt.NDArray[np.int_], file: object) -> None:

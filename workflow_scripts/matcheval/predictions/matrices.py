@@ -1,22 +1,22 @@
 """Logits or probabilities of all classes: finding them in a file, and checking them."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from matcheval.errors import InputError
+from matcheval.predictions.formats import Column
+from matcheval.predictions.layout import KINDS, ClassColumns, Kind, Layout
 from matcheval.predictions.records import MAX_CLASSES
 
-Kind = Literal["logits", "probabilities"]
-_KINDS: tuple[Kind, Kind] = ("logits", "probabilities")
-# Columns of single classes, by kind: `logit_0`, `logit_1`, ... or `p_0`, `p_1`, ....
-_PREFIXES: dict[Kind, str] = {"logits": "logit_", "probabilities": "p_"}
+_FROM_ZERO = "Rows are counted from 0"
+# Logits of fewer rows may be probabilities by chance.
+_MIN_ROWS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,38 +35,16 @@ class ScoreMatrix:
     values: npt.NDArray[Any]
 
 
-def matrix_of_arrays(arrays: Mapping[str, npt.NDArray[Any]], path: Path) -> ScoreMatrix | None:
-    """Find the scores among arrays `logits` and `probabilities`.
+def find_matrix(columns: Mapping[str, Column], layout: Layout, path: Path) -> ScoreMatrix | None:
+    """Find the scores in a file: one column of lists, an array, or one column per class.
 
     Parameters
     ----------
-    arrays : mapping of str to array
-        At most one of the two is among them.
-    path : Path
-        File that error messages name.
-
-    Returns
-    -------
-    ScoreMatrix or None
-        None if there are none.
-
-    Raises
-    ------
-    InputError
-        If they are not valid scores.
-    """
-    found = next((kind for kind in _KINDS if kind in arrays), None)
-    return None if found is None else _checked(found, arrays[found], path)
-
-
-def matrix_of_table(table: pa.Table, path: Path) -> ScoreMatrix | None:
-    """Find the scores in a table: one column of lists, or one column per class.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Lists are in a column `logits` or `probabilities`; columns of classes are `logit_0`,
-        `logit_1`, ... or `p_0`, `p_1`, ....
+    columns : mapping of str to array or Arrow column
+        Lists or arrays are called `logits` or `probabilities`; columns of classes as
+        `layout.class_columns` says.
+    layout : Layout
+        How the file is laid out.
     path : Path
         File that error messages name.
 
@@ -81,42 +59,68 @@ def matrix_of_table(table: pa.Table, path: Path) -> ScoreMatrix | None:
         If there are several kinds, a class is missing, lists differ in length, or the scores are
         not valid.
     """
-    names = {kind: _columns(table, kind, path) for kind in _KINDS}
-    found = [kind for kind in _KINDS if names[kind]]
+    single = {kind: layout.class_columns(list(columns), kind) for kind in KINDS}
+    found = [kind for kind in KINDS if kind in columns or single[kind]]
     if len(found) > 1:
+        shown = [kind if kind in columns else _first(single[kind]) for kind in found]
         raise InputError(
-            f"holds logits ({names['logits'][0]}) and probabilities ({names['probabilities'][0]})",
+            f"holds logits ({shown[0]}) and probabilities ({shown[1]})",
             file=path,
-            remedy="Give one of them",
+            remedy="Give one of 'logits' and 'probabilities'",
         )
     if not found:
         return None
     (kind,) = found
-    if names[kind] == [kind]:
-        return _checked(kind, _of_lists(table[kind], kind, path), path)
-    columns = [_numbers(table[name], name, path) for name in names[kind]]
-    return _checked(kind, np.stack(columns, axis=1), path)
-
-
-def _columns(table: pa.Table, kind: Kind, path: Path) -> list[str]:
-    """Return the name of the column of lists, or those of the columns of classes in order."""
-    prefix = _PREFIXES[kind]
-    single = [name for name in table.schema.names if re.fullmatch(rf"{prefix}\d+", name)]
-    if kind in table.schema.names:
-        if single:
+    if kind in columns:
+        if single[kind]:
             raise InputError(
-                f"occurs beside '{single[0]}'", file=path, field=kind, remedy="Give one of them"
+                f"occurs beside '{_first(single[kind])}'",
+                file=path,
+                field=kind,
+                remedy="Give one of them",
             )
-        return [kind]
-    expected = [f"{prefix}{label}" for label in range(len(single))]
-    if set(single) != set(expected) or len(set(single)) < len(single):
-        missing = next((name for name in expected if name not in single), single[0])
+        whole = columns[kind]
+        values = whole if isinstance(whole, np.ndarray) else _of_lists(whole, kind, path)
+        return ScoreMatrix(kind, checked_scores(kind, values, path))
+    ordered = _in_order(single[kind], layout, path)
+    parts = [_numbers(columns[name], name, path) for name in ordered]
+    return ScoreMatrix(kind, checked_scores(kind, np.stack(parts, axis=1), path))
+
+
+def _first(columns: ClassColumns | None) -> str:
+    return next(iter(columns.columns.values())) if columns else ""
+
+
+def _in_order(found: ClassColumns | None, layout: Layout, path: Path) -> list[str]:
+    """Return the names of the columns of single classes in order of the labels."""
+    assert found is not None
+    if found.numbered:
+        first = layout.first_label
+        expected = [str(first + label) for label in range(len(found.columns))]
+        example = f"{found.prefix}{first}, {found.prefix}{first + 1}"
+        remedy = f"Give one per class, named {example}, ... without gaps"
+        if "0" not in found.columns and not first:
+            remedy += "; if labels are counted from 1, say so (--first-label 1, or 'first_label')"
+    elif layout.classes is None:
         raise InputError(
-            f"has {len(single)} columns {prefix}..., of which '{missing}' is missing or repeated",
+            f"columns such as '{_first(found)}' have names of classes",
             file=path,
-            remedy=f"Give one per class, named {prefix}0, {prefix}1, ... without gaps",
+            remedy="Give the classes in the order of their labels ('classes' of the dataset)",
         )
-    return expected
+    else:
+        expected = list(layout.classes)
+        remedy = "Give one per class, for all classes"
+    missing = [name for name in expected if name not in found.columns]
+    beyond = [name for name in found.columns if name not in expected]
+    if missing or beyond:
+        name = found.prefix + (missing or beyond)[0]
+        raise InputError(
+            f"has {len(found.columns)} columns {found.prefix}..., of which '{name}' is "
+            f"{'missing or repeated' if missing else 'of no class'}",
+            file=path,
+            remedy=remedy,
+        )
+    return [found.columns[name] for name in expected]
 
 
 def _of_lists(column: pa.ChunkedArray, name: str, path: Path) -> npt.NDArray[Any]:
@@ -131,10 +135,12 @@ def _of_lists(column: pa.ChunkedArray, name: str, path: Path) -> npt.NDArray[Any
     return _numbers(lists.flatten(), name, path).reshape(len(lists), width)
 
 
-def _numbers(column: pa.ChunkedArray | pa.Array, name: str, path: Path) -> npt.NDArray[Any]:
+def _numbers(column: Column | pa.Array, name: str, path: Path) -> npt.NDArray[Any]:
+    if isinstance(column, np.ndarray):
+        return column
     if column.null_count:
         row = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
-        raise InputError(f"value {row} is empty or NaN", file=path, field=name)
+        raise InputError(f"value {row} is empty or NaN", file=path, field=name, remedy=_FROM_ZERO)
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
         raise InputError(f"is of type {column.type}", file=path, field=name, remedy="Give numbers")
     values = np.asarray(column.to_numpy())
@@ -142,40 +148,95 @@ def _numbers(column: pa.ChunkedArray | pa.Array, name: str, path: Path) -> npt.N
     return values if values.dtype.kind == "f" else values.astype(np.float64)
 
 
-def _checked(kind: Kind, matrix: npt.NDArray[Any], path: Path) -> ScoreMatrix:
-    """Check shape, type and values."""
+def checked_scores(kind: Kind, matrix: npt.NDArray[Any], file: object) -> npt.NDArray[Any]:
+    """Check shape, type and values of scores, and return them.
+
+    Parameters
+    ----------
+    kind : str
+    matrix : array, shape (n, n_classes)
+    file : object
+        What error messages name.
+
+    Raises
+    ------
+    InputError
+        If they are no matrix of floats, no distributions or not finite; or if `logits` are
+        distributions, of which the softmax would be taken a second time.
+    """
     if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.floating) or not matrix.shape[1]:
         raise InputError(
             f"has shape {matrix.shape} and dtype {matrix.dtype}",
-            file=path,
+            file=file,
             field=kind,
             remedy="Give floats, one row per datapoint and one column per class",
         )
     if matrix.shape[1] > MAX_CLASSES:
         raise InputError(
             f"has {matrix.shape[1]} columns; the maximum is {MAX_CLASSES} classes",
-            file=path,
+            file=file,
             field=kind,
         )
     if kind == "probabilities":
-        _check_distributions(matrix, path)
+        _check_distributions(matrix, file)
     elif not np.isfinite(matrix).all():
         row = int((~np.isfinite(matrix)).any(axis=1).argmax())
-        raise InputError(f"row {row} holds NaN or infinite values", file=path, field=kind)
-    return ScoreMatrix(kind, matrix)
-
-
-def _check_distributions(matrix: npt.NDArray[Any], path: Path) -> None:
-    """Check that rows are probability distributions, up to rounding in half precision."""
-    rounding = 1e-2
-    totals = matrix.sum(axis=1, dtype=np.float64)
-    fine = ((matrix >= 0) & (matrix <= 1 + 1e-6)).all(axis=1) & (abs(totals - 1) <= rounding)
-    if not fine.all():
-        row = int((~fine).argmax())
         raise InputError(
-            f"row {row} is not a probability distribution (sum {totals[row]:g}, range "
-            f"{matrix[row].min():g} to {matrix[row].max():g})",
-            file=path,
-            field="probabilities",
-            remedy="If these are scores before the softmax, name the array 'logits'",
+            f"row {row} holds NaN or infinite values", file=file, field=kind, remedy=_FROM_ZERO
         )
+    elif are_softmaxed(matrix):
+        raise InputError(
+            "all rows lie in [0, 1] and sum to 1: these are probabilities, after the softmax",
+            file=file,
+            field=kind,
+            remedy="Name them 'probabilities' (in a column per class: prob_...); a second softmax "
+            "would make all confidences small",
+        )
+    return matrix
+
+
+def are_softmaxed(logits: npt.NDArray[Any]) -> bool:
+    """Whether logits are probabilities already: all rows, at least ten, are distributions.
+
+    Parameters
+    ----------
+    logits : float array, shape (n, n_classes)
+    """
+    if len(logits) < _MIN_ROWS or logits.shape[1] < 2 or not (logits.min() >= 0):
+        return False
+    return bool(are_distributions(logits, rounding=1e-3).all())
+
+
+def are_distributions(matrix: npt.NDArray[Any], rounding: float = 1e-2) -> npt.NDArray[np.bool_]:
+    """Say which rows are probability distributions, up to rounding.
+
+    Parameters
+    ----------
+    matrix : float array, shape (n, n_classes)
+    rounding : float
+        Largest deviation of a sum from 1; half precision needs 0.01.
+
+    Returns
+    -------
+    bool array, shape (n,)
+    """
+    totals = matrix.sum(axis=1, dtype=np.float64)
+    inside = ((matrix >= 0) & (matrix <= 1 + 1e-6)).all(axis=1)
+    return np.asarray(inside & (abs(totals - 1) <= rounding))
+
+
+def _check_distributions(matrix: npt.NDArray[Any], file: object) -> None:
+    fine = are_distributions(matrix)
+    if fine.all():
+        return
+    row = int((~fine).argmax())
+    remedy = "If these are scores before the softmax, name the array 'logits'"
+    if (matrix >= 0).all() and (abs(matrix.sum(axis=1, dtype=np.float64) - 100) <= 1).all():
+        remedy = "These look like percentages: divide them by 100"
+    raise InputError(
+        f"row {row} is not a probability distribution (sum {matrix[row].sum():g}, range "
+        f"{matrix[row].min():g} to {matrix[row].max():g})",
+        file=file,
+        field="probabilities",
+        remedy=f"{remedy}. {_FROM_ZERO}",
+    )

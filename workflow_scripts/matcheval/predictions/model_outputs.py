@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from matcheval.errors import InputError
 from matcheval.predictions.files import read_contents
+from matcheval.predictions.layout import Layout
 from matcheval.predictions.matrices import ScoreMatrix
 from matcheval.predictions.records import LabelRule, check_columns
 
@@ -54,18 +55,24 @@ class ModelOutputs:
 
 
 def read_scores(
-    path: str | os.PathLike[str], *, labels: LabelRule = "required", n_classes: int | None = None
+    path: str | os.PathLike[str],
+    *,
+    labels: LabelRule = "required",
+    n_classes: int | None = None,
+    layout: Layout = Layout(),  # noqa: B008 (immutable)
 ) -> ModelOutputs:
     """Read a prediction file with all that it says about every class.
 
     Parameters
     ----------
     path : path-like
-        A `.parquet`, `.csv` or `.npz` file, as for `files.read_predictions`.
+        As for `files.read_predictions`.
     labels : str
         `required`, or `optional`: the file may do without true classes.
     n_classes : int, optional
         As for `records.check_predictions`.
+    layout : Layout
+        How the file is laid out.
 
     Returns
     -------
@@ -79,7 +86,7 @@ def read_scores(
         If the file cannot be read, labels are missing, values are not valid, or the predicted class
         of a datapoint is not the one with the highest score.
     """
-    found = read_contents(path, scores=True, labels=labels)
+    found = read_contents(path, scores=True, labels=labels, layout=layout)
     checked = check_columns(
         found.columns, file=path, n_classes=n_classes, metadata=found.metadata, labels=labels
     )

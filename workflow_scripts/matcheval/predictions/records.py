@@ -28,7 +28,13 @@ PREDICTIONS = TableSchema(
 )
 
 MAX_CLASSES = int(np.iinfo(np.int16).max) + 1
+_MAX_DIGITS = 20  # longer numbers are shortened in messages, and never converted
 _MAX_INDEX = int(np.iinfo(np.int32).max)
+
+_PERCENT = 100 + 1e-4
+_FROM_ONE = (
+    "If labels are counted from 1, say so (--first-label 1, or 'first_label' of the dataset)"
+)
 
 LabelRule = Literal["required", "optional"]
 
@@ -187,10 +193,11 @@ def _check_lengths(
 
 def _count_classes(n_classes: int | None, metadata: Mapping[str, str], file: object) -> int:
     """Return the number of classes: as given, as in the metadata, or as many as int16 can hold."""
-    given = metadata.get("n_classes", MAX_CLASSES) if n_classes is None else n_classes
-    if not str(given).isdecimal() or not 1 <= int(given) <= MAX_CLASSES:
+    given = str(metadata.get("n_classes", MAX_CLASSES) if n_classes is None else n_classes)
+    is_short = len(given) <= _MAX_DIGITS and given.isascii() and given.isdecimal()
+    if not is_short or not 1 <= int(given) <= MAX_CLASSES:
         raise InputError(
-            f"{given} classes",
+            f"{given:.{_MAX_DIGITS}}{'...' * (len(given) > _MAX_DIGITS)} classes",
             file=file,
             field="n_classes",
             remedy=f"Give a number from 1 to {MAX_CLASSES}",
@@ -235,7 +242,13 @@ def _integers(
             remedy="Give classes as whole numbers, 0, 1, ...",
         )
     _raise_if_any(values < 0, values, "is negative", name, file)
-    _raise_if_any(values > largest, values, f"is too large; the maximum is {largest}", name, file)
+    from_one = (
+        values.min(initial=1) == 1 and values.max(initial=0) == largest + 1 != MAX_CLASSES + 1
+    )
+    remedy = _FROM_ONE if name != "index" and from_one else ""
+    _raise_if_any(
+        values > largest, values, f"is too large; the maximum is {largest}", name, file, remedy
+    )
     return values.astype(np.int64)
 
 
@@ -247,15 +260,28 @@ def _fractions(values: npt.NDArray[Any], name: str, file: object) -> npt.NDArray
         raise InputError(f"has dtype {values.dtype}", file=file, field=name, remedy="Give floats")
     _raise_if_any(~np.isfinite(values), values, "is not a finite number", name, file)
     # Rounding in a softmax, or in the average of an ensemble, may give values slightly above 1.
-    _raise_if_any((values < 0) | (values > 1 + 1e-6), values, "is outside [0, 1]", name, file)
+    outside = (values < 0) | (values > 1 + 1e-6)
+    percent = values.min(initial=0) >= 0 and 2 < values.max(initial=0) <= _PERCENT
+    remedy = "These look like percentages: divide them by 100" if percent else ""
+    _raise_if_any(outside, values, "is outside [0, 1]", name, file, remedy)
     return np.minimum(values.astype(np.float32), np.float32(1))
 
 
 def _raise_if_any(
-    bad: npt.NDArray[np.bool_], values: npt.NDArray[Any], why: str, name: str, file: object
+    bad: npt.NDArray[np.bool_],
+    values: npt.NDArray[Any],
+    why: str,
+    name: str,
+    file: object,
+    remedy: str = "",
 ) -> None:
     """Raise an error that names the first bad row and its value, if there is one."""
     if bad.any():
         row = int(bad.argmax())
         more = f" (and {bad.sum() - 1} more)" if bad.sum() > 1 else ""
-        raise InputError(f"row {row}: {values[row]} {why}{more}", file=file, field=name)
+        raise InputError(
+            f"row {row}: {values[row]} {why}{more}",
+            file=file,
+            field=name,
+            remedy=f"{remedy}. Rows are counted from 0" if remedy else "Rows are counted from 0",
+        )

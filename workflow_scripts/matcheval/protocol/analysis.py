@@ -1,10 +1,12 @@
 """The matched evaluation protocol as an analysis of a study: runs, tables, figures, summary."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any, ClassVar
 
 from matcheval.errors import InputError
 from matcheval.execution import resources
+from matcheval.predictions.layout import layout_of
 from matcheval.protocol.gap_jobs import GapJobs
 from matcheval.protocol.settings import MatchingSettings
 from matcheval.study.analysis import Analysis, Wildcards, file_states
@@ -66,6 +68,27 @@ class Matching(Analysis):
             for name, pair in self.study.pairs.items()
             if all(self.study.datasets[d].has_probabilities for d in pair.datasets.values())
         ]
+
+    def check_can_be_matched(self, pair: str) -> None:
+        """Check that both sets of a pair have probabilities.
+
+        Parameters
+        ----------
+        pair : str
+            Name of a pair.
+
+        Raises
+        ------
+        InputError
+            If one has none.
+        """
+        if pair not in self.pairs:
+            raise InputError(
+                f"pair '{pair}' cannot be matched: one of its sets has no probabilities",
+                file="configuration",
+                field=f"pairs.{pair}",
+                remedy="It takes part in the replication tables only",
+            )
 
     @property
     def matchings(self) -> list[str]:
@@ -151,6 +174,15 @@ class Matching(Analysis):
         return [self.gaps.means.file(".parquet", pair=pair) for pair in self.pairs]
 
     @property
+    def tables_of_summary(self) -> list[str]:
+        """The tables that say what looks wrong about predictions, of all pairs and matchings."""
+        return [
+            self.result.file(".parquet", pair=pair, matching=matching)
+            for pair in self.pairs
+            for matching in self.matchings
+        ]
+
+    @property
     def figure_files(self) -> list[str]:
         """Paths of the figures of all pairs and matchings."""
         each = {"pair": self.pairs, "matching": self.matchings}
@@ -181,13 +213,7 @@ class Matching(Analysis):
         InputError
             If the pair cannot be matched.
         """
-        if wildcards.pair not in self.pairs:
-            raise InputError(
-                f"pair '{wildcards.pair}' cannot be matched: one of its sets has no probabilities",
-                file="configuration",
-                field=f"pairs.{wildcards.pair}",
-                remedy="It takes part in the replication tables only",
-            )
+        self.check_can_be_matched(wildcards.pair)
         models = self._models(wildcards)
         datasets = self.study.pairs[wildcards.pair].datasets.values()
         return [file for name in datasets for file in self.study.results_inputs(name, models)]
@@ -199,6 +225,11 @@ class Matching(Analysis):
             origin: [self.study.predictions_file(dataset, model) for model in models]
             for origin, dataset in self.study.pairs[wildcards.pair].datasets.items()
         }
+
+    def _layouts(self, wildcards: Wildcards) -> dict[str, Any]:
+        """How the prediction files are laid out, by origin."""
+        datasets = self.study.pairs[wildcards.pair].datasets
+        return {o: asdict(layout_of(self.study.datasets[d])) for o, d in datasets.items()}
 
     def classes_of_pair(self, wildcards: Wildcards) -> list[str]:
         """Return the file that says that both sets have the same classes, if it is needed.
@@ -230,6 +261,7 @@ class Matching(Analysis):
             },
             "seeds": self._seeds,
             **self._predictions(wildcards),
+            "layouts": self._layouts(wildcards),
         }
 
     def _names_of_pair(self, wildcards: Wildcards) -> dict[str, str | None]:
@@ -253,6 +285,7 @@ class Matching(Analysis):
             "seeds": self._seeds,
             "bins": self.settings.reliability_bins,
             **self._predictions(wildcards),
+            "layouts": self._layouts(wildcards),
         }
 
     def title_of(self, wildcards: Wildcards) -> str:

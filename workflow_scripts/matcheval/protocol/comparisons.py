@@ -7,7 +7,7 @@ study; its *role* (source or target) is the one it has in the matching.
 from dataclasses import dataclass
 
 from matcheval.datasets.pairs import Pair
-from matcheval.errors import InputError
+from matcheval.predictions.provenance import check_same_model
 from matcheval.predictions.records import Predictions
 
 
@@ -28,7 +28,7 @@ class Comparison:
     ------
     InputError
         On creation, if the pair names a source that is neither of its sets, or the metadata of
-        the predictions name different models or numbers of classes.
+        the predictions name different models, weights, transforms, precisions or classes.
     """
 
     model: str
@@ -39,16 +39,15 @@ class Comparison:
     def __post_init__(self) -> None:
         """Check that the predictions can be compared."""
         _ = self.source_is_original
-        for key in ("model", "n_classes"):
-            ours, theirs = (p.metadata.get(key) for p in (self.original, self.replication))
-            if None not in (ours, theirs) and ours != theirs:
-                raise InputError(
-                    f"the predictions on {self.pair.original} have the value {ours}, those on "
-                    f"{self.pair.replication} {theirs}",
-                    file=self.model,
-                    field=key,
-                    remedy="Both must come from the same model and label space",
-                )
+        check_same_model(
+            self.original.metadata,
+            self.replication.metadata,
+            (
+                f"the predictions on {self.pair.original}",
+                f"those on {self.pair.replication}",
+            ),
+            self.model,
+        )
 
     @property
     def source_is_original(self) -> bool:

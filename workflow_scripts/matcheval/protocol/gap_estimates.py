@@ -4,21 +4,20 @@ Terms of the matching (`gap_terms`), standard errors (`standard_errors`), the st
 decomposition (`decomposition`) and the no-warning reference (`no_warning`) are put together here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from matcheval.errors import InputError
 from matcheval.protocol.blocks import Blocks
+from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.confidence_bins import Floats, bin_sets, parts_of_bins
 from matcheval.protocol.decomposition import FURTHER_N_BINS, Decomposition, decompose_models
 from matcheval.protocol.gap_of_model import ModelGap, mean_gap, scored
 from matcheval.protocol.gap_rows import counts, identity, quantities, sampling
 from matcheval.protocol.gap_schemas import GAPS, MEAN_GAPS
-from matcheval.protocol.settings import MatchingMethod
 
 
 @dataclass(frozen=True)
@@ -37,31 +36,16 @@ class GapTables:
     means: pd.DataFrame
 
 
-def estimate_gaps(
-    comparisons: Sequence[Comparison],
-    methods: Mapping[str, MatchingMethod],
-    seeds: Sequence[int],
-    blocks: Blocks | None = None,
-) -> GapTables:
+def estimate_gaps(known: ComparedModels) -> GapTables:
     """Estimate the gaps of several models on one pair, by all matchings.
 
     Parameters
     ----------
-    comparisons : sequence of Comparison
-        One per model, at least one; all of the same pair and datapoints.
-    methods : mapping of str to MatchingMethod
-        How they are matched, by name.
-    seeds : sequence of int
-        Those of the runs: the matched gaps are the same.
-    blocks : Blocks, optional
-        Paired images or groups of source and target; by default, every datapoint is by itself.
-
-    Raises
-    ------
-    InputError
-        If the datapoints differ between models.
+    known : ComparedModels
+        Models, matchings, and what of the datapoints belongs together.
     """
-    _check_datapoints(comparisons)
+    comparisons, methods, blocks = known.comparisons, known.methods, known.blocks
+    seeds = known.seeds
     parts = _Parts.of(comparisons, blocks)
     models, means = {}, []
     for name, method in methods.items():
@@ -88,19 +72,6 @@ def estimate_gaps(
             | quantities(mean_gap(defined), of_mean.mean, of_mean.further.mean(0), blocks)
         )
     return GapTables(models, pd.DataFrame(means)[MEAN_GAPS.names])
-
-
-def _check_datapoints(comparisons: Sequence[Comparison]) -> None:
-    first = comparisons[0]
-    for other in comparisons[1:]:
-        for origin in ("original", "replication"):
-            ours, theirs = getattr(first, origin), getattr(other, origin)
-            if ours.datapoints_digest != theirs.datapoints_digest:
-                raise InputError(
-                    f"model '{other.model}' has other indices or labels on "
-                    f"'{getattr(first.pair, origin)}' than model '{first.model}'",
-                    remedy="Predict the same datapoints with all models of a study",
-                )
 
 
 @dataclass(frozen=True)

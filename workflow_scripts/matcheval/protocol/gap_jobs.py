@@ -1,7 +1,10 @@
-"""Files, inputs and parameters of the jobs that estimate what gaps consist of."""
+"""Files, inputs and parameters of the jobs that read all models' predictions on a pair."""
 
+from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
+from matcheval.predictions.layout import layout_of
 from matcheval.protocol.settings import MatchingSettings
 from matcheval.study.analysis import Wildcards, file_states
 from matcheval.study.artifacts import Artifact
@@ -11,7 +14,9 @@ _TABLE = (".parquet", ".csv")
 
 
 class GapJobs:
-    """One job per pair, for all models and matchings: models share resamples and splits.
+    """Jobs of a pair that are of many models and all matchings.
+
+    Tables of gaps are made by one such job per pair, since models share resamples and splits.
 
     Parameters
     ----------
@@ -29,66 +34,78 @@ class GapJobs:
         """Tables by model of all matchings, with wildcard `pair`."""
         return self.models.expand(matching=list(self._settings.methods))
 
-    def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return what the job of a pair waits for.
+    def inputs(self, wildcards: Wildcards, models: Iterable[str] | None = None) -> list[str]:
+        """Return what a job of a pair waits for.
 
         Parameters
         ----------
         wildcards : Wildcards
             `pair`.
+        models : iterable of str, optional
+            Names of its models; all of the study by default.
         """
         datasets = self._study.pairs[wildcards.pair].datasets.values()
-        predictions = [file for name in datasets for file in self._study.results_inputs(name)]
-        datapoints = [file for name in datasets if (file := self._datapoints(name))]
-        return [*predictions, *datapoints]
+        results = [file for name in datasets for file in self._study.results_inputs(name, models)]
+        return [*results, *(file for name in datasets if (file := self._datapoints(name)))]
 
-    def parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the job of a pair.
+    def parameters(
+        self, wildcards: Wildcards, models: Iterable[str] | None = None
+    ) -> dict[str, Any]:
+        """Return the parameters of a job of a pair, which `compared_models.read_models` takes.
 
         Parameters
         ----------
         wildcards : Wildcards
             `pair`.
+        models : iterable of str, optional
+            Names of its models; all of the study by default.
         """
         study, pair = self._study, self._study.pairs[wildcards.pair]
+        chosen = list(study.models if models is None else models)
+        files = study.group_files.get(pair.name, {})
         return {
-            "models": list(study.models),
             "pair": vars(pair),
+            "models": chosen,
+            **{
+                origin: [study.predictions_file(dataset, model) for model in chosen]
+                for origin, dataset in pair.datasets.items()
+            },
             "matchings": {
                 name: method.model_dump(mode="json")
                 for name, method in self._settings.methods.items()
             },
             "seeds": list(range(self._settings.seeds)),
+            "layouts": {
+                origin: asdict(layout_of(study.datasets[dataset]))
+                for origin, dataset in pair.datasets.items()
+            },
             "groups": {
                 origin: {
-                    "file": study.group_files.get(pair.name, {}).get(dataset),
-                    "kind": study.datasets[dataset].kind if dataset in study.datasets else "",
+                    "file": files.get(dataset),
+                    "kind": study.datasets[dataset].kind,
                     "datapoints": self._datapoints(dataset),
                 }
                 for origin, dataset in pair.datasets.items()
             },
-            **{
-                origin: [study.predictions_file(dataset, model) for model in study.models]
-                for origin, dataset in pair.datasets.items()
-            },
         }
 
-    def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
+    def custom_files_state(
+        self, wildcards: Wildcards, models: Iterable[str] | None = None
+    ) -> list[tuple[int, int]]:
         """Return size and time of the user's files of groups and predictions.
 
         Parameters
         ----------
         wildcards : Wildcards
             `pair`.
+        models : iterable of str, optional
+            Names of its models; all of the study by default.
         """
         study, pair = self._study, self._study.pairs[wildcards.pair]
-        own = [name for name in pair.datasets.values() if not study.datasets[name].has_images]
-        return file_states(
-            [
-                *study.group_files.get(pair.name, {}).values(),
-                *(study.predictions_file(name, model) for model in study.models for name in own),
-            ]
-        )
+        chosen = list(study.models if models is None else models)
+        states = [study.custom_results_state(name, chosen) for name in pair.datasets.values()]
+        groups = file_states(list(study.group_files.get(pair.name, {}).values()))
+        return [*groups, *(state for of_set in states for state in of_set)]
 
     def _datapoints(self, dataset: str) -> str | None:
         spec = self._study.datasets.get(dataset)

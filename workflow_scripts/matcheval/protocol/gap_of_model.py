@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from matcheval.protocol.compared_models import mean_of_defined
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.confidence_bins import Scored
 from matcheval.protocol.gap_terms import gap_terms
@@ -14,8 +15,6 @@ from matcheval.protocol.no_warning import NoWarning, mean_reference, no_warning_
 from matcheval.protocol.runs import RunName, matched_rows, measure_runs
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.standard_errors import ErrorTerms, error_terms, mean_terms, pick_weights
-
-_NAN = float("nan")
 
 _TERM_COLUMNS = (
     "accuracy_source", "matched_accuracy_source", "matched_accuracy_target",
@@ -70,7 +69,7 @@ class ModelGap:
             **{column: [getattr(run, column) for run in runs] for column in _TERM_COLUMNS},
         )
         matched_gap, selection, dropped = (
-            _mean_of_defined(values)
+            mean_of_defined(values)
             for values in (terms.matched_gap, terms.source_selection, terms.dropped_targets)
         )
         names = {comparison.source_name: source, comparison.target_name: target}
@@ -79,7 +78,7 @@ class ModelGap:
             n_seeds=weights.n_seeds,
             n_matched=float(np.mean([run.n_matched for run in runs])),
             fraction_unmatched=float(np.mean([run.fraction_unmatched for run in runs])),
-            unmatched_accuracy=_mean_of_defined([run.unmatched_accuracy_target for run in runs]),
+            unmatched_accuracy=mean_of_defined([run.unmatched_accuracy_target for run in runs]),
             matched_gap=matched_gap,
             source_selection=selection,
             dropped_targets=dropped,
@@ -100,7 +99,7 @@ def mean_gap(models: Sequence[ModelGap]) -> ModelGap:
     """
 
     def mean(name: str) -> float:
-        return _mean_of_defined([getattr(model, name) for model in models])
+        return mean_of_defined([getattr(model, name) for model in models])
 
     references = [model.reference for model in models if not model.reference.reason]
     extreme = [set(model.extreme) for model in models]
@@ -121,10 +120,3 @@ def mean_gap(models: Sequence[ModelGap]) -> ModelGap:
         n_models=len(models),
         n_reference=len(references),
     )  # fmt: skip
-
-
-def _mean_of_defined(values: npt.ArrayLike) -> float:
-    """Return the mean of the values that are not NaN, as of runs without a matched pair."""
-    numbers = np.asarray(values, np.float64)
-    numbers = numbers[~np.isnan(numbers)]
-    return float(numbers.mean()) if len(numbers) else _NAN

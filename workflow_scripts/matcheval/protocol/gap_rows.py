@@ -11,6 +11,7 @@ from matcheval.protocol.gap_of_model import ModelGap
 from matcheval.protocol.no_warning import NoWarning, is_clear, no_reference
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.standard_errors import error_interval, standard_error
+from matcheval.protocol.suspicions import MANY_UNMATCHED
 
 MIN_PAIRS = 30  # with fewer matched pairs, a standard error would pretend to know what it does not
 FEW_GROUPS = 10
@@ -72,6 +73,7 @@ def counts(found: Sequence[ModelGap], defined: Sequence[ModelGap], n_seeds: int)
         "n_seeds": n_seeds,
         "n_models": n_defined,
         "n_left_out": len(found) - n_defined,
+        "n_mostly_unmatched": sum(model.fraction_unmatched > MANY_UNMATCHED for model in found),
         "n_narrower": sum(matched < gap for gap, matched in gaps),
         "n_reference": sum(not model.reference.reason for model in defined),
     }

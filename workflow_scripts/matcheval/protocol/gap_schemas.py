@@ -67,6 +67,7 @@ MEAN_GAPS = TableSchema(
         *SAMPLING_COLUMNS,
         Column("n_models", pa.int32(), "1", "models with a matched pair: means are over these"),
         Column("n_left_out", pa.int32(), "1", "models without a matched pair in any run"),
+        Column("n_mostly_unmatched", pa.int32(), "1", "models with half of the targets unmatched"),
         Column("n_narrower", pa.int32(), "1", "models with |matched gap| < |gap|"),
         Column("n_reference", pa.int32(), "1", "models with a no-warning reference, of these"),
         *GAP_QUANTITIES,

@@ -4,120 +4,24 @@ Anzaku, Wang, Van Messem & De Neve (2022), arXiv 2209.01848, Algorithm 1 (criter
 `label_probability`) and Algorithm 2 (criterion `probability`, appendix A.3).
 
 Implementation. With the source sorted by (predicted label, score), the candidates of a target form
-one interval, which is found in one pass over the sorted sets and shared by all seeds
-(`plan_matching`).
+one interval, which is found once for all seeds (`plans.plan_matching`).
 A run (`match`) visits the targets in order and keeps the set of free source points in a structure
 that counts its members and finds the k-th one in O(log n): a Fenwick tree over the population
-counts of 64-bit words, small enough to stay in cache. Time: O(n_s + n_t) once, after a sort by
-bits; O(n_s + n_t log n_s) per run.
+counts of 64-bit words, small enough to stay in cache. Time: O(n_s + n_t log n_s) per run.
 """
 
 import hashlib
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
 from matcheval.jit import compiled
-from matcheval.predictions.records import Predictions
-from matcheval.protocol.criteria import EPSILON, Criterion, check_epsilon
-from matcheval.protocol.scores import Score
+from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.plans import MatchingPlan
 
 UNMATCHED = -1
-
-
-@dataclass(frozen=True)
-class MatchingPlan:
-    """The part of a matching that does not depend on the seed.
-
-    Attributes
-    ----------
-    source_order : int64 array, shape (n_source,)
-        Source rows sorted by (predicted label under criterion 1, score, row).
-    low, high : int64 arrays, shape (n_target,)
-        The candidates of target i, before any are taken, are `source_order[low[i]:high[i]]`.
-    """
-
-    source_order: npt.NDArray[np.int64]
-    low: npt.NDArray[np.int64]
-    high: npt.NDArray[np.int64]
-
-
-def plan_matching(
-    source: Predictions,
-    target: Predictions,
-    criterion: Criterion,
-    epsilon: float = EPSILON,
-    score: Score = Score.CONFIDENCE,
-) -> MatchingPlan:
-    """Find the candidates of every target: source points whose scores are close.
-
-    Differences are computed in float64; the bounds are included. On confidence, they are at most
-    epsilon.
-
-    Parameters
-    ----------
-    source, target : Predictions
-        One model's predictions on the two sets, each with at least one datapoint.
-    criterion : Criterion
-        With `LABEL_PROBABILITY`, candidates must also have the target's predicted label.
-    epsilon : float
-        Largest difference between matched probabilities, in (0, 1]; for other scores, see there.
-    score : Score
-        What the datapoints are compared by.
-
-    Returns
-    -------
-    MatchingPlan
-
-    Raises
-    ------
-    InputError
-        If epsilon is out of range.
-    """
-    check_epsilon(epsilon)
-    measured = score.measure(source, target, epsilon)
-    if criterion is Criterion.LABEL_PROBABILITY:
-        source_group, target_group = source.prediction, target.prediction
-    else:
-        source_group, target_group = (
-            np.zeros(len(source), np.int16),
-            np.zeros(len(target), np.int16),
-        )
-    n_groups = 1 + int(max(source_group.max(), target_group.max()))
-    starts = np.zeros(n_groups + 1, np.int64)
-    np.cumsum(np.bincount(source_group, minlength=n_groups), out=starts[1:])
-    order = _order(source_group, measured.source)
-    low, high = _intervals(
-        measured.source[order].astype(np.float64),
-        starts,
-        measured.target.astype(np.float64),
-        target_group,
-        _order(target_group, measured.target),
-        measured.largest_difference,
-    )
-    return MatchingPlan(order, low, high)
-
-
-def _order(group: npt.NDArray[np.int16], score: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Sort rows by (group, score, row).
-
-    A radix sort: stable sorts by 16 bits at a time, which NumPy does in linear time. Ties thus stay
-    in dataset order on every machine.
-    """
-    # Bit patterns of non-negative floats sort like the floats; all bits of a negative one are
-    # inverted, and the highest bit of the others. Adding 0 turns a negative zero into a positive.
-    bits = (score + score.dtype.type(0)).view(f"u{score.dtype.itemsize}")
-    width = 8 * score.dtype.itemsize
-    highest = bits.dtype.type(1 << (width - 1))
-    key = np.where(bits & highest, ~bits, bits | highest)
-    order = np.arange(len(key))
-    words = [(key >> bits.dtype.type(shift)).astype(np.uint16) for shift in range(0, width, 16)]
-    for word in (*words, group):
-        order = order[np.argsort(word[order], kind="stable")]
-    return order
 
 
 def match(
@@ -195,38 +99,6 @@ def named_sequence(*names: str, child: int) -> np.random.SeedSequence:
     """
     entropy = int.from_bytes(hashlib.sha256("\0".join(names).encode()).digest(), "big")
     return np.random.SeedSequence(entropy, spawn_key=(child,))
-
-
-@compiled()
-def _intervals(
-    score: npt.NDArray[np.float64],
-    starts: npt.NDArray[np.int64],
-    target_score: npt.NDArray[np.float64],
-    target_group: npt.NDArray[np.int16],
-    target_order: npt.NDArray[np.int64],
-    largest: float,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Find each target's interval of candidates within its group of the sorted source.
-
-    As in the protocol, `p_s - p_t` is compared with epsilon, not `p_s` with a rounded
-    `p_t ± epsilon`. Rounded subtraction is monotone in both, so that the bounds of sorted targets
-    only rise.
-    """
-    n_target = len(target_score)
-    low = np.empty(n_target, np.int64)
-    high = np.empty(n_target, np.int64)
-    group, left, right = -1, 0, 0
-    for i in target_order:
-        if target_group[i] != group:
-            group = target_group[i]
-            left = right = starts[group]
-        p, end = target_score[i], starts[group + 1]
-        while left < end and score[left] - p < -largest:
-            left += 1
-        while right < end and score[right] - p <= largest:
-            right += 1
-        low[i], high[i] = left, right
-    return low, high
 
 
 @compiled(inline="always")

@@ -11,6 +11,7 @@ from matcheval.datasets.folders import DATAPOINTS_SCHEMA
 from matcheval.datasets.known_groups import KNOWN_GROUPS
 from matcheval.errors import InputError
 from matcheval.predictions.group_files import read_group_column, read_group_file
+from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.blocks import Blocks, groups, paired_images
 from matcheval.protocol.comparisons import Comparison
@@ -37,7 +38,7 @@ class GroupSource:
     kind: str = ""
     datapoints: Path | None = None
 
-    def read(self, predictions: Predictions, files: Sequence[Path]) -> Texts | None:
+    def read(self, predictions: Predictions, files: Sequence[Path], layout: Layout) -> Texts | None:
         """Read the groups.
 
         Parameters
@@ -46,6 +47,8 @@ class GroupSource:
             Of one model; all have the same datapoints.
         files : sequence of Path
             Prediction files of all models.
+        layout : Layout
+            How these are laid out.
 
         Returns
         -------
@@ -66,7 +69,7 @@ class GroupSource:
             if self.kind not in KNOWN_GROUPS:
                 return None
             return np.array(KNOWN_GROUPS[self.kind]([names[i] for i in predictions.index]))
-        first, *others = (read_group_column(file, predictions.index) for file in files)
+        first, *others = (read_group_column(file, predictions.index, layout) for file in files)
         for other, file in zip(others, files[1:], strict=True):
             if not _agree(first, other):
                 raise InputError(

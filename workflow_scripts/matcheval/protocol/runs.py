@@ -15,7 +15,8 @@ from matcheval.errors import InputError
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Order
-from matcheval.protocol.matching import UNMATCHED, MatchingPlan, match, plan_matching, run_sequence
+from matcheval.protocol.matching import UNMATCHED, match, run_sequence
+from matcheval.protocol.plans import MatchingPlan, plan_matching
 from matcheval.protocol.schemas import COMPARISON_RUNS, PAIRS, RUN_COLUMNS
 from matcheval.protocol.settings import MatchingMethod
 

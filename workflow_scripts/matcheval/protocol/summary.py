@@ -1,6 +1,6 @@
 """The summary page of a study: gaps before and after matching, and what follows from them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
@@ -29,7 +29,12 @@ _READING = (
 )
 
 
-def write_summary(title: str, means: pd.DataFrame, titles: Mapping[str, str]) -> str:
+def write_summary(
+    title: str,
+    means: pd.DataFrame,
+    titles: Mapping[str, str],
+    suspicions: Sequence[tuple[str, str]] = (),
+) -> str:
     """Write the summary page as Markdown: a statement and table rows per pair and matching.
 
     Parameters
@@ -40,6 +45,8 @@ def write_summary(title: str, means: pd.DataFrame, titles: Mapping[str, str]) ->
         Columns of `gap_schemas.MEAN_GAPS`, in the order in which they appear on the page.
     titles : mapping of str to str
         What readers call the matchings, by name.
+    suspicions : sequence of (str, str)
+        Models, and what looks wrong about their predictions.
 
     Returns
     -------
@@ -60,8 +67,24 @@ def write_summary(title: str, means: pd.DataFrame, titles: Mapping[str, str]) ->
         "",
         *_table(_PARTS, rows),
         "",
+        *_warnings(rows, titles, suspicions),
     ]
     return "\n".join(lines)
+
+
+def _warnings(
+    rows: Sequence[pd.Series], titles: Mapping[str, str], suspicions: Sequence[tuple[str, str]]
+) -> list[str]:
+    """Lines of a section on what to look at before results are used; none if there is nothing."""
+    unmatched = [
+        f"- {row['pair']}, {titles[row['matching']]}: more than half of the targets of "
+        f"{row['n_mostly_unmatched']} of {n} model{'s' * (n > 1)} are unmatched, so that matched "
+        "accuracies are those of a minority."
+        for row in rows
+        if row["n_mostly_unmatched"] and (n := row["n_models"] + row["n_left_out"])
+    ]
+    found = [f"- {model}, {text}{'' if text.endswith('?') else '.'}" for model, text in suspicions]
+    return ["## Warnings", "", *found, *unmatched, ""] if found or unmatched else []
 
 
 def _statement(row: pd.Series, titles: Mapping[str, str]) -> str:

@@ -1,6 +1,5 @@
 """Model catalogues: a CSV or YAML file that people read and edit, a row per model."""
 
-import csv
 import json
 import os
 from collections.abc import Mapping
@@ -11,13 +10,22 @@ from typing import Any
 from matcheval.datasets.specs import PREDICTIONS_KIND
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
+from matcheval.io.csv_rows import read_numbered_rows
 from matcheval.io.yaml_files import read_yaml_list
-from matcheval.models.rows import CALLABLE, CHECKPOINT, TIMM, TORCHVISION, TRAINED, ModelSource
+from matcheval.models.rows import (
+    CALLABLE,
+    CHECKPOINT,
+    PACKAGE,
+    TIMM,
+    TORCHVISION,
+    TRAINED,
+    ModelSource,
+)
 from matcheval.settings import is_name
 from matcheval.training.recipe import Recipe
 
 _NOT_OF_RECIPES = ("name", "kind", "source", "train")
-KINDS = (TRAINED, TIMM, TORCHVISION, CHECKPOINT, CALLABLE, PREDICTIONS_KIND)
+KINDS = (TRAINED, TIMM, TORCHVISION, CHECKPOINT, CALLABLE, PACKAGE, PREDICTIONS_KIND)
 
 
 @dataclass(frozen=True)
@@ -106,18 +114,12 @@ _Rows = list[tuple[str, dict[str, Any]]]  # place in the file, and values by col
 
 
 def _csv_rows(path: Path) -> _Rows:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream, strict=True)
-            rows = [(f"{path}, line {reader.line_num}", row) for row in reader]
-    except FileNotFoundError as error:
-        raise InputError("no such model catalogue", file=path) from error
-    except (csv.Error, UnicodeDecodeError, OSError) as error:
-        raise InputError(f"not readable as CSV ({error})", file=path) from error
-    missing = [column for column in ("name", "kind") if column not in (reader.fieldnames or ())]
+    header, numbered = read_numbered_rows(path, "model catalogue")
+    rows = [(f"{path}, line {line}", row) for line, row in numbered]
+    missing = [column for column in ("name", "kind") if column not in header]
     if missing:
         raise InputError(
-            f"no column {' and '.join(missing)} in the header {reader.fieldnames}",
+            f"no column {' and '.join(missing)} in the header {header}",
             file=path,
             remedy="The first line names the columns, separated by commas",
         )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from matcheval.datasets.label_spaces import compare_classes
 from matcheval.datasets.pairs import Pair
-from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.specs import PREDICTIONS_KIND, DatasetSpec
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
 from matcheval.study.study import Study
 from matcheval.training.options import check_n_sources
@@ -78,6 +78,14 @@ def _check_pairs(study: Study) -> None:
             study.check_dataset(dataset, f"{field}.{origin}")
         if pair.original == pair.replication:
             raise InputError(f"'{pair.original}' is compared with itself", file=_FILE, field=field)
+        one, other = (study.datasets[name] for name in pair.datasets.values())
+        if _same_files(one, other):
+            raise InputError(
+                f"'{pair.original}' is compared with itself: '{pair.replication}' has the same "
+                "files",
+                file=_FILE,
+                field=field,
+            )
         if pair.source is not None and pair.source not in pair.datasets.values():
             raise unknown_name_error(
                 "set of the pair", pair.source, pair.datasets.values(),
@@ -97,6 +105,14 @@ def _check_groups(study: Study, pair: Pair) -> None:
             )
         if not Path(file).is_file():
             raise InputError(f"no file at {file}", file=_FILE, field=field)
+
+
+def _same_files(one: DatasetSpec, other: DatasetSpec) -> bool:
+    """Whether two datasets are the same prediction files."""
+    both = one.kind == other.kind == PREDICTIONS_KIND
+    return both and all(
+        one.options.get(key) == other.options.get(key) for key in ("files", "columns", "aliases")
+    )
 
 
 def check_label_spaces(study: Study, field: str, first: str, second: str) -> None:
@@ -185,10 +201,10 @@ def _check_suffixes(spec: DatasetSpec, field: str) -> None:
     for key in ("files", "file", "labels"):
         if key not in spec.options or (key == "labels" and "file" in spec.options):
             continue  # in an archive, `labels` is the name of an array
-        suffix = Path(str(spec.options[key])).suffix
-        if suffix not in suffixes:
+        path = Path(str(spec.options[key]))
+        if not path.name.lower().endswith(suffixes):
             raise InputError(
-                f"'{suffix}' is not a format of prediction files",
+                f"'{path.suffix}' is not a format of prediction files",
                 file=_FILE,
                 field=f"{field}.{key}",
                 remedy=f"Use {', '.join(suffixes)}",

@@ -18,7 +18,9 @@ from matcheval.study.study import Study
 # Images at a time that an automatic batch size is taken for, on a CPU.
 _AUTO_BATCH = 64
 # Rules whose jobs may run on a GPU.
-GPU_RULES = ("train_model", "predict_datasets", "predict_dataset", "score_rotation")
+GPU_RULES = (
+    "train_model", "predict_datasets", "predict_dataset", "score_rotation", "extract_features",
+)  # fmt: skip
 
 # What Snakemake calls with a job's wildcards and attempt.
 Resource = Callable[[Any, int], Any]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
-from matcheval.models.rows import CALLABLE, PUBLISHED
+from matcheval.models.rows import FROM_CODE, PUBLISHED
 from matcheval.study.analysis import file_states
 from matcheval.study.contents import StudyContents
 from matcheval.study.predicted import Predicted
@@ -81,7 +81,7 @@ class Study(StudyContents):
     # --- models and predictions
 
     def weights_file(self, model: str) -> str | None:
-        """Return where a model's weights lie; None for a callable, and for known predictions.
+        """Return where a model's weights lie; None if code or a package has them, or if not run.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class Study(StudyContents):
             Name of a model.
         """
         source = self.runnable[model].source
-        if source is None or source.kind == CALLABLE:
+        if source is None or source.kind in FROM_CODE:
             return None
         if source.kind in PUBLISHED:
             return f"{self.results}/weights/{self.inference_plan.published[model].file_name}"

@@ -1,6 +1,5 @@
 """Expansion of the suites of a configuration into datasets and members."""
 
-import csv
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,6 +13,7 @@ import yaml
 from matcheval.datasets.label_spaces import SUBSETS, class_subset
 from matcheval.datasets.suites import Groups, Member, Suite
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
+from matcheval.io.csv_rows import read_numbered_rows
 from matcheval.io.yaml_files import read_yaml
 from matcheval.settings import is_name, read_settings
 from matcheval.study.suite_settings import SuiteMember, SuiteSettings, SuitesSettings
@@ -305,13 +305,7 @@ def _rows(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMember, _Place
     Columns other than those of a member and those named as data are options of the dataset's
     block.
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream, strict=True)
-            rows = [(reader.line_num, row) for row in reader]
-            header = list(reader.fieldnames or ())
-    except (OSError, csv.Error, UnicodeDecodeError) as error:
-        raise InputError(f"not a readable manifest of a suite ({error})", file=path) from error
+    header, rows = read_numbered_rows(path, "manifest of a suite")
     if len(set(header)) < len(header):
         raise InputError("a column is named twice", file=path, field="header")
     if "name" not in header or not rows:

@@ -23,7 +23,7 @@ class ResidentSet:
     Attributes
     ----------
     images : uint8 tensor, shape (n, channels, height, width)
-        Pixels, in the memory layout that `of` was called with.
+        Pixels, in the memory layout that `of` was called with; float32 for vectors.
     labels : int64 tensor, shape (n,)
         Classes, from 0.
     n_classes : int
@@ -106,15 +106,16 @@ def channel_statistics(*datasets: Dataset) -> tuple[tuple[float, ...], tuple[flo
     -------
     mean, std : tuple of float
         One value per channel, for pixels in [0, 1]. The deviation of a constant channel is given
-        as 1. The sums are over integers and therefore exact.
+        as 1. The sums of pixels are over integers and therefore exact.
     """
     height, width, channels = datasets[0].image_shape
     max_value = datasets[0].max_value
-    sums, squares = np.zeros(channels, np.int64), np.zeros(channels, np.int64)
+    kind = np.float64 if datasets[0].has_vectors else np.int64
+    sums, squares = np.zeros(channels, kind), np.zeros(channels, kind)
     for dataset in datasets:
         for start in range(0, len(dataset), _CHUNK):
             chunk = np.asarray(dataset.pixels[start : start + _CHUNK])
-            values = chunk.reshape(-1, channels).astype(np.int64)
+            values = chunk.reshape(-1, channels).astype(kind)
             sums += values.sum(axis=0)
             squares += (values * values).sum(axis=0)
     n = sum(map(len, datasets)) * height * width

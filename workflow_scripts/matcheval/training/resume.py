@@ -15,9 +15,15 @@ from typing import Any
 
 import torch
 
+from matcheval.errors import InputError
 from matcheval.io.files import atomic_file
+from matcheval.io.self_digests import enter_digest_of_archive, verify_file
 
 log = logging.getLogger(__name__)
+
+_UNREADABLE = (
+    InputError, RuntimeError, OSError, EOFError, pickle.UnpicklingError, KeyError, ValueError,
+)  # fmt: skip
 
 
 def save_resume_state(path: Path, identity: Mapping[str, Any], state: Mapping[str, Any]) -> None:
@@ -39,6 +45,7 @@ def save_resume_state(path: Path, identity: Mapping[str, Any], state: Mapping[st
     """
     with atomic_file(path) as temporary:
         torch.save({"identity": _to_json(identity), "state": dict(state)}, temporary)
+        enter_digest_of_archive(temporary)
 
 
 def load_resume_state(path: Path, identity: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -61,9 +68,18 @@ def load_resume_state(path: Path, identity: Mapping[str, Any]) -> Mapping[str, A
     if not path.is_file():
         return None
     try:
+        verify_file(path)
         content = torch.load(path, map_location="cpu", weights_only=True)
         found, state = json.loads(content["identity"]), content["state"]
-    except (RuntimeError, OSError, EOFError, pickle.UnpicklingError, KeyError, ValueError) as error:
+    except (
+        InputError,
+        RuntimeError,
+        OSError,
+        EOFError,
+        pickle.UnpicklingError,
+        KeyError,
+        ValueError,
+    ) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         log.warning("%s: not readable (%s); training starts from the beginning", path, reason)
         return None

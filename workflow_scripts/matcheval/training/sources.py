@@ -9,6 +9,8 @@ from matcheval.errors import InputError
 from matcheval.training.options import check_n_sources
 from matcheval.training.recipe import Recipe
 
+_OF_VECTORS = ("none", "noise", "mixup")  # augmentations that need no neighbouring pixels
+
 
 def check_sources(name: str, recipe: Recipe, train_sets: Sequence[Dataset]) -> None:
     """Check training sets against a recipe.
@@ -30,6 +32,13 @@ def check_sources(name: str, recipe: Recipe, train_sets: Sequence[Dataset]) -> N
         Naming the set and what it lacks.
     """
     check_n_sources(recipe.algorithm, len(train_sets), name)
+    if train_sets[0].has_vectors and recipe.augmentation not in _OF_VECTORS:
+        raise InputError(
+            f"is {recipe.augmentation}, but {train_sets[0].name} consists of vectors",
+            file=name,
+            field="augmentation",
+            remedy=f"Give {' or '.join(_OF_VECTORS)}",
+        )
     if len(train_sets) == 1:
         return
     for each in train_sets:

@@ -28,6 +28,26 @@ def add_warehouse(parser: argparse.ArgumentParser) -> None:
         help="table to write (.csv, .parquet); printed as CSV by default",
     )  # fmt: skip
     plan.set_defaults(run=run_plan)
+    build = steps.add_parser(
+        "build", help="build the sets from your images",
+        description="Decode images, find duplicates, apply decisions, and export the sets with "
+        "their documents. A build that was stopped goes on, and a changed decision repeats its "
+        "sets only.",
+    )  # fmt: skip
+    _add_file(build)
+    build.add_argument(
+        "--output", type=Path, metavar="DIR",
+        help="folder to write (default: results/warehouses/<name>)",
+    )  # fmt: skip
+    build.add_argument(
+        "--workers", type=int, metavar="N", help="processes (default: one per available core)"
+    )
+    build.add_argument(
+        "--downloads", type=Path, default=Path("results/downloads"), metavar="DIR",
+        help="folder of published files, where `against` names published sets "
+        "(default: %(default)s)",
+    )  # fmt: skip
+    build.set_defaults(run=run_build)
 
 
 def _add_file(parser: argparse.ArgumentParser, extra: str = "", **options: Any) -> None:
@@ -77,3 +97,46 @@ def _pa_buffer() -> Any:
     import pyarrow as pa
 
     return pa.BufferOutputStream()
+
+
+def output_folder(arguments: argparse.Namespace, name: str) -> Path:
+    """Return the folder of a warehouse.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        With `output`, which may be None.
+    name : str
+        Name of the warehouse.
+    """
+    given: Path | None = arguments.output
+    return Path("results/warehouses") / name if given is None else given
+
+
+def run_build(arguments: argparse.Namespace) -> None:
+    """Build a warehouse, and print what each step found.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        Arguments of `matched-eval warehouse build`.
+
+    Raises
+    ------
+    InputError
+        If the user's files are invalid, or the disk is full.
+    """
+    from matcheval.errors import InputError, printable
+    from matcheval.warehouse.build import Build
+    from matcheval.warehouse.parallel import available_cores
+    from matcheval.warehouse.settings import read_warehouse
+
+    if arguments.workers is not None and arguments.workers < 1:
+        raise InputError(f"--workers {arguments.workers} is no number of processes")
+    settings = read_warehouse(arguments.warehouse)
+    folder = output_folder(arguments, settings.warehouse)
+    build = Build(settings, folder, arguments.downloads)
+    build.run(arguments.workers or available_cores())
+    sys.stdout.write(printable((folder / "tables" / "steps.md").read_text(encoding="utf-8")))
+    n = len(build.exported)
+    sys.stdout.write(f"\n{n} of {len(build.sets)} sets exported to {folder}\n")

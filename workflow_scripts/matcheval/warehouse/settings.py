@@ -103,9 +103,7 @@ class DuplicateSettings(Settings):
 
     distance: Annotated[
         Literal["off"] | Annotated[Integer, Field(ge=0, le=8)], BeforeValidator(_off)
-    ] = Field(
-        4, description="Most differing bits of two 64-bit hashes; `off`: exact copies only"
-    )
+    ] = Field(4, description="Most differing bits of two 64-bit hashes; `off`: exact copies only")
     across: Literal["keep", "drop"] = Field(
         "keep", description="Copies in a later set are kept, or left out as duplicates"
     )

@@ -16,6 +16,7 @@ from matcheval.inference.files import output_files
 from matcheval.inference.statistics import read_statistics
 from matcheval.inference.vectors import read_vectors
 from matcheval.predictions.files import read_predictions
+from matcheval.predictions.layout import Layout
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class OutputFiles:
         Outputs that inference keeps besides the predictions, `top` excluded.
     custom : mapping
         The user's prediction files by model, by dataset, of datasets without images.
+    layouts : mapping of str to Layout
+        How these files are laid out, by dataset.
     labels : mapping of str to AllLabels
         Where all labels of the datapoints are, of datasets with several labels for some of them.
     """
@@ -37,6 +40,7 @@ class OutputFiles:
     folder: Path
     outputs: tuple[str, ...] = ()
     custom: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
+    layouts: Mapping[str, Layout] = field(default_factory=dict)
     labels: Mapping[str, AllLabels] = field(default_factory=dict)
 
     def read(self, dataset: str, model: str, *, wanted: Sequence[str] | None = None) -> Outputs:
@@ -56,7 +60,8 @@ class OutputFiles:
             As `read_outputs`, `user_files.read_user_file` and `AllLabels.read`.
         """
         if dataset in self.custom:
-            return read_user_file(self.custom[dataset][model]).outputs
+            file, layout = self.custom[dataset][model], self.layouts[dataset]
+            return read_user_file(file, layout=layout).outputs
         outputs = [one for one in self.outputs if wanted is None or one in wanted]
         found = read_outputs(output_files(self.folder, dataset, model, outputs))
         if dataset in self.labels:

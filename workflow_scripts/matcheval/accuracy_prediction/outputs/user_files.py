@@ -12,8 +12,10 @@ from matcheval.errors import InputError
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.inference.statistics import FeatureStatistics, read_statistics
 from matcheval.inference.vectors import Vectors, read_vectors
+from matcheval.predictions.layout import Layout
 from matcheval.predictions.matrices import ScoreMatrix
 from matcheval.predictions.model_outputs import ModelOutputs, read_scores, with_scores
+from matcheval.predictions.provenance import check_same_model
 from matcheval.predictions.records import LabelRule
 
 LOGGER = logging.getLogger(__name__)
@@ -40,7 +42,11 @@ class UserFile:
 
 
 def read_user_file(
-    path: str | Path, *, labels: LabelRule = "required", n_classes: int | None = None
+    path: str | Path,
+    *,
+    labels: LabelRule = "required",
+    n_classes: int | None = None,
+    layout: Layout = Layout(),  # noqa: B008 (immutable)
 ) -> UserFile:
     """Read one model's outputs on one dataset from a prediction file.
 
@@ -56,6 +62,8 @@ def read_user_file(
         `required` or `optional`.
     n_classes : int, optional
         As for `records.check_predictions`.
+    layout : Layout
+        How the file is laid out.
 
     Returns
     -------
@@ -67,7 +75,7 @@ def read_user_file(
         As `read_scores`; or if a file beside it is damaged, or its logits are another model's.
     """
     path = Path(path)
-    found = read_scores(path, labels=labels, n_classes=n_classes)
+    found = read_scores(path, labels=labels, n_classes=n_classes, layout=layout)
     if found.probabilities is None:
         logits = _vectors(path, "logits", found)
         if logits is not None:
@@ -99,23 +107,15 @@ def check_comparable(base: UserFile, other: UserFile) -> None:
     InputError
         If it is not.
     """
-    remedy = "All files must come from the same model and label space"
-    for key in ("model", "n_classes"):
-        ours, theirs = base.metadata.get(key), other.metadata.get(key)
-        if None not in (ours, theirs) and ours != theirs:
-            raise InputError(
-                f"{theirs}, but {ours} in {base.path.name}",
-                file=other.path,
-                field=key,
-                remedy=remedy,
-            )
+    names = (base.path.name, other.path.name)
+    check_same_model(base.metadata, other.metadata, names, other.path)
     features = [base.outputs.features, other.outputs.features]
     widths = [one.shape[1] for one in features if one is not None]
     if len(set(widths)) > 1:
         raise InputError(
             f"features of {widths[1]} numbers, but of {widths[0]} in {base.path.name}",
             file=other.path,
-            remedy=remedy,
+            remedy="All files must come from the same model",
         )
 
 

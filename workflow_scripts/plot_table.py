@@ -1,4 +1,4 @@
-"""Rules plot_<analysis> of the analyses with a table per dataset: plot the table."""
+"""Rules plot_<analysis> of the analyses with a table per dataset, pair or suite: plot it."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -9,7 +9,7 @@ from matcheval.figures.saving import save_figure
 
 
 def main(*, room: str, table: Path, outputs: Sequence[Path]) -> None:
-    """Plot the table of one dataset.
+    """Plot one table.
 
     Parameters
     ----------

@@ -1,0 +1,190 @@
+"""Gaps by class: identities, weights, suppression, and Holm's correction."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from compared import BOTH, models, swapped
+from helpers import predictions
+from matcheval.analyses.class_gaps.figures import plot
+from matcheval.analyses.class_gaps.measures import measure_classes
+from matcheval.analyses.class_gaps.tables import ALL, SCHEMA, tabulate, text_columns
+from matcheval.datasets.pairs import Pair
+from matcheval.protocol.blocks import groups
+from matcheval.protocol.compared_models import ComparedModels
+from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.confidence_bins import Scored, parts_of_bins
+from matcheval.protocol.decomposition import decompose
+from matcheval.protocol.matching import UNMATCHED
+from matcheval.protocol.standard_errors import isotonic_accuracy, standard_error
+from matcheval.statistics.multiple_tests import holm
+
+KNOWN = models(900, 700, n_classes=3)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return tabulate(KNOWN)
+
+
+def one_of(known, matching="probability"):
+    return next(m for m in known.matched() if m.name == matching)
+
+
+def test_holm_by_hand():
+    found = holm([0.01, np.nan, 0.04, 0.03, 0.5])
+    np.testing.assert_allclose(found, [0.04, np.nan, 0.09, 0.09, 0.5])
+    assert holm([0.6, 0.7]).tolist() == [1.0, 1.0]
+    assert np.isnan(holm([np.nan])).all()
+
+
+class TestMeasures:
+    @pytest.mark.parametrize("kind", ["prediction", "label"])
+    def test_by_loops(self, kind):
+        one = one_of(KNOWN)
+        source, target = one.comparison.source, one.comparison.target
+        classes = [getattr(side, kind).astype(np.int64) for side in (source, target)]
+        found = measure_classes(one, *classes, 3)
+        for k in range(3):
+            gaps, selections = [], []
+            z_source, z_target = np.zeros(len(source)), np.zeros(len(target))
+            for row in one.rows.values():
+                hit = row != UNMATCHED
+                picked = row[hit][classes[0][row[hit]] == k]
+                matched = np.flatnonzero(hit & (classes[1] == k))
+                gaps.append(source.correct[picked].mean() - target.correct[matched].mean())
+                selections.append(
+                    source.correct[classes[0] == k].mean() - source.correct[picked].mean()
+                )
+                z_source[picked] += 1 / len(picked) / len(one.rows)
+                z_target[matched] += 1 / len(matched) / len(one.rows)
+            assert found.terms.matched_gap[k] == pytest.approx(np.mean(gaps), abs=1e-12)
+            assert found.terms.source_selection[k] == pytest.approx(np.mean(selections), abs=1e-12)
+            z_source *= source.correct - isotonic_accuracy(
+                Scored(source.probability, source.correct)
+            )
+            z_target *= target.correct - isotonic_accuracy(
+                Scored(target.probability, target.correct)
+            )
+            np.testing.assert_allclose(
+                found.errors.source[classes[0] == k], z_source[classes[0] == k]
+            )
+            np.testing.assert_allclose(
+                found.errors.target[classes[1] == k], -z_target[classes[1] == k]
+            )
+
+    def test_one_class_is_the_whole_run(self):
+        one = one_of(KNOWN, "label_probability")
+        zeros = [np.zeros(n, np.int64) for n in (900, 700)]
+        found = measure_classes(one, *zeros, 1)
+        assert found.terms.matched_gap[0] == pytest.approx(one.matched_gaps.mean())
+        assert standard_error(found.errors) == pytest.approx(standard_error(one.errors))
+
+    def test_a_seed_without_points_of_a_class_is_left_out(self):
+        one = one_of(models(40, 30, n_classes=2, n_models=1))
+        row = one.rows[0]
+        classes = np.zeros(40, np.int64), np.ones(30, np.int64)
+        classes[1][0] = 0
+        rows = {0: np.full(30, UNMATCHED), 1: row}
+        rows[1] = np.where(np.arange(30) == 0, 5, UNMATCHED)
+        found = measure_classes(replace(one, rows=rows), *classes, 2)
+        expected = one.comparison.source.correct[5] - float(one.comparison.target.correct[0])
+        assert found.terms.matched_gap.tolist()[0] == expected
+        assert np.isnan(found.terms.matched_gap[1])
+        assert found.n_matched.tolist() == [0.5, 0]
+
+
+class TestTable:
+    def test_a_row_per_class(self, table):
+        assert list(table) == SCHEMA.names
+        SCHEMA.from_frame(table)
+        assert (
+            table.groupby(["model", "matching", "kind"])["class"].apply(list).tolist()
+            == [[ALL, 0, 1, 2]] * 8
+        )
+
+    def test_terms_add_up(self, table):
+        total = table.matched_gap + table.source_selection + table.dropped_targets
+        np.testing.assert_allclose(total, table.gap, atol=1e-12)
+        parts = table.confidence_part + table.conditional_part
+        np.testing.assert_allclose(parts, table.gap, atol=1e-12)
+        of_all = table[table["class"] == ALL]
+        np.testing.assert_allclose(of_all.class_mix + of_all.within_class, of_all.gap, atol=1e-12)
+        assert of_all.p_holm.isna().all()
+
+    def test_class_mix_by_hand(self, table):
+        row = table[(table["class"] == ALL) & (table.kind == "true")].iloc[0]
+        sides = KNOWN.comparisons[0].source, KNOWN.comparisons[0].target
+        counts = [np.bincount(s.label, w, 3) for s in sides for w in (None, s.correct)]
+        assert row.class_mix == pytest.approx(parts_of_bins(*map(np.float64, counts)).confidence)
+
+    def test_parts_are_those_of_the_class_alone(self, table):
+        comparison = KNOWN.comparisons[0]
+        sides = [
+            Scored(s.probability[s.prediction == 1], s.correct[s.prediction == 1])
+            for s in (comparison.source, comparison.target)
+        ]
+        row = table[(table["class"] == 1) & (table.kind == "predicted")].iloc[0]
+        found = decompose(*sides, n_resamples=0)
+        assert row.confidence_part == pytest.approx(found.confidence_part)
+        assert row.confidence_low < row.confidence_part < row.confidence_high
+
+    def test_signs_follow_the_original(self, table):
+        other = tabulate(swapped(KNOWN))
+        for column in ("gap", "matched_gap", "dropped_targets", "class_mix", "conditional_part"):
+            np.testing.assert_allclose(other[column], -table[column], atol=1e-12)
+        for column in ("matched_gap_se", "p", "p_holm", "fraction_unmatched"):
+            np.testing.assert_allclose(other[column], table[column])
+
+    def test_holm_counts_the_classes_of_a_matching(self, table):
+        rows = table[(table["class"] != ALL)]
+        for _, of_one in rows.groupby(["model", "matching", "kind"]):
+            np.testing.assert_allclose(of_one.p_holm, holm(of_one.p))
+
+    def test_small_classes_are_suppressed(self):
+        small = tabulate(models(400, 300, n_classes=8, n_models=1, seeds=2))
+        least = small[["n_matched_source", "n_matched_target"]].min(axis=1)
+        assert (small.reason == "").tolist() == (least >= 30).tolist()
+        suppressed = small[least < 30]
+        assert 0 < len(suppressed) < len(small)
+        assert suppressed[["matched_gap", "p", "p_holm", "confidence_part"]].isna().all(axis=None)
+        assert suppressed.gap.notna().all()
+        shown = small[(small.reason == "") | (small["class"] == ALL)]
+        assert len(text_columns(small)[0].cells) == len(shown)
+
+    def test_groups(self):
+        blocks = groups(np.arange(900) % 6, np.arange(700) % 6)
+        grouped = tabulate(replace(KNOWN, blocks=blocks))
+        row = grouped.iloc[0]
+        one = next(KNOWN.matched())
+        assert row.matched_gap_se == pytest.approx(standard_error(one.errors, blocks))
+        assert grouped.confidence_low.notna().all()
+
+    def test_figure(self, table):
+        assert len(plot(table).axes) == 4
+        nothing = tabulate(models(40, 30, n_classes=4, methods={"p": BOTH["probability"]}))
+        assert len(plot(nothing[nothing.n_source < 30]).axes) == 2
+
+
+def test_errors_within_a_class_cover():
+    """Of 400 draws with equal accuracy at equal confidence, the interval holds 0 in 90 to 99 %."""
+    rng, held = np.random.default_rng(5), []
+    for draw in range(100):
+        sets = []
+        for n in (500, 400):
+            confidence = rng.uniform(0.5, 1, n)
+            prediction = rng.integers(0, 4, n)
+            label = np.where(rng.random(n) < confidence, prediction, (prediction + 1) % 4)
+            sets.append(predictions(confidence, prediction, label))
+        comparison = Comparison("m", Pair(f"p{draw}", "a", "b"), *sets)
+        known = ComparedModels(comparison.pair, (comparison,), BOTH, (0, 1, 2))
+        one = one_of(known, "label_probability")
+        classes = [s.prediction.astype(np.int64) for s in sets]
+        found = measure_classes(one, *classes, 4)
+        for k in range(4):
+            z = np.concatenate(
+                [found.errors.source[classes[0] == k], found.errors.target[classes[1] == k]]
+            )
+            held.append(abs(found.terms.matched_gap[k]) < 1.96 * np.sqrt((z**2).sum()))
+    assert 0.90 < np.mean(held) < 0.99

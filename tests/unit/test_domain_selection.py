@@ -1,0 +1,315 @@
+"""Model selection for domain generalisation, and the import of DomainBed's sweeps.
+
+`tests/data/domainbed_sweep.csv` holds the accuracies of the sample sweep of DomainBed's repository
+(facebookresearch/DomainBed, commit 394e02c, `domainbed/misc/test_sweep_data`; MIT licence,
+copyright Facebook, Inc. and its affiliates): 40 runs of ERM on VLCS, as numbers of correct images.
+"""
+
+import json
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from matcheval.cli.main import main
+from matcheval.domain_generalization.domainbed.reading import read_sweep
+from matcheval.domain_generalization.domainbed.records import Record
+from matcheval.domain_generalization.domainbed.selection import (
+    Rule,
+    choose,
+    choose_group,
+    choose_steps,
+)
+from matcheval.domain_generalization.domainbed.summaries import (
+    mean_and_error,
+    summarize_choices,
+    tabulate_choices,
+)
+from matcheval.errors import InputError
+
+SWEEP = Path(__file__).parents[1] / "data" / "domainbed_sweep.csv"
+N_IMAGES = {"in": (1132, 2125, 2626, 2701), "out": (283, 531, 656, 675)}  # per domain of VLCS
+
+# `domainbed/misc/test_sweep_results.txt`, blanks at the ends of lines removed.
+PUBLISHED = """\
+Total records: 200
+
+-------- Dataset: VLCS, model selection method: training-domain validation set
+Algorithm             C                     L                     S                     V                     Avg
+ERM                   98.0 +/- 0.2          64.2 +/- 0.8          74.1 +/- 0.4          77.1 +/- 0.2          78.3
+
+-------- Averages, model selection method: training-domain validation set
+Algorithm                  VLCS                       Avg
+ERM                        78.3 +/- 0.0               78.3
+
+-------- Dataset: VLCS, model selection method: leave-one-domain-out cross-validation
+Algorithm             C                     L                     S                     V                     Avg
+ERM                   96.9 +/- 1.0          64.4 +/- 0.9          70.5 +/- 0.5          76.7 +/- 0.1          77.1
+
+-------- Averages, model selection method: leave-one-domain-out cross-validation
+Algorithm                  VLCS                       Avg
+ERM                        77.1 +/- 0.1               77.1
+
+-------- Dataset: VLCS, model selection method: test-domain validation set (oracle)
+Algorithm             C                     L                     S                     V                     Avg
+ERM                   96.9 +/- 1.0          65.9 +/- 0.5          71.6 +/- 1.3          76.9 +/- 0.3          77.8
+
+-------- Averages, model selection method: test-domain validation set (oracle)
+Algorithm                  VLCS                       Avg
+ERM                        77.8 +/- 0.3               77.8
+"""  # noqa: E501
+
+
+def line(test_envs, accuracies, *, step=0, group=0, trial=0, algorithm="ERM", dataset="three"):
+    """A record as DomainBed writes it; `accuracies` are pairs of `in` and `out` by domain."""
+    row = {
+        "args": {
+            "algorithm": algorithm, "dataset": dataset, "hparams": None, "hparams_seed": group,
+            "steps": 1001, "test_envs": test_envs, "trial_seed": trial,
+        },
+        "epoch": 1.5, "hparams": {"lr": 5e-05}, "loss": 0.7, "step": step, "step_time": 0.1,
+    }  # fmt: skip
+    for env, (inner, outer) in enumerate(accuracies):
+        row |= {f"env{env}_in_acc": inner, f"env{env}_out_acc": outer}
+    return json.dumps(row)
+
+
+def write_run(folder, *lines):
+    folder.mkdir(parents=True)
+    (folder / "results.jsonl").write_text("".join(f"{each}\n" for each in lines))
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sweep")
+    for name, frame in pd.read_csv(SWEEP, dtype={"run": str}).groupby("run"):
+        lines = [
+            line(
+                [int(env) for env in str(row.test_envs).split()],
+                [
+                    tuple(getattr(row, f"env{i}_{part}") / N_IMAGES[part][i] for part in N_IMAGES)
+                    for i in range(4)
+                ],
+                step=row.step, group=row.hparams_seed, trial=row.trial_seed, dataset="VLCS",
+            )
+            for row in frame.itertuples()
+        ]  # fmt: skip
+        write_run(folder / name, *lines)
+    return folder
+
+
+class TestSampleSweep:
+    def test_comes_out_as_domainbed_prints_it(self, sample, capsys):
+        main(["domainbed", str(sample)])
+        assert capsys.readouterr().out == PUBLISHED
+
+    def test_writes_tables(self, sample, tmp_path, capsys):
+        table, choices = tmp_path / "table.csv", tmp_path / "choices.parquet"
+        main(["domainbed", str(sample), "--rule", "oracle",
+              "--output", str(table), "--choices", str(choices)])  # fmt: skip
+        assert "training-domain" not in capsys.readouterr().out
+        frame = pd.read_csv(table)
+        assert frame.target.tolist() == ["C", "L", "S", "V", "average"]
+        assert frame.n_trials.tolist() == [2] * 5
+        assert frame.accuracy.iloc[-1] == pytest.approx(0.778, abs=5e-4)
+        chosen = pd.read_parquet(choices)
+        assert len(chosen) == 8
+        assert set(chosen.step) == {1000}
+
+    def test_default_hyper_parameters_only(self, sample, tmp_path, capsys):
+        choices = tmp_path / "choices.csv"
+        main(["domainbed", str(sample), "--default-only", "--choices", str(choices)])
+        assert "Total records: 100" in capsys.readouterr().out
+        assert set(pd.read_csv(choices).group) == {0}
+
+
+def record(group, step, held_out, accuracies, validation, trial=0):
+    names = "ABC"
+    return Record(
+        "d", "a", group, trial, frozenset(held_out), step,
+        dict(zip(names, accuracies, strict=True)), dict(zip(names, validation, strict=True)),
+    )  # fmt: skip
+
+
+# Two groups, two steps, target A; by hand:
+# validation on B and C: x 10: .6, x 20: .7; y 10: .75, y 20: .65  -> y, step 10, test .3
+# A's validation part at the last step: x .5, y .4                 -> x, step 20, test .2
+# B in the run without A and B, C in that without A and C:
+# x 10: .55, x 20: .8; y 10: .7, y 20: .6                          -> x, step 20, test .2
+TABLE = [
+    record("x", 10, "A", [0.1, 0.9, 0.9], [0.9, 0.5, 0.7]),
+    record("x", 20, "A", [0.2, 0.9, 0.9], [0.5, 0.6, 0.8]),
+    record("y", 10, "A", [0.3, 0.9, 0.9], [0.1, 0.8, 0.7]),
+    record("y", 20, "A", [0.4, 0.9, 0.9], [0.4, 0.6, 0.7]),
+    record("x", 10, "AB", [0.0, 0.5, 1.0], [0.0, 0.0, 0.0]),
+    record("x", 10, "AC", [0.0, 1.0, 0.6], [0.0, 0.0, 0.0]),
+    record("x", 20, "AB", [0.0, 0.7, 1.0], [0.0, 0.0, 0.0]),
+    record("x", 20, "AC", [0.0, 1.0, 0.9], [0.0, 0.0, 0.0]),
+    record("y", 10, "AB", [0.0, 0.8, 1.0], [0.0, 0.0, 0.0]),
+    record("y", 10, "AC", [0.0, 1.0, 0.6], [0.0, 0.0, 0.0]),
+    record("y", 20, "AB", [0.0, 0.6, 1.0], [0.0, 0.0, 0.0]),
+    record("y", 20, "AC", [0.0, 1.0, 0.6], [0.0, 0.0, 0.0]),
+    record("z", 10, "B", [1.0, 1.0, 1.0], [1.0, 1.0, 1.0]),
+]
+BY_HAND = {
+    Rule.SOURCE_VALIDATION: ("y", 10, 0.75, 0.3),
+    Rule.LEAVE_ONE_OUT: ("x", 20, 0.8, 0.2),
+    Rule.ORACLE: ("x", 20, 0.5, 0.2),
+}
+
+
+class TestRules:
+    @pytest.mark.parametrize("rule", list(Rule))
+    def test_by_hand(self, rule):
+        choice = choose(TABLE, "A", rule)
+        group, step, validation, test = BY_HAND[rule]
+        assert (choice.group, choice.step, choice.test) == (group, step, test)
+        assert choice.validation == pytest.approx(validation)
+
+    def test_steps_by_group(self):
+        choices = choose_steps(TABLE, "A", Rule.SOURCE_VALIDATION)
+        assert {group: choice.step for group, choice in choices.items()} == {"x": 20, "y": 10}
+
+    def test_accuracies_on_the_target_do_not_matter(self):
+        """Only the oracle may look at them."""
+        other = [
+            Record(**(vars(r) | {"accuracies": r.accuracies | {"A": 1 - r.accuracies["A"]},
+                                 "validation": r.validation | {"A": 1 - r.validation["A"]}}))
+            for r in TABLE
+        ]  # fmt: skip
+        for rule in (Rule.SOURCE_VALIDATION, Rule.LEAVE_ONE_OUT):
+            one, two = choose(TABLE, "A", rule), choose(other, "A", rule)
+            assert (one.group, one.step) == (two.group, two.step)
+
+    def test_a_step_without_all_runs_is_not_chosen(self):
+        fewer = [r for r in TABLE if (r.group, r.step, r.held_out) != ("x", 20, frozenset("AC"))]
+        choice = choose(fewer, "A", Rule.LEAVE_ONE_OUT)
+        assert (choice.group, choice.step) == ("y", 10)
+
+    def test_nothing_to_choose_from(self):
+        pairs = [r for r in TABLE if len(r.held_out) == 2]
+        assert all(choose(pairs, "A", rule) is None for rule in Rule)
+        assert choose_group(pairs, "A", Rule.ORACLE) is None
+        assert choose_group([], "A", Rule.ORACLE) is None
+
+    def test_two_runs_of_one_kind(self):
+        with pytest.raises(InputError, match=r"two records of a, .* step 10"):
+            choose([*TABLE, TABLE[4]], "A", Rule.LEAVE_ONE_OUT)
+
+    def test_one_group_for_all_trials(self):
+        """Trial 0 prefers y (.75 to .7), trial 1 x (.9 to .8); the means are .8 and .775."""
+        second = [
+            record("x", 10, "A", [0.5, 0.9, 0.9], [0.0, 0.9, 0.9], trial=1),
+            record("y", 10, "A", [0.6, 0.9, 0.9], [0.0, 0.8, 0.8], trial=1),
+        ]
+        assert choose(TABLE, "A", Rule.SOURCE_VALIDATION).group == "y"
+        assert choose_group(TABLE + second, "A", Rule.SOURCE_VALIDATION) == "x"
+        assert choose_group(TABLE + second[1:], "A", Rule.SOURCE_VALIDATION) == "y"
+
+
+class TestSummaries:
+    def test_mean_and_error(self):
+        """Standard deviation 2 (divided by n), over the root of 4."""
+        assert mean_and_error([1, 5, 1, 5]) == (3, 1)
+        assert mean_and_error([0.5]) == (0.5, 0)
+        assert all(map(math.isnan, mean_and_error([])))
+
+    def test_averages_are_over_complete_trials(self):
+        records = [
+            record("x", 10, target, [accuracy] * 3, [0.5] * 3, trial=trial)
+            for target, trial, accuracy in [
+                ("A", 0, 0.1), ("B", 0, 0.2), ("C", 0, 0.6), ("A", 1, 0.5), ("B", 1, 0.4),
+            ]
+        ]  # fmt: skip
+        choices = tabulate_choices(records, [Rule.ORACLE])
+        rows = summarize_choices(choices, {"d": list("ABC")}).to_pylist()
+        found = {row["target"]: (row["n_trials"], row["accuracy"]) for row in rows}
+        assert found == {
+            "A": (2, pytest.approx(0.3)), "B": (2, pytest.approx(0.3)),
+            "C": (1, pytest.approx(0.6)), "average": (1, pytest.approx(0.3)),
+        }  # fmt: skip
+
+    def test_a_missing_domain_leaves_the_average_undefined(self, tmp_path, capsys):
+        write_run(tmp_path / "a", line([0], [(0.25, 0.5), (1, 1), (1, 1)]))
+        write_run(tmp_path / "b", line([1], [(0.25, 0.5), (1, 1), (1, 1)], algorithm="CORAL"))
+        main(["domainbed", str(tmp_path), "--rule", "oracle"])
+        text = [each.split("  ") for each in capsys.readouterr().out.splitlines()]
+        rows = [[cell.strip() for cell in row if cell.strip()] for row in text]
+        assert ["Algorithm", "0", "1", "2", "Avg"] in rows
+        assert ["ERM", "25.0 +/- 0.0", "X", "X", "X"] in rows
+        assert ["CORAL", "X", "100.0 +/- 0.0", "X", "X"] in rows
+        assert ["ERM", "X", "X"] in rows
+
+
+PAIRS = [(0.5, 0.5), (0.5, 0.5)]
+
+
+class TestReading:
+    def test_the_last_record_of_a_step_counts(self, tmp_path):
+        """A run that was killed and started again appends to its file."""
+        write_run(tmp_path / "a", line([0], PAIRS), line([0], PAIRS, step=300),
+                  line([0], [(0.75, 0.5), (0.5, 0.5)]))  # fmt: skip
+        records = read_sweep(tmp_path)
+        assert [(r.step, r.accuracies["0"]) for r in records] == [(0, 0.75), (300, 0.5)]
+
+    def test_a_single_run(self, tmp_path):
+        write_run(tmp_path / "a", line([0], PAIRS))
+        assert len(read_sweep(tmp_path / "a")) == 1
+
+    def test_warns_of_folders_without_records_and_of_short_runs(self, tmp_path, caplog):
+        write_run(tmp_path / "a", line([0], PAIRS, step=300))
+        write_run(tmp_path / "b", line([1], PAIRS))
+        (tmp_path / "c").mkdir()
+        assert len(read_sweep(tmp_path)) == 2
+        assert "1 folders have no results.jsonl" in caplog.text
+        assert "1 runs end before others do, such as b" in caplog.text
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("{", "line 1: is not a JSON object"),
+            ("[]", "'args': lacks the run's arguments"),
+            (line([0], PAIRS).replace('"test_envs": [0]', '"test_envs": 0'), "is 0, not a list"),
+            (line([2], PAIRS), "'test_envs': are \\[2\\], but there are 2 domains"),
+            (line([0], PAIRS, step=0.5), "'step': is 0.5, not a whole number"),
+            (line([0], [(0.5, 0.5)]), "lacks accuracies"),
+            (line([0], [(0.5, 1.5), (0.5, 0.5)]), "'env0_out_acc': is 1.5, not an accuracy"),
+            (line([0], [(math.nan, 1), (0.5, 0.5)]), "'env0_in_acc': is NaN, not an accuracy"),
+            (line([0], PAIRS).replace("env1_out", "env2_out"), "lacks accuracies"),
+            (line([0], PAIRS, dataset="PACS"), "PACS has 4 domains, not 2"),
+        ],
+    )
+    def test_bad_records(self, tmp_path, text, message):
+        write_run(tmp_path / "a", text)
+        with pytest.raises(InputError, match=message):
+            read_sweep(tmp_path)
+
+    def test_two_folders_of_one_run(self, tmp_path):
+        write_run(tmp_path / "a", line([0], PAIRS))
+        write_run(tmp_path / "b", line([0], PAIRS))
+        with pytest.raises(InputError, match="b: holds the same run as a: ERM"):
+            read_sweep(tmp_path)
+
+    def test_several_runs_in_a_file(self, tmp_path):
+        write_run(tmp_path / "a", line([0], PAIRS), line([1], PAIRS, step=300))
+        with pytest.raises(InputError, match="several runs"):
+            read_sweep(tmp_path)
+
+    def test_different_numbers_of_domains(self, tmp_path):
+        write_run(tmp_path / "a", line([0], PAIRS))
+        write_run(tmp_path / "b", line([1], [*PAIRS, (0.5, 0.5)]))
+        with pytest.raises(InputError, match="different numbers of domains"):
+            read_sweep(tmp_path)
+
+    def test_no_runs(self, tmp_path):
+        with pytest.raises(InputError, match="no such folder"):
+            read_sweep(tmp_path / "absent")
+        with pytest.raises(InputError, match="no run with records"):
+            read_sweep(tmp_path)
+
+    def test_no_runs_that_the_rules_apply_to(self, tmp_path, capsys):
+        write_run(tmp_path / "a", line([0], PAIRS))
+        with pytest.raises(SystemExit):
+            main(["domainbed", str(tmp_path), "--rule", "leave-one-domain-out"])
+        assert "no runs that the chosen rules apply to" in capsys.readouterr().err

@@ -1,0 +1,232 @@
+"""Datasets of vectors: what a frozen network computes of images, stored, trained on, predicted."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from matcheval.analyses.features.extraction import extract_features
+from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.derivations import part
+from matcheval.datasets.derived import derive
+from matcheval.datasets.folders import read_dataset, write_dataset
+from matcheval.errors import InputError
+from matcheval.inference.forward_model import ForwardConfig
+from matcheval.models.rows import ModelSource
+from matcheval.training.data import channel_statistics
+from matcheval.training.running import train_to_checkpoint
+from studies import configuration, load
+
+NETWORK = '''\
+import torch
+
+class Network(torch.nn.Module):
+    """Two features: the means of the upper and of the lower half, tripled; five outputs."""
+
+    def __init__(self):
+        super().__init__()
+        self.head = torch.nn.Linear(2, 5)
+
+    def forward(self, x):
+        return self.head(3 * x.unflatten(2, (2, -1)).mean((1, 3, 4)))
+
+def make():
+    return Network()
+
+def with_transform():
+    config = {"input_size": (3, 16, 16), "interpolation": "bilinear",
+              "mean": (0.5, 0.5, 0.5), "std": (0.25, 0.25, 0.25)}
+    return Network(), config
+'''
+CONFIG = ForwardConfig(torch.device("cpu"), batch_size=7)
+
+
+def source(name):
+    return ModelSource("network", "callable", f"own_network:{name}")
+
+
+@pytest.fixture
+def network(tmp_path, monkeypatch):
+    (tmp_path / "own_network.py").write_text(NETWORK)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+def images(n=20, name="photos", channels=3):
+    rng = np.random.default_rng(3)
+    pixels = rng.integers(0, 256, (n, 8, 8, channels), dtype=np.uint8)
+    return make_dataset(
+        name, pixels, np.arange(n) % 2, classes=("cat", "dog"), max_value=255, source="random",
+        names=[f"image {i}" for i in range(n)],
+    )  # fmt: skip
+
+
+def vectors(n=60, name="vectors", shift=0.0, seed=0):
+    """Two classes that a line tells apart, in 6 dimensions."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % 2
+    values = rng.normal(size=(n, 6)) + np.where(labels == 1, 1.5, -1.5)[:, None] + shift
+    return make_dataset(
+        name, values.astype(np.float32)[:, None, None], labels, classes=("cat", "dog"),
+        max_value=1, source="random",
+    )  # fmt: skip
+
+
+class TestExtraction:
+    def test_by_hand(self, network):
+        dataset = images()
+        found = extract_features("features", source("make"), dataset, CONFIG)
+        pixels = dataset.pixels / 255
+        halves = [pixels[:, :4].mean((1, 2, 3)), pixels[:, 4:].mean((1, 2, 3))]
+        np.testing.assert_allclose(found.images[:, 0, 0], 3 * np.stack(halves, 1), rtol=1e-5)
+        assert found.images.shape == (20, 1, 1, 2)
+        assert found.names == dataset.names
+        assert found.classes == dataset.classes
+        assert (found.labels == dataset.labels).all()
+        assert found.provenance["dataset_sha256"] == dataset.sha256
+
+    def test_the_networks_transform_or_the_images_as_they_are_stored(self, network):
+        dataset = images()
+        resized = extract_features("f", source("with_transform"), dataset, CONFIG)
+        stored = extract_features("f", source("with_transform"), dataset, CONFIG, as_stored=True)
+        plain = extract_features("f", source("make"), dataset, CONFIG)
+        assert "centre 16" in resized.provenance["transform"]
+        assert "centre 16" not in stored.provenance["transform"]
+        normalised = (plain.images - 3 * 0.5) / 0.25  # the network is linear up to its features
+        np.testing.assert_allclose(stored.images, normalised, rtol=1e-4, atol=1e-4)
+        assert np.abs(resized.images - stored.images).max() > 1e-3
+
+    def test_a_network_without_features(self, network, tmp_path):
+        (tmp_path / "headless.py").write_text("import torch\nmake = torch.nn.Identity\n")
+        with pytest.raises(InputError, match="no linear layer"):
+            extract_features("f", ModelSource("n", "callable", "headless:make"), images(), CONFIG)
+
+
+class TestStoring:
+    def test_read_as_written(self, tmp_path):
+        written = vectors()
+        write_dataset(written, tmp_path / "v")
+        read = read_dataset(tmp_path / "v")
+        assert read.images.dtype == np.float32
+        assert np.array_equal(read.images, written.images)
+        assert read.sha256 == written.sha256
+        assert read.has_vectors
+        assert not images().has_vectors
+
+    def test_a_changed_value_is_noticed(self, tmp_path):
+        write_dataset(vectors(), tmp_path / "v")
+        values = np.load(tmp_path / "v" / "images.npy")
+        values[5, 0, 0, 2] += 1e-6
+        np.save(tmp_path / "v" / "images.npy", values)
+        with pytest.raises(InputError, match="sha256"):
+            read_dataset(tmp_path / "v")
+
+    @pytest.mark.parametrize(
+        ("values", "message"),
+        [
+            (np.full((4, 1, 1, 3), np.nan, np.float32), "not finite"),
+            (np.zeros((4, 2, 1, 3), np.float32), "Images are uint8"),
+            (np.zeros((4, 1, 1, 3), np.float64), "Images are uint8"),
+        ],
+    )
+    def test_what_is_neither_image_nor_vector(self, values, message):
+        with pytest.raises(InputError, match=message):
+            make_dataset("v", values, np.arange(4), classes=tuple("abcd"), max_value=1, source="")
+
+    def test_vectors_cannot_be_looked_at(self):
+        with pytest.raises(InputError, match="vectors, not of images"):
+            vectors().image(0)
+
+    def test_statistics_of_channels(self):
+        dataset = vectors()
+        mean, std = channel_statistics(dataset)
+        np.testing.assert_allclose(mean, dataset.images.mean((0, 1, 2)), rtol=1e-5)
+        np.testing.assert_allclose(std, dataset.images.std((0, 1, 2)), rtol=1e-5)
+
+    def test_parts_of_vectors(self):
+        dataset = vectors()
+        found = derive(part("vectors", 1, 5, 0), [dataset])
+        assert found.images.dtype == np.float32
+        assert len(found) == 12
+
+
+RECIPE = {
+    "architecture": "mlp", "width": 8, "depth": 1, "loss": "cross_entropy", "loss_parameter": None,
+    "augmentation": "none", "schedule": "constant", "epochs": 6, "batch_size": 8,
+    "learning_rate": 0.01, "weight_decay": 0, "train_fraction": 1, "seed": 0, "optimizer": "adam",
+    "normalization": "channels",
+}  # fmt: skip
+
+
+def train(folder, **changes):
+    sets = [
+        vectors(name="one"),
+        vectors(name="two", shift=0.5, seed=1),
+        vectors(name="three", seed=2),
+    ]
+    for each in sets:
+        write_dataset(each, folder / each.name)
+    one, two, three = (folder / each.name for each in sets)
+    checkpoint = folder / "m.safetensors"
+    last = train_to_checkpoint(
+        "m", json.dumps(RECIPE | changes), [one, two], three, checkpoint, folder / "m.csv"
+    )
+    return last, checkpoint
+
+
+class TestTraining:
+    @pytest.mark.parametrize("algorithm", ["erm", "coral", "sagnet"])
+    def test_heads_are_trained_on_several_sets(self, tmp_path, algorithm):
+        last, checkpoint = train(tmp_path, algorithm=algorithm)
+        assert last.validation_accuracy > 0.9
+        assert checkpoint.is_file()
+
+    def test_predictions_of_a_head(self, tmp_path):
+        from matcheval.inference.job import InferenceConfig, predict_datasets
+        from matcheval.inference.store import ModelFiles
+        from matcheval.predictions.files import read_predictions
+
+        last, checkpoint = train(tmp_path)
+        files = ModelFiles(ModelSource("m", "trained"), checkpoint)
+        predict_datasets(
+            [files], {"three": tmp_path / "three"}, tmp_path / "out", [], config=InferenceConfig()
+        )
+        found = read_predictions(tmp_path / "out" / "three" / "m.parquet")
+        assert (found.prediction == found.label).mean() == pytest.approx(last.validation_accuracy)
+
+    def test_augmentations_of_images_are_refused(self, tmp_path):
+        with pytest.raises(InputError, match="'augmentation': is basic, but one consists of vec"):
+            train(tmp_path, augmentation="basic")
+
+
+def study(**dataset):
+    given = configuration("digits")
+    given["datasets"] = given["datasets"] | {"features": {"kind": "features", **dataset}}
+    given["suites"] = {"all": {"members": ["features"]}}
+    return given
+
+
+class TestStudy:
+    def test_a_dataset_like_any_other(self, network):
+        found = load(study(of="digits-known", callable="own_network:make"))
+        features = found.analyses["features"]
+        assert set(features.sets) == {"features"}
+        assert found.sources_of("features") == ["digits-known"]
+        assert "digits-known" in found.used
+
+    @pytest.mark.parametrize(
+        ("dataset", "message"),
+        [
+            ({"of": "digits-known"}, "either 'package' or 'callable'"),
+            ({"of": "digits-known", "package": "a:b", "callable": "c:d"}, "either 'package' or"),
+            ({"of": "digits-known", "package": "resnet18"}, "something like"),
+            ({"of": "digits-knwon", "callable": "own_network:make"}, "Did you mean"),
+            ({"of": "features", "callable": "own_network:make"}, "consists of features itself"),
+            ({"of": "digits-known", "package": "absent_package:resnet18"}, "not installed"),
+            ({"of": "digits-known", "callable": "absent_module:make"}, "there is no module"),
+        ],
+    )
+    def test_refused(self, network, dataset, message):
+        with pytest.raises(InputError, match=message):
+            load(study(**dataset))

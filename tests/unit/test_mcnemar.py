@@ -1,0 +1,80 @@
+"""McNemar's test: known values, who counts as the original, and undefined cases."""
+
+import numpy as np
+import pytest
+
+from compared import models, swapped
+from helpers import predictions
+from matcheval.analyses.mcnemar.tables import SCHEMA, tabulate, text_columns
+from matcheval.datasets.pairs import Pair
+from matcheval.errors import InputError
+from matcheval.protocol.compared_models import ComparedModels
+from matcheval.protocol.comparisons import Comparison
+from matcheval.statistics.mcnemar import mcnemar
+from vectors import case
+
+
+def test_known_values():
+    vector = case("protocol_statistics", "A4.mcnemar")
+    found = mcnemar(*np.transpose(vector["inputs"]["b_c"]))
+    np.testing.assert_allclose(found, vector["expected"]["p"], atol=vector["tol"])
+    assert np.median(found) == pytest.approx(vector["expected"]["median"])
+
+
+def test_a_negative_number_is_refused():
+    with pytest.raises(InputError, match="negative"):
+        mcnemar([1, -1], [2, 2])
+
+
+def test_p_is_uniform_at_most_under_the_null():
+    rng = np.random.default_rng(0)
+    n = rng.integers(20, 60, 4000)
+    first = rng.binomial(n, 0.5)
+    p = mcnemar(first, n - first)
+    for level in (0.01, 0.05, 0.2, 0.5):
+        assert (p <= level).mean() <= level + 3 * np.sqrt(level / 4000)
+
+
+class TestTable:
+    def test_the_gap_is_the_difference_of_discordant_pairs(self):
+        known = models()
+        table = tabulate(known)
+        assert list(table) == SCHEMA.names
+        assert len(table) == 2 * 2 * 3
+        for one in known.matched():
+            rows = table[(table.model == one.comparison.model) & (table.matching == one.name)]
+            for seed, row in one.rows.items():
+                found, hit = rows[rows.seed == seed].iloc[0], row >= 0
+                right = one.comparison.source.correct[row[hit]]
+                gap = right.mean() - one.comparison.target.correct[hit].mean()
+                counted = (found.only_original - found.only_replication) / found.n_pairs
+                assert counted == pytest.approx(gap)
+            assert rows.median_p.nunique() == 1
+            assert rows.median_p.iloc[0] == np.median(rows.p)
+            assert rows.bound_p.iloc[0] == min(1, 2 * np.median(rows.p))
+
+    def test_the_original_is_counted_whatever_its_role(self):
+        table, other = tabulate(models()), tabulate(swapped(models()))
+        assert other.only_original.tolist() == table.only_replication.tolist()
+        assert other.p.tolist() == table.p.tolist()
+
+    def test_no_pair(self):
+        pair = Pair("p", "a", "b")
+        sets = predictions([0.1, 0.2]), predictions([0.8])
+        table = tabulate(
+            ComparedModels(pair, (Comparison("m", pair, *sets),), models().methods, (0,))
+        )
+        assert table.n_pairs.tolist() == [0, 0]
+        assert table[["p", "median_p", "bound_p"]].isna().all(axis=None)
+        assert text_columns(table)[-1].cells == ["–", "–"]
+
+
+def test_models_must_be_of_the_same_datapoints():
+    known, other = models(), models(n_replication=249)
+    mixed = (known.comparisons[0], other.comparisons[1])
+    with pytest.raises(
+        InputError, match="'m1' has other indices or labels on 'new' than model 'm0'"
+    ):
+        ComparedModels(known.pair, mixed, known.methods, known.seeds)
+    with pytest.raises(InputError, match="no models"):
+        ComparedModels(known.pair, (), known.methods, known.seeds)

@@ -1,0 +1,235 @@
+"""Null distributions by divisions of the datapoints: listed, drawn, uniform p-values."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from compared import BOTH, models, swapped
+from helpers import predictions, simulate
+from matcheval.analyses.permutation_null.arrangements import Arrangements
+from matcheval.analyses.permutation_null.figures import plot
+from matcheval.analyses.permutation_null.null import Statistic, permuted_statistics, summarise
+from matcheval.analyses.permutation_null.tables import SCHEMA, tabulate, text_columns
+from matcheval.datasets.pairs import Pair
+from matcheval.protocol.blocks import groups, paired_images
+from matcheval.protocol.compared_models import ComparedModels
+from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.matching import match
+from matcheval.protocol.plans import DividedPlans, plan_matching
+from matcheval.protocol.scores import Score
+from matcheval.protocol.settings import MatchingMethod
+from vectors import case
+
+PROBABILITY = {"probability": BOTH["probability"]}
+
+
+def right_or_wrong(correct) -> object:
+    """Predictions that are right as told, all of one confidence."""
+    label = np.where(np.asarray(correct, bool), 0, 1)
+    return predictions(np.full(len(label), 0.5), np.zeros(len(label), int), label)
+
+
+def of_groups(correct_of_groups, n_source_groups):
+    """A comparison of groups in two sets, and the name of the group of each datapoint."""
+    sides = correct_of_groups[:n_source_groups], correct_of_groups[n_source_groups:]
+    names = [np.repeat(np.arange(len(side)), [len(g) for g in side]) for side in sides]
+    sets = [right_or_wrong(list(itertools.chain(*side))) for side in sides]
+    return Comparison("m", Pair("p", "a", "b"), *sets), groups(*names)
+
+
+class TestGroups:
+    def test_known_case(self):
+        vector = case("protocol_statistics", "A5.four_groups_enumerated")
+        given, expected = vector["inputs"], vector["expected"]
+        comparison, blocks = of_groups(given["correct_of_groups"], given["n_source_groups"])
+        sizes = len(comparison.source), len(comparison.target)
+        arrangements = Arrangements(*sizes, blocks, 999)
+        assert (arrangements.n, arrangements.is_exact) == (expected["n_arrangements"], True)
+        found = permuted_statistics(comparison, PROBABILITY, arrangements, 0)
+        null = summarise(found[Statistic.GAP, ""], Statistic.GAP, arrangements)
+        assert null.observed == pytest.approx(expected["gap"])
+        assert null.p == pytest.approx(expected["p"]) == null.smallest_p
+        assert null.mean == pytest.approx(expected["null_mean"])
+
+    @pytest.mark.parametrize(
+        ("n_source", "n_target", "smallest"),
+        [(2, 2, 1 / 3), (3, 3, 1 / 10), (4, 4, 2 / 70), (2, 3, 1 / 10)],
+    )
+    def test_the_smallest_p(self, n_source, n_target, smallest):
+        names = np.arange(n_source), np.arange(n_target)
+        arrangements = Arrangements(n_source, n_target, groups(*names), 999)
+        assert arrangements.smallest_p(mirrored=True) == pytest.approx(smallest)
+        divisions = list(arrangements.draw(np.random.default_rng(0)))
+        assert len({tuple(one) for one in divisions}) == len(divisions) == arrangements.n
+        assert all(one.sum() == n_source for one in divisions)
+        assert divisions[0].tolist() == [True] * n_source + [False] * n_target
+
+    def test_whole_groups_change_sets(self):
+        names = np.arange(40) // 4, np.arange(30) // 3
+        blocks = groups(*names)
+        arrangements = Arrangements(40, 30, blocks, 50)
+        assert not arrangements.is_exact
+        assert arrangements.smallest_p(mirrored=True) == 1 / 51
+        for one in arrangements.draw(np.random.default_rng(0)):
+            whole = [*one[:40].reshape(10, 4), *one[40:].reshape(10, 3)]
+            assert all(len(set(group)) == 1 for group in whole)
+            assert sum(group[0] for group in whole) == 10  # groups, not datapoints
+
+    def test_no_test_of_few_groups(self):
+        known = models(40, 30, n_classes=2)
+        arranged = replace(known, blocks=groups(np.arange(40) % 2, np.arange(30) % 2))
+        table = tabulate(arranged)
+        assert table.p.isna().all()
+        assert (table.n_divisions == 6).all()
+        assert table.reason.str.contains("no test: of 6 divisions").all()
+        assert (table.null_least <= table.observed).all()
+        assert (table.null_most >= table.observed).all()
+
+
+class TestPaired:
+    def test_the_two_sides_of_an_image_are_exchanged(self):
+        source = right_or_wrong([1, 1, 0, 1, 1, 1, 0, 0])
+        target = predictions([0.5] * 8, None, source.label)
+        blocks = paired_images(source, target)
+        exact = Arrangements(8, 8, blocks, 999)
+        assert (exact.n, exact.smallest_p(mirrored=True)) == (256, 1 / 128)
+        some = Arrangements(8, 8, blocks, 100)
+        for arrangements in (exact, some):
+            for one in arrangements.draw(np.random.default_rng(0)):
+                assert (one[:8] ^ one[8:]).all()  # each image once in each set
+
+    def test_p_is_that_of_mcnemar(self):
+        # Six images right on the first side only, none on the other: 2 of 2^6 are as extreme.
+        label = np.zeros(10, int)
+        source = predictions(np.full(10, 0.5), np.zeros(10, int), label)
+        target = predictions(np.full(10, 0.5), [1] * 6 + [0] * 4, label)
+        comparison = Comparison("m", Pair("p", "a", "b"), source, target)
+        arrangements = Arrangements(10, 10, paired_images(source, target), 1023)
+        found = permuted_statistics(comparison, PROBABILITY, arrangements, 0)
+        null = summarise(found[Statistic.GAP, ""], Statistic.GAP, arrangements)
+        assert null.p == pytest.approx(2 / 2**6)
+
+    def test_groups_of_both_sets(self):
+        blocks = groups(["x", "x", "y"], ["y", "x"], shared=True)
+        divisions = {
+            tuple(d) for d in Arrangements(3, 2, blocks, 99).draw(np.random.default_rng(0))
+        }
+        assert len(divisions) == 4
+        assert (False, False, False, True, True) in divisions  # both groups
+        assert (False, False, True, False, True) in divisions  # x only
+
+
+class TestDatapoints:
+    @pytest.mark.parametrize("criterion", list(Criterion))
+    @pytest.mark.parametrize("score", list(Score))
+    def test_divided_plans_are_those_of_the_kernel(self, criterion, score):
+        source, target = simulate(300, 4, 1), simulate(200, 4, 2)
+        plans = DividedPlans(source, target, criterion, 0.005, score)
+        rng = np.random.default_rng(0)
+        pool = [np.concatenate([getattr(s, n) for s in (source, target)])
+                for n in ("probability", "prediction", "label")]  # fmt: skip
+        for n_source in (300, 200, 1, 499):
+            order = rng.permutation(500)
+            rows = order[:n_source], order[n_source:]
+            direct = plan_matching(
+                *(predictions(*(column[r] for column in pool)) for r in rows),
+                criterion,
+                0.005,
+                score,
+            )
+            found = plans.plan(*rows)
+            np.testing.assert_array_equal(found.source_order, direct.source_order)
+            np.testing.assert_array_equal(found.low, direct.low)
+            np.testing.assert_array_equal(found.high, direct.high)
+        observed = plans.plan(np.arange(300), np.arange(300, 500))
+        direct = plan_matching(source, target, criterion, 0.005, score)
+        picks = [match(plan, np.random.default_rng(1)).tolist() for plan in (observed, direct)]
+        assert picks[0] == picks[1]
+
+    def test_divisions_are_the_same_for_all_models(self):
+        known = models(60, 40)
+        arrangements = Arrangements(60, 40, None, 20)
+        one, other = (
+            permuted_statistics(comparison, BOTH, arrangements, 0)
+            for comparison in (known.comparisons[0], known.comparisons[1])
+        )
+        same = replace(known.comparisons[0], model="m1")
+        again = permuted_statistics(same, PROBABILITY, arrangements, 0)
+        gap = Statistic.GAP, ""
+        assert one[gap].tolist() == again[gap].tolist() != other[gap].tolist()
+        matched = Statistic.MATCHED_GAP, "probability"
+        assert one[matched].tolist() != again[matched].tolist()  # picks are the model's own
+        assert permuted_statistics(same, BOTH, arrangements, 1)[gap].tolist() != again[gap].tolist()
+
+    def test_p_by_hand(self):
+        arrangements = Arrangements(10, 5, None, 4)
+        values = np.array([0.2, -0.2 + 1e-14, 0.1, 0.3, np.nan])
+        two_sided = summarise(values, Statistic.GAP, arrangements)
+        assert two_sided.p == 4 / 5  # the undefined one counts as extreme
+        assert two_sided.n_undefined == 1
+        upwards = summarise(values, Statistic.UNMATCHED, arrangements)
+        assert upwards.p == 3 / 5
+        assert upwards.mean == pytest.approx((-0.2 + 0.1 + 0.3) / 3)
+        assert (upwards.least, upwards.most) == (pytest.approx(-0.2), 0.3)
+
+    def test_p_is_uniform_under_one_population(self):
+        rng, n_draws, arrangements = np.random.default_rng(3), 300, Arrangements(60, 40, None, 39)
+        p = {statistic: [] for statistic in Statistic}
+        for draw in range(n_draws):
+            sets = []
+            for n in (60, 40):
+                confidence = rng.beta(3, 1, n)
+                label = np.where(rng.random(n) < confidence, 0, 1)
+                sets.append(predictions(confidence, np.zeros(n, int), label))
+            comparison = Comparison("m", Pair(f"p{draw}", "a", "b"), *sets)
+            found = permuted_statistics(comparison, PROBABILITY, arrangements, 0)
+            for (statistic, _), values in found.items():
+                p[statistic].append(summarise(values, statistic, arrangements).p)
+        for values in p.values():
+            for level in (0.05, 0.1, 0.25, 0.5):
+                # 4 standard deviations; ties make p larger, never smaller.
+                slack = 4 * np.sqrt(level * (1 - level) / n_draws)
+                assert level - slack - 0.03 < np.mean(np.array(values) <= level) < level + slack
+
+    def test_a_real_difference_is_found(self):
+        table = tabulate(models(400, 300, accuracies=(0.9, 0.6)), permutations=99)
+        gaps = table[table.statistic != "fraction_unmatched"]
+        assert (gaps.p == 0.01).all()
+
+
+class TestTable:
+    def test_a_row_per_quantity(self):
+        known = models(80, 60)
+        table = tabulate(known, permutations=9)
+        assert list(table) == SCHEMA.names
+        assert len(table) == 2 * 5
+        gap = table[table.statistic == "gap"].iloc[0]
+        comparison = known.comparisons[0]
+        expected = comparison.original.correct.mean() - comparison.replication.correct.mean()
+        assert gap.mean_over_seeds == pytest.approx(expected) == gap.observed
+        SCHEMA.from_frame(table)
+        assert len(text_columns(table)[0].cells) == 10
+        assert len(plot(table).axes) == 5
+
+    def test_the_sign_is_that_of_the_original(self):
+        table, other = (
+            tabulate(k, permutations=9) for k in (models(80, 60), swapped(models(80, 60)))
+        )
+        signed = table.statistic != "fraction_unmatched"
+        for column in ("observed", "null_mean"):
+            np.testing.assert_allclose(other[column][signed], -table[column][signed], atol=1e-15)
+        assert other.p.tolist() == table.p.tolist()
+
+    def test_nothing_matched(self):
+        method = {"probability": MatchingMethod(criterion="probability", epsilon=1e-9)}
+        sets = predictions([0.1, 0.2, 0.3]), predictions([0.7, 0.8])
+        comparison = Comparison("m", Pair("p", "a", "b"), *sets)
+        table = tabulate(
+            ComparedModels(comparison.pair, (comparison,), method, (0,)), permutations=9
+        )
+        matched = table[table.statistic == "matched_gap"].iloc[0]
+        assert np.isnan(matched.p)
+        assert "no target was matched" in matched.reason

@@ -1,0 +1,157 @@
+"""Matched gaps by ε and by order of the targets: limits, and what stays the same."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from compared import BOTH, models, swapped
+from helpers import predictions
+from matcheval.analyses.epsilon_sweep import tables as sweep
+from matcheval.analyses.epsilon_sweep.analysis import EpsilonSweepSettings
+from matcheval.analyses.epsilon_sweep.figures import plot
+from matcheval.analyses.target_orders import tables as orders
+from matcheval.datasets.pairs import Pair
+from matcheval.protocol.blocks import groups
+from matcheval.protocol.compared_models import MEAN, ComparedModels
+from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.criteria import Order
+from matcheval.protocol.gaps import matched_gap
+from matcheval.protocol.settings import MatchingMethod
+
+PROBABILITY = {"probability": BOTH["probability"]}
+
+
+def of_models(table):
+    return table[table.model != MEAN]
+
+
+class TestLimit:
+    def test_equal_sizes_give_the_plain_gap(self):
+        known = models(200, 200, methods=PROBABILITY)
+        table = of_models(sweep.tabulate(known, epsilons=[1.0]))
+        np.testing.assert_allclose(table.matched_gap, table.gap, atol=1e-12)
+        np.testing.assert_allclose(table.limit, table.gap, atol=1e-12)
+        assert (table.limit_std == 0).all()
+        assert (table.fraction_unmatched == 0).all()
+
+    @pytest.mark.parametrize("known", [models(300, 120, methods=PROBABILITY, seeds=400)])
+    def test_a_larger_source_is_a_random_sample(self, known):
+        for each in (known, swapped(known)):
+            table = of_models(sweep.tabulate(each, epsilons=[1.0]))
+            np.testing.assert_allclose(table.limit, table.gap, atol=1e-12)
+            error = table.limit_std / np.sqrt(400)
+            assert (np.abs(table.matched_gap - table.limit) < 4 * error).all()
+            # Relative error of a standard deviation of 400 values: 3.5 %.
+            np.testing.assert_allclose(table.matched_gap_std, table.limit_std, rtol=0.15)
+
+    @pytest.mark.parametrize("order", list(Order))
+    def test_a_smaller_source(self, order):
+        method = MatchingMethod(criterion="probability", order=order)
+        known = models(100, 260, methods={"p": method}, n_models=1, seeds=300)
+        pair = replace(known.pair, source="old")
+        comparison = replace(known.comparisons[0], pair=pair)
+        row = sweep.tabulate(
+            replace(known, pair=pair, comparisons=(comparison,)), epsilons=[1.0]
+        ).iloc[0]
+        first = (
+            comparison.target.correct[:100] if order is Order.DATASET else comparison.target.correct
+        )
+        assert row.limit == pytest.approx(comparison.source.correct.mean() - first.mean())
+        if order is Order.DATASET:
+            assert row.matched_gap == pytest.approx(row.limit, abs=1e-12)
+            assert row.limit_std == 0
+        else:
+            assert abs(row.matched_gap - row.limit) < 4 * row.limit_std / np.sqrt(300)
+            assert row.matched_gap_std == pytest.approx(row.limit_std, rel=0.2)
+
+    def test_criterion_1_has_none(self):
+        table = sweep.tabulate(models(80, 60), epsilons=[0.1, 1.0])
+        assert table[table.criterion == "label_probability"].limit.isna().all()
+
+
+class TestSweep:
+    def test_at_the_studys_epsilon_it_is_the_studys_gap(self):
+        known = models(200, 150)
+        table = sweep.tabulate(known, epsilons=[0.005, 0.05])
+        for comparison in known.comparisons:
+            for name, method in BOTH.items():
+                gap = matched_gap(comparison, method, known.seeds)
+                chosen = (table.model == comparison.model) & (table.matching == name)
+                row = table[chosen & (table.epsilon == 0.005)].iloc[0]
+                assert row.matched_gap == pytest.approx(gap.mean, abs=1e-12)
+                assert row.matched_gap_std == pytest.approx(gap.std, abs=1e-12)
+                assert row.fraction_unmatched == pytest.approx(1 - gap.share_matched)
+
+    def test_the_mean_is_over_models_and_no_more_certain_for_equal_models(self):
+        known = models(200, 150, n_models=1, methods=PROBABILITY)
+        one = sweep.tabulate(known, epsilons=[0.01])
+        twins = (known.comparisons[0], known.comparisons[0])
+        both = sweep.tabulate(replace(known, comparisons=twins), epsilons=[0.01])
+        assert both.model.tolist() == ["m0", "m0", MEAN]
+        for column in ("matched_gap", "matched_gap_se", "matched_gap_low", "gap"):
+            assert both[column].iloc[-1] == pytest.approx(one[column].iloc[0])
+        known = models(200, 150, n_models=3)
+        table = sweep.tabulate(known, epsilons=[0.01])
+        mean = table[table.model == MEAN].matched_gap.tolist()
+        expected = of_models(table).groupby("matching", sort=False).matched_gap.mean().tolist()
+        assert mean == pytest.approx(expected)
+
+    def test_groups_widen_the_interval_by_the_t_quantile(self):
+        known = models(200, 150, n_models=1, methods=PROBABILITY)
+        blocks = groups(np.arange(200) % 5, np.arange(150) % 3)
+        row = sweep.tabulate(replace(known, blocks=blocks), epsilons=[0.01]).iloc[0]
+        half = row.matched_gap_high - row.matched_gap
+        assert half == pytest.approx(4.302653 * row.matched_gap_se)  # t of 2 degrees of freedom
+
+    def test_nothing_matched(self):
+        sets = predictions([0.1, 0.2]), predictions([0.8])
+        comparison = Comparison("m", Pair("p", "a", "b"), *sets)
+        known = ComparedModels(comparison.pair, (comparison,), PROBABILITY, (0, 1))
+        table = sweep.tabulate(known, epsilons=[0.005, 1.0])
+        assert table.matched_gap.isna().tolist() == [True, True, False, False]
+        assert table.matched_gap_se.isna().tolist()[:2] == [True, True]
+        assert table.reason.tolist()[:2] == ["no target is matched in any run"] * 2
+        assert sweep.text_columns(table)[-2].cells == ["–", "–"]
+
+    def test_table_and_figure(self):
+        known = models(80, 60)
+        table = sweep.tabulate(known)
+        assert len(table) == 2 * 10 * 3
+        sweep.SCHEMA.from_frame(table)
+        cells = sweep.text_columns(table)
+        assert [column.head for column in cells][3:5] == ["ε = 0.0005", "ε = 0.001"]
+        assert len(cells[0].cells) == 6
+        assert len(plot(table).axes) == 4
+
+    def test_the_defaults_are_those_of_the_settings(self):
+        assert EpsilonSweepSettings().epsilons == sweep.EPSILONS
+        with pytest.raises(ValueError, match="less than or equal to 1"):
+            EpsilonSweepSettings(epsilons=[2])
+
+
+class TestOrders:
+    def test_random_orders_are_those_of_the_matching(self):
+        known = models(200, 150)
+        table = orders.tabulate(known, orders=4)
+        random = {n: m.model_copy(update={"order": Order.RANDOM}) for n, m in BOTH.items()}
+        for row in table.itertuples():
+            (comparison,) = (c for c in known.comparisons if c.model == row.model)
+            gap = matched_gap(comparison, random[row.matching], range(4))
+            assert row.matched_gap_orders == pytest.approx(gap.mean)
+            assert row.matched_gap_orders_std == pytest.approx(gap.std)
+            assert row.difference == pytest.approx(row.matched_gap_orders - row.matched_gap_seeds)
+        assert (table.n_seeds == 3).all()
+        assert len(orders.text_columns(table)[0].cells) == len(table)
+        orders.SCHEMA.from_frame(table)
+
+    def test_where_the_order_decides(self):
+        # Two targets want the one source point: the right one comes first in the dataset.
+        source = predictions([0.5, 0.9])
+        target = predictions([0.5, 0.5], [0, 0], [0, 1])
+        comparison = Comparison("m", Pair("p", "a", "b"), source, target)
+        known = ComparedModels(comparison.pair, (comparison,), PROBABILITY, (0, 1, 2))
+        row = orders.tabulate(known, orders=40).iloc[0]
+        assert (row.matched_gap_seeds, row.matched_gap_seeds_std) == (0, 0)
+        assert 0.2 < row.matched_gap_orders < 0.8
+        assert row.matched_gap_orders_std > 0.3

@@ -1,0 +1,225 @@
+"""What is valid and yet looks wrong: warned of, or refused where it cannot be meant."""
+
+import dataclasses
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from helpers import simulate
+from matcheval.cli.main import main
+from matcheval.datasets.pairs import Pair
+from matcheval.errors import InputError
+from matcheval.inference.model_pass import ModelPass
+from matcheval.predictions.files import read_predictions
+from matcheval.predictions.model_outputs import read_scores
+from matcheval.predictions.records import write_predictions
+from matcheval.predictions.softmax import softmax
+from matcheval.predictions.suspicions import suspicions
+from matcheval.protocol.compared_models import ComparedModels
+from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.gap_estimates import estimate_gaps
+from matcheval.protocol.runs import MatchedComparison
+from matcheval.protocol.schemas import MODEL_TABLE
+from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.summary import write_summary
+from matcheval.protocol.suspicions import suspicions_in, suspicions_of, with_suspicions
+from matcheval.protocol.tables import tabulate_runs
+
+N, K = 400, 10
+RNG = np.random.default_rng(0)
+LOGITS = RNG.normal(size=(N, K)).astype(np.float32)
+LABELS = RNG.integers(0, K, N)
+LOGITS[np.arange(N), np.where(RNG.random(N) < 0.9, LABELS, 0)] += 6
+PREDICTED, CONFIDENCES = LOGITS.argmax(1), softmax(LOGITS).max(1)
+
+
+def saved(path, **columns):
+    np.savez(path, **{name: np.asarray(values) for name, values in columns.items()})
+    return path
+
+
+class TestDoubleSoftmax:
+    def test_logits_that_are_probabilities_are_refused(self, tmp_path):
+        path = saved(tmp_path / "p.npz", labels=LABELS, logits=softmax(LOGITS))
+        for read in (read_predictions, read_scores):
+            with pytest.raises(InputError, match=r"sum to 1: these are prob.*Name them 'probabil"):
+                read(path)
+
+    def test_nine_rows_may_be_chance_and_other_logits_are_read(self, tmp_path):
+        few = saved(tmp_path / "f.npz", labels=LABELS[:9], logits=softmax(LOGITS)[:9])
+        assert len(read_predictions(few)) == 9
+        inside = np.abs(softmax(LOGITS) - 0.001)  # in [0, 1], with sums near, and not at, 1
+        assert len(read_predictions(saved(tmp_path / "i.npz", labels=LABELS, logits=inside))) == N
+
+    def test_a_model_that_ends_in_a_softmax_is_refused(self):
+        class Set:
+            name, n_classes = "digits", K
+
+        model = ModelPass.__new__(ModelPass)
+        model._name, model._dataset = "mine", Set()
+        model._check_logits(LOGITS, 0)
+        with pytest.raises(InputError, match=r"mine: its outputs on digits.*Return logits"):
+            model._check_logits(softmax(LOGITS), 0)
+
+    def test_of_probabilities_alone_it_is_told(self):
+        twice = softmax(softmax(LOGITS))
+        (told,) = suspicions(LABELS, PREDICTED, twice.max(1), K)
+        assert "no probability is above 0.23" in told
+        assert told.endswith("was the softmax taken twice?")
+        assert suspicions(LABELS, PREDICTED, CONFIDENCES, K) == []
+
+
+class TestLabels:
+    @pytest.mark.parametrize(("shift", "what"), [(1, "are labels"), (-1, "are predictions")])
+    def test_one_off(self, shift, what):
+        told = suspicions(LABELS + shift, PREDICTED, CONFIDENCES)
+        assert len(told) == 1
+        assert f"{what} counted from 1" in told[0]
+
+    def test_below_chance(self):
+        shuffled = (LABELS + 5) % K
+        (told,) = suspicions(shuffled, PREDICTED, CONFIDENCES, K)
+        assert "below chance, 10 % for so many classes" in told
+        assert suspicions(shuffled, PREDICTED, CONFIDENCES) == []  # classes unknown
+        guesses = RNG.permutation(LABELS)
+        assert suspicions(guesses, PREDICTED, CONFIDENCES, K) == []
+
+    def test_a_few_datapoints_or_no_labels_say_nothing(self):
+        assert suspicions(LABELS[:49] + 1, PREDICTED[:49], CONFIDENCES[:49], K) == []
+        assert suspicions(None, PREDICTED, CONFIDENCES, K) == []
+
+    def test_percentages(self, tmp_path):
+        path = tmp_path / "p.csv"
+        path.write_text("label,prediction,probability\n0,0,99.5\n1,1,12\n")
+        with pytest.raises(InputError, match="look like percentages: divide them by 100"):
+            read_predictions(path)
+        path = saved(tmp_path / "p.npz", labels=LABELS, probabilities=100 * softmax(LOGITS))
+        with pytest.raises(InputError, match="look like percentages: divide them by 100"):
+            read_predictions(path)
+
+
+PAIR = Pair("p", "old", "new")
+
+
+def compared(old, new, **metadata):
+    changed = dataclasses.replace(new, metadata={**new.metadata, **metadata})
+    return Comparison("m", PAIR, old, changed)
+
+
+class TestPairs:
+    OLD, NEW = simulate(300, 5, 1), simulate(100, 5, 2)
+
+    def test_nothing_is_told_of_usual_sets(self):
+        assert suspicions_of(compared(self.OLD, self.NEW)) == []
+
+    def test_a_set_against_itself(self):
+        assert "compared with itself" in suspicions_of(compared(self.OLD, self.OLD))[0]
+
+    def test_disjoint_labels(self):
+        new = dataclasses.replace(
+            self.NEW, label=self.NEW.label + 5, prediction=self.NEW.prediction + 5
+        )
+        (told,) = suspicions_of(compared(self.OLD, new))
+        assert told == "no label occurs in both sets; labels are 0 to 4 and 5 to 9"
+
+    def test_they_are_kept_until_the_summary(self):
+        comparison = compared(self.OLD, self.NEW)
+        method = MatchingMethod(criterion=Criterion.PROBABILITY, epsilon=1e-9)
+        runs = MatchedComparison(comparison, method, range(2)).runs()
+        kept = with_suspicions(runs, [("m", "new: odd"), ("m", "new: odd")])
+        assert suspicions_in([runs]) == []
+        assert with_suspicions(runs, []) is runs
+        assert kept.schema.metadata.items() > runs.schema.metadata.items()
+        table = tabulate_runs([kept])
+        page = self.page(comparison, method, suspicions_in([kept, kept]))
+        told = page.split("## Warnings\n\n")[1]
+        assert told.startswith("- m, new: odd.\n- p, ")
+        assert "more than half of the targets of 1 of 1 model are unmatched" in told
+        assert pa.Table.equals(MODEL_TABLE.from_frame(table), MODEL_TABLE.from_frame(table))
+        method = MatchingMethod(criterion=Criterion.PROBABILITY, epsilon=0.5)
+        assert "Warnings" not in self.page(comparison, method)
+
+    def page(self, comparison, method, suspicions=()):
+        known = ComparedModels(PAIR, (comparison,), {"wide": method}, (0, 1))
+        return write_summary("s", estimate_gaps(known).means, {"wide": "wide"}, suspicions)
+
+
+MODEL = {
+    "model": "m", "weights_sha256": "aa", "dtype": "float32", "classes": '["a", "b"]',
+    "transform": "resize 256; uint8 / 255",
+}  # fmt: skip
+
+
+class TestOneName:
+    @pytest.mark.parametrize(
+        ("key", "other"),
+        [
+            ("weights_sha256", "bb"),
+            ("dtype", "bfloat16"),
+            ("classes", '["b", "a"]'),
+            ("transform", "resize 224; uint8 / 255"),
+        ],
+    )
+    def test_two_models_under_one_name(self, tmp_path, capsys, key, other):
+        old = dataclasses.replace(TestPairs.OLD, metadata=MODEL)
+        message = f"'{key}'.* is {MODEL[key]} in the predictions on old, and {other} in those on"
+        message = message.replace("[", r"\[").replace("]", r"\]")
+        with pytest.raises(InputError, match=message):
+            compared(old, TestPairs.NEW, **MODEL | {key: other})
+        compared(old, TestPairs.NEW, model="m")  # what only one file tells is no difference
+        new = dataclasses.replace(TestPairs.NEW, metadata=MODEL | {key: other})
+        files = [str(tmp_path / name) for name in ("old.parquet", "new.parquet")]
+        for one, file in zip((old, new), files, strict=True):
+            write_predictions(one, file)
+        for command in (["compare"], ["match", "--output", str(tmp_path / "r.csv")]):
+            with pytest.raises(SystemExit):
+                main([*command, *files])
+            error = capsys.readouterr().err
+            assert MODEL[key] in error
+            assert other in error
+        with pytest.raises(SystemExit):
+            main(["predict-accuracy", *files])
+        assert f"'{key}'" in capsys.readouterr().err
+
+    def test_pixel_ranges_of_datasets_may_differ(self):
+        old = dataclasses.replace(TestPairs.OLD, metadata=MODEL)
+        compared(old, TestPairs.NEW, **MODEL | {"transform": "resize 256; uint8 / 16"})
+
+
+class TestCommandLine:
+    @pytest.fixture
+    def files(self, tmp_path):
+        for name, n in (("a", 300), ("b", 200), ("c", 200), ("d", 200)):
+            write_predictions(simulate(n, 5, n), tmp_path / f"{name}.csv")
+        return [str(tmp_path / f"{name}.csv") for name in "abcd"]
+
+    def test_compare_warns(self, files, tmp_path, caplog):
+        out = str(tmp_path / "out")
+        main(["compare", files[0], files[0], "--seeds", "2", "--output", out])
+        assert "warning: both sets hold the same predictions" in caplog.text
+        assert "compared with itself?" in (tmp_path / "out" / "summary.md").read_text()
+        main(["compare", *files[:2], "--seeds", "2", "--epsilon", "1e-12"])
+        assert "of the targets are unmatched by" in caplog.text
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ("a b b", "is named twice in the targets"),
+            ("a b --calibrate-on c c d", "is named twice in --calibrate-on"),
+        ],
+    )
+    def test_a_file_named_twice(self, files, tmp_path, capsys, arguments, message):
+        words = [str(tmp_path / f"{w}.csv") if len(w) == 1 else w for w in arguments.split()]
+        with pytest.raises(SystemExit):
+            main(["predict-accuracy", *words])
+        assert message in capsys.readouterr().err
+
+    def test_a_file_of_two_roles(self, files, caplog):
+        a, b, c, d = files
+        main(["predict-accuracy", a, a, b, "--calibrate-on", a, b, c, d, "--methods", "doc_feat",
+              "--resamples", "0"])  # fmt: skip
+        assert "a.csv is the base and a target" in caplog.text
+        assert "b.csv is a target, and regressions are fitted on it" in caplog.text
+        assert "a.csv is the base, and regressions are fitted on it" in caplog.text

@@ -1,0 +1,376 @@
+"""A warehouse from images to sets: what becomes of each image, and what is repeated."""
+
+import csv
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from sklearn.metrics import cohen_kappa_score
+
+from collected import CLASSES, Collection, picture
+from matcheval.datasets.folders import read_dataset
+from matcheval.errors import InputError
+from matcheval.warehouse.decisions import cohen_kappa
+
+
+@pytest.fixture
+def collection(tmp_path):
+    return Collection(tmp_path)
+
+
+def contents(folder):
+    """All files, without records of what they were made from."""
+    return {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and not file.name.startswith(".")
+    }
+
+
+def error_of(collection):
+    with pytest.raises(InputError) as error:
+        collection.build()
+    return str(error.value)
+
+
+class TestStatuses:
+    def test_every_file_is_counted(self, collection):
+        add = collection.add
+        add(b"", "G/A-red/cat/empty.png")
+        add(b"<html>", "G/A-red/cat/page.jpg")
+        add(Image.new("1", (1000, 1000)), "G/A-red/cat/huge.png")
+        add(picture(50, 20), "G/A-red/cat/small.png")
+        add(picture(51), "G/A-red/dog/really-png.jpg", format="PNG")
+        frames = [picture(52), picture(53)]
+        add(frames[0], "G/A-red/dog/film.gif", save_all=True, append_images=frames[1:])
+        collection.build()
+        steps, rows = collection.steps(), collection.rows()
+        assert steps["files"] == 18
+        assert steps["images"] == 14
+        for finding in ("empty", "unreadable", "huge", "too small", "wrongly named",
+                        "animated, first frame taken"):  # fmt: skip
+            assert steps[finding] == 1
+        assert [steps[s] for s in ("kept", "pending", "rejected", "duplicate")] == [14, 0, 4, 0]
+        assert rows["A-red/cat/huge.png"]["reason"] == "huge"
+        assert len(contents(collection.images)) == 18
+        with (collection.folder / "out/tables/problems.csv").open() as stream:
+            problems = {row["path"]: row["problem"] for row in csv.DictReader(stream)}
+        assert problems == {
+            "cat/empty.png": "empty", "cat/page.jpg": "unreadable", "cat/huge.png": "huge",
+            "cat/small.png": "too small", "dog/really-png.jpg": "misnamed",
+            "dog/film.gif": "animated",
+        }  # fmt: skip
+
+    def test_copies_in_a_set_and_across(self, collection):
+        one = picture(0)
+        collection.add(one, "G/A-red/cat/5-again.bmp")
+        collection.add(one.resize((60, 60), Image.Resampling.BICUBIC), "G/A-red/cat/6-large.png")
+        collection.add(one, "G/B-blue/cat/copy.png")
+        collection.add(picture(6), "G/A-red/dog/other.png")  # first image of B-blue
+        collection.build()
+        rows, steps = collection.rows(), collection.steps()
+        first = rows["A-red/cat/0.png"]
+        assert first["status"] == "kept"
+        for name in ("5-again.bmp", "6-large.png"):
+            copy = rows[f"A-red/cat/{name}"]
+            assert (copy["status"], copy["duplicate_of"]) == ("duplicate", first["image_id"])
+        assert rows["B-blue/cat/copy.png"]["status"] == "kept"
+        assert steps["exact copies in a set"] == 1
+        assert steps["near copies in a set"] == 1
+        assert steps["also in an earlier set"] == 2
+
+        collection.settings["duplicates"] = {"distance": False, "across": "drop"}
+        collection.build()
+        rows = collection.rows()
+        assert rows["A-red/cat/6-large.png"]["status"] == "kept"
+        assert rows["B-blue/cat/copy.png"]["duplicate_of"] == first["image_id"]
+        assert rows["B-blue/cat/0.png"]["status"] == "duplicate"
+
+    def test_one_picture_under_two_classes_waits_for_a_person(self, collection):
+        collection.add(picture(0), "G/A-red/ship/same.png")
+        collection.build()
+        rows = collection.rows()
+        pair = [rows["A-red/cat/0.png"], rows["A-red/ship/same.png"]]
+        assert [(row["status"], row["reason"]) for row in pair] == [("pending", "two classes")] * 2
+        assert collection.steps()["one picture, two classes in a set"] == 2
+        collection.decide(
+            (pair[0]["image_id"], "keep"), (pair[1]["image_id"], "reject", "wrong class")
+        )
+        collection.build()
+        rows = collection.rows()
+        assert rows["A-red/cat/0.png"]["status"] == "kept"
+        assert rows["A-red/ship/same.png"]["status"] == "rejected"
+
+    def test_leaks_are_reported_and_left_out_on_request(self, collection):
+        arrays = np.stack([np.asarray(picture(seed)) for seed in (0, 900, 7)])
+        np.save(collection.folder / "x.npy", arrays)
+        np.save(collection.folder / "y.npy", np.zeros(3, int))
+        collection.add(picture(900, 80), "G/A-red/ship/larger.png")
+        collection.settings["against"] = {
+            "base": {"kind": "arrays", "classes": list(CLASSES),
+                     "images": str(collection.folder / "x.npy"),
+                     "labels": str(collection.folder / "y.npy")}
+        }  # fmt: skip
+        collection.build()
+        assert collection.steps()["also in base"] == 3
+        assert collection.steps()["kept"] == 13
+        collection.settings["duplicates"] = {"leaked": "drop"}
+        collection.build()
+        left_out = {k for k, row in collection.rows().items() if row["reason"] == "leakage"}
+        assert left_out == {"A-red/cat/0.png", "A-red/ship/larger.png", "B-blue/cat/1.png"}
+
+
+class TestReview:
+    def test_decisions_and_noise_record(self, collection):
+        collection.build()
+        names = [row["image_id"] for row in collection.rows().values()]
+        collection.decide(
+            (names[0], "reject", "noise"), (names[1], "relabel", "wrong class", "dog"),
+            (names[2], "keep"), (names[2], "keep", "", "", "bob"),
+            (names[3], "keep"), (names[3], "reject", "unsafe", "", "bob"),
+            (names[4], "keep"), (names[4], "reject", "other", "", "bob"),
+            (names[4], "keep", "", "", "arbiter"),
+        )  # fmt: skip
+        collection.build()
+        rows = list(collection.rows().values())
+        assert [row["status"] for row in rows[:5]] == [
+            "rejected", "kept", "kept", "pending", "kept"
+        ]  # fmt: skip
+        assert (rows[1]["class_given"], rows[1]["class"]) == ("cat", "dog")
+        with (collection.folder / "out/tables/noise.csv").open() as stream:
+            noise = [(r["image_id"], r["class"], r["reason"]) for r in csv.DictReader(stream)]
+        assert noise == [(names[0], "", "noise"), (names[1], "dog", "wrong class")]
+        with (collection.folder / "out/tables/agreement.csv").open() as stream:
+            (both,) = csv.DictReader(stream)
+        assert (both["first"], both["second"], both["n"], both["n_agreed"]) == (
+            "ann", "bob", "3", "1"
+        )  # fmt: skip
+        dataset = read_dataset(collection.folder / "out/sets/A-red/32")
+        assert np.bincount(dataset.labels).tolist() == [0, 2, 2]
+
+    @pytest.mark.parametrize(
+        ("decisions", "message"),
+        [
+            ([("A-red/0123456789abcdef", "keep")], "set 'A-red' has no image A-red/0123456789abcd"),
+            ([("C/0", "keep")], "unknown set 'C'"),
+            ([("A-red/0", "delete")], "unknown decision 'delete'"),
+            ([("A-red/0", "reject")], "rejected without a reason"),
+            ([("A-red/0", "reject", "ugly")], "unknown reason 'ugly'"),
+            ([("A-red/0", "relabel", "wrong class")], "contradict each other"),
+            ([("A-red/0", "keep", "", "dog")], "contradict each other"),
+            ([("A-red/0", "relabel", "", "cow")], "unknown class 'cow'"),
+            ([("A-red/0", "keep"), ("A-red/0", "reject", "noise")],
+             "reviewer 'ann' decided on 'A-red/0' before, and differently: keep, reject"),
+        ],
+    )  # fmt: skip
+    def test_invalid_decisions_are_refused(self, collection, decisions, message):
+        collection.decide(*decisions)
+        assert message in error_of(collection)
+        assert not (collection.folder / "out/sets").exists()
+
+    def test_relabelling_to_the_given_class_is_refused(self, collection):
+        collection.build()
+        name = collection.rows()["A-red/cat/0.png"]["image_id"]
+        collection.decide((name, "relabel", "wrong class", "cat"))
+        assert "which is its class" in error_of(collection)
+
+    def test_kappa_against_scikit_learn(self):
+        random = np.random.default_rng(0)
+        for _ in range(20):
+            one, other = random.integers(0, 3, (2, 30))
+            other = np.where(random.random(30) < 0.5, one, other)
+            kappa = cohen_kappa(list(zip(one.tolist(), other.tolist(), strict=True)))
+            assert kappa == pytest.approx(cohen_kappa_score(one, other))
+        assert cohen_kappa([("keep", "keep")] * 3) is None
+
+    def test_without_review_images_can_wait(self, collection):
+        collection.settings["review"] = {"unreviewed": "pending"}
+        assert "no image is kept" in error_of(collection)
+
+
+class TestExport:
+    def test_boxes_are_blurred_in_copies_only(self, collection):
+        collection.build()
+        row = collection.rows()["A-red/cat/0.png"]
+        before = read_dataset(collection.folder / "out/sets/A-red/32").pixels[0]
+        box = {"image_id": row["image_id"], "x0": 0, "y0": 0, "x1": 20, "y1": 40, "kind": "face"}
+        collection.settings["boxes"] = collection.table("boxes.csv", [box])
+        original = (collection.images / "G/A-red/cat/0.png").read_bytes()
+        build = collection.build()
+        assert build.exported == ["A-red"]
+        after = read_dataset(collection.folder / "out/sets/A-red/32").pixels[0]
+        change = np.abs(after.astype(int) - before).max(axis=(0, 2))
+        assert change[:14].min() > 5
+        assert change[20:].max() == 0  # two pixels of the resizing reach over the edge
+        assert (collection.images / "G/A-red/cat/0.png").read_bytes() == original
+        assert collection.rows()["A-red/cat/0.png"]["blurred"] == 1
+        collection.settings["boxes"] = collection.table("boxes.csv", [box | {"x1": 41}])
+        assert "reaches beyond" in error_of(collection)
+        collection.settings["boxes"] = collection.table("boxes.csv", [box | {"x1": 0}])
+        assert "is no box" in error_of(collection)
+
+    def test_licences(self, collection):
+        rows = [
+            {"set": "A-red", "source": "site", "style": "photo", "colour": "red", "licence": "CC0"},
+            {"set": "B-blue", "source": "site", "style": "photo", "colour": "", "licence": ""},
+        ]
+        collection.settings["about"] = collection.table("about.csv", rows)
+        collection.build()
+        notice = (collection.folder / "out/NOTICE.md").read_text()
+        assert "| site | CC0 | 6 |" in notice
+        assert "| site | unstated | 6 |" in notice
+        collection.add(picture(99), "G/B-blue/cat/free.png")
+        collection.settings["licences"] = {"export": ["CC0"], "fallback": "CC BY-NC 4.0"}
+        assert "B-blue: no image is kept" in error_of(collection)
+
+    def test_crop_and_png(self, collection):
+        wide = Image.new("RGB", (80, 40), "blue")
+        wide.paste("red", (20, 0, 60, 40))
+        collection.add(wide, "G/A-red/cat/0.png")
+        collection.settings["export"] = {"sides": [32], "fit": "crop", "png": True}
+        collection.build()
+        dataset = read_dataset(collection.folder / "out/sets/A-red/32")
+        assert (dataset.pixels[0] == (255, 0, 0)).all()
+        name = dataset.names[0].rpartition("/")[2]
+        png = collection.folder / f"out/sets/A-red/png/32/cat/{name}.png"
+        assert np.array_equal(np.asarray(Image.open(png)), dataset.pixels[0])
+
+    def test_a_full_disk_is_named(self, collection, tmp_path):
+        """On a file system of its own, where that is allowed."""
+        disk = tmp_path / "disk"
+        disk.mkdir()
+        collection.settings["export"] = {"sides": [224]}
+        script = 'mount -t tmpfs -o size=600k none "$0" && "$@"'
+        command = [
+            "unshare", "-rm", "sh", "-c", script, str(disk), os.environ.get("PYTHON", "python"),
+            "-m", "matcheval.cli", "warehouse", "build", str(collection.file()), "--workers", "1",
+            "--output", str(disk / "out"),
+        ]  # fmt: skip
+        if shutil.which("unshare") is None:
+            pytest.skip("needs unshare, to mount a small file system")
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if "mount" in result.stderr or "unshare" in result.stderr:
+            pytest.skip(f"no file system can be mounted here: {result.stderr.splitlines()[0]}")
+        assert result.returncode == 1
+        assert "the disk is full" in result.stderr
+        assert "Traceback" not in result.stderr
+
+
+class TestRepeating:
+    def test_a_second_build_gives_the_same_bytes(self, collection, monkeypatch):
+        collection.build()
+        moved = collection.folder / "moved"
+        shutil.copytree(collection.images, moved)
+        before = contents(collection.folder / "out")
+        monkeypatch.chdir(collection.folder)
+        shutil.move("out", "old")
+        collection.settings["images"] = str(moved)
+        collection.build()
+        assert contents(collection.folder / "out") == before
+
+    def test_a_changed_decision_repeats_its_set(self, collection):
+        assert collection.build().exported == ["A-red", "B-blue"]
+        assert collection.build().exported == []
+        name = collection.rows()["B-blue/cat/0.png"]["image_id"]
+        collection.decide((name, "reject", "noise"))
+        assert collection.build().exported == ["B-blue"]
+
+    def test_a_stopped_build_goes_on(self, collection, monkeypatch):
+        from matcheval.warehouse import build as module
+
+        real = module.export_set
+
+        def stopping(source, *arguments):
+            if source.name == "B-blue":
+                raise KeyboardInterrupt
+            real(source, *arguments)
+
+        monkeypatch.setattr(module, "export_set", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            collection.build()
+        monkeypatch.setattr(module, "export_set", real)
+        assert collection.build().exported == ["B-blue"]
+
+    def test_a_changed_file_repeats_its_set(self, collection):
+        collection.build()
+        collection.add(picture(77), "G/A-red/cat/new.png")
+        assert collection.build().exported == ["A-red"]
+
+    def test_several_processes_give_the_same(self, collection):
+        collection.build()
+        output = collection.folder / "out"
+        command = ["python", "-m", "matcheval.cli", "warehouse", "build", str(collection.file())]
+        again = collection.folder / "again"
+        run = [*command, "--workers", "2", "--output", str(again)]
+        subprocess.run(run, check=True, capture_output=True)
+        images = Path("sets/A-red/32/images.npy")
+        assert (again / images).read_bytes() == (output / images).read_bytes()
+        assert (again / "images.parquet").read_bytes() == (output / "images.parquet").read_bytes()
+
+
+class TestInput:
+    def test_bad_trees_are_refused_at_once(self, collection):
+        collection.add(picture(1), "G/A-red/cow/1.png")
+        collection.add(picture(1), "G/stray.png")
+        collection.add(picture(1), "H/B-blue/cat/1.png")
+        message = error_of(collection)
+        for part in ("unknown class 'cow'", "lies in no class folder", "another set 'B-blue'"):
+            assert part in message
+
+    def test_lists_of_files(self, collection):
+        collection.build()
+        rows = [
+            {"file": f"images/G/{name}", "set": name.split("/")[0], "class": name.split("/")[1],
+             "group": "G", "licence": "CC0", "date": "2024-05-01"}
+            for name in collection.rows()
+        ]  # fmt: skip
+        del collection.settings["images"]
+        collection.settings["files"] = collection.table("list.csv", rows)
+        collection.build("listed")
+        listed = collection.rows("listed").values()
+        assert {row["licence"] for row in listed} == {"CC0"}
+        assert {row["retrieved"] for row in listed} == {"2024-05-01"}
+        assert len(listed) == 12
+        pixels = [
+            read_dataset(collection.folder / out / "sets/A-red/32").pixels
+            for out in ("out", "listed")
+        ]
+        assert np.array_equal(*pixels)
+        wrong = [rows[0], rows[0], rows[1] | {"group": "H"}, rows[2] | {"class": "cow"}]
+        collection.settings["files"] = collection.table("list.csv", wrong)
+        message = error_of(collection)
+        for part in ("is listed twice", "set 'A-red' has 'H', and 'G' in its first row", "'cow'"):
+            assert part in message
+
+    def test_what_is_known_of_sets(self, collection):
+        about = [{"set": "C", "source": "x"}]
+        collection.settings["about"] = collection.table("about.csv", about)
+        assert "unknown set 'C'" in error_of(collection)
+        collection.settings["about"] = collection.table(
+            "about.csv", [{"set": "A-red", "color": "x"}]
+        )
+        assert "unknown column 'color'" in error_of(collection)
+
+    def test_the_plan_names_colours_and_queries(self, collection):
+        collection.settings["plan"] = {
+            "G": {"style": "photo", "template": "{colour} {class}", "name": "{source}-{colour}",
+                  "sources": {"A": ["red"], "B": ["blue"]}}
+        }  # fmt: skip
+        collection.build()
+        row = collection.rows()["B-blue/dog/1.png"]
+        assert (row["source"], row["colour_query"], row["query"]) == ("B", "blue", "blue dog")
+
+    def test_warnings(self, collection):
+        shutil.rmtree(collection.images / "G/A-red/ship")
+        collection.settings["warnings"] = {"smallest": 5, "largest": 5}
+        collection.build()
+        with (collection.folder / "out/tables/warnings.csv").open() as stream:
+            found = [(row["set"], row["warning"]) for row in csv.DictReader(stream)]
+        assert found == [
+            ("A-red", "4 images, fewer than 5"), ("A-red", "no images of ship"),
+            ("B-blue", "6 images, more than 5"),
+        ]  # fmt: skip

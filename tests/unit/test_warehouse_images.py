@@ -1,0 +1,185 @@
+"""Decoding, hashes and colours of collected images, and the search for similar hashes."""
+
+import io
+from colorsys import rgb_to_hsv
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from scipy.fft import dct
+
+from matcheval.warehouse.colours import NAMES, dominant_colour, names_of_colours
+from matcheval.warehouse.decoding import RefusedImageError, decode_collected, read_bounded
+from matcheval.warehouse.hash_search import similar_pairs
+from matcheval.warehouse.hashes import perceptual_hash, pixel_digest
+from matcheval.warehouse.settings import DecodingSettings
+
+BOUNDS = DecodingSettings(min_side=8, max_pixels=10_000, max_bytes=100_000)
+
+
+def photo(seed=0, side=48):
+    """An image with large structures, as photographs have."""
+    small = np.random.default_rng(seed).integers(0, 256, (6, 6, 3), dtype=np.uint8)
+    return Image.fromarray(small).resize((side, side), Image.Resampling.BICUBIC)
+
+
+def encoded(image, format="PNG", **options):
+    stream = io.BytesIO()
+    image.save(stream, format, **options)
+    return stream.getvalue()
+
+
+class TestDecoding:
+    def test_orientation_is_applied(self):
+        image = Image.new("RGB", (20, 10), "red")
+        image.paste("blue", (0, 0, 10, 10))
+        exif = Image.Exif()
+        exif[0x0112] = 6  # turned by 90 degrees
+        shown = decode_collected(encoded(image, exif=exif), ".png", BOUNDS).image
+        assert shown.size == (10, 20)
+        assert shown.getpixel((5, 2)) == (0, 0, 255)
+
+    @pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
+    def test_transparent_images_are_shown_over_white(self, mode):
+        image = Image.new("RGBA", (16, 16), (0, 0, 0, 0))
+        image.paste((0, 0, 0, 255), (0, 0, 8, 16))
+        shown = decode_collected(encoded(image.convert(mode)), ".png", BOUNDS).image
+        assert shown.mode == "RGB"
+        assert shown.getpixel((12, 3)) == (255, 255, 255)
+        assert shown.getpixel((3, 3)) == (0, 0, 0)
+
+    def test_first_frame_of_animations(self):
+        frames = [Image.new("RGB", (16, 16), name) for name in ("red", "blue")]
+        content = encoded(frames[0], "GIF", save_all=True, append_images=frames[1:])
+        found = decode_collected(content, ".gif", BOUNDS)
+        assert found.animated
+        assert found.image.getpixel((0, 0)) == (255, 0, 0)
+
+    def test_wrong_suffixes_are_noticed(self):
+        assert decode_collected(encoded(photo(), "JPEG"), ".PNG", BOUNDS).misnamed
+        assert not decode_collected(encoded(photo(), "JPEG"), ".JPG", BOUNDS).misnamed
+
+    @pytest.mark.parametrize(
+        ("content", "problem"),
+        [
+            (b"<html>not found</html>", "unreadable"),
+            (encoded(photo(), "JPEG")[:-300], "unreadable"),
+            (encoded(Image.new("1", (200, 200))), "huge"),
+            (encoded(Image.new("1", (20_000, 20_000))), "huge"),  # 400 million pixels in 50 kB
+            (encoded(Image.new("RGB", (40, 7))), "too small"),
+        ],
+    )
+    def test_what_is_not_taken(self, content, problem):
+        with pytest.raises(RefusedImageError) as error:
+            decode_collected(content, ".png", BOUNDS)
+        assert error.value.problem == problem
+
+    def test_files_are_bounded_before_they_are_read(self, tmp_path):
+        (tmp_path / "empty.png").touch()
+        (tmp_path / "large.png").write_bytes(bytes(100_001))
+        for name, problem in (("empty", "empty"), ("large", "huge"), ("gone", "unreadable")):
+            with pytest.raises(RefusedImageError) as error:
+                read_bounded(tmp_path / f"{name}.png", BOUNDS)
+            assert error.value.problem == problem
+
+
+class TestHashes:
+    def test_against_the_definition(self):
+        """Krawetz's hash: 8 × 8 lowest frequencies of 32 × 32 grey pixels against their median."""
+        for seed in range(20):
+            image = photo(seed)
+            grey = np.asarray(image.convert("L").resize((32, 32), Image.Resampling.LANCZOS), float)
+            low = dct(dct(grey, axis=0), axis=1)[:8, :8]
+            text = "".join("01"[int(c > np.median(low))] for c in low.ravel())
+            assert perceptual_hash(image) == int(text, 2)
+
+    def test_encoding_and_size_hardly_change_it(self):
+        for seed in range(20):
+            image = photo(seed, 96)
+            jpeg = Image.open(io.BytesIO(encoded(image, "JPEG", quality=95)))
+            other = image.resize((64, 64), Image.Resampling.BICUBIC)
+            for changed in (jpeg, other):
+                assert (perceptual_hash(image) ^ perceptual_hash(changed)).bit_count() <= 4
+            assert (perceptual_hash(image) ^ perceptual_hash(photo(seed + 1))).bit_count() > 4
+
+    def test_uniform_images_are_alike(self):
+        assert len({perceptual_hash(Image.new("RGB", (40, 40), c)) for c in ("red", "gray")}) == 1
+
+    def test_pixel_digests_know_shapes(self):
+        wide, tall = (Image.new("RGB", size) for size in ((8, 2), (2, 8)))
+        assert pixel_digest(wide) != pixel_digest(tall)
+        again = Image.open(io.BytesIO(encoded(photo()))).convert("RGB")
+        assert pixel_digest(again) == pixel_digest(photo())
+
+
+class TestColours:
+    @pytest.mark.parametrize(
+        ("colour", "name"),
+        [
+            ("black", "black"), ("white", "white"), ("gray", "gray"), ("saddlebrown", "brown"),
+            ("hotpink", "pink"), ("magenta", "pink"), ("red", "red"), ("darkorange", "orange"),
+            ("gold", "yellow"), ("yellow", "yellow"), ("green", "green"), ("lime", "green"),
+            ("teal", "teal"), ("darkturquoise", "teal"), ("blue", "blue"), ("navy", "blue"),
+            ("indigo", "purple"), ("darkviolet", "purple"), ("lightgray", "gray"),
+        ],
+    )  # fmt: skip
+    def test_colours_with_a_name(self, colour, name):
+        assert dominant_colour(Image.new("RGB", (4, 4), colour)) == name
+
+    def test_the_most_frequent_pixel_counts(self):
+        image = Image.new("RGB", (300, 900), "blue")
+        image.paste("yellow", (0, 0, 300, 500))
+        assert dominant_colour(image) == "yellow"
+
+    @given(st.tuples(*[st.integers(0, 255)] * 3))
+    def test_rules_one_by_one(self, rgb):
+        """The table of the module, as conditions in order."""
+        h, s, v = rgb_to_hsv(*(x / 255 for x in rgb))
+        h *= 360
+        if v < 0.2:
+            name = "black"
+        elif s < 0.12:
+            name = "white" if v > 0.85 else "gray"
+        elif s < 0.2 and v < 0.4:
+            name = "gray"
+        elif (10 <= h < 45 and v < 0.65) or ((h < 20 or h >= 345) and s < 0.6 and v < 0.5):
+            name = "brown"
+        elif ((h >= 290 or h < 10) and s < 0.6 and v > 0.6) or 290 <= h < 345:
+            name = "pink"
+        elif h < 15 or h >= 345:
+            name = "red"
+        else:
+            bounds = {"orange": 42, "yellow": 68, "green": 160, "teal": 195, "blue": 255}
+            name = next((n for n, bound in bounds.items() if h < bound), "purple")
+        found = names_of_colours(np.array([rgb]) / 255)
+        assert NAMES[found[0]] == name
+
+
+def brute_force(hashes, distance):
+    pairs = []
+    for i in range(len(hashes)):
+        bits = np.bitwise_count(hashes[i + 1 :] ^ hashes[i])
+        pairs += [(i, i + 1 + int(j), int(bits[j])) for j in np.flatnonzero(bits <= distance)]
+    return pairs
+
+
+class TestSearch:
+    @settings(max_examples=20, deadline=None)
+    @given(st.integers(0, 2**32), st.integers(0, 8))
+    def test_against_all_pairs(self, seed, distance):
+        """Hashes in clusters, so that distances around the limit are frequent."""
+        random = np.random.default_rng(seed)
+        hashes = random.integers(0, 2**63, 20, dtype=np.uint64)
+        for _ in range(3):
+            n_flips = random.integers(0, distance + 3, len(hashes))
+            flips = [sum(1 << int(b) for b in random.choice(64, n, False)) for n in n_flips]
+            hashes = np.concatenate([hashes, hashes ^ np.array(flips, dtype=np.uint64)])
+        hashes = random.permutation(np.unique(hashes))
+        found = zip(*(each.tolist() for each in similar_pairs(hashes, distance)), strict=True)
+        assert list(found) == brute_force(hashes, distance)
+
+    def test_few_hashes(self):
+        for hashes in ([], [7]):
+            assert len(similar_pairs(np.array(hashes, dtype=np.uint64), 4)[0]) == 0

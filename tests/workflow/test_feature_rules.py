@@ -1,0 +1,47 @@
+"""Datasets of features in the real workflow: computed once, trained on, predicted."""
+
+import pyarrow.parquet as pq
+from engine import Workflow
+
+from matcheval.datasets.folders import read_dataset
+
+CONFIG = """\
+study: heads
+models: studies/small.csv
+datasets:
+  digits-train: {kind: digits, part: train, rows: [0, 300]}
+  digits-known: {kind: digits, part: known, per_class: 20}
+  train: &features {kind: features, of: digits-train, callable: "own_network:make"}
+  known: {<<: *features, of: digits-known}
+training: {train: train, validation: known}
+suites: {all: {members: [known]}}
+"""
+NETWORK = """\
+import torch
+
+def make():
+    torch.manual_seed(0)
+    hidden = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 40), torch.nn.ReLU())
+    torch.nn.init.normal_(hidden[1].weight)
+    return torch.nn.Sequential(hidden, torch.nn.Linear(40, 10))
+"""
+
+
+def test_features_are_computed_once_and_heads_trained_on_them(tmp_path):
+    workflow = Workflow.fresh(tmp_path / "w", small=True)
+    (workflow.folder / "small.yaml").write_text(CONFIG)
+    (workflow.folder / "own_network.py").write_text(NETWORK)
+    workflow.keep_models("studies/small.csv", ["linear", "mlp"])
+    jobs = workflow.plan().jobs
+    assert jobs["extract_features"] == 2
+    assert jobs["train_model"] == 2
+    workflow.run()
+    results = workflow.folder / "results"
+    features = read_dataset(results / "datasets" / "known")
+    assert features.images.shape == (200, 1, 1, 40)
+    found = pq.read_table(results / "predictions" / "known" / "linear.parquet").to_pandas()
+    assert (found.label == found.prediction).mean() > 0.4
+    assert workflow.plan().jobs == {}
+    with (workflow.folder / "own_network.py").open("a") as stream:
+        stream.write("# another network\n")
+    assert workflow.plan().jobs["extract_features"] == 2

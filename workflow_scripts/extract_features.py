@@ -1,0 +1,82 @@
+"""Compute the features of a dataset's images by a frozen network, as a dataset of vectors."""
+
+import argparse
+import logging
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from matcheval.execution.entry_points import run_command, show_progress
+
+log = logging.getLogger("extract_features")
+
+
+def extract(
+    name: str, of: Path, network: str, output: Path, device: str, as_stored: bool, **config: Any
+) -> None:
+    """Compute features and write them as a dataset.
+
+    Parameters
+    ----------
+    name : str
+        Name of the dataset to write.
+    of : Path
+        Folder of the dataset of images.
+    network : str
+        JSON of a `ModelSource`.
+    output : Path
+        Folder of the dataset to write.
+    device : str
+        `cpu`, `cuda`, `mps` or `auto`.
+    as_stored : bool
+        Whether images are normalised only.
+    **config
+        Further fields of `inference.forward_model.ForwardConfig`.
+    """
+    from matcheval.analyses.features.extraction import extract_features
+    from matcheval.datasets.folders import read_dataset, write_dataset
+    from matcheval.inference.forward_model import ForwardConfig
+    from matcheval.models.devices import resolve_device
+    from matcheval.models.rows import ModelSource
+
+    start = time.perf_counter()
+    features = extract_features(
+        name, ModelSource.from_json(network), read_dataset(of),
+        ForwardConfig(resolve_device(device), **config),
+        as_stored=as_stored, progress=show_progress(),
+    )  # fmt: skip
+    write_dataset(features, output)
+    log.info("%s: %d vectors, %.1f s", name, len(features), time.perf_counter() - start)
+
+
+def _batch_size(text: str) -> int | str:
+    return text if text == "auto" else int(text)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Read the command line and compute features.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Command-line arguments; those of the process by default.
+    """
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--name", required=True, help="name of the dataset to write")
+    parser.add_argument("--of", type=Path, required=True, help="folder of the images")
+    parser.add_argument("--network", required=True, help="the network, a JSON object")
+    parser.add_argument("--output", type=Path, required=True, help="folder to write")
+    parser.add_argument(
+        "--as-stored", action="store_true", help="do not resize and crop images, only normalise"
+    )
+    parser.add_argument("--batch-size", type=_batch_size, default="auto", help="images per batch")
+    parser.add_argument("--threads", type=int, default=1, dest="n_threads", help="CPU threads")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
+    parser.add_argument("--precision", default="fp32", help="fp32, tf32, bf16 or fp16")
+    parser.add_argument("--compile", action="store_true", help="use torch.compile")
+    run_command(extract, **vars(parser.parse_args(argv)))
+
+
+if __name__ == "__main__":
+    main()

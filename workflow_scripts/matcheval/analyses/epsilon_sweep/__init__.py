@@ -1,0 +1,1 @@
+"""How the matched gap depends on ε, the largest difference of matched scores."""

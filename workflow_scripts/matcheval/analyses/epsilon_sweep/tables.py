@@ -1,0 +1,174 @@
+"""Matched gaps of every model for several values of ε, and the plain gap that they approach."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from matcheval.io.columns import fraction
+from matcheval.io.tables import Column, TableSchema
+from matcheval.io.text_tables import TextColumn, signed_cells
+from matcheval.protocol.compared_models import (
+    MATCHED_MODEL,
+    MEAN,
+    ComparedModels,
+    MatchedModel,
+    mean_of_defined,
+    std_of_defined,
+)
+from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.criteria import Criterion, Order
+from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.standard_errors import error_interval, mean_terms, standard_error
+
+EPSILONS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3, 1.0)
+
+SCHEMA = TableSchema(
+    "matched gaps by epsilon",
+    (
+        *MATCHED_MODEL,
+        fraction("gap", "accuracy on the original minus on the replication"),
+        fraction("matched_gap", "gap of the matched subsets, mean over seeds"),
+        fraction("matched_gap_std", "its standard deviation over seeds (ddof = 1)"),
+        fraction("matched_gap_se", "its standard error, given confidences and picks"),
+        fraction("matched_gap_low", "lower bound of its 95 % interval"),
+        fraction("matched_gap_high", "upper bound of its 95 % interval"),
+        fraction("fraction_unmatched", "unmatched target points over all, mean over seeds"),
+        fraction("limit", "mean of the matched gap at epsilon 1; NaN under criterion 1"),
+        fraction("limit_std", "its standard deviation over seeds there, by the random picks"),
+        Column("reason", pa.string(), "", "why values are NaN; empty if none is"),
+    ),
+)
+
+
+def tabulate(known: ComparedModels, *, epsilons: Sequence[float] = EPSILONS) -> pd.DataFrame:
+    """Match every model by every method and ε.
+
+    Parameters
+    ----------
+    known : ComparedModels
+    epsilons : sequence of float
+        In (0, 1]; they replace those of the methods.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `SCHEMA`: for each matching and ε a row per model, and one of the mean over the
+        models that have a matched pair.
+    """
+    rows = []
+    for name, method in known.methods.items():
+        for epsilon in sorted(epsilons):
+            changed = method.model_copy(update={"epsilon": epsilon})
+            models = [
+                MatchedModel(comparison, name, changed, known.rows(comparison, changed))
+                for comparison in known.comparisons
+            ]
+            of_models = [_of_model(one, known) for one in models]
+            rows += [*of_models, _of_mean(models, of_models, known)]
+    return pd.DataFrame(rows, columns=SCHEMA.names)
+
+
+def _of_model(one: MatchedModel, known: ComparedModels) -> dict[str, Any]:
+    gaps = one.matched_gaps
+    gap, error = mean_of_defined(gaps), standard_error(one.errors, known.blocks)
+    comparison, reason = one.comparison, ""
+    if np.isnan(gap):
+        error, reason = float("nan"), "no target is matched in any run"
+    low, high = error_interval(gap, error, known.blocks)
+    limit, limit_std = limit_at_one(comparison, one.method)
+    return {
+        **one.identity,
+        "gap": float(comparison.original.correct.mean() - comparison.replication.correct.mean()),
+        "matched_gap": gap, "matched_gap_std": std_of_defined(gaps), "matched_gap_se": error,
+        "matched_gap_low": low, "matched_gap_high": high,
+        "fraction_unmatched": float(one.fractions_unmatched.mean()),
+        "limit": limit, "limit_std": limit_std, "reason": reason,
+    }  # fmt: skip
+
+
+def _of_mean(
+    models: Sequence[MatchedModel], rows: Sequence[dict[str, Any]], known: ComparedModels
+) -> dict[str, Any]:
+    """Average over the models with a matched pair; their errors share datapoints."""
+    used = [i for i, row in enumerate(rows) if not row["reason"]]
+    first = dict(rows[0]) | {"model": MEAN, "matched_gap_std": float("nan")}
+    first |= {"limit_std": float("nan")}
+    if not used:
+        return first
+    columns = ("gap", "matched_gap", "fraction_unmatched", "limit")
+    means = {name: float(np.mean([rows[i][name] for i in used])) for name in columns}
+    error = standard_error(mean_terms([models[i].errors for i in used]), known.blocks)
+    low, high = error_interval(means["matched_gap"], error, known.blocks)
+    left_out = len(rows) - len(used)
+    return (
+        first
+        | means
+        | {
+            "matched_gap_se": error,
+            "matched_gap_low": low,
+            "matched_gap_high": high,
+            "reason": f"{left_out} models without a matched pair are left out" if left_out else "",
+        }
+    )
+
+
+def limit_at_one(comparison: Comparison, method: MatchingMethod) -> tuple[float, float]:
+    """Return what the matched gap is at ε = 1 under criterion 2, where all points are close.
+
+    The smaller set is matched as a whole. If it is the target, its partners are a random sample of
+    the source; if it is the source, they are the first targets in order, or a random sample of them
+    in random order.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    method : MatchingMethod
+
+    Returns
+    -------
+    mean, std : float
+        Of the matched gap over seeds; NaN under criterion 1, which has no such limit.
+    """
+    if method.criterion is Criterion.LABEL_PROBABILITY:
+        return float("nan"), float("nan")
+    source, target = comparison.source.correct, comparison.target.correct
+    n = min(len(source), len(target))
+    sampled = source if len(source) >= len(target) else target
+    if len(source) < len(target) and method.order is Order.DATASET:
+        target = sampled = target[:n]
+    accuracy, size = float(sampled.mean()), len(sampled)
+    variance = accuracy * (1 - accuracy) / n * (size - n) / max(size - 1, 1)
+    sign = 1 if comparison.source_is_original else -1
+    return sign * float(source.mean() - target.mean()), float(np.sqrt(variance))
+
+
+def text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Lay out matched gaps with a row per model and matching, and a column per ε.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns of `SCHEMA`, at least one row.
+
+    Returns
+    -------
+    list of TextColumn
+        In percentage points.
+    """
+    wide = table.pivot_table(
+        index=["matching", "model"], columns="epsilon", values="matched_gap", sort=False,
+        dropna=False,
+    )  # fmt: skip
+    first = table.groupby(["matching", "model"], sort=False)[["gap"]].first().loc[wide.index]
+    return [
+        TextColumn("Model", [model for _, model in wide.index], is_number=False),
+        TextColumn("Matching", [matching for matching, _ in wide.index], is_number=False),
+        TextColumn("Gap", signed_cells(first["gap"].tolist(), 2)),
+        *(
+            TextColumn(f"ε = {epsilon:g}", signed_cells(wide[epsilon].tolist(), 2))
+            for epsilon in wide.columns
+        ),
+    ]

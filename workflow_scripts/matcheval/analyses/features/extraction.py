@@ -1,0 +1,124 @@
+"""Computation of a dataset of features."""
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.datasets.dataset import Dataset, make_dataset
+from matcheval.inference.batches import ForwardBatch
+from matcheval.inference.forward import run_inference
+from matcheval.inference.forward_model import ForwardConfig, ForwardModel
+from matcheval.inference.running import open_reader, provenance
+from matcheval.models.loading import load_network
+from matcheval.models.networks import head_of
+from matcheval.models.rows import ModelSource
+from matcheval.models.transforms import Transform
+
+
+class FeatureWriter:
+    """Keeps the features of a forward pass in memory.
+
+    Parameters
+    ----------
+    n : int
+        Number of images.
+    """
+
+    needs_features = True
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self._features: npt.NDArray[np.float32] | None = None
+
+    @property
+    def features(self) -> npt.NDArray[np.float32]:
+        """Float32 array, shape (n, d), after a pass."""
+        assert self._features is not None
+        return self._features
+
+    def update(self, batch: ForwardBatch) -> None:
+        """Keep the features of a batch.
+
+        Parameters
+        ----------
+        batch : ForwardBatch
+        """
+        assert batch.features is not None
+        if self._features is None:
+            self._features = np.empty((self._n, batch.features.shape[1]), np.float32)
+        self._features[batch.start : batch.start + len(batch.features)] = batch.features
+
+    def finish(self) -> None:
+        """Keep them; there is no file."""
+
+    def discard(self) -> None:
+        """Forget them."""
+        self._features = None
+
+
+def extract_features(
+    name: str,
+    source: ModelSource,
+    dataset: Dataset,
+    config: ForwardConfig,
+    *,
+    as_stored: bool = False,
+    progress: bool = False,
+) -> Dataset:
+    """Compute the features of a dataset's images: one pass of a network, images not augmented.
+
+    Parameters
+    ----------
+    name : str
+        Name of the new dataset.
+    source : ModelSource
+        The network, of kind `package` or `callable`. Its classes need not be the dataset's.
+    dataset : Dataset
+        Images with labels.
+    config : ForwardConfig
+        Device, batch size, precision.
+    as_stored : bool
+        Whether images are normalised only, and not resized and cropped as the network's transform
+        has it; they must then have one size.
+    progress : bool
+        Whether to draw a progress bar.
+
+    Returns
+    -------
+    Dataset
+        Vectors in the order of the images, with their labels, classes and names: the input of the
+        network's last linear layer, as the output `features` of inference. float32,
+        shape (n, 1, 1, d).
+
+    Raises
+    ------
+    InputError
+        If the network cannot be loaded or has no features, or an image cannot be read.
+    """
+    loaded = load_network(source, dataset)
+    if as_stored:
+        plain = Transform.plain(loaded.transform.mean, loaded.transform.std)
+        loaded = replace(loaded, transform=plain)
+    model = ForwardModel(source.source, loaded.module, loaded.transform, config)
+    # The pass checks that logits are those of the dataset's classes; here they are not used.
+    n_outputs = loaded.n_classes or head_of(loaded.module, source.source).out_features
+    outputs = tuple(map(str, range(n_outputs)))
+    writer = FeatureWriter(len(dataset))
+    run_inference(
+        [(model, [writer])],
+        open_reader(dataset, loaded.transform.geometry, config.n_threads),
+        replace(dataset, classes=outputs), config, progress=progress,
+    )  # fmt: skip
+    described = provenance(source, loaded, dataset, config)
+    del described["n_classes"], described["model"]
+    return make_dataset(
+        name,
+        writer.features[:, np.newaxis, np.newaxis],
+        dataset.labels,
+        classes=dataset.classes,
+        max_value=1,
+        source=f"features of {dataset.name}: {loaded.description}",
+        names=dataset.names,
+        provenance={"kind": "features", "of": dataset.name, **described},
+    )

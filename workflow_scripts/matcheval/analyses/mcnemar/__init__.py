@@ -1,0 +1,1 @@
+"""McNemar's test on the matched pairs of every run."""

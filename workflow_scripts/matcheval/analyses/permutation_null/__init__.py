@@ -1,0 +1,1 @@
+"""What gaps arise where both sets of a pair are draws from one population."""

@@ -1,0 +1,1 @@
+"""How much the matched gap depends on the order in which targets are matched."""

@@ -1,0 +1,1 @@
+"""Domain generalisation: models trained on some domains, selected there, and tested on others."""

@@ -1,0 +1,134 @@
+"""Files that contain the SHA-256 of their own bytes, so that damage is noticed when they are read.
+
+A writer stores `EMPTY_DIGEST` under `DIGEST_KEY` in the file's metadata. Once the file is complete,
+`enter_digest` replaces the zeros by the SHA-256 of the file, zeros included. The digest so moves
+and is copied with the file, and covers all of it: values, metadata, and what readers of the format
+do not check.
+"""
+
+import hashlib
+import os
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from matcheval.errors import InputError
+
+DIGEST_KEY = "matcheval_file_sha256"
+_MARK = b"sha256-of-this-file:"
+_DIGITS = 64
+_ZEROS = b"0" * _DIGITS
+EMPTY_DIGEST = (_MARK + _ZEROS).decode()
+DAMAGED = "If the workflow wrote it, delete it and run again; otherwise copy it again"
+_CHUNK = 1 << 20
+_KEPT = max(len(_MARK), len(DIGEST_KEY)) - 1  # bytes of a mark that a chunk may begin
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """What a file contains.
+
+    Attributes
+    ----------
+    digest : bytes
+        SHA-256 as hexadecimal digits, of the file with zeros in place of recorded digests.
+    recorded : list of (int, bytes)
+        Positions and values of the recorded digests.
+    has_key : bool
+        Whether the name that digests are stored under occurs. If it does without a digest, or the
+        other way round, one of the two was damaged.
+    """
+
+    digest: bytes
+    recorded: list[tuple[int, bytes]]
+    has_key: bool
+
+
+def enter_digest(path: Path) -> None:
+    """Replace the zeros of `EMPTY_DIGEST` in a complete file by the file's SHA-256.
+
+    Parameters
+    ----------
+    path : Path
+        A file that contains `EMPTY_DIGEST` once.
+
+    Raises
+    ------
+    ValueError
+        If it does not, which is a programming error.
+    """
+    with path.open("r+b") as stream:
+        found = _scan(stream)
+        if [value for _, value in found.recorded] != [_ZEROS]:
+            raise ValueError(f"{path}: {len(found.recorded)} places for a digest, not one")
+        stream.seek(found.recorded[0][0])
+        stream.write(found.digest)
+
+
+def enter_digest_of_archive(path: Path) -> None:
+    """Give a zip archive, such as NumPy's and torch's, its digest, in the comment of the archive.
+
+    Parameters
+    ----------
+    path : Path
+        A complete archive without a comment.
+    """
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.comment = f"{DIGEST_KEY} {EMPTY_DIGEST}".encode()
+    enter_digest(path)
+
+
+def verify_file(path: str | os.PathLike[str]) -> bool:
+    """Check a file against the digest that it contains.
+
+    Reads the file once, about a second per gigabyte, with a megabyte of memory.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    bool
+        False if it contains none: another program wrote it.
+
+    Raises
+    ------
+    InputError
+        If the file was changed after it was written.
+    OSError
+        If it cannot be read.
+    """
+    with Path(path).open("rb") as stream:
+        found = _scan(stream)
+    if not found.recorded and not found.has_key:
+        return False
+    if not found.has_key or [value for _, value in found.recorded] != [found.digest]:
+        raise InputError(
+            "damaged: its bytes do not have the SHA-256 that was recorded when it was written",
+            file=path,
+            remedy=DAMAGED,
+        )
+    return True
+
+
+def _scan(stream: IO[bytes]) -> _Scan:
+    digest, recorded, has_key = hashlib.sha256(), [], False
+    pending, start = bytearray(), 0  # `start` is the position of `pending` in the file
+    while chunk := stream.read(_CHUNK):
+        pending += chunk
+        has_key = has_key or DIGEST_KEY.encode() in pending
+        at = pending.find(_MARK)
+        while at >= 0 and at + len(_MARK) + _DIGITS <= len(pending):
+            first = at + len(_MARK)
+            recorded.append((start + first, bytes(pending[first : first + _DIGITS])))
+            pending[first : first + _DIGITS] = _ZEROS
+            at = pending.find(_MARK, first + _DIGITS)
+        done = at if at >= 0 else max(0, len(pending) - _KEPT)
+        digest.update(pending[:done])
+        del pending[:done]
+        start += done
+    digest.update(pending)
+    return _Scan(digest.hexdigest().encode(), recorded, has_key)

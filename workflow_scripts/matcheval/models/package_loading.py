@@ -1,0 +1,139 @@
+"""Loading of timm's architectures with the weights of an installed package."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from matcheval.datasets.dataset import Dataset
+from matcheval.datasets.label_spaces import imagenet_classes
+from matcheval.errors import InputError, suggest
+from matcheval.models.loaded_model import LoadedModel, state_digest
+from matcheval.models.packages import package_weights
+from matcheval.models.rows import ModelSource
+from matcheval.models.timm_library import load_timm
+from matcheval.models.transforms import Transform
+
+
+def load_package_model(source: ModelSource, weights: Path | None, dataset: Dataset) -> LoadedModel:
+    """Load an architecture of timm with the weights that an installed package holds.
+
+    Parameters
+    ----------
+    source : ModelSource
+        A source of kind `package`.
+    weights : Path or None
+        Not used: the file is looked up in the package.
+    dataset : Dataset
+        Not used.
+
+    Returns
+    -------
+    LoadedModel
+        With the transform that timm has for the architecture.
+
+    Raises
+    ------
+    InputError
+        If the package is not installed, timm lacks the architecture, or the weights do not fit it.
+    """
+    package, _, architecture = source.source.partition(":")
+    file = package_weights(package, model=source.name)
+    timm = load_timm()
+    if not timm.is_model(architecture):
+        raise InputError(
+            f"timm {timm.__version__} has no architecture '{architecture}'",
+            file=source.name,
+            field="source",
+            remedy=suggest(architecture, timm.list_models()),
+        )
+    module: nn.Module = timm.create_model(architecture, pretrained=False)
+    module.load_state_dict(in_order(module.state_dict(), read_state(file), file, architecture))
+    config = timm.data.resolve_data_config(model=module)
+    n_classes = int(module.num_classes)  # type: ignore[arg-type]
+    return LoadedModel(
+        module.eval(), Transform.from_data_config(config), n_classes,
+        imagenet_classes() if n_classes == 1000 else None, state_digest(module.state_dict()),
+        f"timm {architecture} with the weights of the package {package}, {file.name}",
+    )  # fmt: skip
+
+
+def read_state(file: Path) -> dict[str, Tensor]:
+    """Read a state dict, without running code from a pickle.
+
+    Parameters
+    ----------
+    file : Path
+        `.safetensors`, or what `torch.save` wrote.
+
+    Returns
+    -------
+    dict of str to tensor
+        In the order of the file.
+
+    Raises
+    ------
+    InputError
+        If the file is damaged, or holds anything but tensors by name.
+    """
+    try:
+        if file.suffix == ".safetensors":
+            state: Any = load_file(file)
+        else:
+            state = torch.load(file, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises many kinds for damaged files
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"not readable weights ({reason})", file=file) from error
+    if not isinstance(state, Mapping) or not all(isinstance(v, Tensor) for v in state.values()):
+        raise InputError("not a state dict: tensors by name", file=file)
+    return dict(state)
+
+
+def in_order(
+    expected: Mapping[str, Tensor], state: Mapping[str, Tensor], file: Path, architecture: str
+) -> dict[str, Tensor]:
+    """Rename weights to those of a network: by name if the names are equal, else by position.
+
+    Ports of a network name its layers differently, but define them in the same order.
+
+    Parameters
+    ----------
+    expected : mapping of str to tensor
+        The network's state dict.
+    state : mapping of str to tensor
+        The weights.
+    file : Path
+        Their file, for messages.
+    architecture : str
+        The network's name, for messages.
+
+    Returns
+    -------
+    dict of str to tensor
+        The weights by the network's names.
+
+    Raises
+    ------
+    InputError
+        If numbers or shapes of the tensors differ.
+    """
+    if len(state) != len(expected):
+        raise InputError(
+            f"holds {len(state)} tensors, but {architecture} has {len(expected)}",
+            file=file,
+            remedy="Name the architecture that the weights are of",
+        )
+    names = list(state) if state.keys() != expected.keys() else list(expected)
+    pairs = dict(zip(expected, names, strict=True))
+    for name, theirs in pairs.items():
+        shape, found = tuple(expected[name].shape), tuple(state[theirs].shape)
+        if shape != found:
+            raise InputError(
+                f"{theirs} has shape {found}, but {name} of {architecture} has {shape}",
+                file=file,
+                remedy="Name the architecture that the weights are of",
+            )
+    return {name: state[theirs] for name, theirs in pairs.items()}

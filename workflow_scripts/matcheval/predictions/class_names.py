@@ -1,0 +1,158 @@
+"""Names of classes in place of labels: reading lists of them, and turning names into labels."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.datasets.label_spaces import label_space, resolve_classes
+from matcheval.errors import InputError, suggest
+
+LABEL_SPACES = ("cifar10", "imagenet")
+
+
+def read_classes(text: str) -> tuple[str, ...] | int:
+    """Read what a person gave as classes on a command line.
+
+    Parameters
+    ----------
+    text : str
+        Their number, `cifar10`, `imagenet`, or a file: a name per line, or a JSON list of names.
+
+    Returns
+    -------
+    tuple of str, or int
+        Names by label, or their number.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it is not a list of at least two different names.
+    """
+    if _is_whole(text):
+        return int(text) if len(text) < 19 else np.iinfo(np.int64).max
+    if text in LABEL_SPACES:
+        return label_space(text)
+    path = Path(text)
+    try:
+        content = path.read_bytes().decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"not a readable file ({error})" if isinstance(error, UnicodeError) else "no such file",
+            file=text,
+            remedy="--classes takes a number, cifar10, imagenet, or a file with a name per line",
+        ) from error
+    names: Any = [line.strip() for line in content.splitlines() if line.strip()]
+    if path.suffix.lower() == ".json":
+        try:
+            names = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"not readable as JSON ({error})", file=path) from error
+    if not isinstance(names, list) or len(names) < 2:
+        raise InputError("holds no list of at least two class names", file=path)
+    return resolve_classes(names)
+
+
+def _is_whole(text: str) -> bool:
+    return text.removeprefix("-").isdecimal() and text.isascii()
+
+
+def as_numbers(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return texts that are all whole numbers, as columns of JSON and Parquet may be, as numbers.
+
+    Parameters
+    ----------
+    values : array of str objects, shape (n,)
+
+    Returns
+    -------
+    int64 array, or `values` if one of them is something else.
+    """
+    texts = [value if isinstance(value, str) else "" for value in values.tolist()]
+    if not all(_is_whole(text) and len(text) < 19 and str(int(text)) == text for text in texts):
+        return values
+    return np.array(list(map(int, texts)), np.int64)
+
+
+def labels_of_names(
+    values: npt.NDArray[Any],
+    classes: Sequence[str] | None,
+    first_label: int,
+    *,
+    file: object,
+    field: str,
+) -> npt.NDArray[Any]:
+    """Turn a column of class names, or of numbers counted from `first_label`, into labels.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        Names or numbers.
+    classes : sequence of str, optional
+        Names by label. Where all of them are whole numbers, numbers are taken for names, too.
+    first_label : int
+        The number of the first class, for numbers that are no names.
+    file, field : object, str
+        File and column, for messages.
+
+    Returns
+    -------
+    array, shape (n,)
+        Labels counted from 0, not yet checked further.
+
+    Raises
+    ------
+    InputError
+        If there are names and no classes, a name is not one of them, or a number is below
+        `first_label`.
+    """
+    is_text = values.dtype.kind in "OU"
+    if values.dtype.kind in "iu" and classes and all(map(_is_whole, classes)):
+        values, is_text = values.astype(str), True
+    if values.ndim != 1 or not len(values):
+        return values
+    if not is_text:
+        return _from_zero(values, first_label, file, field)
+    texts = [value.strip() if isinstance(value, str) else value for value in values.tolist()]
+    strange = [value for value in texts if not isinstance(value, str)]
+    if strange:
+        raise InputError(
+            f"holds {strange[0]!r:.60}, neither a number nor a class name", file=file, field=field
+        )
+    if classes is None:
+        raise InputError(
+            f"has dtype object: it holds names such as '{texts[0]:.60}'",
+            file=file,
+            field=field,
+            remedy="Give classes as whole numbers, 0, 1, ..., or the names of all classes in the "
+            "order of the labels (--classes FILE, or 'classes' of the dataset)",
+        )
+    number = {name: label for label, name in enumerate(classes)}
+    unknown = next((row for row, text in enumerate(texts) if text not in number), None)
+    if unknown is not None:
+        raise InputError(
+            f"row {unknown}: '{texts[unknown]:.60}' is none of the {len(classes)} classes",
+            file=file,
+            field=field,
+            remedy=f"{suggest(texts[unknown], classes)} (rows are counted from 0)",
+        )
+    return np.array([number[text] for text in texts], np.int64)
+
+
+def _from_zero(
+    values: npt.NDArray[Any], first_label: int, file: object, field: str
+) -> npt.NDArray[Any]:
+    if not first_label or values.dtype.kind not in "iuf":
+        return values
+    if (values < first_label).any():
+        row = int((values < first_label).argmax())
+        raise InputError(
+            f"row {row}: {values[row]} is below {first_label}, the first label",
+            file=file,
+            field=field,
+            remedy="Rows are counted from 0",
+        )
+    return values.astype(np.float64 if values.dtype.kind == "f" else np.int64) - first_label

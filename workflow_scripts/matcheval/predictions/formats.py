@@ -1,0 +1,209 @@
+"""Formats of prediction files: each is read as named columns, before anything is checked."""
+
+import gzip
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from matcheval.datasets.kinds import KINDS as KINDS_OF_DATASET
+from matcheval.datasets.specs import PREDICTIONS_KIND
+from matcheval.errors import InputError
+from matcheval.io.array_archives import array_names, read_arrays
+from matcheval.io.csv_rows import read_csv_table
+from matcheval.io.tables import read_parquet
+from matcheval.predictions.json_records import read_records
+from matcheval.predictions.layout import COLUMNS, KINDS, Layout
+
+Column: TypeAlias = pa.ChunkedArray | npt.NDArray[Any]
+
+SUFFIXES = KINDS_OF_DATASET[PREDICTIONS_KIND].suffixes
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_CLASSES_ONLY = (
+    "Matching needs probabilities; for the replication tables, give classes as datasets of kind "
+    "'labels' (docs/replication.md)"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class RawFile:
+    """What a prediction file holds, unchecked.
+
+    Attributes
+    ----------
+    path : Path
+    columns : dict of str to array or Arrow column
+        By the names of `layout.COLUMNS` where they are known, and by the file's otherwise.
+    names : list of str
+        Names of all columns as the file has them.
+    metadata : dict of str to str
+        Provenance.
+    """
+
+    path: Path
+    columns: dict[str, Column]
+    names: list[str]
+    metadata: dict[str, str]
+
+
+def suffix_of(path: Path) -> str:
+    """Return the suffix that says a file's format, in lower case, such as `.csv.gz`.
+
+    Parameters
+    ----------
+    path : Path
+    """
+    *_, before, last = ["", "", *path.suffixes]
+    return (before + last if last.lower() == ".gz" else last).lower()
+
+
+def read_raw(path: Path, layout: Layout) -> RawFile:
+    """Read a prediction file of any format.
+
+    Parameters
+    ----------
+    path : Path
+    layout : Layout
+        How its columns are named.
+
+    Returns
+    -------
+    RawFile
+
+    Raises
+    ------
+    InputError
+        If the file does not exist, is of another format, is not readable, or lacks a column that
+        `layout` names.
+    """
+    suffix = check_is_file(path)
+    if suffix == ".npy":
+        raise InputError("holds classes only, no probabilities", file=path, remedy=_CLASSES_ONLY)
+    if suffix == ".npz":
+        return _from_npz(path, layout)
+    readers: dict[str, Callable[[Path], pa.Table]] = {
+        ".parquet": read_parquet,
+        **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), _from_csv),
+        **dict.fromkeys((".json", ".jsonl", ".jsonl.gz"), _from_json),
+    }
+    if suffix not in readers:
+        raise InputError(
+            f"unknown format of prediction file '{suffix}'",
+            file=path,
+            remedy=f"Use {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}",
+        )
+    table = readers[suffix](path)
+    names = table.schema.names
+    positions = layout.renamed(names, path)
+    columns = _distinct([name for _, name in positions], layout, path)
+    chosen = {name: table.column(positions[at][0]) for name, at in columns.items()}
+    return RawFile(path, chosen, names, _provenance(table.schema.metadata))
+
+
+def check_is_file(path: Path) -> str:
+    """Check that a file is there, and return its suffix.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    InputError
+        If it is missing, a folder, or has a name that no file can have.
+    """
+    try:
+        found = path.is_file()
+    except (OSError, ValueError) as error:  # too long, a loop of links, a NUL in the name
+        raise InputError(f"no such file ({error})", file=path) from error
+    if not found:
+        raise InputError("is a folder" if path.is_dir() else "no such file", file=path)
+    return suffix_of(path)
+
+
+def _distinct(names: list[str], layout: Layout, path: Path) -> dict[str, int]:
+    """Return the position of every name; columns that are read may occur once only."""
+    prefixes = tuple(prefix for kind in KINDS for prefix in layout.prefixes(kind))
+    found: dict[str, int] = {}
+    for at, name in enumerate(names):
+        if name in found and (name in COLUMNS or name.startswith(prefixes)):
+            raise InputError("occurs twice", file=path, field=name)
+        found.setdefault(name, at)
+    return found
+
+
+def _provenance(metadata: Mapping[bytes, bytes] | None) -> dict[str, str]:
+    """Return the metadata of a table, without those of pandas and Arrow."""
+    return {
+        key.decode(errors="replace"): value.decode(errors="replace")
+        for key, value in (metadata or {}).items()
+        if key not in (b"pandas", b"ARROW:schema")
+    }
+
+
+def _from_csv(path: Path) -> pa.Table:
+    separator = _SEPARATORS[suffix_of(path).removesuffix(".gz")]
+    table = read_csv_table(path, separator)
+    header = table.schema.names[0] if table.num_columns == 1 else ""
+    if any(mark in header for mark in ";\t,"):
+        raise InputError(
+            f"its header is '{header:.100}'",
+            file=path,
+            remedy="Separate the columns by commas (.csv) or tabs (.tsv)",
+        )
+    return table
+
+
+def _from_json(path: Path) -> pa.Table:
+    try:
+        opened = gzip.open if path.suffix.lower() == ".gz" else open
+        with opened(path, "rb") as stream:
+            content = stream.read().decode("utf-8-sig")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise InputError(f"not a readable file ({error})", file=path) from error
+    columns = read_records(content, path, is_lines=".jsonl" in suffix_of(path))
+    if columns is None:
+        raise InputError("holds classes only, no probabilities", file=path, remedy=_CLASSES_ONLY)
+    arrays = {}
+    for name, values in columns.items():
+        try:
+            arrays[name] = pa.array(values)
+        except (pa.ArrowException, OverflowError, TypeError) as error:
+            reason = str(error).splitlines()[0]
+            raise InputError(
+                f"holds values of several types, or none of a table ({reason:.200})",
+                file=path,
+                field=name,
+            ) from error
+    return pa.table(arrays)
+
+
+def _from_npz(path: Path, layout: Layout) -> RawFile:
+    names = array_names(path)
+    positions = [(names[at], ours) for at, ours in layout.renamed(names, path) if ours in COLUMNS]
+    _distinct([ours for _, ours in positions], layout, path)
+    arrays = read_arrays(path, [theirs for theirs, _ in positions])
+    for name, array in arrays.items():
+        if array.ndim == 0:
+            raise InputError("is a single value, not an array", file=path, field=name)
+    return RawFile(path, {ours: arrays[theirs] for theirs, ours in positions}, names, {})
+
+
+def texts_of(column: Column) -> npt.NDArray[Any] | None:
+    """Return a column of texts as objects; None if it holds anything else.
+
+    Parameters
+    ----------
+    column : array or Arrow column
+    """
+    if isinstance(column, np.ndarray):
+        return column.astype(object) if column.dtype.kind == "U" and column.ndim == 1 else None
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return None
+    return np.array(column.cast(pa.large_string()).to_pylist(), object)

@@ -1,0 +1,78 @@
+"""What looks wrong about valid predictions: mistakes that would spoil a study unnoticed."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+_MIN_ROWS = 50  # with fewer datapoints, all of this may be chance
+_SHIFTED = 0.3  # least share of predictions one off the label that is told
+_CHANCE = 1e-4  # probability of so few correct predictions by guessing, below which it is told
+
+
+def suspicions(
+    labels: npt.NDArray[np.integer] | None,
+    predicted: npt.NDArray[np.integer],
+    confidences: npt.NDArray[np.floating],
+    n_classes: int | None = None,
+) -> list[str]:
+    """Say what looks wrong about one model's predictions on one dataset.
+
+    Parameters
+    ----------
+    labels : int array, shape (n,), or None
+        True classes, if they are known.
+    predicted : int array, shape (n,)
+        Predicted classes.
+    confidences : float array, shape (n,)
+        Probabilities of these, in [0, 1].
+    n_classes : int, optional
+        Number of classes, if it is known.
+
+    Returns
+    -------
+    list of str
+        Sentences without a period; empty for fewer than 50 datapoints.
+    """
+    n = len(predicted)
+    if n < _MIN_ROWS or labels is None:
+        return []
+    accuracy = float(np.mean(predicted == labels))
+    found = [*_one_off(labels, predicted, accuracy)]
+    if n_classes is not None and n_classes > 1:
+        if not found and _is_below_chance(accuracy, n, n_classes):
+            found.append(
+                f"the accuracy, {100 * accuracy:.2g} %, is below chance, {100 / n_classes:.2g} % "
+                "for so many classes: are labels and predictions in the same order?"
+            )
+        largest = math.e / (math.e + n_classes - 1)  # a softmax of a distribution is never above
+        highest = float(confidences.max())
+        if highest <= largest + 1e-6 and accuracy > 1.5 * largest:
+            found.append(
+                f"no probability is above {highest:.3g}, with an accuracy of "
+                f"{100 * accuracy:.3g} %: was the softmax taken twice?"
+            )
+    return found
+
+
+def _one_off(
+    labels: npt.NDArray[np.integer], predicted: npt.NDArray[np.integer], accuracy: float
+) -> list[str]:
+    difference = predicted.astype(np.int64) - labels
+    for shift, where in ((1, "labels"), (-1, "predictions")):
+        share = float(np.mean(difference == -shift))
+        if share >= _SHIFTED and share > 3 * accuracy:
+            other = "predictions" if where == "labels" else "labels"
+            return [
+                f"{100 * share:.3g} % of the labels are the prediction {'+' if shift > 0 else '-'} "
+                f"1, and {100 * accuracy:.2g} % the prediction: are {where} counted from 1, and "
+                f"{other} from 0?"
+            ]
+    return []
+
+
+def _is_below_chance(accuracy: float, n: int, n_classes: int) -> bool:
+    """Whether guessing would hardly ever be so bad; by the binomial distribution."""
+    from scipy.stats import binom
+
+    return bool(binom.cdf(round(accuracy * n), n, 1 / n_classes) < _CHANCE)

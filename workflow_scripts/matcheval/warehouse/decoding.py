@@ -1,0 +1,142 @@
+"""Decoding of images that were collected by people, from anywhere, within bounds.
+
+Unlike `datasets.decoding`, which reads published sets as published models did, this applies EXIF
+orientations and shows transparent images over white, as a person saw them when they were collected.
+"""
+
+import io
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image, ImageOps
+
+from matcheval.datasets.decoding import FORMATS
+from matcheval.warehouse.settings import DecodingSettings
+
+# Suffixes that files of a format may have; a file with another one is wrongly named.
+_SUFFIXES = {
+    "JPEG": {".jpg", ".jpeg", ".jpe", ".jfif"},
+    "PNG": {".png"},
+    "WEBP": {".webp"},
+    "BMP": {".bmp"},
+    "GIF": {".gif"},
+    "PPM": {".ppm", ".pgm", ".pbm", ".pnm"},
+    "TIFF": {".tif", ".tiff"},
+}
+
+EMPTY, UNREADABLE, HUGE, SMALL = "empty", "unreadable", "huge", "too small"
+PROBLEMS = (EMPTY, UNREADABLE, HUGE, SMALL)
+
+
+class RefusedImageError(Exception):
+    """A file is not taken.
+
+    Attributes
+    ----------
+    problem : str
+        One of `PROBLEMS`.
+    """
+
+    def __init__(self, problem: str, detail: str = "") -> None:
+        super().__init__(detail or problem)
+        self.problem = problem
+
+
+@dataclass(frozen=True)
+class DecodedImage:
+    """An image as a person sees it.
+
+    Attributes
+    ----------
+    image : PIL.Image.Image
+        Mode RGB.
+    animated : bool
+        Whether there are further frames, of which this is the first.
+    misnamed : bool
+        Whether the suffix of its file is not one of its format.
+    """
+
+    image: Image.Image
+    animated: bool
+    misnamed: bool
+
+
+def read_bounded(path: Path, settings: DecodingSettings) -> bytes:
+    """Read a file unless it is empty or too large.
+
+    Parameters
+    ----------
+    path : Path
+    settings : DecodingSettings
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    RefusedImageError
+        If it is not taken, or cannot be read.
+    """
+    try:
+        size = path.stat().st_size
+        if size > settings.max_bytes:
+            raise RefusedImageError(HUGE, f"{size:,} bytes")
+        content = path.read_bytes()
+    except OSError as error:
+        raise RefusedImageError(UNREADABLE, str(error.strerror)) from error
+    if not content:
+        raise RefusedImageError(EMPTY)
+    return content
+
+
+def decode_collected(content: bytes, suffix: str, settings: DecodingSettings) -> DecodedImage:
+    """Decode an image file; its size is known before its pixels are.
+
+    Parameters
+    ----------
+    content : bytes
+        The file, not empty.
+    suffix : str
+        Of its name.
+    settings : DecodingSettings
+
+    Returns
+    -------
+    DecodedImage
+        The first frame, turned as its EXIF orientation says, over white where it is transparent.
+
+    Raises
+    ------
+    RefusedImageError
+        If it is no image, is damaged, or has too many or too few pixels.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # bounded below
+            image = Image.open(io.BytesIO(content), formats=FORMATS)
+            width, height = image.size
+            if width * height > settings.max_pixels:
+                raise RefusedImageError(HUGE, f"{width} × {height} pixels")
+            animated = getattr(image, "n_frames", 1) > 1 and image.format != "TIFF"
+            misnamed = suffix.lower() not in _SUFFIXES[str(image.format)]
+            shown = _over_white(ImageOps.exif_transpose(image))
+    except RefusedImageError:
+        raise
+    except Image.DecompressionBombError as error:
+        raise RefusedImageError(HUGE, str(error)) from error
+    # For damaged bytes, decoders raise many types of exceptions (struct.error, SyntaxError, ...).
+    except Exception as error:
+        raise RefusedImageError(UNREADABLE, str(error) or type(error).__name__) from error
+    if min(width, height) < settings.min_side:
+        raise RefusedImageError(SMALL, f"{width} × {height} pixels")
+    return DecodedImage(shown, animated, misnamed)
+
+
+def _over_white(image: Image.Image) -> Image.Image:
+    if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
+        layer = image.convert("RGBA")
+        white = Image.new("RGBA", layer.size, "white")
+        return Image.alpha_composite(white, layer).convert("RGB")
+    return image.convert("RGB")
