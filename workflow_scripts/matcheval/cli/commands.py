@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import os
 import re
 import sys
 from typing import TYPE_CHECKING
@@ -9,19 +10,21 @@ from typing import TYPE_CHECKING
 from matcheval.cli.layouts import read_layout
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError, printable
+from matcheval.io.files import check_place
 from matcheval.io.tables import check_suffix, write_table
 from matcheval.predictions.files import read_predictions
+from matcheval.predictions.formats import check_is_file
 from matcheval.predictions.group_files import read_group_column
 from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion, check_epsilon
+from matcheval.protocol.criteria import MAX_SEEDS, Criterion, check_epsilon
 from matcheval.protocol.pair_blocks import blocks_of_pair
 from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import RUNS
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.suspicions import MANY_UNMATCHED, suspicions_of
-from matcheval.settings import NAME_PATTERN
+from matcheval.settings import MAX_NAME_LENGTH, NAME_PATTERN
 
 if TYPE_CHECKING:
     from matcheval.cli.analyses import CommandAnalysis
@@ -48,6 +51,8 @@ def run_compare(arguments: argparse.Namespace) -> None:
     from matcheval.protocol.tables import tabulate_runs
 
     analyses = _analyses(arguments)
+    if arguments.output is not None:
+        check_place(arguments.output / "summary.md")
     comparison = _comparison(
         arguments, original=arguments.original, paired=arguments.paired,
         groups_shared=arguments.groups_shared,
@@ -152,16 +157,20 @@ def _blocks(comparison: Comparison, arguments: argparse.Namespace) -> Blocks | N
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
     """Check the formats of the outputs, and that no output overwrites another file given."""
-    taken = {arguments.source.resolve(), arguments.target.resolve()}
+    inputs = (arguments.source, arguments.target)
+    for path in inputs:
+        check_is_file(path)
+    taken = {os.path.realpath(path) for path in inputs}
     for path in filter(None, (arguments.output, arguments.pairs)):
         check_suffix(path)
-        if path.resolve() in taken:
+        check_place(path)
+        if os.path.realpath(path) in taken:
             raise InputError(
                 "occurs twice on the command line, and would be overwritten",
                 file=path,
                 remedy="Give every output a file of its own",
             )
-        taken.add(path.resolve())
+        taken.add(os.path.realpath(path))
 
 
 def _comparison(
@@ -173,8 +182,12 @@ def _comparison(
 ) -> Comparison:
     """Check the arguments and read both files; the roles are those on the command line."""
     check_epsilon(arguments.epsilon)
-    if arguments.seeds < 1:
-        raise InputError(f"--seeds {arguments.seeds} gives no run", remedy="Give at least 1")
+    if not 1 <= arguments.seeds <= MAX_SEEDS:
+        what = "no run" if arguments.seeds < 1 else "too many runs"
+        raise InputError(
+            f"--seeds {arguments.seeds} gives {what}",
+            remedy=f"Give 1 to {MAX_SEEDS:,}",
+        )
     if not re.fullmatch(NAME_PATTERN, arguments.pair):
         raise InputError(
             f"--pair '{arguments.pair}' is not a valid name",
@@ -201,6 +214,11 @@ def _comparison(
     )
     sets = {"source": source, "target": target}
     model = arguments.model or source.metadata.get("model") or "model"
+    if not model.isprintable() or len(model) > MAX_NAME_LENGTH:
+        raise InputError(
+            f"the name of the model, {model!a:.100}, is not printable or too long",
+            remedy=f"Give --model NAME, of up to {MAX_NAME_LENGTH} characters",
+        )
     comparison = Comparison(model, pair, sets[original], sets[other])
     for text in suspicions_of(comparison):
         LOGGER.warning("warning: %s", text)

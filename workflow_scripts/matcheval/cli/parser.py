@@ -11,6 +11,8 @@ from matcheval.cli.accuracy import FILES as ACCURACY_FILES
 from matcheval.cli.accuracy import add_predict_accuracy
 from matcheval.cli.commands import run_compare, run_match
 from matcheval.cli.layouts import add_layout
+from matcheval.cli.studies import DESCRIPTION as CHECK_STUDY
+from matcheval.cli.studies import add_check_study
 from matcheval.domain_generalization.domainbed.commands import DESCRIPTION as DOMAINBED
 from matcheval.domain_generalization.domainbed.commands import add_domainbed
 from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
@@ -68,6 +70,12 @@ def build_parser() -> argparse.ArgumentParser:
             "warehouse", help="build a suite of sets from images of one's own",
             description="Build a warehouse: reviewed, documented sets of images of one's own, by "
             "source, style and colour (docs/warehouse.md).",
+        )
+    )  # fmt: skip
+    add_check_study(
+        commands.add_parser(
+            "check-study", help="check a study file without running it",
+            description=CHECK_STUDY,
         )
     )  # fmt: skip
     return parser
