@@ -19,6 +19,7 @@ from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.confidence_bins import Floats, Scored
 from matcheval.protocol.matching import UNMATCHED
+from matcheval.protocol.pair_blocks import GroupSource, blocks_of_pair
 from matcheval.protocol.runs import MatchedRows, RunName, matched_rows
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.standard_errors import ErrorTerms, error_terms, pick_weights
@@ -226,9 +227,11 @@ def std_of_defined(values: npt.ArrayLike) -> float:
 def read_models(
     pair: Pair,
     models: Sequence[str],
-    files: Sequence[Mapping[str, PredictionFile]],
+    files: Mapping[str, Sequence[Path]],
     methods: Mapping[str, MatchingMethod],
     seeds: Sequence[int],
+    layouts: Mapping[str, Layout],
+    groups: Mapping[str, GroupSource],
 ) -> ComparedModels:
     """Read the prediction files of all models on a pair.
 
@@ -237,20 +240,38 @@ def read_models(
     pair : Pair
     models : sequence of str
         Their names.
-    files : sequence of mapping of str to PredictionFile
-        Each model's prediction files, by origin.
+    files : mapping of str to sequence of Path
+        Their prediction files in the order of `models`, by `original` and `replication`.
     methods, seeds
         As of `ComparedModels`.
+    layouts : mapping of str to Layout
+        How the files are laid out, by origin.
+    groups : mapping of str to GroupSource
+        Where the groups of datapoints are found, by origin.
 
     Raises
     ------
     InputError
-        If files are missing or invalid, naming all of them; or as `ComparedModels`.
+        If files are missing or invalid, naming all of them; if groups or paired images are not as
+        declared; or as `ComparedModels`.
     """
     problems, found = ErrorCollector(), []
-    for model, both in zip(models, files, strict=True):
+    for number, model in enumerate(models):
         with problems.collected():
-            sets = {o: read_predictions(one.path, layout=one.layout) for o, one in both.items()}
-            found.append(Comparison(model, pair, sets["original"], sets["replication"]))
+            sets = [
+                read_predictions(files[origin][number], layout=layouts[origin])
+                for origin in pair.datasets
+            ]
+            found.append(Comparison(model, pair, *sets))
     problems.raise_any()
-    return ComparedModels(pair, tuple(found), methods, tuple(seeds), files=tuple(files))
+    first = found[0]
+    known = {
+        origin: groups[origin].read(getattr(first, origin), files[origin], layouts[origin])
+        for origin in pair.datasets
+    }
+    of_models = tuple(
+        {origin: PredictionFile(files[origin][n], layouts[origin]) for origin in pair.datasets}
+        for n in range(len(found))
+    )
+    blocks = blocks_of_pair(first, known)
+    return ComparedModels(pair, tuple(found), methods, tuple(seeds), blocks, of_models)
