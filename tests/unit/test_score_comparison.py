@@ -15,10 +15,12 @@ from matcheval.analyses.score_comparison.tables import AS_IS, RANKS, SCHEMA, tab
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
 from matcheval.predictions.files import read_predictions
+from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions
-from matcheval.protocol.compared_models import PredictionFile, read_models
+from matcheval.protocol.compared_models import ComparedModels, read_models
 from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.gaps import matched_gap
+from matcheval.protocol.pair_blocks import GroupSource
 from matcheval.protocol.scores import Score
 from matcheval.protocol.settings import MatchingMethod
 from studies import configuration, load
@@ -72,19 +74,20 @@ def write(folder, name, n, seed, *, logits=True):
     if not logits:
         path = folder / f"{name}.parquet"
         write_predictions(read_predictions(folder / f"{name}.npz"), path)
-    return PredictionFile(path)
+    return path
+
+
+def read(files) -> ComparedModels:
+    """Models "m0", "m1", ... of prediction files by origin."""
+    layouts, groups = dict.fromkeys(files, Layout()), dict.fromkeys(files, GroupSource())
+    models = [f"m{i}" for i in range(len(files["original"]))]
+    return read_models(Pair("p", "a", "b"), models, files, BOTH, (0, 1), layouts, groups)
 
 
 @pytest.fixture
 def known(tmp_path):
-    files = [
-        {
-            "original": write(tmp_path, f"o{i}", 300, 3),
-            "replication": write(tmp_path, f"r{i}", 200, 4),
-        }
-        for i in range(2)
-    ]
-    return read_models(Pair("p", "a", "b"), ["m0", "m1"], files, BOTH, (0, 1))
+    sets = {"original": (300, 3), "replication": (200, 4)}
+    return read({o: [write(tmp_path, f"{o}{i}", *of) for i in range(2)] for o, of in sets.items()})
 
 
 class TestTable:
@@ -121,7 +124,7 @@ class TestTable:
         self, known, tmp_path
     ):
         file = write(tmp_path, "v", 2000, 8)
-        validation = {m: {"path": file.path, "layout": {}} for m in ("m0", "m1")}
+        validation = {m: {"path": file, "layout": {}} for m in ("m0", "m1")}
         table = tabulate(known, validation=validation)
         scaled = table[table.score == "temperature"]
         # Logits on file are twice those that the labels were drawn from.
@@ -142,8 +145,8 @@ class TestTable:
         assert gaps[0] == gaps[1]
 
     def test_without_logits(self, tmp_path):
-        files = {o: write(tmp_path, o, 80, 1, logits=False) for o in ("original", "replication")}
-        table = tabulate(read_models(Pair("p", "a", "b"), ["m"], [files], BOTH, (0,)))
+        origins = ("original", "replication")
+        table = tabulate(read({o: [write(tmp_path, o, 80, 1, logits=False)] for o in origins}))
         measured = table[table.reason == ""]
         assert set(measured.score) == {"confidence"}
         assert table[table.score == "margin"].reason.str.contains("inference.outputs").all()

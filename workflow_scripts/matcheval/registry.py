@@ -28,6 +28,7 @@ _CLASSES = (
     "analyses.suite_accuracies.analysis.SuiteAccuracies",
     "accuracy_prediction.analysis.AccuracyPrediction",
     "analyses.mcnemar.analysis.McNemar",
+    "analyses.paired_gaps.analysis.PairedGaps",
     "analyses.maximum_matching.analysis.MaximumMatching",
     "analyses.permutation_null.analysis.PermutationNull",
     "analyses.epsilon_sweep.analysis.EpsilonSweep",
