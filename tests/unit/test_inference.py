@@ -403,7 +403,7 @@ def test_automatic_batch_sizes_go_by_the_size_of_the_images():
     sizes = [
         ForwardConfig(CPU).images_at_a_time(edge, edge) for edge in (8, 32, 224, 384, 800, 4000)
     ]
-    assert sizes == [256, 256, 64, 16, 4, 1]
+    assert sizes == [64, 64, 64, 16, 4, 1]
     assert ForwardConfig(torch.device("cuda")).images_at_a_time(224, 224) == 512
     assert ForwardConfig(CPU, 17).images_at_a_time(8, 8) == 17
     for size in (0, -1, "many"):

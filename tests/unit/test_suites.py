@@ -124,7 +124,7 @@ def test_columns_of_a_manifest_may_be_data(shifts, tmp_path):
         ({"dataset": {"file": "{a}"}, "values": {"b": ["x"]}}, r"values of 'b', which is no pl"),
         ({"dataset": {"file": "{a}"}, "group": "{b}"}, r"unknown placeholder 'b'"),
         ({"dataset": "known", "severity": "strong"}, r"severity 'strong' of 'known' is not a n"),
-        ({"dataset": "known", "suite": "s"}, r"give one of 'dataset', 'suite' and 'manifest'"),
+        ({"dataset": "known", "suite": "s"}, r"give one of 'dataset', 'suite', 'manifest' and"),
         ({"dataset": "known", "name": "x"}, r"'name' and 'values' belong to the block"),
         ({"manifest": "none.csv"}, r"none\.csv: no such manifest"),
         ({"dataset": {"file": "x"}, "name": "new"}, r"there is another dataset 'new'"),

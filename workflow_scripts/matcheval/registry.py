@@ -10,6 +10,7 @@ from matcheval.study.analysis import Analysis
 # In the order they are loaded and run: an analysis can build upon those above it.
 _CLASSES = (
     "analyses.sampling.analysis.Sampling",
+    "analyses.warehouse.analysis.Warehouse",
     "analyses.features.analysis.Features",
     "protocol.analysis.Matching",
     "replication.analysis.Replication",
@@ -23,6 +24,7 @@ _CLASSES = (
     "analyses.revisions.analysis.Revisions",
     "analyses.difficulty.analysis.Difficulty",
     "analyses.retraining.analysis.Retraining",
+    "domain_generalization.analysis.DomainGeneralization",
     "analyses.suite_accuracies.analysis.SuiteAccuracies",
     "accuracy_prediction.analysis.AccuracyPrediction",
     "analyses.mcnemar.analysis.McNemar",

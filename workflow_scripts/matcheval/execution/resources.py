@@ -86,7 +86,7 @@ def of_training(
     model: ModelSize,
     data: ImageSet,
     *,
-    epochs: int,
+    epochs: float,
     batch_size: int,
     forward_passes: int = 3,
     gpus: int,
@@ -103,8 +103,10 @@ def of_training(
         Size of the model.
     data : ImageSet
         Size of the training set.
-    epochs, batch_size : int
-        Epochs and images per batch of the recipe.
+    epochs : float
+        Passes over the data.
+    batch_size : int
+        Images per batch.
     forward_passes : int
         Cost of a training step in forward passes.
     gpus : int
@@ -309,6 +311,9 @@ def of_predicting(n_models: int, n_sets: int, n_scores: int) -> ResourceRequest:
 SMALL = ResourceRequest(mem_mb=1000, runtime=STEP_MINUTES)
 # A gigabyte over a slow connection (2 MB per second); files are not read into memory.
 DOWNLOAD = ResourceRequest(BASE_MB, runtime=3 * STEP_MINUTES)
+
+# Tables of all images of a warehouse, which may be as many as CIFAR-10-Warehouse's 608,691.
+WAREHOUSE_TABLES = ResourceRequest(5 * BASE_MB, runtime=3 * STEP_MINUTES)
 
 
 def _megabytes(base: int, size: float) -> int:

@@ -58,7 +58,14 @@ DIGITS = ImageSet(600, 8, 1)
 CIFAR = ImageSet(50_000, 32)
 IMAGENET = ImageSet(50_000, 224, classes=1000, encoded=True)
 CINIC = ImageSet(90_000, 32)
-KINDS = {"digits": DIGITS, "cifar": CIFAR, "cinic": CINIC, "imagenet": IMAGENET}
+WAREHOUSE_SET = ImageSet(8000, 32)
+KINDS = {
+    "digits": DIGITS,
+    "cifar": CIFAR,
+    "cinic": CINIC,
+    "imagenet": IMAGENET,
+    "warehouse_set": WAREHOUSE_SET,
+}
 
 
 @dataclass(frozen=True)

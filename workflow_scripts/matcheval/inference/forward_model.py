@@ -16,7 +16,7 @@ from matcheval.models.transforms import Transform
 # Pixels of a batch of automatic size, and its maximum number of images: large enough to keep the
 # device busy, small enough for the activations of most models.
 _BATCH_PIXELS = {"cpu": 64 * 224**2, "mps": 128 * 224**2, "cuda": 512 * 224**2}
-_MOST_IMAGES = {"cpu": 256, "mps": 512, "cuda": 2048}
+_MOST_IMAGES = {"cpu": 64, "mps": 512, "cuda": 2048}
 
 
 @dataclass(frozen=True)

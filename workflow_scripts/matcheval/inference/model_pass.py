@@ -21,8 +21,9 @@ from matcheval.predictions.matrices import are_softmaxed
 
 log = logging.getLogger(__name__)
 
-# From this image size on, channels-last convolutions are faster on a CPU, too.
-_CHANNELS_LAST_FROM = 64
+# From this image size on, channels-last convolutions are faster on a CPU, too
+# (benchmarks/memory_format.py).
+_CHANNELS_LAST_FROM = 32
 
 
 class ModelPass:

@@ -142,9 +142,17 @@ def _check_training(study: Study) -> None:
                 field="training",
             )
         return
-    first = study.training.train[0]
+    for key, given in (
+        ("train", study.training.train), ("validation", study.training.validation_sets),
+    ):  # fmt: skip
+        if trained and not given:
+            raise InputError(
+                f"missing: models of the catalogue are to be trained ({trained[0]}, ...)",
+                file=_FILE,
+                field=f"training.{key}",
+            )
     sets = dict.fromkeys(study.training.train, "training.train")
-    sets |= {study.training.validation: "training.validation"}
+    sets |= dict.fromkeys(study.training.validation_sets, "training.validation")
     for model in study.models.values():
         sets |= dict.fromkeys(model.train, f"train of {model.name}")
         if model.recipe is not None:
@@ -154,7 +162,7 @@ def _check_training(study: Study) -> None:
         study.check_dataset(name, field, images=True)
     if trained and images:
         for name, field in (dict.fromkeys(images, "training.train") | sets).items():
-            check_label_spaces(study, field, first, name)
+            check_label_spaces(study, field, study.training.train[0], name)
 
 
 def _check_predictions(study: Study) -> None:

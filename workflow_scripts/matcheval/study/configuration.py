@@ -78,7 +78,9 @@ class CoreConfiguration(Settings):
     results: PathText = Field("results", description="Folder that studies share")
     mirror: str = Field("", description="Folder or address that replaces all hosts of downloads")
     downloads: DownloadSettings = DownloadSettings()
-    models: Annotated[str, Field(pattern=r"\.(csv|ya?ml)$")] = Field(description="Model catalogue")
+    models: Annotated[str, Field(pattern=r"\.(csv|ya?ml)$")] | None = Field(
+        None, description="Model catalogue; may be left out if an analysis trains all models"
+    )
     training: TrainingSettings | None = None
     pairs: Named[PairSettings] = Field({}, description="Datasets to compare, two by two")
     suites: Named[SuiteSettings] = Field({}, description="Collections of datasets")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.datasets.corruptions.names import SEVERITIES
-from matcheval.datasets.made_kinds import Corrupted
+from matcheval.datasets.made_kinds import Corrupted, Restyled
 from matcheval.execution import workloads
 from matcheval.execution.workloads import ImageSet, ModelSize
 from matcheval.models.rows import TIMM, TORCHVISION
@@ -24,10 +24,12 @@ def dataset_size(study: Study, name: str) -> ImageSet:
         as large as the first of their sources.
     """
     folder, asked = study.dataset_folder(name), name
-    while name in study.derivations or name in study.built_datasets:
-        derivation = study.derivations.get(name)
-        name = derivation.of[0] if derivation else study.built_datasets[name].sources[0]
+    while sources := _sources(study, name):
+        name = sources[0]
     settings = study.datasets[name].settings
+    if isinstance(settings, Restyled):
+        of = dataset_size(study, settings.of)
+        return workloads.prepared_size(Path(folder), replace(of, made=False))
     if not isinstance(settings, Corrupted):
         return workloads.size_of_dataset(study.datasets[name].kind, folder)
     of = dataset_size(study, settings.of)
@@ -38,6 +40,14 @@ def dataset_size(study: Study, name: str) -> ImageSet:
         made=made,
     )  # fmt: skip
     return workloads.prepared_size(Path(folder), guess)
+
+
+def _sources(study: Study, name: str) -> tuple[str, ...]:
+    """The datasets that one is derived or built from."""
+    if name in study.derivations:
+        return study.derivations[name].of
+    built = study.built_datasets.get(name)
+    return built.sources if built else ()
 
 
 def model_size(study: Study, name: str, data: ImageSet) -> ModelSize:

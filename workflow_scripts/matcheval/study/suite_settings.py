@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from matcheval.settings import (
     MAX_NAME_LENGTH,
+    Count,
     Integer,
     Name,
     Named,
@@ -29,6 +30,12 @@ class SuiteMember(Settings):
     suite: Name | None = Field(None, description="Another suite, all of whose members are taken")
     manifest: PathText | None = Field(
         None, description="CSV file with a member per row (docs/suites.md)"
+    )
+    warehouse: PathText | None = Field(
+        None, description="File of a warehouse, all of whose sets are taken (docs/warehouse.md)"
+    )
+    side: Count | None = Field(
+        None, description="Height and width of a warehouse's images, in pixels; 32 by default"
     )
     data: Annotated[tuple[str, ...], Unique, UniqueItems] = Field(
         (), description="Columns of the manifest that are data about its sets, and no options"
@@ -66,11 +73,14 @@ class SuiteMember(Settings):
 
     @model_validator(mode="after")
     def _one_origin(self) -> "SuiteMember":
-        given = [key for key in ("dataset", "suite", "manifest") if getattr(self, key) is not None]
+        origins = ("dataset", "suite", "manifest", "warehouse")
+        given = [key for key in origins if getattr(self, key) is not None]
         if self.manifest is not None and isinstance(self.dataset, dict):
             given.remove("dataset")  # what all rows of the manifest have in common
         if len(given) != 1:
-            raise ValueError("give one of 'dataset', 'suite' and 'manifest'")
+            raise ValueError("give one of 'dataset', 'suite', 'manifest' and 'warehouse'")
+        if self.side is not None and self.warehouse is None:
+            raise ValueError("'side' belongs to a warehouse")
         known = (
             self.group,
             self.subgroup,
@@ -81,6 +91,8 @@ class SuiteMember(Settings):
         )
         if self.suite is not None and any(known):
             raise ValueError("what is known of the members of a suite is given there")
+        if self.warehouse is not None and any(known):
+            raise ValueError("what is known of the sets of a warehouse is given there")
         if self.classes and self.groups:
             raise ValueError("give 'classes', or 'groups' of classes, not both")
         if self.manifest is not None and (self.values or self.name):

@@ -17,6 +17,7 @@ from matcheval.io.csv_rows import read_numbered_rows
 from matcheval.io.yaml_files import read_yaml
 from matcheval.settings import is_name, read_settings
 from matcheval.study.suite_settings import SuiteMember, SuiteSettings, SuitesSettings
+from matcheval.study.warehouse_members import DEFAULT_SIDE, warehouse_members
 
 _FILE = "configuration"
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
@@ -125,6 +126,9 @@ class _Expansion:
             if member.suite not in self._suites:
                 raise unknown_name_error("suite", member.suite, self._suites, **place)
             yield from self.members(member.suite, outer)
+        elif member.warehouse is not None:
+            for one, line in warehouse_members(member.warehouse, member.side or DEFAULT_SIDE):
+                yield from self._expand(one, line, outer)
         elif member.manifest is not None:
             for row, line in _rows(Path(member.manifest), member):
                 yield from self._expand(row, line, outer)

@@ -38,3 +38,5 @@ WARM_SCHEDULES = ("warmup_cosine", "onecycle")
 NORMALIZATIONS = ("none", "channels")
 DECAYED = ("all", "weights")
 PRECISIONS = ("fp32", "bf16", "fp16")
+# Which weights of a training are saved.
+KEPT = ("last", "best")

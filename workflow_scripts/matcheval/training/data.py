@@ -200,8 +200,10 @@ def subset(n: int, fraction: float, rng: np.random.Generator) -> npt.NDArray[np.
     return np.sort(rng.permutation(n)[: max(1, round(fraction * n))])
 
 
-def check_sets(name: str, train_sets: Sequence[Dataset], validation_set: Dataset) -> None:
-    """Check that training sets and a validation set match.
+def check_sets(
+    name: str, train_sets: Sequence[Dataset], validation_sets: Sequence[Dataset]
+) -> None:
+    """Check that training and validation sets match.
 
     Parameters
     ----------
@@ -209,14 +211,14 @@ def check_sets(name: str, train_sets: Sequence[Dataset], validation_set: Dataset
         The model's name, for the message.
     train_sets : sequence of Dataset
         At least one.
-    validation_set : Dataset
+    validation_sets : sequence of Dataset
 
     Raises
     ------
     InputError
         If classes, image shape or pixel range differ; the message names the difference.
     """
-    first, *others = *train_sets, validation_set
+    first, *others = *train_sets, *validation_sets
     for other in others:
         if first.classes != other.classes:
             raise InputError(

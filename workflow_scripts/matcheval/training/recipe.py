@@ -13,6 +13,7 @@ from matcheval.models.sizes import ARCHITECTURES, check_architecture
 from matcheval.training import (
     AUGMENTATIONS,
     DECAYED,
+    KEPT,
     LOSSES,
     MIXING_AUGMENTATIONS,
     NORMALIZATIONS,
@@ -34,11 +35,14 @@ _CHOICES: Mapping[str, Collection[str]] = {
     "normalization": NORMALIZATIONS,
     "weight_decay_on": DECAYED,
     "precision": PRECISIONS,
+    "keep": KEPT,
     "algorithm": ALGORITHMS,
     "optimizer": OPTIMIZERS,
 }
 # Fields that were added after checkpoints recorded all of them.
-_RECORDED_IF_GIVEN = ("algorithm", "optimizer", "options", "frozen_batch_norm")
+_RECORDED_IF_GIVEN = (
+    "algorithm", "optimizer", "options", "frozen_batch_norm", "epoch_steps", "keep",
+)  # fmt: skip
 _Options = Mapping[str, Any]
 
 
@@ -104,6 +108,11 @@ class Recipe:
     frozen_batch_norm : bool
         Whether batch norm in training normalises by its running statistics and leaves them as they
         are, as with a pretrained network; its weights and biases are trained all the same.
+    epoch_steps : int
+        Steps of an epoch; 0 for those of a pass over the largest training set.
+    keep : str
+        One of `training.KEPT`: the `last` weights, or the `best`, those of the first epoch with the
+        highest validation accuracy.
 
     Raises
     ------
@@ -138,6 +147,8 @@ class Recipe:
     optimizer: str = "sgd"
     options: _Options = dataclasses.field(default_factory=dict, hash=False)
     frozen_batch_norm: bool = False
+    epoch_steps: int = 0
+    keep: str = "last"
 
     def __post_init__(self) -> None:
         for field, known in _CHOICES.items():
@@ -149,7 +160,7 @@ class Recipe:
         check_architecture(self.architecture, self.width, self.depth, self.groups)
         for field in ("epochs", "batch_size"):
             self._check(field, 1, math.inf)
-        for field in ("weight_decay", "seed", "clip_norm"):
+        for field in ("weight_decay", "seed", "clip_norm", "epoch_steps"):
             self._check(field, 0, math.inf)
         for field in ("momentum", "ema_decay"):
             self._check(field, 0, 1, open_high=True)

@@ -162,7 +162,9 @@ class Build:
                 if self._export(source, manifests[source.name], workers):
                     self.exported.append(source.name)
                     LOGGER.info("%s: exported (%d of %d sets)", source.name, number, len(self.sets))
-        document_warehouse(self.settings, self.sets, self.reviews.decisions, self.folder)
+        document_warehouse(
+            self.settings, self.sets, self.reviews.decisions, self.reviews.boxes, self.folder
+        )
 
     def read_file(self, name: str) -> Path:
         """Return where the table of what was read of a set lies.

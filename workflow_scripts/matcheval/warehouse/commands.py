@@ -48,6 +48,28 @@ def add_warehouse(parser: argparse.ArgumentParser) -> None:
         "(default: %(default)s)",
     )  # fmt: skip
     build.set_defaults(run=run_build)
+    worklist = steps.add_parser(
+        "worklist", help="write contact sheets for reviewers",
+        description="Write contact sheets of a built warehouse by set and class, and a table to "
+        "write decisions into.",
+    )  # fmt: skip
+    _add_file(worklist)
+    worklist.add_argument(
+        "--output", type=Path, metavar="DIR",
+        help="folder of the build (default: results/warehouses/<name>)",
+    )  # fmt: skip
+    worklist.add_argument(
+        "--to", type=Path, required=True, metavar="DIR", help="folder of the sheets"
+    )
+    worklist.add_argument(
+        "--pending", action="store_true", help="only images that wait for a decision"
+    )
+    worklist.add_argument(
+        "--predictions", metavar="FILES",
+        help="a model's predictions on the exported sets, with {set} for a set's name: images that "
+        "it takes for another class come first",
+    )  # fmt: skip
+    worklist.set_defaults(run=run_worklist)
 
 
 def _add_file(parser: argparse.ArgumentParser, extra: str = "", **options: Any) -> None:
@@ -140,3 +162,31 @@ def run_build(arguments: argparse.Namespace) -> None:
     sys.stdout.write(printable((folder / "tables" / "steps.md").read_text(encoding="utf-8")))
     n = len(build.exported)
     sys.stdout.write(f"\n{n} of {len(build.sets)} sets exported to {folder}\n")
+
+
+def run_worklist(arguments: argparse.Namespace) -> None:
+    """Write a worklist for reviewers.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        Arguments of `matched-eval warehouse worklist`.
+
+    Raises
+    ------
+    InputError
+        If the warehouse is not built, or there is nothing to review.
+    """
+    from matcheval.warehouse.inputs import find_sets
+    from matcheval.warehouse.manifest import IMAGES_SCHEMA
+    from matcheval.warehouse.settings import read_warehouse
+    from matcheval.warehouse.worklist import write_worklist
+
+    settings = read_warehouse(arguments.warehouse)
+    folder = output_folder(arguments, settings.warehouse)
+    images = IMAGES_SCHEMA.read(folder / "images.parquet").to_pandas()
+    n = write_worklist(
+        settings, find_sets(settings), images, arguments.to,
+        pending_only=arguments.pending, predictions=arguments.predictions,
+    )  # fmt: skip
+    sys.stdout.write(f"{n} images to review: fill in {arguments.to / 'worklist.csv'}\n")

@@ -2,20 +2,31 @@
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
+from matcheval.figures.saving import save_figure
 from matcheval.io.files import atomic_file
 from matcheval.io.tables import TableSchema, write_table
 from matcheval.io.text_tables import write_readable
+from matcheval.settings import is_name
+from matcheval.warehouse.boxes import Box
+from matcheval.warehouse.datasheet import write_out_datasheet
 from matcheval.warehouse.decisions import AGREEMENT_SCHEMA, Decisions, tabulate_agreement
 from matcheval.warehouse.duplicates import DUPLICATES_SCHEMA
+from matcheval.warehouse.figures import plot_classes, plot_origins, plot_samples
 from matcheval.warehouse.inputs import SourceSet
 from matcheval.warehouse.manifest import IMAGES_SCHEMA, KEPT
+from matcheval.warehouse.overview import (
+    OVERVIEW_SCHEMA,
+    PROMPTS_SCHEMA,
+    tabulate_overview,
+    tabulate_prompts,
+)
 from matcheval.warehouse.settings import WarehouseSettings
 from matcheval.warehouse.tables import (
     CLASSES_SCHEMA,
@@ -35,6 +46,20 @@ from matcheval.warehouse.tables import (
     text_columns,
 )
 
+Boxes = Mapping[str, Mapping[str, Sequence[Box]]]
+_SUFFIXES = (".parquet", ".csv", ".md")
+_TABLES = (
+    "overview", "sets", "classes", "origins", "prompts", "steps", "warnings", "problems", "noise",
+    "agreement",
+)  # fmt: skip
+_FIGURE_SUFFIXES = (".png", ".pdf")
+# Files that are written always; the manifest of a suite, for exports of a build without a study,
+# is written for each of its sides.
+DOCUMENTS = (
+    "images.parquet", "NOTICE.md", "datasheet.md",
+    *(f"tables/{name}{suffix}" for name in _TABLES for suffix in _SUFFIXES),
+    *(f"figures/{name}{suffix}" for name in ("classes", "origins") for suffix in _FIGURE_SUFFIXES),
+)  # fmt: skip
 _SUITE_COLUMNS = (
     "name", "group", "subgroup", "source", "style", "colour", "classes", "images", "labels",
 )  # fmt: skip
@@ -44,6 +69,7 @@ def document_warehouse(
     settings: WarehouseSettings,
     sets: Mapping[str, SourceSet],
     decisions: Decisions,
+    boxes: Boxes,
     folder: Path,
 ) -> None:
     """Write all documents of a built warehouse.
@@ -54,6 +80,8 @@ def document_warehouse(
     sets : mapping of str to SourceSet
     decisions : mapping
         By set and image, for the agreement of reviewers.
+    boxes : mapping
+        By set and image, for the samples.
     folder : Path
         Of the warehouse; has `duplicates.parquet` and `sets/<set>/images.parquet`.
 
@@ -63,17 +91,24 @@ def document_warehouse(
         If a table is missing, or a file cannot be written.
     """
     tables = [IMAGES_SCHEMA.read(folder / "sets" / name / "images.parquet") for name in sets]
-    images = pa.concat_tables(tables)
-    write_table(images, folder / "images.parquet")
+    together = pa.concat_tables(tables)
+    write_table(together, folder / "images.parquet")
+    images = together.to_pandas()
     duplicates = DUPLICATES_SCHEMA.read(folder / "duplicates.parquet").to_pandas()
-    found = _tables(settings, sets, images.to_pandas(), duplicates)
+    found = _tables(settings, sets, images, duplicates)
     agreement = tabulate_agreement(decisions, settings.review.arbiter)
     found["agreement"] = (AGREEMENT_SCHEMA, agreement.to_pandas())
+    found = {name: (each, _plain(table)) for name, (each, table) in found.items()}
     for name, (schema, table) in found.items():
-        table = table.astype(object).where(table.notna(), None)
-        paths = [folder / "tables" / f"{name}{suffix}" for suffix in (".parquet", ".csv", ".md")]
+        paths = [folder / "tables" / f"{name}{suffix}" for suffix in _SUFFIXES]
         write_readable(table, schema, text_columns, paths)
-    _write_notice(settings, images.to_pandas(), folder / "NOTICE.md")
+    _write_notice(settings, images, folder / "NOTICE.md")
+    page = write_out_datasheet(
+        settings, sets, images, {k: table for k, (_, table) in found.items()}
+    )
+    with atomic_file(folder / "datasheet.md") as partial:
+        partial.write_text(page, encoding="utf-8")
+    _plot(settings, sets, images, found, boxes, folder / "figures")
     for side in settings.export.sides:
         _write_suite(found["sets"][1], settings, side, folder)
 
@@ -87,6 +122,8 @@ def _tables(
     classes = settings.class_names
     by_set = tabulate_sets(images, sets, classes)
     return {
+        "overview": (OVERVIEW_SCHEMA, tabulate_overview(images, settings)),
+        "prompts": (PROMPTS_SCHEMA, tabulate_prompts(images)),
         "sets": (SETS_SCHEMA, by_set),
         "classes": (CLASSES_SCHEMA, tabulate_classes(images, sets, classes)),
         "origins": (ORIGINS_SCHEMA, tabulate_origins(by_set)),
@@ -95,6 +132,30 @@ def _tables(
         "problems": (PROBLEMS_SCHEMA, tabulate_problems(images)),
         "noise": (NOISE_SCHEMA, tabulate_noise(images)),
     }
+
+
+def _plain(table: pd.DataFrame) -> pd.DataFrame:
+    """Python's own values, None for what is missing."""
+    return table.astype(object).where(table.notna(), None)
+
+
+def _plot(
+    settings: WarehouseSettings,
+    sets: Mapping[str, SourceSet],
+    images: pd.DataFrame,
+    tables: Mapping[str, tuple[TableSchema, pd.DataFrame]],
+    boxes: Boxes,
+    folder: Path,
+) -> None:
+    figures = {
+        "classes": plot_classes(tables["classes"][1]),
+        "origins": plot_origins(tables["origins"][1]),
+    }
+    for group in dict.fromkeys(one.group for one in sets.values()):
+        title = f"samples-{group}" if is_name(group) else "samples"
+        figures[title] = plot_samples(images, sets, boxes, settings, group)
+    for name, figure in figures.items():
+        save_figure(figure, *(folder / f"{name}{suffix}" for suffix in _FIGURE_SUFFIXES))
 
 
 def _write_notice(settings: WarehouseSettings, images: pd.DataFrame, path: Path) -> None:

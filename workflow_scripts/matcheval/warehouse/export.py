@@ -72,9 +72,8 @@ def export_set(
             "no image is kept", file=source.name,
             remedy="See the reasons in images.parquet, or take its folder away",
         )  # fmt: skip
-    files = {one.place: one.file for one in source.files()}
     items: list[_Item] = [
-        (files.get(row["path"], Path(row["path"])), row["image_id"], row["sha256"],
+        (source.file_at(row["path"]), row["image_id"], row["sha256"],
          tuple(boxes.get(row["image_id"], ())))
         for row in kept
     ]  # fmt: skip

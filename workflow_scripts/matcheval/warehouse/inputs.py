@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,22 @@ class SourceSet:
             for file in _files_below(self.folder / name):
                 place = file.relative_to(self.folder).as_posix()
                 yield ImageFile(file, place, name, facts)
+
+    def file_at(self, place: str) -> Path:
+        """Return the path of an image file.
+
+        Parameters
+        ----------
+        place : str
+            Class and file name.
+        """
+        if self.folder is not None:
+            return self.folder / place
+        return self._listed_by_place[place]
+
+    @cached_property
+    def _listed_by_place(self) -> dict[str, Path]:
+        return {one.place: one.file for one in self.listed}
 
     def _facts_of(self, class_name: str) -> Facts:
         query = self.facts.query

@@ -1,0 +1,30 @@
+"""Export the kept images of a set of a warehouse as a dataset."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from matcheval.execution.entry_points import run_command
+from matcheval.warehouse.jobs import export_job
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Read the command line and run the job.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Command-line arguments; those of the process by default.
+    """
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--warehouse", type=Path, required=True, help="the warehouse's file")
+    parser.add_argument("--folder", type=Path, required=True, help="folder of its results")
+    parser.add_argument("--name", required=True, help="name of the set")
+    parser.add_argument("--side", type=int, required=True, help="height and width in pixels")
+    parser.add_argument("--output", type=Path, required=True, help="folder of the dataset")
+    parser.add_argument("--threads", type=int, default=1, help="processes that decode images")
+    run_command(export_job, **vars(parser.parse_args(argv)))
+
+
+if __name__ == "__main__":
+    main()

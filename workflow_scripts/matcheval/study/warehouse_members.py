@@ -1,0 +1,51 @@
+"""The sets of a warehouse as members of a suite; they need not be built yet."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from matcheval.study.suite_settings import SuiteMember
+from matcheval.warehouse.build import read_reviews
+from matcheval.warehouse.inputs import find_sets
+from matcheval.warehouse.settings import read_warehouse
+
+DEFAULT_SIDE = 32
+
+
+def warehouse_members(file: str, side: int) -> Iterator[tuple[SuiteMember, dict[str, str]]]:
+    """List the sets of a warehouse.
+
+    Parameters
+    ----------
+    file : str
+        The warehouse's YAML file.
+    side : int
+        Height and width of the images, in pixels.
+
+    Yields
+    ------
+    member : SuiteMember
+        With the group of the set, and its source as subgroup. Its classes are those that it was
+        collected for, and those that reviewers gave to its images.
+    place : dict
+        Where it is, for messages.
+
+    Raises
+    ------
+    InputError
+        If the warehouse's file, folders, or files of decisions are invalid.
+    """
+    settings = read_warehouse(Path(file).expanduser())
+    sets = find_sets(settings)
+    decisions = read_reviews(settings, sets).decisions
+    for name, source in sets.items():
+        corrected = {
+            one.class_name for several in decisions.get(name, {}).values() for one in several
+        }
+        classes = tuple(
+            one for one in settings.class_names if one in source.classes or one in corrected
+        )
+        yield SuiteMember(
+            dataset={"kind": "warehouse_set", "warehouse": file, "set": name, "side": side},
+            name=name, group=source.group, subgroup=source.source,
+            classes=() if len(classes) == len(settings.class_names) else classes,
+        ), {"file": file}  # fmt: skip

@@ -1,0 +1,191 @@
+"""Figures of a warehouse: counts per class and origin, and a sheet of samples."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from PIL import Image
+
+from matcheval.errors import InputError
+from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
+from matcheval.figures.saving import fix_layout
+from matcheval.figures.style import new_figure, set_note, style
+from matcheval.warehouse.boxes import Box, blur
+from matcheval.warehouse.colours import CHIPS
+from matcheval.warehouse.decoding import RefusedImageError, decode_collected, read_bounded
+from matcheval.warehouse.export import fit_square
+from matcheval.warehouse.inputs import SourceSet
+from matcheval.warehouse.manifest import KEPT
+from matcheval.warehouse.settings import WarehouseSettings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_BOX, _BAR, _MARGIN = 1.7, 0.17, 0.8  # inches: heights
+_MOST_SETS = 12  # of a group on a sheet of samples
+SAMPLE_SIDE = 64  # pixels
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
+
+
+def plot_classes(table: pd.DataFrame) -> "Figure":
+    """Draw how many images the sets of a group have of each class: Sun et al. (2024), Figure 1B.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns of `tables.CLASSES_SCHEMA`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A panel per group; quartiles over its sets, whiskers to 1.5 times their distance.
+    """
+    groups = [(str(name), part) for name, part in table.groupby("group", sort=False)]
+    with style():
+        figure = new_figure(7.0, _BOX * len(groups) + 0.4)
+        panels = figure.subplots(len(groups), 1, squeeze=False)[:, 0]
+        for axes, (group, part) in zip(panels, groups, strict=True):
+            classes = part["class"].unique()
+            values = [part.loc[part["class"] == name, "n"].to_numpy() for name in classes]
+            axes.boxplot(
+                values, widths=0.55, boxprops={"linewidth": 0.6}, whiskerprops={"linewidth": 0.6},
+                capprops={"linewidth": 0.6}, flierprops={"markersize": 2, "markeredgewidth": 0.5},
+                medianprops={"color": "#D55E00", "linewidth": 1.0},
+            )  # fmt: skip
+            axes.set_xticks(np.arange(1, len(classes) + 1), list(classes))
+            axes.set_ylim(bottom=0)
+            axes.set_ylabel("Images")
+            axes.set_title(f"{group or 'no group'}: {part['set'].nunique()} sets", loc="left")
+        set_note(figure, "Boxes are quartiles over the sets of a group; kept images.")
+        fix_layout(figure)
+    return figure
+
+
+def plot_origins(table: pd.DataFrame) -> "Figure":
+    """Draw how many images come from each origin: Sun et al. (2024), Figure 6.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns of `tables.ORIGINS_SCHEMA`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A bar per source and style.
+    """
+    styles = list(dict.fromkeys(table["style"]))
+    with style():
+        figure = new_figure(3.4, _BAR * len(table) + _MARGIN)
+        axes = figure.subplots()
+        position = np.arange(len(table))
+        colours = [_COLOURS[styles.index(each) % len(_COLOURS)] for each in table["style"]]
+        bars = axes.barh(position, table["n"], color=colours, height=0.7)
+        axes.bar_label(bars, [f" {n:,}" for n in table["n"]], fontsize=6)
+        axes.set_yticks(
+            position,
+            [
+                ", ".join(filter(None, (source, kind))) or "–"
+                for source, kind in zip(table["source"], table["style"], strict=True)
+            ],
+        )
+        axes.set_ylim(len(table) - 0.5, -0.5)
+        axes.set_xlim(0, 1.18 * max(1, int(table["n"].max())))
+        axes.grid(False, axis="y")
+        axes.set_xlabel("Kept images")
+        fix_layout(figure)
+    return figure
+
+
+def plot_samples(
+    images: pd.DataFrame,
+    sets: Mapping[str, SourceSet],
+    boxes: Mapping[str, Mapping[str, Sequence[Box]]],
+    settings: WarehouseSettings,
+    group: str,
+) -> "Figure":
+    """Draw a sheet of samples with chips of colours: Sun et al. (2024), Figure 1C.
+
+    Parameters
+    ----------
+    images : pandas.DataFrame
+        The manifest.
+    sets : mapping of str to SourceSet
+    boxes : mapping
+        What is blurred, by set and image.
+    settings : WarehouseSettings
+    group : str
+        The group whose sets are shown: at most 12, evenly chosen.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A row per set: a chip of the colour that was asked for, else of the one that most of its
+        images have, and the first kept image of each class.
+
+    Raises
+    ------
+    InputError
+        If no set of the group has images, or a file has changed since it was read.
+    """
+    kept = images[images["status"] == KEPT]
+    filled = set(kept["set"])
+    names = [name for name, one in sets.items() if one.group == group and name in filled]
+    evenly = np.linspace(0, len(names) - 1, min(len(names), _MOST_SETS)).round().astype(int)
+    chosen = sorted(set(evenly.tolist()))
+    rows = []
+    for name in (names[i] for i in chosen):
+        mine = kept[kept["set"] == name]
+        first = mine.drop_duplicates("class").set_index("class")
+        row = [_chip(sets[name], mine)]
+        for class_name in settings.class_names:
+            if class_name in first.index:
+                record = first.loc[class_name]
+                hidden = boxes.get(name, {}).get(str(record["image_id"]), ())
+                pixels = thumbnail(sets[name], str(record["path"]), hidden, settings)
+                row.append(Picture(pixels, class_name))
+        rows.append(row)
+    return plot_contact_sheet(rows, 255, group or settings.warehouse)
+
+
+def _chip(source: SourceSet, kept: pd.DataFrame) -> Picture:
+    measured = str(kept["colour_measured"].mode().iloc[0])
+    colour = source.colour or measured
+    rgb = tuple(int(CHIPS.get(colour, "#ffffff")[i : i + 2], 16) for i in (1, 3, 5))
+    pixels = np.broadcast_to(np.array(rgb, np.uint8), (8, 8, 3))
+    told = colour if source.colour else f"mostly {measured}"
+    return Picture(pixels, f"{source.name}\n{told}", marked=True)
+
+
+def thumbnail(
+    source: SourceSet, place: str, boxes: Sequence[Box], settings: WarehouseSettings
+) -> Any:
+    """Read an image for a contact sheet, with its boxes blurred.
+
+    Parameters
+    ----------
+    source : SourceSet
+    place : str
+        Class and file name.
+    boxes : sequence of Box
+    settings : WarehouseSettings
+
+    Returns
+    -------
+    uint8 array, shape (64, 64, 3)
+
+    Raises
+    ------
+    InputError
+        If the file can no longer be decoded.
+    """
+    file = source.file_at(place)
+    try:
+        image = decode_collected(
+            read_bounded(file, settings.decoding), file.suffix, settings.decoding
+        ).image
+    except RefusedImageError as error:
+        raise InputError(f"{error}, and was read before", file=file) from error
+    shown: Image.Image = fit_square(blur(image, boxes), SAMPLE_SIDE, settings.export.fit)
+    return np.asarray(shown)

@@ -1,0 +1,26 @@
+"""Search the images of a warehouse for duplicates."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from matcheval.execution.entry_points import run_command
+from matcheval.warehouse.jobs import search_job
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Read the command line and run the job.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Command-line arguments; those of the process by default.
+    """
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--warehouse", type=Path, required=True, help="the warehouse's file")
+    parser.add_argument("--folder", type=Path, required=True, help="folder of its results")
+    run_command(search_job, **vars(parser.parse_args(argv)))
+
+
+if __name__ == "__main__":
+    main()
