@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from matcheval.datasets.label_spaces import compare_classes
+from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import PREDICTIONS_KIND, DatasetSpec
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
 from matcheval.models.packages import package_weights
@@ -92,7 +93,20 @@ def _check_pairs(study: Study) -> None:
                 "set of the pair", pair.source, pair.datasets.values(),
                 file=_FILE, field=f"{field}.source",
             )  # fmt: skip
+        _check_groups(study, pair)
         check_label_spaces(study, field, pair.original, pair.replication)
+
+
+def _check_groups(study: Study, pair: Pair) -> None:
+    """Check that files of groups exist, and are of the pair's sets."""
+    for dataset, file in study.group_files.get(pair.name, {}).items():
+        field = f"pairs.{pair.name}.groups.{dataset}"
+        if dataset not in pair.datasets.values():
+            raise unknown_name_error(
+                "set of the pair", dataset, pair.datasets.values(), file=_FILE, field=field
+            )
+        if not Path(file).is_file():
+            raise InputError(f"no file at {file}", file=_FILE, field=field)
 
 
 def _same_files(one: DatasetSpec, other: DatasetSpec) -> bool:
