@@ -9,6 +9,7 @@ from typing import Any
 from matcheval.datasets.pairs import Pair
 from matcheval.execution.entry_points import run_script
 from matcheval.io.text_tables import write_readable
+from matcheval.predictions.layout import Layout
 from matcheval.protocol.compared_models import read_models
 from matcheval.protocol.settings import MatchingMethod
 
@@ -20,6 +21,7 @@ def main(
     models: Sequence[str],
     original: Sequence[Path],
     replication: Sequence[Path],
+    layouts: Mapping[str, Layout],
     matchings: Mapping[str, MatchingMethod],
     seeds: Sequence[int],
     options: Mapping[str, Any],
@@ -37,6 +39,8 @@ def main(
         Names of the models.
     original, replication : sequence of Path
         Their prediction files on each dataset.
+    layouts : mapping of str to Layout
+        How the files are laid out, by `original` and `replication`.
     matchings : mapping of str to MatchingMethod
         How they are matched, by name.
     seeds : sequence of int
@@ -52,7 +56,7 @@ def main(
         If predictions are missing or invalid, or are not what the analysis needs.
     """
     tables = import_module(f"{room}.tables")
-    known = read_models(pair, models, original, replication, matchings, seeds)
+    known = read_models(pair, models, original, replication, layouts, matchings, seeds)
     table = tables.tabulate(known, **options)
     write_readable(table, tables.SCHEMA, tables.text_columns, outputs)
     logging.info("%d rows, of %d models", len(table), len(models))

@@ -214,9 +214,15 @@ class Matching(Analysis):
             for origin, dataset in self.study.pairs[wildcards.pair].datasets.items()
         }
 
-    def _layouts(self, wildcards: Wildcards) -> dict[str, Any]:
-        """How the prediction files are laid out, by origin."""
-        datasets = self.study.pairs[wildcards.pair].datasets
+    def layouts(self, pair: str) -> dict[str, Any]:
+        """Return how the prediction files of a pair's sets are laid out, by origin.
+
+        Parameters
+        ----------
+        pair : str
+            Its name.
+        """
+        datasets = self.study.pairs[pair].datasets
         return {o: asdict(layout_of(self.study.datasets[d])) for o, d in datasets.items()}
 
     def classes_of_pair(self, wildcards: Wildcards) -> list[str]:
@@ -249,7 +255,7 @@ class Matching(Analysis):
             },
             "seeds": self._seeds,
             **self._predictions(wildcards),
-            "layouts": self._layouts(wildcards),
+            "layouts": self.layouts(wildcards.pair),
         }
 
     def reliability_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -268,7 +274,7 @@ class Matching(Analysis):
             "seeds": self._seeds,
             "bins": self.settings.reliability_bins,
             **self._predictions(wildcards),
-            "layouts": self._layouts(wildcards),
+            "layouts": self.layouts(wildcards.pair),
         }
 
     def title_of(self, wildcards: Wildcards) -> str:

@@ -13,9 +13,9 @@ from matcheval.datasets.pairs import Pair
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.columns import MODEL
 from matcheval.io.tables import Column
-from matcheval.predictions.files import read_predictions
+from matcheval.predictions.layout import Layout
 from matcheval.protocol.blocks import Blocks
-from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.comparisons import Comparison, read_comparison
 from matcheval.protocol.confidence_bins import Floats, Scored
 from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.runs import MatchedRows, RunName, matched_rows
@@ -216,6 +216,7 @@ def read_models(
     models: Sequence[str],
     original: Sequence[Path],
     replication: Sequence[Path],
+    layouts: Mapping[str, Layout],
     methods: Mapping[str, MatchingMethod],
     seeds: Sequence[int],
 ) -> ComparedModels:
@@ -228,6 +229,8 @@ def read_models(
         Their names.
     original, replication : sequence of Path
         Their prediction files on both sets, in the order of `models`.
+    layouts : mapping of str to Layout
+        How the files are laid out, by `original` and `replication`.
     methods, seeds
         As of `ComparedModels`.
 
@@ -237,8 +240,8 @@ def read_models(
         If files are missing or invalid, naming all of them; or as `ComparedModels`.
     """
     problems, found = ErrorCollector(), []
-    for model, *files in zip(models, original, replication, strict=True):
+    for model, *both in zip(models, original, replication, strict=True):
         with problems.collected():
-            found.append(Comparison(model, pair, *map(read_predictions, files)))
+            found.append(read_comparison(model, pair, (both[0], both[1]), layouts))
     problems.raise_any()
     return ComparedModels(pair, tuple(found), methods, tuple(seeds))

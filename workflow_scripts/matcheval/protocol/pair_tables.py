@@ -124,6 +124,7 @@ class PairTableAnalysis(Analysis):
                 origin: [self.study.predictions_file(dataset, model) for model in self.models]
                 for origin, dataset in pair.datasets.items()
             },
+            "layouts": self.matching.layouts(pair.name),
             "matchings": {name: one.model_dump(mode="json") for name, one in methods.items()},
             "seeds": list(range(self.matching.settings.seeds)),
             "options": self.options(self.settings),
