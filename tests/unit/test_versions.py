@@ -52,15 +52,15 @@ DECIDED = {
             "corrupted": 101,
             "restyled": 1,
         },
-        "14fc3d9f1af1778c",
+        "bba37be5177585d1",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "132b9ef68ae15087"),
-    "predict_datasets.py": (INFERENCE_VERSION, 3, "c92781e6b9b343a3"),
-    "score_rotation.py": (ROTATION_VERSION, 1, "1193c49626efbedb"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "3b33d479ff47b057"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "41d7ec6277337898"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "22c5613d22cce064"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "ee1c70d392f55719"),
+    "train_model.py": (TRAINING_VERSION, 2, "411c93e4644b1649"),
+    "predict_datasets.py": (INFERENCE_VERSION, 3, "b546caa8e4b7b99e"),
+    "score_rotation.py": (ROTATION_VERSION, 1, "3d88c92c3bfd8cde"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "b82e07426716af74"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "e130d52092a3908c"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "77f62feccf28ce58"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "b63ae9afb984bd44"),
 }
 
 

@@ -102,6 +102,14 @@ def read_raw(path: Path, layout: Layout) -> RawFile:
     positions = layout.renamed(names, path)
     columns = _distinct([name for _, name in positions], layout, path)
     chosen = {name: table.column(positions[at][0]) for name, at in columns.items()}
+    for name in {*COLUMNS} & {*chosen}:
+        if _is_bytes(chosen[name]):
+            raise InputError(
+                "holds text that is not UTF-8",
+                file=path,
+                field=name,
+                remedy="Save it as UTF-8; spreadsheets often save Latin-1",
+            )
     return RawFile(path, chosen, names, _provenance(table.schema.metadata))
 
 
@@ -120,9 +128,13 @@ def check_is_file(path: Path) -> str:
     try:
         found = path.is_file()
     except (OSError, ValueError) as error:  # too long, a loop of links, a NUL in the name
-        raise InputError(f"no such file ({error})", file=path) from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"no such file ({reason})", file=path) from error
     if not found:
-        raise InputError("is a folder" if path.is_dir() else "no such file", file=path)
+        what = "is a folder" if path.is_dir() else "no such file"
+        if path.is_symlink():
+            what += ": it is a link to nothing, or to itself"
+        raise InputError(what, file=path)
     return suffix_of(path)
 
 
@@ -192,6 +204,12 @@ def _from_npz(path: Path, layout: Layout) -> RawFile:
         if array.ndim == 0:
             raise InputError("is a single value, not an array", file=path, field=name)
     return RawFile(path, {ours: arrays[theirs] for theirs, ours in positions}, names, {})
+
+
+def _is_bytes(column: Column) -> bool:
+    return not isinstance(column, np.ndarray) and (
+        pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)
+    )
 
 
 def texts_of(column: Column) -> npt.NDArray[Any] | None:

@@ -14,10 +14,12 @@ from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.columns import MODEL
 from matcheval.io.tables import Column
 from matcheval.predictions.files import read_predictions
+from matcheval.predictions.layout import Layout
 from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.confidence_bins import Floats, Scored
 from matcheval.protocol.matching import UNMATCHED
+from matcheval.protocol.pair_blocks import GroupSource, blocks_of_pair
 from matcheval.protocol.runs import MatchedRows, RunName, matched_rows
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.standard_errors import ErrorTerms, error_terms, pick_weights
@@ -214,10 +216,11 @@ def std_of_defined(values: npt.ArrayLike) -> float:
 def read_models(
     pair: Pair,
     models: Sequence[str],
-    original: Sequence[Path],
-    replication: Sequence[Path],
+    files: Mapping[str, Sequence[Path]],
     methods: Mapping[str, MatchingMethod],
     seeds: Sequence[int],
+    layouts: Mapping[str, Layout],
+    groups: Mapping[str, GroupSource],
 ) -> ComparedModels:
     """Read the prediction files of all models on a pair.
 
@@ -226,19 +229,33 @@ def read_models(
     pair : Pair
     models : sequence of str
         Their names.
-    original, replication : sequence of Path
-        Their prediction files on both sets, in the order of `models`.
+    files : mapping of str to sequence of Path
+        Their prediction files in the order of `models`, by `original` and `replication`.
     methods, seeds
         As of `ComparedModels`.
+    layouts : mapping of str to Layout
+        How the files are laid out, by origin.
+    groups : mapping of str to GroupSource
+        Where the groups of datapoints are found, by origin.
 
     Raises
     ------
     InputError
-        If files are missing or invalid, naming all of them; or as `ComparedModels`.
+        If files are missing or invalid, naming all of them; if groups or paired images are not as
+        declared; or as `ComparedModels`.
     """
     problems, found = ErrorCollector(), []
-    for model, *files in zip(models, original, replication, strict=True):
+    for number, model in enumerate(models):
         with problems.collected():
-            found.append(Comparison(model, pair, *map(read_predictions, files)))
+            sets = [
+                read_predictions(files[origin][number], layout=layouts[origin])
+                for origin in pair.datasets
+            ]
+            found.append(Comparison(model, pair, *sets))
     problems.raise_any()
-    return ComparedModels(pair, tuple(found), methods, tuple(seeds))
+    first = found[0]
+    known = {
+        origin: groups[origin].read(getattr(first, origin), files[origin], layouts[origin])
+        for origin in pair.datasets
+    }
+    return ComparedModels(pair, tuple(found), methods, tuple(seeds), blocks_of_pair(first, known))
