@@ -28,7 +28,7 @@ def given(tmp_path):
 @needs_package
 def test_every_domain_is_left_out_by_every_algorithm(given):
     study = load(given)
-    plan = study.analyses["domain_generalization"].plan
+    plan = study.analyses["domain_generalization"].expansion.plan
     assert [block.targets for block in plan.blocks] == [(f"{name}-features",) for name in DOMAINS]
     assert {run.group.algorithm for run in plan.trained.values()} == set(ALGORITHMS)
     # Four targets, three seeds, three groups; ERM has no options and is trained once.
