@@ -91,6 +91,7 @@ docs: demo
 	mkdir -p docs/digits
 	cp results/digits/summary.md docs/digits/summary.md
 	cp results/digits/tables/new-writers/*.csv docs/digits/
+	cp results/digits/gaps/new-writers.csv docs/digits/gaps.csv
 	cp results/digits/figures/new-writers/confidence.png docs/digits/
 	for c in label_probability probability; do \
 		cp results/digits/figures/new-writers/$$c/matched_accuracy.png docs/digits/matched_accuracy_$$c.png; \

@@ -11,6 +11,7 @@ from matcheval.execution.entry_points import run_script
 from matcheval.io.text_tables import write_readable
 from matcheval.predictions.layout import Layout
 from matcheval.protocol.compared_models import read_models
+from matcheval.protocol.pair_blocks import GroupSource
 from matcheval.protocol.settings import MatchingMethod
 
 
@@ -21,9 +22,10 @@ def main(
     models: Sequence[str],
     original: Sequence[Path],
     replication: Sequence[Path],
-    layouts: Mapping[str, Layout],
     matchings: Mapping[str, MatchingMethod],
     seeds: Sequence[int],
+    layouts: Mapping[str, Layout],
+    groups: Mapping[str, GroupSource],
     options: Mapping[str, Any],
     outputs: Sequence[Path],
 ) -> None:
@@ -39,12 +41,14 @@ def main(
         Names of the models.
     original, replication : sequence of Path
         Their prediction files on each dataset.
-    layouts : mapping of str to Layout
-        How the files are laid out, by `original` and `replication`.
     matchings : mapping of str to MatchingMethod
         How they are matched, by name.
     seeds : sequence of int
         Seeds, one for each run.
+    layouts : mapping of str to Layout
+        How the files are laid out, by origin.
+    groups : mapping of str to GroupSource
+        Where the groups of datapoints are found, by origin.
     options : mapping of str to object
         Further arguments of the analysis's `tables.tabulate`.
     outputs : sequence of Path
@@ -56,7 +60,10 @@ def main(
         If predictions are missing or invalid, or are not what the analysis needs.
     """
     tables = import_module(f"{room}.tables")
-    known = read_models(pair, models, original, replication, layouts, matchings, seeds)
+    known = read_models(
+        pair, models, {"original": original, "replication": replication}, matchings, seeds,
+        layouts, groups,
+    )  # fmt: skip
     table = tables.tabulate(known, **options)
     write_readable(table, tables.SCHEMA, tables.text_columns, outputs)
     logging.info("%d rows, of %d models", len(table), len(models))

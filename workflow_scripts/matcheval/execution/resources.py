@@ -261,6 +261,23 @@ def of_matching(n_models: int, n_seeds: int, images: int) -> ResourceRequest:
     return ResourceRequest(_megabytes(BASE_MB, n_models * images * 16), _minutes(seconds))
 
 
+def of_gaps(n_models: int, n_matchings: int, images: int) -> ResourceRequest:
+    """Estimate the request for decomposing the gaps of models on two sets.
+
+    Resamples of 50,000 and 10,000 datapoints take a third of a second per model, the no-warning
+    reference of a matching as long (benchmarks/gaps.py); both grow about linearly.
+
+    Parameters
+    ----------
+    n_models, n_matchings : int
+        Numbers of models and of matchings.
+    images : int
+        Number of images of the larger set.
+    """
+    seconds = n_models * (1 + 2 * n_matchings) * 0.5 * max(0.05, images / 50_000)
+    return ResourceRequest(_megabytes(BASE_MB, n_models * images * 160), _minutes(seconds))
+
+
 def of_reading(n_models: int, n_sets: int, images: int) -> ResourceRequest:
     """Estimate the request for reading the prediction files of models on many sets.
 

@@ -41,6 +41,16 @@ class PairSettings(Settings):
     source: Name | None = Field(
         None, description="The source of the matching; the larger set by default"
     )
+    paired: bool = Field(
+        False,
+        description="Both sets show the same images, row by row; sizes and labels are checked",
+    )
+    groups: Named[PathText] = Field(
+        {}, description="By set: a CSV file with the group (writer, video) of every datapoint"
+    )
+    groups_shared: bool = Field(
+        False, description="A name means the same group in both sets; otherwise in each by itself"
+    )
 
 
 class FigureSettings(Settings):

@@ -48,6 +48,8 @@ class StudyContents:
         In catalogue order.
     datasets : mapping of str to DatasetSpec
     pairs : mapping of str to Pair
+    group_files : mapping of str to mapping of str to str
+        The user's files of the groups of sets, by pair and set.
     training : TrainingSettings or None
         None if nothing is trained.
     inference : InferenceSettings
@@ -70,6 +72,7 @@ class StudyContents:
     inference: InferenceSettings
     inference_plan: InferencePlan
     download_options: str = ""
+    group_files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     suites: Mapping[str, Suite] = field(default_factory=dict)
     analyses: dict[str, Analysis] = field(default_factory=dict)
 

@@ -62,9 +62,12 @@ def load_study(
             name: DatasetSpec(name, kind.kind, kind.options) for name, kind in datasets.items()
         },
         pairs={
-            name: Pair(name, pair.original, pair.replication, pair.source)
+            name: Pair(
+                name, pair.original, pair.replication, pair.source, pair.paired, pair.groups_shared
+            )
             for name, pair in read.pairs.items()
         },
+        group_files={name: pair.groups for name, pair in read.pairs.items()},
         suites=suites.suites,
         training=read.training,
         inference=read.inference,
