@@ -70,8 +70,35 @@ rule tabulate_runs:
         "../workflow_scripts/tabulate_runs.py"
 
 
+# Models share resamples and splits, so that a job is of all models of a pair.
+rule estimate_gaps:
+    input:
+        settled(MATCHING.gaps.inputs),
+        classes=MATCHING.classes_of_pair,
+    output:
+        tables=MATCHING.gaps.models_of_pair,
+        means=MATCHING.gaps.means.files,
+    log:
+        f"{OWN}/logs/estimate_gaps/{{pair}}.log",
+    benchmark:
+        f"{OWN}/benchmarks/estimate_gaps/{{pair}}.tsv"
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("estimate_gaps"),
+    params:
+        job=MATCHING.gaps.parameters,
+        custom_files=MATCHING.gaps.custom_files_state,
+        code=digest("estimate_gaps"),
+    message:
+        "Estimating the gaps of {wildcards.pair}"
+    script:
+        "../workflow_scripts/estimate_gaps.py"
+
+
 rule write_summary:
     input:
+        means=MATCHING.means_of_summary,
         tables=MATCHING.tables_of_summary,
     output:
         page=in_report(MATCHING.summary)[0],

@@ -12,7 +12,8 @@ from engine import own_study
 # What follows the matching, in the small study: 2 matchings, 1 reliability model in the first of 2
 # batches.
 AFTER_MATCHING = {
-    "tabulate_runs": 1, "write_summary": 1, "plot_confidence": 1, "plot_matched_accuracy": 2,
+    "tabulate_runs": 1, "estimate_gaps": 1, "write_summary": 1,
+    "plot_confidence": 1, "plot_matched_accuracy": 2,
 }  # fmt: skip
 # What follows the counting of what is right, for its one pair.
 AFTER_COUNTING = {
