@@ -180,7 +180,7 @@ def test_matched_accuracy_labels():
 
 def test_models_are_named_up_to_thirty_and_numbered_beyond():
     table = model_table(30)
-    ranked = table.sort_values("accuracy_original", ascending=False)["model"].tolist()
+    ranked = table.sort_values("accuracy_original")["model"].tolist()
     figure = plot_matched_accuracy(table)
     draw(figure)
     left, upper_right, lower_right = figure.axes
@@ -194,7 +194,7 @@ def test_models_are_named_up_to_thirty_and_numbered_beyond():
     assert upper_right.get_xlim() == lower_right.get_xlim()
     lowest = plot_matched_accuracy(model_table(31)).axes[-1]
     assert lowest.get_xticks().tolist() == [1, 10, 20, 30]
-    assert lowest.get_xlabel() == "Model, by rank in accuracy on Known"
+    assert lowest.get_xlabel() == "Model, by increasing accuracy on Known"
     lowest = plot_matched_accuracy(model_table(278)).axes[-1]
     assert lowest.get_xticks().tolist() == [1, *range(25, 276, 25)]
 
@@ -211,7 +211,7 @@ def test_legends_of_long_names_are_not_cut(length):
 
 
 def test_many_models_are_points_around_a_running_median():
-    table = model_table(100).sort_values("accuracy_original", ascending=False)
+    table = model_table(100).sort_values("accuracy_original")
     figure = plot_matched_accuracy(table)
     lines = lines_of(figure.axes[1])
     expected = running_median(100 * table["gap"].to_numpy(), 15)
@@ -260,7 +260,7 @@ def test_the_sampling_range_is_centred_at_zero_and_visible(n_models):
     axes = plot_matched_accuracy(table).axes[1]
     (band,) = axes.patches
     values, edges, baseline = band.get_data()
-    ranked = table.sort_values("accuracy_original", ascending=False)
+    ranked = table.sort_values("accuracy_original")
     np.testing.assert_allclose(values, 100 * sampling_range(ranked))
     np.testing.assert_allclose(baseline, -values)
     assert edges.tolist() == [rank + 0.5 for rank in range(n_models + 1)]
