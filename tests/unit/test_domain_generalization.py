@@ -10,6 +10,7 @@ import pytest
 import yaml
 from scipy.stats import ttest_rel
 
+from matcheval.datasets.build import build_dataset
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.restyled import over_backgrounds
 from matcheval.domain_generalization.analysis import DomainGeneralization
@@ -345,6 +346,29 @@ def test_models_are_trained_on_parts_split_by_their_seed():
     assert study.runnable[models[0]].source is not None
 
 
+def test_the_warehouse_is_planned_with_the_columns_of_the_paper():
+    """One source: ERM and four algorithms of three groups; else eleven, with three seeds each."""
+    path = ROOT / "studies" / "cifar10-warehouse-dg.yaml"
+    study = load(yaml.safe_load(path.read_text(encoding="utf-8")))
+    analysis = study.analysis(DomainGeneralization)
+    assert len(study.trained) == (13 + 3 * 31) * 3
+    assert [len(block.sources) for block in analysis.expansion.blocks] == [1, 2, 3, 4]
+    assert len(analysis.expansion.blocks[0].targets) == 180
+    assert len(set(analysis.expansion.blocks[0].columns)) == 14
+    recipe = next(iter(study.trained.values())).model.recipe
+    assert (recipe.epochs * recipe.epoch_steps, recipe.learning_rate) == (5000, 5e-5)
+
+
+def test_the_real_digits_are_selected_by_leaving_one_domain_out_too():
+    path = ROOT / "studies" / "digit-domains-real.yaml"
+    study = load(yaml.safe_load(path.read_text(encoding="utf-8")))
+    assert len(study.trained) == 372 + 558
+    # Every model of three sources is tested on the fourth, those of two on both others.
+    tested = [len(batch.datasets) for batch in study.tested.values()]
+    assert sorted(set(tested)) == [1, 2]
+    assert len(tested) == (4 + 6) * 11
+
+
 def a_set(name, labels, *, classes=("a", "b"), side=4, max_value=255):
     images = np.zeros((len(labels), side, side, 1), np.uint8)
     return make_dataset(
@@ -464,3 +488,29 @@ def test_the_plan_is_a_table_that_a_person_can_read():
     drawn = plan[(plan.algorithm == "sd") & (plan.group == 1)].options.unique()
     assert len(drawn) == 1
     assert set(json.loads(drawn[0])) == {"weight"}
+
+
+def test_training_on_the_shift_beats_training_without_it():
+    """The embedded study's ERM: above chance, and above the model that knows plain scans only."""
+
+    def digits(name, part, rows, style=""):
+        found = build_dataset(name, "digits", {"part": part, "rows": rows})
+        pixels = np.asarray(found.pixels)
+        pixels = 16 - pixels if style == "inverted" else pixels
+        return make_dataset(
+            name, pixels, found.labels, classes=found.classes, max_value=16, source=style
+        )
+
+    plain = digits("plain", "train", [0, 300])
+    inverted = digits("inverted", "train", [300, 600], "inverted")
+    new = digits("new", "new-writers", [0, 200], "inverted")
+    recipe = replace(
+        RECIPE, architecture="cnn", width=8, depth=2, batch_size=16, learning_rate=3e-3, epochs=1,
+        epoch_steps=150, keep="last", normalization="channels",
+    )  # fmt: skip
+    alone, both = (
+        train("m", recipe, sets, new).history[-1].validation_accuracy
+        for sets in ([plain], [plain, inverted])
+    )
+    assert both > 0.5
+    assert both > alone + 0.3

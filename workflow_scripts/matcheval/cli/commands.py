@@ -16,7 +16,7 @@ from matcheval.predictions.files import read_predictions
 from matcheval.predictions.formats import check_is_file
 from matcheval.predictions.group_files import read_group_column
 from matcheval.protocol.blocks import Blocks
-from matcheval.protocol.compared_models import ComparedModels
+from matcheval.protocol.compared_models import ComparedModels, PredictionFile
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import MAX_SEEDS, Criterion, check_epsilon
 from matcheval.protocol.pair_blocks import blocks_of_pair
@@ -68,7 +68,10 @@ def run_compare(arguments: argparse.Namespace) -> None:
     for criterion, table in tables.items():
         _warn_of_unmatched(float(table["fraction_unmatched_mean"].iloc[0]), criterion)
     methods = {criterion.value: _method(criterion, arguments) for criterion in criteria}
-    known = ComparedModels(comparison.pair, (comparison,), methods, tuple(seeds), blocks)
+    files = _prediction_files(arguments) if analyses else {}
+    known = ComparedModels(
+        comparison.pair, (comparison,), methods, tuple(seeds), blocks, files=(files,)
+    )
     gaps = estimate_gaps(known)
     sys.stdout.write(printable(describe(comparison, tables, gaps.means)))
     results = [analysis.tabulated(known) for analysis in analyses]
@@ -137,6 +140,16 @@ def _warn_of_unmatched(share: float, criterion: Criterion) -> None:
             "warning: %.1f %% of the targets are unmatched by %s: matched accuracies are those of "
             "a minority", 100 * share, criterion.description,
         )  # fmt: skip
+
+
+def _prediction_files(arguments: argparse.Namespace) -> dict[str, PredictionFile]:
+    """Return both files of a comparison, by origin."""
+    layout, _ = read_layout(arguments, [arguments.source, arguments.target])
+    origins = ("original", "replication")
+    if arguments.original == "target":
+        origins = ("replication", "original")
+    paths = (arguments.source, arguments.target)
+    return {o: PredictionFile(path, layout) for o, path in zip(origins, paths, strict=True)}
 
 
 def _method(criterion: Criterion, arguments: argparse.Namespace) -> MatchingMethod:

@@ -1,31 +1,21 @@
 """The analysis of domain generalisation: its trainings, its files, and the inputs of its jobs."""
 
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import cached_property
 from typing import Any, ClassVar
 
-from matcheval.datasets.derivations import Derivation, part, rest
+from matcheval.datasets.derivations import Derivation
 from matcheval.domain_generalization.checks import check_names, check_recipe, check_sources
-from matcheval.domain_generalization.designs import (
-    ERM,
-    Block,
-    Plan,
-    Run,
-    make_plan,
-    recipe_values,
-)
-from matcheval.domain_generalization.groups import Group, groups_of, scaling
+from matcheval.domain_generalization.designs import ERM
+from matcheval.domain_generalization.expansion import Expansion
+from matcheval.domain_generalization.groups import Group
 from matcheval.domain_generalization.selection import DEFAULT
-from matcheval.domain_generalization.settings import LEFT_OUT, DomainGeneralizationSettings
+from matcheval.domain_generalization.settings import DomainGeneralizationSettings
 from matcheval.execution import resources
-from matcheval.models.rows import TRAINED, ModelSource
 from matcheval.study.analysis import Analysis, TestedModels, TrainedModel, Wildcards
 from matcheval.study.artifacts import Artifact
-from matcheval.study.catalogue import Model
 from matcheval.study.study import Study
-from matcheval.training.recipe import Recipe
 
 _FIGURES = ("gain_by_set", "gain_by_algorithm", "by_sources", "learning_curves")
 _OF_BLOCKS = "blocks"  # the view of all blocks of their own; others are designs
@@ -40,6 +30,7 @@ class DomainGeneralization(Analysis):
 
     def __init__(self, settings: DomainGeneralizationSettings, study: Study) -> None:
         super().__init__(settings, study)
+        self.expansion = Expansion(study.name, settings, study.suites)
         folder = f"{study.folder}/{self.name}"
         self.planned = self.table("plan", "domain_plan", {"table": "plan"})
         self.runs, self.curves, self.accuracies, self.gains, self.spread = (
@@ -56,59 +47,6 @@ class DomainGeneralization(Analysis):
 
     # --- what is trained
 
-    @cached_property
-    def blocks(self) -> tuple[Block, ...]:
-        """All blocks: those of their own, then those of designs."""
-        return tuple(self._blocks())
-
-    def _blocks(self) -> Iterator[Block]:
-        for name, block in self.settings.blocks.items():
-            members = self.study.suites[block.targets].members
-            yield Block(
-                name, "", block.sources, tuple(member.dataset for member in members),
-                tuple(member.group or member.dataset for member in members),
-            )  # fmt: skip
-        for design, suite in self.settings.leave_one_out.items():
-            domains = self.study.suites[suite].datasets
-            for target in domains:
-                others = tuple(name for name in domains if name != target)
-                yield Block(target, design, others, (target,), (target,))
-
-    @cached_property
-    def algorithms(self) -> tuple[str, ...]:
-        """Names of the algorithms, ERM first."""
-        return tuple(dict.fromkeys((ERM, *self.settings.algorithms)))
-
-    @cached_property
-    def groups(self) -> tuple[Group, ...]:
-        """All groups of hyper-parameters."""
-        settings = self.settings
-        rate = self._recipe(Group(ERM, 0, {}), 0).learning_rate
-        scale = scaling(settings.steps, rate) if settings.scaled else {}
-        return tuple(
-            group
-            for name in self.algorithms
-            for group in groups_of(
-                name, settings.groups, settings.group_seed, settings.options.get(name, {}), scale
-            )
-        )
-
-    @cached_property
-    def plan(self) -> Plan:
-        """All trainings."""
-        if not self.blocks:
-            return Plan((), {})
-        return make_plan(
-            self.study.name, self.blocks, self.groups, self.settings.seeds,
-            leave_one_out=LEFT_OUT in self.settings.selection,
-        )  # fmt: skip
-
-    def _recipe(self, group: Group, seed: int) -> Recipe:
-        settings = self.settings
-        epochs = math.ceil(settings.steps / settings.evaluate_every)
-        values = recipe_values(settings.recipe, group, seed, epochs, settings.evaluate_every)
-        return Recipe.from_mapping(values, f"{self.name}.recipe")
-
     def check(self) -> None:
         """Check names, sources, targets, options and recipe, and plan all trainings.
 
@@ -121,51 +59,38 @@ class DomainGeneralization(Analysis):
             return
         check_names(self.settings, self.study)
         check_recipe(self.settings, self.study)
-        check_sources(self.blocks, self.study)
-        _ = self.plan
+        check_sources(self.expansion.blocks, self.study)
+        _ = self.expansion.plan
 
     @property
     def trained(self) -> Mapping[str, TrainedModel]:
         """The models of the plan."""
-        return {name: self._trained(run) for name, run in self.plan.trained.items()}
-
-    def _trained(self, run: Run) -> TrainedModel:
-        recipe, parts = self._recipe(run.group, run.seed), self.settings.validation_parts
-        return TrainedModel(
-            Model(run.model, recipe, ModelSource(run.model, TRAINED)),
-            tuple(rest(name, 1, parts, run.seed).name for name in run.sources),
-            tuple(part(name, 1, parts, run.seed).name for name in run.sources),
-            self.planned.file(".parquet"),
-        )
+        plan, file = self.expansion.plan, self.planned.file(".parquet")
+        return {name: self.expansion.trained(run, file) for name, run in plan.trained.items()}
 
     @property
     def derivations(self) -> Mapping[str, Derivation]:
         """Both parts of every source, for every seed."""
-        sources = dict.fromkeys(name for key in self.plan.runs for name in key)
-        found = (
-            derive(name, 1, self.settings.validation_parts, seed)
-            for name in sources
-            for seed in range(self.settings.seeds)
-            for derive in (part, rest)
-        )
-        return {each.name: each for each in found}
+        return self.expansion.derivations
 
     @property
     def tested(self) -> Mapping[str, TestedModels]:
         """The models of the plan, those of the same sources and algorithm together."""
         batches: dict[str, list[str]] = {}
-        for name, run in self.plan.trained.items():
+        for name, run in self.expansion.plan.trained.items():
             batch = f"{self.study.name}.{'.and.'.join(run.sources)}.{run.group.algorithm}"
             batches.setdefault(batch, []).append(name)
         return {
-            batch: TestedModels(tuple(models), self.plan.tested[models[0]])
+            batch: TestedModels(tuple(models), self.expansion.plan.tested[models[0]])
             for batch, models in batches.items()
         }
 
     @property
     def trained_on(self) -> tuple[str, ...]:
         """The sources and the targets."""
-        names = (name for block in self.blocks for name in (*block.sources, *block.targets))
+        names = (
+            name for block in self.expansion.blocks for name in (*block.sources, *block.targets)
+        )
         return tuple(dict.fromkeys(names))
 
     # --- files and jobs
@@ -184,7 +109,7 @@ class DomainGeneralization(Analysis):
     @property
     def targets(self) -> list[str]:
         """All tables and figures."""
-        if not self.blocks:
+        if not self.expansion.blocks:
             return []
         single = (self.planned, self.results, self.runs, self.curves, self.accuracies)
         return [
@@ -211,9 +136,9 @@ class DomainGeneralization(Analysis):
         ----------
         wildcards : Wildcards
         """
-        recipe = self._recipe(Group(ERM, 0, {}), 0)
+        recipe = self.expansion.recipe(Group(ERM, 0, {}), 0)
         return {
-            "blocks": [asdict(block) for block in self.blocks],
+            "blocks": [asdict(block) for block in self.expansion.blocks],
             "plan": self._plan_rows,
             "folders": {name: self.study.dataset_folder(name) for name in self.trained_on},
             "batch_size": recipe.batch_size,
@@ -224,7 +149,7 @@ class DomainGeneralization(Analysis):
     def _plan_rows(self) -> list[dict[str, Any]]:
         from matcheval.domain_generalization.runs import tabulate_plan
 
-        rows: Any = tabulate_plan(self.plan).to_dict("records")
+        rows: Any = tabulate_plan(self.expansion.plan).to_dict("records")
         return list(rows)
 
     def run_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
@@ -236,7 +161,7 @@ class DomainGeneralization(Analysis):
         """
         return {
             "plan": [self.planned.file(".parquet")],
-            "histories": [self.study.history_file(name) for name in self.plan.trained],
+            "histories": [self.study.history_file(name) for name in self.expansion.plan.trained],
             "indexes": [self.study.predicting.tested_index(batch) for batch in self.tested],
         }
 
@@ -248,7 +173,7 @@ class DomainGeneralization(Analysis):
         wildcards : Wildcards
         """
         return {
-            "models": list(self.plan.trained),
+            "models": list(self.expansion.plan.trained),
             "epoch_steps": self.settings.evaluate_every,
             "tested": [asdict(batch) for batch in self.tested.values()],
             "predictions": self.study.predictions_folder,
@@ -262,7 +187,7 @@ class DomainGeneralization(Analysis):
         wildcards : Wildcards
         """
         return {
-            "blocks": [asdict(block) for block in self.blocks],
+            "blocks": [asdict(block) for block in self.expansion.blocks],
             "rules": list(self.settings.selection),
             "confidence": self.study.confidence,
         }
@@ -299,6 +224,6 @@ class DomainGeneralization(Analysis):
     def _request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         from matcheval.study.sizes import dataset_size
 
-        targets = {name for block in self.blocks for name in block.targets}
+        targets = {name for block in self.expansion.blocks for name in block.targets}
         images = max(dataset_size(self.study, name).images for name in targets)
-        return resources.of_reading(len(self.plan.trained), len(targets), images)
+        return resources.of_reading(len(self.expansion.plan.trained), len(targets), images)

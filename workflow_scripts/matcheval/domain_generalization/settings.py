@@ -29,6 +29,10 @@ class DomainGeneralizationSettings(Settings):
         description="Suites whose sets are domains, by the name of the design: each set in turn is "
         "the target, and all others are sources",
     )
+    columns: Literal["group", "subgroup"] = Field(
+        "group",
+        description="Sets that tables average: of a group, or of a subgroup of it",
+    )
     algorithms: Annotated[tuple[str, ...], Unique, UniqueItems, Field(min_length=1)] = Field(
         tuple(ALGORITHMS), description="Names of algorithms (docs/training.md); ERM is always there"
     )

@@ -230,8 +230,14 @@ class Matching(Analysis):
             for origin, dataset in self.study.pairs[wildcards.pair].datasets.items()
         }
 
-    def _layouts(self, wildcards: Wildcards) -> dict[str, Any]:
-        """How the prediction files are laid out, by origin."""
+    def layouts(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return how the prediction files of a pair are laid out, by origin.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `pair`.
+        """
         datasets = self.study.pairs[wildcards.pair].datasets
         return {o: asdict(layout_of(self.study.datasets[d])) for o, d in datasets.items()}
 
@@ -265,7 +271,7 @@ class Matching(Analysis):
             },
             "seeds": self._seeds,
             **self._predictions(wildcards),
-            "layouts": self._layouts(wildcards),
+            "layouts": self.layouts(wildcards),
         }
 
     def _names_of_pair(self, wildcards: Wildcards) -> dict[str, str | None]:
@@ -289,7 +295,7 @@ class Matching(Analysis):
             "seeds": self._seeds,
             "bins": self.settings.reliability_bins,
             **self._predictions(wildcards),
-            "layouts": self._layouts(wildcards),
+            "layouts": self.layouts(wildcards),
         }
 
     def title_of(self, wildcards: Wildcards) -> str:

@@ -6,6 +6,7 @@ from matcheval.datasets.label_spaces import compare_classes
 from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import PREDICTIONS_KIND, DatasetSpec
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
+from matcheval.models.packages import package_weights
 from matcheval.study.study import Study
 from matcheval.training.options import check_n_sources
 
@@ -27,6 +28,7 @@ def check_study(study: Study) -> None:
     _check_sources_of_datasets(study)
     _check_pairs(study)
     _check_training(study)
+    _check_pretrained(study)
     _check_predictions(study)
     _check_sources(study)
 
@@ -177,6 +179,14 @@ def _check_training(study: Study) -> None:
     if trained and images:
         for name, field in (dict.fromkeys(images, "training.train") | sets).items():
             check_label_spaces(study, field, study.training.train[0], name)
+
+
+def _check_pretrained(study: Study) -> None:
+    """Check that the packages are installed whose weights models start from."""
+    for trained in study.trained.values():
+        recipe = trained.model.recipe
+        if recipe is not None and recipe.pretrained:
+            package_weights(recipe.pretrained, model=trained.model.name, field="pretrained")
 
 
 def _check_predictions(study: Study) -> None:

@@ -147,6 +147,8 @@ def normalization_of(
     if normalization == "channels":
         return channel_statistics(*datasets)
     channels = datasets[0].image_shape[2]
+    if normalization == "half":
+        return (0.5,) * channels, (0.5,) * channels
     return (0.0,) * channels, (1.0,) * channels
 
 

@@ -20,6 +20,7 @@ from matcheval.models.architectures.parts import Noisy
 from matcheval.models.arithmetic import normalize
 from matcheval.models.building import build_model
 from matcheval.models.devices import full_memory
+from matcheval.models.package_loading import start_from_package
 from matcheval.training.algorithm import Minibatch, Setup, build_algorithm
 from matcheval.training.augmentation import augment
 from matcheval.training.data import ResidentSet, batches, check_sets, normalization_of, subset
@@ -333,10 +334,11 @@ def initial_model(name: str, recipe: Recipe, train_set: Dataset) -> nn.Module:
     Raises
     ------
     InputError
-        If the architecture does not accept the images (see `build_model`).
+        If the architecture does not accept the images (see `build_model`), or pretrained weights
+        are not installed or do not fit.
     """
     with seeded(name, recipe, "weights"):
-        return build_model(
+        model = build_model(
             recipe.architecture,
             width=recipe.width,
             depth=recipe.depth,
@@ -344,6 +346,9 @@ def initial_model(name: str, recipe: Recipe, train_set: Dataset) -> nn.Module:
             input_shape=train_set.image_shape,
             n_classes=train_set.n_classes,
         )
+    if recipe.pretrained:
+        start_from_package(model, recipe.pretrained, name)
+    return model
 
 
 @contextmanager

