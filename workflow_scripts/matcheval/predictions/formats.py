@@ -87,7 +87,7 @@ def read_raw(path: Path, layout: Layout) -> RawFile:
     if suffix == ".npz":
         return _from_npz(path, layout)
     readers: dict[str, Callable[[Path], pa.Table]] = {
-        ".parquet": read_parquet,
+        ".parquet": _from_parquet,
         **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), _from_csv),
         **dict.fromkeys((".json", ".jsonl", ".jsonl.gz"), _from_json),
     }
@@ -158,6 +158,16 @@ def _provenance(metadata: Mapping[bytes, bytes] | None) -> dict[str, str]:
     }
 
 
+def _from_parquet(path: Path) -> pa.Table:
+    table = read_parquet(path)
+    try:
+        _ = table.schema.names
+        table.validate(full=True)  # texts that are not UTF-8, positions beyond a dictionary
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise InputError(f"a damaged Parquet file ({error})", file=path) from error
+    return table
+
+
 def _from_csv(path: Path) -> pa.Table:
     separator = _SEPARATORS[suffix_of(path).removesuffix(".gz")]
     table = read_csv_table(path, separator)
@@ -197,7 +207,12 @@ def _from_json(path: Path) -> pa.Table:
 
 def _from_npz(path: Path, layout: Layout) -> RawFile:
     names = array_names(path)
-    positions = [(names[at], ours) for at, ours in layout.renamed(names, path) if ours in COLUMNS]
+    prefixes = tuple(prefix for kind in KINDS for prefix in layout.prefixes(kind))
+    positions = [
+        (names[at], ours)
+        for at, ours in layout.renamed(names, path)
+        if ours in COLUMNS or ours.startswith(prefixes)
+    ]
     _distinct([ours for _, ours in positions], layout, path)
     arrays = read_arrays(path, [theirs for theirs, _ in positions])
     for name, array in arrays.items():

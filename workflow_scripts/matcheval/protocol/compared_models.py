@@ -13,10 +13,9 @@ from matcheval.datasets.pairs import Pair
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.columns import MODEL
 from matcheval.io.tables import Column
-from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
 from matcheval.protocol.blocks import Blocks
-from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.comparisons import Comparison, read_comparison
 from matcheval.protocol.confidence_bins import Floats, Scored
 from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.pair_blocks import GroupSource, blocks_of_pair
@@ -258,11 +257,8 @@ def read_models(
     problems, found = ErrorCollector(), []
     for number, model in enumerate(models):
         with problems.collected():
-            sets = [
-                read_predictions(files[origin][number], layout=layouts[origin])
-                for origin in pair.datasets
-            ]
-            found.append(Comparison(model, pair, *sets))
+            of_model = (files["original"][number], files["replication"][number])
+            found.append(read_comparison(model, pair, of_model, layouts))
     problems.raise_any()
     first = found[0]
     known = {
