@@ -44,8 +44,9 @@ def test_every_rule_has_its_row():
 def asked(tmp_path):
     """What a rule asks for in the digits' study with sampled sets and searches: `asked(rule)`."""
     suite = {
-        "suites": {"all": {"members": ["digits-known", "top-images"]}},
+        "suites": {"all": {"members": ["digits-known", {"dataset": "top-images", "severity": 1}]}},
         "suite_accuracies": {"suites": {"all": "digits-known"}},
+        "severity": {"suites": {"all": "digits-known"}},
         "accuracy_prediction": {"suites": {"all": {"base": "digits-known"}}},
         "domain_generalization": {
             "blocks": {"one": {"sources": ["digits-train"], "targets": "all"}},
@@ -69,6 +70,7 @@ def asked(tmp_path):
         "predict_datasets": SimpleNamespace(batch=job.model),
         "predict_tested": SimpleNamespace(tested=next(iter(study.tested))),
         "tabulate_suite_accuracies": SimpleNamespace(suite="all"),
+        "tabulate_severity": SimpleNamespace(suite="all"),
         **dict.fromkeys(
             study.analyses["accuracy_prediction"].resource_requests,
             SimpleNamespace(suite="all", model=job.model, scored=job.model),

@@ -295,7 +295,8 @@ def configuration_of_domains():
     ("changes", "message"),
     [
         ({"algorithms": ["corall"]}, "unknown algorithm 'corall'.*coral"),
-        ({"options": {"sd": {"wieght": 1}}}, "unknown option 'wieght'.*weight"),
+        ({"options": {"coral": {"wieght": 1}}}, "unknown option 'wieght'.*weight"),
+        ({"options": {"sd": {"weight": 1}}}, "'domain_generalization.options.sd': unknown"),
         ({"recipe": {"architecture": "cnn"}}, "missing: width, depth"),
         ({"recipe": {"epochs": 3}}, "'epochs' is determined by the protocol"),
         (
@@ -308,7 +309,7 @@ def configuration_of_domains():
         ),
         ({"blocks": {"x": {"sources": ["plain"], "targets": "nope"}}}, "unknown suite 'nope'"),
         ({"blocks": {"x": {"sources": ["plan"], "targets": "domains"}}}, "unknown dataset 'plan'"),
-        ({"leave_one_out": {"four": "domains"}}, "name of blocks as well"),
+        ({"leave_one_out": {"three": "domains"}}, "name of blocks as well"),
         ({"figure_algorithm": "mixup"}, "unknown algorithm 'mixup'"),
     ],
 )
@@ -320,7 +321,7 @@ def test_settings_that_are_refused(changes, message):
 def test_sources_of_different_label_spaces_are_refused():
     config = configuration_of_domains()
     config["datasets"]["photos"] = {"kind": "cifar10", "part": "test"}
-    config["domain_generalization"]["blocks"]["four"]["sources"] = ["plain", "photos"]
+    config["domain_generalization"]["blocks"]["three"]["sources"] = ["plain", "photos"]
     with pytest.raises(InputError, match="'photos' has, against 'plain', different classes"):
         load(config)
 
@@ -335,9 +336,9 @@ def test_a_study_without_models_and_without_trainings_is_refused():
 def test_models_are_trained_on_parts_split_by_their_seed():
     study = study_with()
     analysis = study.analysis(DomainGeneralization)
-    models = [name for name in study.trained if name.endswith("sd-0.seed-1")]
-    assert len(models) == 6
-    trained = study.trained[next(name for name in models if "plain.sd" in name)]
+    models = [name for name in study.trained if name.endswith("erm-0.seed-1")]
+    assert len(models) == 5
+    trained = study.trained[next(name for name in models if ".plain.erm" in name)]
     assert trained.train == ("plain.without-1-of-5.seed-1",)
     assert trained.validation == ("plain.part-1-of-5.seed-1",)
     recipe = trained.model.recipe

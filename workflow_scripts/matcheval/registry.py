@@ -26,6 +26,7 @@ _CLASSES = (
     "analyses.retraining.analysis.Retraining",
     "domain_generalization.analysis.DomainGeneralization",
     "analyses.suite_accuracies.analysis.SuiteAccuracies",
+    "analyses.severity.analysis.Severity",
     "accuracy_prediction.analysis.AccuracyPrediction",
     "analyses.mcnemar.analysis.McNemar",
     "analyses.paired_gaps.analysis.PairedGaps",

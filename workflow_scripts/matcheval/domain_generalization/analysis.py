@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from matcheval.datasets.derivations import Derivation
 from matcheval.domain_generalization.checks import check_names, check_recipe, check_sources
-from matcheval.domain_generalization.designs import ERM
+from matcheval.domain_generalization.designs import ERM, Plan
 from matcheval.domain_generalization.expansion import Expansion
 from matcheval.domain_generalization.groups import Group
 from matcheval.domain_generalization.selection import DEFAULT
@@ -47,6 +47,21 @@ class DomainGeneralization(Analysis):
 
     # --- what is trained
 
+    @cached_property
+    def plan(self) -> Plan:
+        """All trainings, of settings that have been checked: others may ask for it before `check`.
+
+        Raises
+        ------
+        InputError
+            As for `check`.
+        """
+        if self.settings.blocks or self.settings.leave_one_out:
+            check_names(self.settings, self.study)
+            check_recipe(self.settings, self.study)
+            check_sources(self.expansion.blocks, self.study)
+        return self.expansion.plan
+
     def check(self) -> None:
         """Check names, sources, targets, options and recipe, and plan all trainings.
 
@@ -55,33 +70,28 @@ class DomainGeneralization(Analysis):
         InputError
             Naming the key and the value.
         """
-        if not (self.settings.blocks or self.settings.leave_one_out):
-            return
-        check_names(self.settings, self.study)
-        check_recipe(self.settings, self.study)
-        check_sources(self.expansion.blocks, self.study)
-        _ = self.expansion.plan
+        _ = self.plan
 
     @property
     def trained(self) -> Mapping[str, TrainedModel]:
         """The models of the plan."""
-        plan, file = self.expansion.plan, self.planned.file(".parquet")
+        plan, file = self.plan, self.planned.file(".parquet")
         return {name: self.expansion.trained(run, file) for name, run in plan.trained.items()}
 
     @property
     def derivations(self) -> Mapping[str, Derivation]:
         """Both parts of every source, for every seed."""
-        return self.expansion.derivations
+        return self.expansion.derivations if self.plan.runs else {}
 
     @property
     def tested(self) -> Mapping[str, TestedModels]:
         """The models of the plan, those of the same sources and algorithm together."""
         batches: dict[str, list[str]] = {}
-        for name, run in self.expansion.plan.trained.items():
+        for name, run in self.plan.trained.items():
             batch = f"{self.study.name}.{'.and.'.join(run.sources)}.{run.group.algorithm}"
             batches.setdefault(batch, []).append(name)
         return {
-            batch: TestedModels(tuple(models), self.expansion.plan.tested[models[0]])
+            batch: TestedModels(tuple(models), self.plan.tested[models[0]])
             for batch, models in batches.items()
         }
 
@@ -149,7 +159,7 @@ class DomainGeneralization(Analysis):
     def _plan_rows(self) -> list[dict[str, Any]]:
         from matcheval.domain_generalization.runs import tabulate_plan
 
-        rows: Any = tabulate_plan(self.expansion.plan).to_dict("records")
+        rows: Any = tabulate_plan(self.plan).to_dict("records")
         return list(rows)
 
     def run_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
@@ -161,7 +171,7 @@ class DomainGeneralization(Analysis):
         """
         return {
             "plan": [self.planned.file(".parquet")],
-            "histories": [self.study.history_file(name) for name in self.expansion.plan.trained],
+            "histories": [self.study.history_file(name) for name in self.plan.trained],
             "indexes": [self.study.predicting.tested_index(batch) for batch in self.tested],
         }
 
@@ -173,7 +183,7 @@ class DomainGeneralization(Analysis):
         wildcards : Wildcards
         """
         return {
-            "models": list(self.expansion.plan.trained),
+            "models": list(self.plan.trained),
             "epoch_steps": self.settings.evaluate_every,
             "tested": [asdict(batch) for batch in self.tested.values()],
             "predictions": self.study.predictions_folder,
@@ -213,8 +223,13 @@ class DomainGeneralization(Analysis):
         return {
             "kind": wildcards.figure,
             "selection": self.settings.selection[0],
-            "algorithm": self.settings.figure_algorithm,
+            "algorithm": self.settings.figure_algorithm or self._first,
         }
+
+    @property
+    def _first(self) -> str:
+        """The first algorithm but ERM, if there is another."""
+        return next((name for name in self.settings.algorithms if name != ERM), ERM)
 
     @property
     def resource_requests(self) -> Mapping[str, Callable[[Any], resources.ResourceRequest]]:
@@ -226,4 +241,4 @@ class DomainGeneralization(Analysis):
 
         targets = {name for block in self.expansion.blocks for name in block.targets}
         images = max(dataset_size(self.study, name).images for name in targets)
-        return resources.of_reading(len(self.expansion.plan.trained), len(targets), images)
+        return resources.of_reading(len(self.plan.trained), len(targets), images)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from matcheval.domain_generalization.designs import DEFAULT_RECIPE, PROTOCOL_COLUMNS, Block
-from matcheval.errors import ErrorCollector, InputError, unknown_name_error
+from matcheval.errors import ErrorCollector, InputError
 from matcheval.study.analysis import check_known
 from matcheval.study.checks import check_label_spaces
 from matcheval.training.options import ALGORITHMS
@@ -32,14 +32,14 @@ def check_names(settings: "DomainGeneralizationSettings", study: "Study") -> Non
     InputError
         Naming the key and the value.
     """
-    for key, names in (("algorithms", settings.algorithms), ("options", settings.options)):
-        check_known("algorithm", names, ALGORITHMS, file=_FILE, field=f"{_ANALYSIS}.{key}")
-    drawn = (*settings.algorithms, "erm")
-    if settings.figure_algorithm not in drawn and settings.figure_algorithm != "sd":
-        raise unknown_name_error(
-            "algorithm", settings.figure_algorithm, drawn,
-            file=_FILE, field=f"{_ANALYSIS}.figure_algorithm",
-        )  # fmt: skip
+    field = f"{_ANALYSIS}.algorithms"
+    check_known("algorithm", settings.algorithms, ALGORITHMS, file=_FILE, field=field)
+    used = dict.fromkeys((*settings.algorithms, "erm"))
+    named = {f"options.{name}": name for name in settings.options}
+    if settings.figure_algorithm is not None:
+        named["figure_algorithm"] = settings.figure_algorithm
+    for key, name in named.items():
+        check_known("algorithm", [name], used, file=_FILE, field=f"{_ANALYSIS}.{key}")
     suites = {f"blocks.{name}.targets": block.targets for name, block in settings.blocks.items()}
     suites |= {f"leave_one_out.{name}": suite for name, suite in settings.leave_one_out.items()}
     for key, suite in suites.items():

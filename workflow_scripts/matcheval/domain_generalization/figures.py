@@ -74,12 +74,14 @@ def gain_by_set(tables: Tables, algorithm: str) -> "Figure":
     """
     gains = tables.gains
     chosen = gains[(gains["selection"] == tables.selection) & (gains["algorithm"] == algorithm)]
-    panels = list(chosen.groupby([chosen["design"], chosen["block"]], sort=False))
+    # The targets of a design, one of each block, share a panel.
+    panels = list(chosen.groupby(chosen["design"].where(chosen["design"] != "", chosen["block"])))
     columns = {name: i for i, name in enumerate(dict.fromkeys(gains["column"]))}
     wide, high = _grid(len(panels))
-    figure = new_figure(2.4 * wide, 2.3 * high)
-    for number, ((design, block), each) in enumerate(panels):
-        part = figure.add_subfigure(figure.add_gridspec(high, wide)[number])
+    figure = new_figure(2.4 * wide, 0.4 + 2.3 * high)
+    places = figure.add_gridspec(high, wide)
+    for number, (title, each) in enumerate(panels):
+        part = figure.add_subfigure(places[number])
         grid = part.add_gridspec(2, 2, width_ratios=(5, 1), height_ratios=(1, 5))
         axes = part.add_subplot(grid[1, 0])
         x, y = 100 * each["accuracy_erm"].to_numpy(), 100 * each["gain"].to_numpy()
@@ -97,9 +99,8 @@ def gain_by_set(tables: Tables, algorithm: str) -> "Figure":
         beside = part.add_subplot(grid[1, 1], sharey=axes)
         _density(above, x, upright=True)
         _density(beside, y, upright=False)
-        above.set_title(f"{design}: {block}" if design else str(block))
-        if number == 0 and len(columns) <= 3 * len(_COLORS):
-            figure.legend(loc="outside lower center", ncols=4, fontsize=NOTE_SIZE)
+        above.set_title(str(title))
+    _legend_below(figure)
     return figure
 
 
@@ -168,7 +169,8 @@ def by_sources(tables: Tables, algorithm: str) -> "Figure":
     """
     results = tables.results
     rows = results[(results["column"] == MEAN) & (results["selection"] == tables.selection)]
-    rows = rows[(rows["design"] == "") | (rows["block"] == AVERAGE)]
+    own = rows[rows["design"] == ""]  # designs have other target sets
+    rows = own if len(own) else rows[rows["block"] == AVERAGE]
     names = list(dict.fromkeys(rows["algorithm"]))
     figure = new_figure(COLUMN_WIDTH, COLUMN_WIDTH)
     axes = figure.add_subplot()
@@ -222,16 +224,24 @@ def learning_curves(tables: Tables, algorithm: str) -> "Figure":
         axes.set_title(_shortened(str(sources)))
         axes.set_xlabel("Steps")
         axes.set_ylabel("Validation accuracy (%)")
+    _legend_below(figure)
+    return figure
+
+
+def _legend_below(figure: "Figure") -> None:
+    """Add one legend for the series of all panels."""
+    from matplotlib.axes import Axes
+
+    panels = (part for part in figure.findobj(Axes) if isinstance(part, Axes))
     handles = {
         label: handle
-        for axes in figure.axes
+        for axes in panels
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
     figure.legend(
         list(handles.values()), list(handles), loc="outside lower center", ncols=4,
         fontsize=NOTE_SIZE,
     )  # fmt: skip
-    return figure
 
 
 def _grid(n: int) -> tuple[int, int]:

@@ -67,6 +67,7 @@ class DomainGeneralizationSettings(Settings):
         (SOURCE_VALIDATION, ORACLE),
         description="How groups are selected; the first is that of the figures",
     )
-    figure_algorithm: str = Field(
-        "sd", description="Algorithm whose gain over ERM is drawn for every target set"
+    figure_algorithm: str | None = Field(
+        None,
+        description="Algorithm whose gain is drawn for every target set; the first by default",
     )
