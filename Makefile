@@ -95,7 +95,9 @@ docs: demo
 	cp results/digits/figures/new-writers/confidence.png docs/digits/
 	for c in label_probability probability; do \
 		cp results/digits/figures/new-writers/$$c/matched_accuracy.png docs/digits/matched_accuracy_$$c.png; \
+		cp results/digits/figures/new-writers/$$c/gaps.png docs/digits/gaps_$$c.png; \
 	done
+	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_readme.py
 
 ## make sampling-docs  run the sampling study on digits, and update its results in docs/analyses/sampling.md
 sampling-docs: $(VENV)/.workflow

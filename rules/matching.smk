@@ -140,6 +140,7 @@ rule plot_confidence:
 rule plot_matched_accuracy:
     input:
         table=MATCHING.result.file(".parquet"),
+        gaps=MATCHING.gaps.models.file(".parquet"),
     output:
         outputs=in_report(MATCHING.accuracy_plot),
     log:
@@ -155,6 +156,29 @@ rule plot_matched_accuracy:
         "Plotting matched accuracy for {wildcards.pair} by {wildcards.matching}"
     script:
         "../workflow_scripts/plot_matched_accuracy.py"
+
+
+rule plot_gaps:
+    input:
+        table=MATCHING.result.file(".parquet"),
+        gaps=MATCHING.gaps.models.file(".parquet"),
+        means=MATCHING.gaps.means.file(".parquet"),
+    output:
+        outputs=in_report(MATCHING.gaps_plot),
+    log:
+        f"{OWN}/logs/plot_gaps/{{pair}}/{{matching}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("plot_gaps"),
+    params:
+        matching="{matching}",
+        title=MATCHING.title_of,
+        code=digest("plot_gaps"),
+    message:
+        "Plotting gaps of {wildcards.pair} by {wildcards.matching}"
+    script:
+        "../workflow_scripts/plot_gaps.py"
 
 
 rule plot_reliability:

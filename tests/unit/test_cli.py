@@ -256,7 +256,7 @@ def test_compare_writes_what_the_workflow_writes(files, tmp_path):
     for c in Criterion:
         expected += [f"matched/p/{c.value}.parquet", f"pairs/p/{c.value}/hub_m.parquet"]
         expected += [f"{t}/p/{c.value}.{f}" for t in ("tables", "gaps") for f in ("csv", "parquet")]
-        for name in ("matched_accuracy", "reliability/hub_m"):
+        for name in ("matched_accuracy", "gaps", "reliability/hub_m"):
             expected += [f"figures/p/{c.value}/{name}.{f}" for f in ("pdf", "png")]
     assert written == sorted(expected)
     table = pd.read_csv(out / "tables" / "p" / "probability.csv")

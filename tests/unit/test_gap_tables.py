@@ -8,18 +8,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import plot_gaps as gaps_script
+import plot_matched_accuracy as accuracy_script
+from drawings import draw, texts_of
 from helpers import predictions, simulate
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
+from matcheval.io.tables import write_table
 from matcheval.protocol.blocks import groups, paired_images
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.decomposition import decompose_models
+from matcheval.protocol.figures.gaps import plot_gaps
 from matcheval.protocol.gap_estimates import estimate_gaps
 from matcheval.protocol.gap_of_model import scored
 from matcheval.protocol.gap_schemas import GAPS, MEAN_GAPS
 from matcheval.protocol.gaps import matched_gap
+from matcheval.protocol.schemas import MODEL_TABLE
 from matcheval.protocol.settings import MatchingMethod, MatchingSettings
 from matcheval.protocol.summary import write_summary
 from matcheval.protocol.words import narrowing, share_of_confidence, verdict, with_interval
@@ -267,3 +273,64 @@ class TestSummary:
         gap = estimated([forth], method, range(2)).means.gap[0]
         back = Comparison("a", PAIR, *sets[::-1])
         assert estimated([back], method, range(2)).means.gap[0] == pytest.approx(-gap)
+
+
+class TestFigure:
+    def figure(self, found, name="probability", n=3):
+        gaps = found.models[name]
+        accuracies = pd.DataFrame(
+            {"model": gaps["model"], "accuracy_original": [0.9, 0.7, 0.8][:n]}
+        )
+        mean = next(row for _, row in found.means.iterrows() if row["matching"] == name)
+        return plot_gaps(accuracies, gaps, mean, "criterion 2")
+
+    def test_models_by_increasing_accuracy_and_their_mean(self, found):
+        figure = self.figure(found)
+        draw(figure)
+        names = [label.get_text() for label in figure.axes[2].get_xticklabels()]
+        assert names == ["m1", "m2", "m0", "mean"]
+        table, mean = found.models["probability"].set_index("model"), only(found)[1]
+        for panel, columns in zip(
+            figure.axes[:2],
+            (("gap", "matched_gap"), ("confidence_part", "conditional_part")),
+            strict=True,
+        ):
+            for bars, column in zip(panel.containers, columns, strict=True):
+                expected = [*table.loc[["m1", "m2", "m0"], column], mean[column]]
+                np.testing.assert_allclose(bars[0].get_ydata(), 100 * np.array(expected))
+                ends = np.array([s[:, 1] for s in bars[2][0].get_segments()])
+                np.testing.assert_allclose(ends[3], [
+                    100 * mean[f"{column}_{end}"] for end in ("low", "high")])  # fmt: skip
+        joined, real, reference = figure.axes[2].lines[:3]
+        assert real.get_ydata()[3] == pytest.approx(100 * mean.same_size_narrowing)
+        assert reference.get_ydata()[3] == pytest.approx(100 * mean.reference_narrowing)
+        assert joined.get_ydata()[9] == real.get_ydata()[3]
+        assert verdict(mean) in texts_of(figure.axes[0].get_legend())[1]
+        assert "of datapoints" in figure.get_supxlabel()
+
+    def test_what_is_not_defined_is_left_out(self):
+        one = [Comparison("m", PAIR, predictions([0.1] * 40), predictions([0.9] * 40))]
+        draw(self.figure(estimated(one, METHODS, range(2)), n=1))
+
+    def test_the_scripts(self, found, tmp_path):
+        accuracies = pd.DataFrame(
+            {name: [0.5] * 3 for name in MODEL_TABLE.names}
+            | {"model": found.models["probability"]["model"]}
+            | {name: ["p", "probability", "old", "new", "old"][i] for i, name in enumerate(
+                ("pair", "criterion", "original", "replication", "source"))}
+            | dict.fromkeys(("n_seeds", "n_original", "n_replication"), 100)
+        )[MODEL_TABLE.names]  # fmt: skip
+        files = {
+            "table": (MODEL_TABLE, accuracies),
+            "gaps": (GAPS, found.models["probability"]),
+            "means": (MEAN_GAPS, found.means),
+        }
+        for name, (schema, frame) in files.items():
+            write_table(schema.from_frame(frame), tmp_path / f"{name}.parquet")
+        paths = {name: tmp_path / f"{name}.parquet" for name in files}
+        gaps_script.main(
+            **paths, matching="probability", title="t", outputs=[tmp_path / "gaps.png"]
+        )
+        paths.pop("means")
+        accuracy_script.main(**paths, title="t", outputs=[tmp_path / "accuracy.png"])
+        assert {"gaps.png", "accuracy.png"} <= {path.name for path in tmp_path.iterdir()}

@@ -12,6 +12,7 @@ from matcheval.io.tables import write_table
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.figures.confidence import plot_confidence
+from matcheval.protocol.figures.gaps import plot_gaps
 from matcheval.protocol.figures.matched_accuracy import plot_matched_accuracy
 from matcheval.protocol.figures.reliability import plot_reliability
 from matcheval.protocol.figures.subsets import reliability_data
@@ -84,7 +85,13 @@ def write_comparison(
             write_table(content, path)
             yield path
         figures = folder / "figures" / place
-        yield from _save(plot_matched_accuracy(table), figures / "matched_accuracy")
+        yield from _save(
+            plot_matched_accuracy(table, gaps=gaps.models[criterion.value]),
+            figures / "matched_accuracy",
+        )
+        (mean,) = (row for _, row in gaps.means.iterrows() if row["matching"] == criterion.value)
+        figure = plot_gaps(table, gaps.models[criterion.value], mean, criterion.description)
+        yield from _save(figure, figures / "gaps")
         data = reliability_data(comparison, pairs, criterion.description, epsilon, seeds)
         yield from _save(plot_reliability(data), figures / "reliability" / model)
     summary = folder / "summary.md"

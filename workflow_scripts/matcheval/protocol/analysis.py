@@ -42,6 +42,9 @@ class Matching(Analysis):
             f"{figures}/{{matching}}/matched_accuracy", formats,
             ReportEntry("Matched accuracy", "matched_accuracy", labels), formats,
         )  # fmt: skip
+        self.gaps_plot = Artifact(
+            f"{figures}/{{matching}}/gaps", formats, ReportEntry("Gaps", "gaps", labels), formats
+        )
         self.reliability_plot = Artifact(
             f"{figures}/{{matching}}/reliability/{{model}}", formats,
             ReportEntry("Reliability", "reliability", {**labels, "model": "{model}"}), formats,
@@ -190,6 +193,7 @@ class Matching(Analysis):
         return [
             *self.confidence_plot.expand(pair=self.pairs),
             *self.accuracy_plot.expand(**each),
+            *self.gaps_plot.expand(**each),
             *self.reliability_plot.expand(**each, model=models),
         ]
 
