@@ -14,7 +14,7 @@ DATA ?= data/recht
 RECHT := recht-cifar10 recht-imagenet recht-revisions
 SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 
-.PHONY: help demo slurm recht recht-docs sampling-docs test cluster-test lint format docs settings fingerprints clean
+.PHONY: help demo slurm recht recht-docs sampling-docs domains test cluster-test lint format docs settings fingerprints clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -23,6 +23,11 @@ help:
 demo: $(VENV)/.workflow
 	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES)
 	@echo "Done: start with results/digits/summary.md; figures are in results/digits/figures/."
+
+## make domains   domain generalisation on digits: results appear in results/digit-domains/
+domains: $(VENV)/.workflow
+	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) --configfile studies/digit-domains.yaml
+	@echo "Done: start with results/digit-domains/domain_generalization/results.md."
 
 ## make recht     recompute the tables and figures of Recht et al. (2019) from their predictions in DATA=folder
 recht: $(VENV)/.workflow
@@ -86,10 +91,13 @@ docs: demo
 	mkdir -p docs/digits
 	cp results/digits/summary.md docs/digits/summary.md
 	cp results/digits/tables/new-writers/*.csv docs/digits/
+	cp results/digits/gaps/new-writers.csv docs/digits/gaps.csv
 	cp results/digits/figures/new-writers/confidence.png docs/digits/
 	for c in label_probability probability; do \
 		cp results/digits/figures/new-writers/$$c/matched_accuracy.png docs/digits/matched_accuracy_$$c.png; \
+		cp results/digits/figures/new-writers/$$c/gaps.png docs/digits/gaps_$$c.png; \
 	done
+	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_readme.py
 
 ## make sampling-docs  run the sampling study on digits, and update its results in docs/analyses/sampling.md
 sampling-docs: $(VENV)/.workflow

@@ -86,6 +86,36 @@ rule predict_dataset:
         " {resources.machine} > {log:q} 2>&1"
 
 
+# Models that an analysis trains and runs together on the same datasets.
+rule predict_tested:
+    input:
+        unpack(JOBS.tested_files),
+    output:
+        index=PREDICTING.tested_index("{tested}"),
+    log:
+        f"{OWN}/logs/predict_tested/{{tested}}.log",
+    benchmark:
+        f"{OWN}/benchmarks/predict_tested/{{tested}}.tsv"
+    wildcard_constraints:
+        tested=one_of(STUDY.tested),
+    conda:
+        "../envs/models.yaml"
+    threads: REQUESTS.threads("predict_tested")
+    resources:
+        **REQUESTS.resources("predict_tested"),
+        machine=JOBS.inference_options,
+    params:
+        arguments=JOBS.tested_arguments,
+        outputs=JOBS.output_arguments,
+        version=JOBS.inference_version,
+    message:
+        "Predicting with {wildcards.tested}"
+    shell:
+        LEASE_GPU
+        + "python -m predict_datasets {params.arguments:q} {params.outputs:q} --threads {threads}"
+        " {resources.machine} > {log:q} 2>&1"
+
+
 rule predictions:
     input:
         settled(STUDY.predictions_targets),

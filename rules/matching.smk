@@ -70,8 +70,35 @@ rule tabulate_runs:
         "../workflow_scripts/tabulate_runs.py"
 
 
+# Models share resamples and splits, so that a job is of all models of a pair.
+rule estimate_gaps:
+    input:
+        settled(MATCHING.gaps.inputs),
+        classes=MATCHING.classes_of_pair,
+    output:
+        tables=MATCHING.gaps.models_of_pair,
+        means=MATCHING.gaps.means.files,
+    log:
+        f"{OWN}/logs/estimate_gaps/{{pair}}.log",
+    benchmark:
+        f"{OWN}/benchmarks/estimate_gaps/{{pair}}.tsv"
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("estimate_gaps"),
+    params:
+        job=MATCHING.gaps.parameters,
+        custom_files=MATCHING.gaps.custom_files_state,
+        code=digest("estimate_gaps"),
+    message:
+        "Estimating the gaps of {wildcards.pair}"
+    script:
+        "../workflow_scripts/estimate_gaps.py"
+
+
 rule write_summary:
     input:
+        means=MATCHING.means_of_summary,
         tables=MATCHING.tables_of_summary,
     output:
         page=in_report(MATCHING.summary)[0],
@@ -113,6 +140,7 @@ rule plot_confidence:
 rule plot_matched_accuracy:
     input:
         table=MATCHING.result.file(".parquet"),
+        gaps=MATCHING.gaps.models.file(".parquet"),
     output:
         outputs=in_report(MATCHING.accuracy_plot),
     log:
@@ -128,6 +156,29 @@ rule plot_matched_accuracy:
         "Plotting matched accuracy for {wildcards.pair} by {wildcards.matching}"
     script:
         "../workflow_scripts/plot_matched_accuracy.py"
+
+
+rule plot_gaps:
+    input:
+        table=MATCHING.result.file(".parquet"),
+        gaps=MATCHING.gaps.models.file(".parquet"),
+        means=MATCHING.gaps.means.file(".parquet"),
+    output:
+        outputs=in_report(MATCHING.gaps_plot),
+    log:
+        f"{OWN}/logs/plot_gaps/{{pair}}/{{matching}}.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("plot_gaps"),
+    params:
+        matching="{matching}",
+        title=MATCHING.title_of,
+        code=digest("plot_gaps"),
+    message:
+        "Plotting gaps of {wildcards.pair} by {wildcards.matching}"
+    script:
+        "../workflow_scripts/plot_gaps.py"
 
 
 rule plot_reliability:

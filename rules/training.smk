@@ -5,6 +5,7 @@ from matcheval.training import TRAINING_VERSION
 rule train_model:
     input:
         unpack(JOBS.training_sets),
+        waits_for=lambda w: [ancient(file) for file in JOBS.training_waits_for(w)],
     output:
         checkpoint=f"{SHARED}/checkpoints/{{model}}.safetensors",
         history=f"{SHARED}/checkpoints/{{model}}.history.csv",

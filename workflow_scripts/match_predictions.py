@@ -9,9 +9,8 @@ from matcheval.datasets.pairs import Pair
 from matcheval.errors import ErrorCollector
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
-from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
-from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.comparisons import read_comparison
 from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import join_runs
 from matcheval.protocol.settings import MatchingMethod
@@ -68,11 +67,7 @@ def main(
     tables = {place: [] for place in product(matchings, range(len(batches)))}
     for batch, model in ((batch, model) for batch, of in enumerate(batches) for model in of):
         with problems.collected():
-            sets = [
-                read_predictions(file, layout=layouts[origin])
-                for origin, file in zip(("original", "replication"), next(files), strict=True)
-            ]
-            comparison = Comparison(model, pair, *sets)
+            comparison = read_comparison(model, pair, next(files), layouts)
             found += [(model, text) for text in suspicions_of(comparison)]
             for name, method in matchings.items():
                 matched = MatchedComparison(comparison, method, seeds)

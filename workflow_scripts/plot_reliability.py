@@ -7,9 +7,8 @@ from pathlib import Path
 from matcheval.datasets.pairs import Pair
 from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figure
-from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
-from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.comparisons import read_comparison
 from matcheval.protocol.figures.reliability import plot_reliability
 from matcheval.protocol.figures.subsets import reliability_data
 from matcheval.protocol.schemas import PAIRS
@@ -59,9 +58,7 @@ def main(
     InputError
         If the pairs do not match the predictions or the parameters.
     """
-    files = {"original": original[0], "replication": replication[0]}
-    sets = [read_predictions(file, layout=layouts[origin]) for origin, file in files.items()]
-    comparison = Comparison(model, pair, *sets)
+    comparison = read_comparison(model, pair, (original[0], replication[0]), layouts)
     data = reliability_data(comparison, PAIRS.read(pairs), title, epsilon, seeds)
     save_figure(plot_reliability(data, bins), *outputs)
     logging.info("%s", {subset.role.value: subset.n_per_seed for subset in data.subsets})

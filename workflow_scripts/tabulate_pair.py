@@ -9,7 +9,9 @@ from typing import Any
 from matcheval.datasets.pairs import Pair
 from matcheval.execution.entry_points import run_script
 from matcheval.io.text_tables import write_readable
+from matcheval.predictions.layout import Layout
 from matcheval.protocol.compared_models import read_models
+from matcheval.protocol.pair_blocks import GroupSource
 from matcheval.protocol.settings import MatchingMethod
 
 
@@ -22,6 +24,8 @@ def main(
     replication: Sequence[Path],
     matchings: Mapping[str, MatchingMethod],
     seeds: Sequence[int],
+    layouts: Mapping[str, Layout],
+    groups: Mapping[str, GroupSource],
     options: Mapping[str, Any],
     outputs: Sequence[Path],
 ) -> None:
@@ -41,6 +45,10 @@ def main(
         How they are matched, by name.
     seeds : sequence of int
         Seeds, one for each run.
+    layouts : mapping of str to Layout
+        How the files are laid out, by origin.
+    groups : mapping of str to GroupSource
+        Where the groups of datapoints are found, by origin.
     options : mapping of str to object
         Further arguments of the analysis's `tables.tabulate`.
     outputs : sequence of Path
@@ -52,7 +60,10 @@ def main(
         If predictions are missing or invalid, or are not what the analysis needs.
     """
     tables = import_module(f"{room}.tables")
-    known = read_models(pair, models, original, replication, matchings, seeds)
+    known = read_models(
+        pair, models, {"original": original, "replication": replication}, matchings, seeds,
+        layouts, groups,
+    )  # fmt: skip
     table = tables.tabulate(known, **options)
     write_readable(table, tables.SCHEMA, tables.text_columns, outputs)
     logging.info("%d rows, of %d models", len(table), len(models))

@@ -16,7 +16,7 @@ def train_model(
     name: str,
     recipe: str,
     train: Sequence[str],
-    validation: str,
+    validation: Sequence[str],
     output: str,
     history: str,
     **engine: Any,
@@ -31,8 +31,8 @@ def train_model(
         JSON object with the fields of a `Recipe`.
     train : sequence of str
         Folders of the training sets.
-    validation : str
-        Folder of the validation set.
+    validation : sequence of str
+        Folders of the validation sets.
     output : str
         Checkpoint to write, `.safetensors`.
     history : str
@@ -49,18 +49,20 @@ def train_model(
     from matcheval.training.running import train_to_checkpoint
 
     start = time.perf_counter()
-    files = map(Path, (validation, output, history))
-    last = train_to_checkpoint(
+    kept = train_to_checkpoint(
         name,
         recipe,
         [Path(folder) for folder in train],
-        *files,
+        [Path(folder) for folder in validation],
+        Path(output),
+        Path(history),
         engine=Engine(**engine),
         progress=show_progress(),
     )
     log.info(
-        f"{name}: accuracy {last.train_accuracy:.4f} in training, {last.validation_accuracy:.4f} "
-        f"in validation, after {last.epoch} epochs and {time.perf_counter() - start:.1f} s"
+        f"{name}: accuracy {kept.train_accuracy:.4f} in training, {kept.validation_accuracy:.4f} "
+        f"in validation, of the weights after {kept.epoch} epochs, in "
+        f"{time.perf_counter() - start:.1f} s"
     )
 
 
@@ -76,12 +78,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     for option, meaning in (
         ("--name", "the model's name, from which its seeds are derived"),
         ("--recipe", "the recipe's fields, a JSON object"),
-        ("--validation", "folder of the validation set"),
         ("--output", "checkpoint to write, .safetensors"),
         ("--history", "history by epoch to write, .csv"),
     ):
         parser.add_argument(option, required=True, help=meaning)
     parser.add_argument("--train", required=True, nargs="+", help="folders of the training sets")
+    parser.add_argument(
+        "--validation", required=True, nargs="+", help="folders of the validation sets"
+    )
     parser.add_argument("--threads", type=int, default=1, dest="n_threads", help="CPU threads")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
     parser.add_argument(

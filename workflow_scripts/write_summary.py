@@ -2,17 +2,26 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from itertools import cycle
 from pathlib import Path
+
+import pandas as pd
 
 from matcheval.execution.entry_points import run_script
 from matcheval.io.files import atomic_file
+from matcheval.protocol.gap_schemas import MEAN_GAPS
 from matcheval.protocol.schemas import MODEL_TABLE
-from matcheval.protocol.summary import summarize_gaps, write_summary
+from matcheval.protocol.summary import write_summary
 from matcheval.protocol.suspicions import suspicions_in
 
 
-def main(*, study: str, titles: Mapping[str, str], tables: Sequence[Path], page: Path) -> None:
+def main(
+    *,
+    study: str,
+    titles: Mapping[str, str],
+    means: Sequence[Path],
+    tables: Sequence[Path],
+    page: Path,
+) -> None:
     """Write the summary page of a study in Markdown.
 
     Parameters
@@ -21,21 +30,20 @@ def main(*, study: str, titles: Mapping[str, str], tables: Sequence[Path], page:
         Name of the study.
     titles : mapping of str to str
         What readers call the matchings, by name.
+    means : sequence of Path
+        Tables with the columns of `gap_schemas.MEAN_GAPS`, one for each pair.
     tables : sequence of Path
-        Tables with the columns of `schemas.MODEL_TABLE`, one for each pair and matching; those of
-        a pair in the order of `titles`.
+        Tables with the columns of `schemas.MODEL_TABLE`, whose metadata say what looks wrong about
+        predictions.
     page : Path
         File to write.
     """
-    read = [MODEL_TABLE.read(path) for path in tables]
-    summaries = [
-        summarize_gaps(table.to_pandas(), *names)
-        for table, names in zip(read, cycle(titles.items()))
-    ]
-    text = write_summary(f"Study `{study}`", summaries, suspicions_in(read))
+    gaps = pd.concat([MEAN_GAPS.read(path).to_pandas() for path in means], ignore_index=True)
+    suspicions = suspicions_in([MODEL_TABLE.read(path) for path in tables])
+    text = write_summary(f"Study `{study}`", gaps, titles, suspicions)
     with atomic_file(page) as partial:
         partial.write_text(text, encoding="utf-8")
-    logging.info("%d tables summarised", len(tables))
+    logging.info("%d pairs summarised", len(means))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from matcheval.datasets.folders import DESCRIPTION, read_dataset
 from matcheval.io.json_files import read_json
 from matcheval.io.self_digests import verify_file
 from matcheval.io.tables import read_parquet, write_table
+from matcheval.protocol.gap_schemas import GAPS, MEAN_GAPS
 from matcheval.protocol.schemas import COMPARISON_RUNS, MODEL_TABLE, PAIRS
 from matcheval.replication.schemas import CHANGES, FITS, REGION, RESULTS
 
@@ -82,6 +83,61 @@ def test_csv_tables_are_those_of_the_parquet_files(results, tmp_path):
     for path in twins:
         write_table(read_parquet(path.with_suffix(".parquet")), tmp_path / path.name)
         assert (tmp_path / path.name).read_bytes() == path.read_bytes(), path
+
+
+@pytest.fixture(scope="module")
+def gaps(results):
+    """Gaps by pair and matching: of the models, and of their means."""
+    paths = results.of_stage("gaps", ".parquet")
+    if not paths:
+        pytest.skip("nothing was matched: no pair has probabilities on both sides")
+    folder = results.study / "gaps"
+    means = {path.stem: MEAN_GAPS.read(path).to_pandas() for path in paths if path.parent == folder}
+    return {
+        (path.parent.name, path.stem): (
+            GAPS.read(path).to_pandas(),
+            means[path.parent.name].set_index("matching").loc[path.stem],
+        )
+        for path in paths
+        if path.parent != folder
+    }
+
+
+def test_gaps_are_those_of_the_tables(gaps, tables):
+    assert {(path.parent.name, path.stem) for path in tables} == set(gaps)
+    for path, table in tables.items():
+        mine = gaps[path.parent.name, path.stem][0].set_index("model").loc[table.model]
+        for ours, theirs in (
+            ("gap", "gap"), ("matched_gap", "matched_gap_mean"),
+            ("fraction_unmatched", "fraction_unmatched_mean"),
+            ("unmatched_accuracy_target", "unmatched_accuracy_target_mean"),
+        ):  # fmt: skip
+            np.testing.assert_allclose(mine[ours], table[theirs], atol=1e-12)
+
+
+def test_terms_and_parts_add_up_to_gaps(gaps):
+    for models, mean in gaps.values():
+        for found in (models.dropna(subset="matched_gap"), mean):
+            np.testing.assert_allclose(
+                found.matched_gap + found.source_selection + found.dropped_targets, found.gap,
+                atol=1e-12,
+            )  # fmt: skip
+            np.testing.assert_allclose(
+                found.confidence_part + found.conditional_part, found.gap, atol=1e-12
+            )
+
+
+def test_missing_values_of_gaps_have_reasons(gaps):
+    for models, _ in gaps.values():
+        errors, shares, references = (
+            models[name].isna()
+            for name in ("matched_gap_se", "confidence_share", "reference_narrowing")
+        )
+        for missing, words in (
+            (errors, "no standard error|no matched gap"), (shares, "no share|no standard error"),
+            (references, "no no-warning reference"),
+        ):  # fmt: skip
+            assert models.remarks[missing].str.contains(words).all()
 
 
 def test_predictions_are_those_of_their_indexes(results):

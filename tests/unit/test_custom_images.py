@@ -112,7 +112,7 @@ class TestUnreadable:
         with pytest.raises(InputError) as caught:
             make("image_folder", {"path": path})
         assert "3 of 32 images cannot be decoded" in str(caught.value)
-        for name in ("bird/notes.txt (cannot identify", "bird/empty.png", "'unreadable: skip'"):
+        for name in ("bird/notes.txt (it is no JPEG", "bird/empty.png", "'unreadable: skip'"):
             assert name in str(caught.value)
         assert not (tmp_path / "datasets" / "d" / "dataset.json").exists()
         assert not list((tmp_path / "datasets").glob("d/*.npy"))

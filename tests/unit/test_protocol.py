@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -26,10 +25,8 @@ from matcheval.protocol.runs import (
 )
 from matcheval.protocol.schemas import COMPARISON_RUNS, MODEL_TABLE, RUNS
 from matcheval.protocol.settings import MatchingMethod
-from matcheval.protocol.summary import summarize_gaps, write_summary
 from matcheval.protocol.tables import tabulate_runs
 
-ROOT = Path(__file__).resolve().parents[2]
 LABEL, PROBABILITY = Criterion
 NAME = RunName("m", "p")
 
@@ -306,85 +303,6 @@ class TestTable:
     def test_refuses(self, tables, message):
         with pytest.raises(InputError, match=message):
             tabulate_runs(tables)
-
-
-class TestSummary:
-    def table(self, *runs):
-        return tabulate_runs(list(runs))
-
-    def test_by_hand(self):
-        of_model = "accuracy_source accuracy_target fraction_unmatched unmatched_accuracy_target"
-        runs = {
-            # Gap 0.5; after matching 0.25, 0 and 0.125, so that the standard deviation is 0.125.
-            "narrower": ([0.75, 0.5, 0.625], [0.5] * 3, (0.75, 0.25, 0.125, 0.25)),
-            "wider": ([0.25] * 2, [0.75] * 2, (0.5, 0.75, 0.5, 0.25)),  # -0.25, then -0.5
-            "equal": ([0.5] * 4, [0.75] * 4, (0.75, 0.5, 0.125, 1.0)),  # 0.25, then -0.25
-        }
-        tables = [
-            runs_table(model, *matched, **dict(zip(of_model.split(), values, strict=True)))
-            for model, (*matched, values) in runs.items()
-        ]
-        summary = summarize_gaps(self.table(*tables))
-        assert (summary.n_models, summary.n_narrower, summary.n_undefined) == (3, 1, 0)
-        assert (summary.n_seeds, summary.epsilon) == (2, 0.005)  # the fewest of a model
-        assert summary.gap == pytest.approx((0.5 + 0.25 + 0.25) / 3)
-        assert summary.matched_gap == pytest.approx((0.125 + 0.5 + 0.25) / 3)
-        assert summary.largest_sem == pytest.approx(0.125 / math.sqrt(3))
-        page = write_summary("s", [summary])
-        assert "`old` (n = 100) and `new` (n = 50), source `old`: over 3 models, the gap" in page
-        assert "the gap is 33.33 points before and 29.17 points after matching" in page
-        assert "it is narrower after matching for 1 of 3. Unmatched targets: 25.0 %." in page
-        assert "| 33.33 | 29.17 | 12.5 % | 1 | 25.0 % | 50.0 % | 7.22 |" in page
-
-    def test_undefined_models_are_counted_and_left_out(self):
-        nan = math.nan
-        summary = summarize_gaps(
-            self.table(
-                runs_table("fine", [0.8], [0.8]),
-                runs_table("none", [nan], [nan], n_matched=0, accuracy_source=0.1),
-            )
-        )
-        assert (summary.n_models, summary.n_undefined) == (2, 1)
-        assert summary.gap == pytest.approx(0.2)
-        page = write_summary("s", [summary])
-        assert "For 1 of 2 models, no target was matched" in page
-        assert " | 1 of 2 | 1 | " in page
-
-    def test_nothing_matched_at_all(self):
-        summary = summarize_gaps(self.table(runs_table("none", [math.nan], [math.nan])))
-        page = write_summary("s", [summary])
-        assert (
-            "no target was matched in any run of 1 model; the gap before matching is 20.00" in page
-        )
-        assert "| undefined |" in page
-
-    @pytest.mark.parametrize(
-        ("target", "matched_target", "points", "narrowing"),
-        [
-            (0.9, 0.8, "0.00 points before and 0.00 points after", "undefined"),
-            (0.9, 0.7, "0.00 points before and 10.00 points after", "undefined"),
-            (0.8, 0.6, "10.00 points before and 20.00 points after", "-100.0 %"),
-            (0.7, 0.8, "over 1 model, the gap is 20.00 points before and 0.00", "100.0 %"),
-        ],
-    )
-    def test_gaps_before_and_after(self, target, matched_target, points, narrowing):
-        runs = runs_table("m", [0.8], [matched_target], accuracy_target=target)
-        page = write_summary("s", [summarize_gaps(self.table(runs))])
-        assert points in page
-        assert f" | {narrowing} | " in page
-
-    def test_the_table_has_as_many_cells_as_columns(self):
-        page = write_summary("s", [summarize_gaps(self.table(runs_table("m", [0.8], [0.8])))])
-        rows = [line for line in page.splitlines() if line.startswith("|")]
-        assert len(rows) == 3
-        assert len({row.count("|") for row in rows}) == 1
-
-    def test_the_digits_page_in_the_documentation(self):
-        """docs/digits/summary.md is what its tables give."""
-        folder = ROOT / "docs" / "digits"
-        tables = [pd.read_csv(folder / f"{criterion.value}.csv") for criterion in Criterion]
-        page = write_summary("Study `digits`", [summarize_gaps(table) for table in tables])
-        assert (folder / "summary.md").read_text(encoding="utf-8") == page
 
 
 def test_reading_a_foreign_table(tmp_path):

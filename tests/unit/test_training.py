@@ -45,7 +45,7 @@ def folders(sets, tmp_path_factory):
     root = tmp_path_factory.mktemp("datasets")
     for dataset in (*sets[0], sets[1]):
         write_dataset(dataset, root / dataset.name)
-    return [root / sets[0][0].name], root / sets[1].name
+    return [root / sets[0][0].name], [root / sets[1].name]
 
 
 def test_derived_seeds_are_fixed_and_distinct():
@@ -130,7 +130,7 @@ def test_no_batch_holds_a_single_image(sets):
 def command(folders, tmp_path, recipe):
     return [
         warm_python(), str(SCRIPTS / "train_model.py"), "--name", "cli", "--recipe", recipe,
-        "--train", str(folders[0][0]), "--validation", str(folders[1]), "--threads", "1",
+        "--train", str(folders[0][0]), "--validation", str(folders[1][0]), "--threads", "1",
         "--output", str(tmp_path / "cli.safetensors"), "--history", str(tmp_path / "cli.csv"),
     ]  # fmt: skip
 

@@ -55,7 +55,7 @@ def folders(sets, tmp_path_factory):
     root = tmp_path_factory.mktemp("datasets")
     for dataset in (*sets[0], sets[1]):
         write_dataset(dataset, root / dataset.name)
-    return [root / sets[0][0].name], root / sets[1].name
+    return [root / sets[0][0].name], [root / sets[1].name]
 
 
 def same(one, other):
@@ -288,7 +288,7 @@ class TestResuming:
         command = [
             sys.executable, str(SCRIPTS / "train_model.py"), "--name", "m", "--save-minutes", "0",
             "--recipe", json.dumps(recipe.to_mapping()), "--train", str(folders[0][0]),
-            "--validation", str(folders[1]), "--output", str(tmp_path / names[0]),
+            "--validation", str(folders[1][0]), "--output", str(tmp_path / names[0]),
             "--history", str(tmp_path / names[1]),
         ]  # fmt: skip
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
@@ -340,7 +340,7 @@ def test_two_epochs_on_cifar_images_lower_the_loss(family, tmp_path):
         write_dataset(dataset, tmp_path / dataset.name)
     last = train_to_checkpoint(
         family, json.dumps(recipe.to_mapping()), [tmp_path / images.name],
-        tmp_path / validation.name, tmp_path / "m.safetensors", tmp_path / "m.csv",
+        [tmp_path / validation.name], tmp_path / "m.safetensors", tmp_path / "m.csv",
         engine=Engine(channels_last=True),
     )  # fmt: skip
     first = float((tmp_path / "m.csv").read_text().splitlines()[1].split(",")[2])

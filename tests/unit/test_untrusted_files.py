@@ -70,9 +70,14 @@ def test_a_pickle_cannot_build_an_array_itself():
         load_plain_pickle(io.BytesIO(code), "p")
 
 
-def test_mutated_pickles_are_read_or_refused():
-    found = in_subprocess("pickles", 300, seed=1)
+@pytest.mark.parametrize(
+    ("campaign", "n"),
+    [("pickles", 300), ("inputs", 200), ("configurations", 60), ("downloads", 40)],
+)
+def test_mutated_input_is_read_rightly_or_refused(campaign, n):
+    found = in_subprocess(campaign, n, seed=1)
     assert (found.failures, found.crashes) == ([], 0)
+    assert sum(found.counts.values()) == n
     assert found.counts["right"] > 0 < found.counts["refused"]
 
 

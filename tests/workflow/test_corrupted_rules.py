@@ -34,6 +34,7 @@ suites:
         severity: "{severity}"
       - {dataset: noise, group: Syn1, severity: 2}
 suite_accuracies: {suites: {shifts: known}}
+severity: {suites: {shifts: known}}
 hard_images: {datasets: [noise]}
 accuracy_prediction:
   suites: {shifts: {base: known, rotation: [noise, contrast-2]}}
@@ -75,6 +76,17 @@ def test_only_stored_images_are_files_and_predictions_do_not_differ(workflow):
         assert not made.equals(clean)
     assert workflow.plan().jobs == {}
     workflow.run("check")
+
+
+def test_gaps_are_tabulated_from_severity_0(workflow):
+    table = pd.read_parquet(workflow.folder / "results/shifts/severity/shifts.parquet")
+    sets = table.groupby("severity")["dataset"].unique().map(sorted).to_dict()
+    assert sets == {0: ["known"], 2: ["contrast-2", "gaussian_noise-2", "noise"]}
+    assert (table[table["severity"] == 0]["gap"] == 0).all()
+    same = table[table["dataset"].isin(["noise", "gaussian_noise-2"])]
+    gaps = same.groupby(["model", "matching"])["gap"]
+    assert (gaps.max() == gaps.min()).all()
+    assert (workflow.folder / "results/shifts/figures/severity/shifts.png").exists()
 
 
 def test_models_are_run_again_over_turned_images_of_the_sets_named(workflow):

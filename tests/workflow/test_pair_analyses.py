@@ -22,7 +22,7 @@ models: mine.csv
 datasets:
   old: {kind: predictions, files: "old/{model}.parquet"}
   new: {kind: predictions, files: "new/{model}.parquet"}
-pairs: {both: {original: old, replication: new}}
+pairs: {both: {original: old, replication: new, paired: true}}
 matching: {seeds: 2}
 figures: {formats: [png]}
 """
@@ -38,8 +38,8 @@ def workflow(tmp_path_factory):
     config = yaml.safe_load(CONFIG) | {n: {"pairs": ["both"]} | FEW.get(n, {}) for n in NAMES}
     (folder / "mine.yaml").write_text(yaml.safe_dump(config))
     (folder / "mine.csv").write_text("name,kind\na,predictions\nb,predictions\n")
+    labels = rng.integers(0, 2, 150)
     for name in ("old", "new"):
-        labels = rng.integers(0, 2, 150)
         for model in "ab":
             p = rng.uniform(0.5, 1, 150)
             prediction = np.where(rng.random(150) < p, labels, 1 - labels)

@@ -12,7 +12,8 @@ from engine import own_study
 # What follows the matching, in the small study: 2 matchings, 1 reliability model in the first of 2
 # batches.
 AFTER_MATCHING = {
-    "tabulate_runs": 1, "write_summary": 1, "plot_confidence": 1, "plot_matched_accuracy": 2,
+    "tabulate_runs": 1, "estimate_gaps": 1, "write_summary": 1,
+    "plot_confidence": 1, "plot_matched_accuracy": 2, "plot_gaps": 2,
 }  # fmt: skip
 # What follows the counting of what is right, for its one pair.
 AFTER_COUNTING = {
@@ -75,7 +76,11 @@ def test_named_matchings(small):
         wide: {criterion: probability, epsilon: 0.1},
         ranks: {criterion: label_probability, score: confidence_rank, order: random}}, seeds: 4""",
     )
-    assert jobs(small.plan()) == MATCHING | {"plot_matched_accuracy": 3, "plot_reliability": 3}
+    assert jobs(small.plan()) == MATCHING | {
+        "plot_matched_accuracy": 3,
+        "plot_gaps": 3,
+        "plot_reliability": 3,
+    }
     small.run()
     assert table.read_bytes() == before
     page = (small.folder / "results/digits/summary.md").read_text()

@@ -11,13 +11,14 @@ _MAX_LISTED = 20  # longer lists of known names are abbreviated in messages
 
 
 def printable(text: str) -> str:
-    """Return a text in which control characters are replaced by their codes, visibly.
+    """Return a text in which control characters, and bytes that are no text, are shown by codes.
 
     Parameters
     ----------
     text : str
     """
-    return text.translate(_CONTROLS)
+    # Names of files that are not UTF-8 hold lone surrogates, which cannot be written.
+    return text.translate(_CONTROLS).encode(errors="backslashreplace").decode()
 
 
 class InputError(ValueError):

@@ -24,14 +24,18 @@ _CLASSES = (
     "analyses.revisions.analysis.Revisions",
     "analyses.difficulty.analysis.Difficulty",
     "analyses.retraining.analysis.Retraining",
+    "domain_generalization.analysis.DomainGeneralization",
     "analyses.suite_accuracies.analysis.SuiteAccuracies",
+    "analyses.severity.analysis.Severity",
     "accuracy_prediction.analysis.AccuracyPrediction",
     "analyses.mcnemar.analysis.McNemar",
+    "analyses.paired_gaps.analysis.PairedGaps",
     "analyses.maximum_matching.analysis.MaximumMatching",
     "analyses.permutation_null.analysis.PermutationNull",
     "analyses.epsilon_sweep.analysis.EpsilonSweep",
     "analyses.target_orders.analysis.TargetOrders",
     "analyses.class_gaps.analysis.ClassGaps",
+    "analyses.score_comparison.analysis.ScoreComparison",
     "analyses.published_values.analysis.PublishedValues",
 )
 

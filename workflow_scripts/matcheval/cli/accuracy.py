@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from matcheval.cli.layouts import add_layout, read_layout
 from matcheval.errors import InputError, printable
+from matcheval.predictions.formats import check_is_file
 from matcheval.predictions.suspicions import suspicions
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 N_RESAMPLES = 200
+MAX_RESAMPLES = 1_000_000
 
 FILES = """\
 Files hold one model's predictions, one row per datapoint: Parquet, CSV, TSV or JSON (Lines) files
@@ -84,11 +86,14 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
 
     if arguments.seed < 0:
         raise InputError(f"--seed {arguments.seed} is negative", remedy="Give 0, 1, 2, ...")
+    if arguments.resamples > MAX_RESAMPLES:
+        raise InputError(
+            f"--resamples {arguments.resamples} are too many", remedy=f"Give 0 to {MAX_RESAMPLES:,}"
+        )
     methods = choose_methods(arguments.methods, calibrated=bool(arguments.calibrate_on))
-    missing = [p for p in (*arguments.targets, *arguments.calibrate_on) if not p.is_file()]
-    if missing:
-        raise InputError("no such file", file=missing[0])
     given = [arguments.base, *arguments.calibrate_on, *arguments.targets]
+    for path in given:
+        check_is_file(path)
     _check_named_once(arguments)
     layout, n_classes = read_layout(arguments, given)
     base = read_user_file(arguments.base, n_classes=n_classes, layout=layout)

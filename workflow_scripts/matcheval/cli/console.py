@@ -1,14 +1,26 @@
 """A comparison as a text table for the terminal."""
 
+import textwrap
 from collections.abc import Mapping
 
 import pandas as pd
 
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.words import (
+    narrowing,
+    points,
+    share_of_confidence,
+    verdict,
+    with_interval,
+)
+
+_WIDTH = 100
 
 
-def describe(comparison: Comparison, tables: Mapping[Criterion, pd.DataFrame]) -> str:
+def describe(
+    comparison: Comparison, tables: Mapping[Criterion, pd.DataFrame], gaps: pd.DataFrame
+) -> str:
     """Format a comparison as text, with accuracies in percent and gaps in percentage points.
 
     Parameters
@@ -17,6 +29,8 @@ def describe(comparison: Comparison, tables: Mapping[Criterion, pd.DataFrame]) -
         The model, the pair and its predictions.
     tables : mapping of Criterion to pandas.DataFrame
         Columns of `schemas.MODEL_TABLE`, one row each; at least one criterion.
+    gaps : pandas.DataFrame
+        Columns of `gap_schemas.MEAN_GAPS`, a row per criterion.
 
     Returns
     -------
@@ -27,8 +41,11 @@ def describe(comparison: Comparison, tables: Mapping[Criterion, pd.DataFrame]) -
     pair, row = comparison.pair, next(iter(records.values()))
     rows = [*_plain_rows(comparison, row)]
     notes = []
+    found = {row["matching"]: row for _, row in gaps.iterrows()}
+    any_gap = next(iter(found.values()))
     for criterion, record in records.items():
         rows += _matched_rows(comparison, criterion, record)
+        notes += _notes(criterion, found[criterion.value])
         if pd.isna(record.matched_gap_mean):
             notes.append(
                 f"No target was matched by {criterion.description}: the matched accuracy is "
@@ -41,9 +58,48 @@ def describe(comparison: Comparison, tables: Mapping[Criterion, pd.DataFrame]) -
     footer = (
         f"ε = {row.epsilon:g}, {row.n_seeds} seed{'s' if several else ''}"
         f"{', ± standard deviation over them' if several else ''}; gaps in percentage points\n"
-        "The sampling error of the sets is not included."
+        "The standard deviation is of the random choices of the matching, not of the sampling of "
+        "the sets.\nBrackets: 95 % intervals for the sampling of the sets"
+        f"{_design(any_gap)}."
     )
-    return "\n".join([header, "", *_aligned(rows), "", footer, *notes, ""])
+    return "\n".join([header, "", *_aligned(rows), "", footer, "", *_parts(any_gap), *notes, ""])
+
+
+def _notes(criterion: Criterion, gap: pd.Series) -> list[str]:
+    """Say what follows from the gap, a sentence per line."""
+    if pd.isna(gap["matched_gap"]):
+        return []
+    lines = [
+        f"matched gap: {with_interval(gap, 'matched_gap')}, {verdict(gap)}",
+        f"{narrowing(gap)}",
+        f"gap in terms of the matching: matched gap {points(gap['matched_gap'])}, source "
+        f"selection {points(gap['source_selection'])}, dropped targets "
+        f"{points(gap['dropped_targets'])}",
+        gap["remarks"],
+    ]
+    return ["", f"{criterion.description}:", *(_wrapped(line, "  ") for line in lines if line)]
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(text, _WIDTH, initial_indent=indent, subsequent_indent=indent + "  ")
+
+
+def _parts(gap: pd.Series) -> list[str]:
+    """Say what of the gap goes with confidence, which no matching is needed for."""
+    share = share_of_confidence(gap)
+    return [
+        _wrapped(
+            f"gap {with_interval(gap, 'gap')}: of it, {with_interval(gap, 'confidence_part')} goes "
+            f"with confidence, {with_interval(gap, 'conditional_part')} does not"
+            + (f" (share with confidence {share})" if "[" in share else "")
+        )
+    ]
+
+
+def _design(gap: pd.Series) -> str:
+    if gap["n_groups"]:
+        return f", by groups (at least {gap['n_groups']} in a set)"
+    return ", by image: the sets are paired" if gap["paired"] else ""
 
 
 def _plain_rows(comparison: Comparison, row: pd.Series) -> list[tuple[str, ...]]:

@@ -11,6 +11,8 @@ from matcheval.cli.accuracy import FILES as ACCURACY_FILES
 from matcheval.cli.accuracy import add_predict_accuracy
 from matcheval.cli.commands import run_compare, run_match
 from matcheval.cli.layouts import add_layout
+from matcheval.cli.studies import DESCRIPTION as CHECK_STUDY
+from matcheval.cli.studies import add_check_study
 from matcheval.domain_generalization.domainbed.commands import DESCRIPTION as DOMAINBED
 from matcheval.domain_generalization.domainbed.commands import add_domainbed
 from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
@@ -19,7 +21,8 @@ from matcheval.warehouse.commands import add_warehouse
 _FILES = """\
 SOURCE and TARGET hold one model's predictions on two test sets, one row per datapoint: Parquet,
 CSV, TSV or JSON (Lines) files with columns label, prediction, probability (and optionally index,
-the position in the dataset), or .npz files with labels and either logits or probabilities. The
+the position in the dataset, and group, such as a writer or a video, whose datapoints are not
+independent), or .npz files with labels and either logits or probabilities (and group). The
 probability is the largest softmax value. In place of prediction and probability there can be a
 column per class (prob_0 or prob_cat, logit_0 or logit_cat). Classes are numbers or names. The
 protocol takes the larger set as source. docs/cli.md has the formats.
@@ -69,6 +72,12 @@ def build_parser() -> argparse.ArgumentParser:
             "source, style and colour (docs/warehouse.md).",
         )
     )  # fmt: skip
+    add_check_study(
+        commands.add_parser(
+            "check-study", help="check a study file without running it",
+            description=CHECK_STUDY,
+        )
+    )  # fmt: skip
     return parser
 
 
@@ -86,6 +95,15 @@ def _add_compare(commands: Any) -> None:
     compare.add_argument(
         "--original", choices=["source", "target"], default="source",
         help="which set is the original; gaps are original minus replication (default: source)",
+    )  # fmt: skip
+    compare.add_argument(
+        "--paired", action="store_true",
+        help="both sets show the same images, row by row: indices and labels must agree",
+    )  # fmt: skip
+    compare.add_argument(
+        "--groups-shared", action="store_true",
+        help="a name in the columns `group` means the same group in both sets (default: in each by "
+        "itself)",
     )  # fmt: skip
     compare.add_argument(
         "--analyses", type=lambda text: text.split(","), default=[], metavar="NAME,...",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
 from matcheval.errors import InputError
 
@@ -104,7 +104,14 @@ def decode_rgb(encoded: bytes | memoryview) -> Image.Image:
         return Image.open(io.BytesIO(encoded), formats=FORMATS).convert("RGB")
     # For damaged bytes, decoders raise many types of exceptions (struct.error, SyntaxError, ...).
     except Exception as error:
-        raise UnreadableImageError(str(error) or type(error).__name__) from error
+        raise UnreadableImageError(_reason(error)) from error
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong with an image; Pillow names the object in memory that it was read from."""
+    if isinstance(error, UnidentifiedImageError):
+        return f"it is no {', '.join(FORMATS[:-1])} or {FORMATS[-1]} file, or its start is damaged"
+    return str(error) or type(error).__name__
 
 
 def inspect_image(encoded: bytes | memoryview) -> ImageFacts:
@@ -133,7 +140,7 @@ def inspect_image(encoded: bytes | memoryview) -> ImageFacts:
         image.draft(None, (max(1, width // 8), max(1, height // 8)))
         image.load()
     except Exception as error:  # as in `decode_rgb`
-        raise UnreadableImageError(str(error) or type(error).__name__) from error
+        raise UnreadableImageError(_reason(error)) from error
     return ImageFacts(height, width, _is_lossless(image.format, encoded))
 
 

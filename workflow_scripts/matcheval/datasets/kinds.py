@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from matcheval.datasets.custom_kinds import Arrays, ImageFolder, Parquet
 from matcheval.datasets.kind import DatasetKind
-from matcheval.datasets.made_kinds import Corrupted
+from matcheval.datasets.made_kinds import Corrupted, Restyled
 from matcheval.datasets.published_kinds import (
     Cifar10,
     Cifar10C,
@@ -34,6 +34,7 @@ KINDS: Mapping[str, type[DatasetKind]] = {
     "arrays": Arrays,
     "parquet": Parquet,
     "corrupted": Corrupted,
+    "restyled": Restyled,
     "predictions": Predictions,
     "labels": Labels,
     "label_archive": LabelArchive,

@@ -80,3 +80,20 @@ class Corrupted(DatasetKind):
     def published_files(self) -> list[str]:
         """The photographs of frost, for that corruption."""
         return [ARCHIVE] if self.corruption == "frost" else []
+
+
+class Restyled(DatasetKind):
+    """The images of another dataset in another style, as a domain of the same task."""
+
+    kind: Literal["restyled"]
+    of: Name = Field(description="The other dataset, of this study; its images are arrays")
+    style: Literal["inverted", "background"] = Field(
+        description="Inverted grey levels, or the difference to a random smooth background"
+    )
+    seed: Seed = Field(0, description="Seed of the backgrounds")
+    builder: ClassVar[str] = "restyled.build_restyled"
+
+    @property
+    def sources(self) -> list[str]:
+        """The other dataset."""
+        return [self.of]

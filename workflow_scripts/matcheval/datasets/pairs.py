@@ -17,12 +17,18 @@ class Pair:
         Names of the sets.
     source : str or None
         Name of the set that is the source; None for the protocol's rule, see `source_is_original`.
+    paired : bool
+        Whether both sets show the same images, row by row.
+    groups_shared : bool
+        Whether a name of a group means the same group in both sets.
     """
 
     name: str
     original: str
     replication: str
     source: str | None = None
+    paired: bool = False
+    groups_shared: bool = False
 
     @property
     def datasets(self) -> dict[str, str]:

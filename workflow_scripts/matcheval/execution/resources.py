@@ -86,7 +86,7 @@ def of_training(
     model: ModelSize,
     data: ImageSet,
     *,
-    epochs: int,
+    epochs: float,
     batch_size: int,
     forward_passes: int = 3,
     gpus: int,
@@ -103,8 +103,10 @@ def of_training(
         Size of the model.
     data : ImageSet
         Size of the training set.
-    epochs, batch_size : int
-        Epochs and images per batch of the recipe.
+    epochs : float
+        Passes over the data.
+    batch_size : int
+        Images per batch.
     forward_passes : int
         Cost of a training step in forward passes.
     gpus : int
@@ -257,6 +259,23 @@ def of_matching(n_models: int, n_seeds: int, images: int) -> ResourceRequest:
     """
     seconds = n_models * (n_seeds + 10) * 0.001 * max(1.0, images / 50_000)
     return ResourceRequest(_megabytes(BASE_MB, n_models * images * 16), _minutes(seconds))
+
+
+def of_gaps(n_models: int, n_matchings: int, images: int) -> ResourceRequest:
+    """Estimate the request for decomposing the gaps of models on two sets.
+
+    Resamples of 50,000 and 10,000 datapoints take a third of a second per model, the no-warning
+    reference of a matching as long (benchmarks/gaps.py); both grow about linearly.
+
+    Parameters
+    ----------
+    n_models, n_matchings : int
+        Numbers of models and of matchings.
+    images : int
+        Number of images of the larger set.
+    """
+    seconds = n_models * (1 + 2 * n_matchings) * 0.5 * max(0.05, images / 50_000)
+    return ResourceRequest(_megabytes(BASE_MB, n_models * images * 160), _minutes(seconds))
 
 
 def of_reading(n_models: int, n_sets: int, images: int) -> ResourceRequest:

@@ -125,6 +125,7 @@ _FOR_CIFAR = {
     "resnet_b": (0.041, 0.5, 16, 20),
     "repvgg": (0.49, 2.1, 48, 23),
     "vgg_three_linear": (0.314, 0.9, 64, 16),
+    "efficientnet_lite": (0.009, 0.2, 32, 50),
 }
 
 # Millions of weights at the same width and depth, of networks that have far fewer than 3 × 3
@@ -142,6 +143,7 @@ _MILLIONS_OF_WEIGHTS = {
     "regnet_x": 2.3,
     "regnet_y": 2.9,
     "efficientnet": 3.6,
+    "efficientnet_lite": 3.4,
     "mobilenet": 3.2,
     "repvgg": 7.8,
 }

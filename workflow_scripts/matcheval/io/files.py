@@ -12,6 +12,8 @@ from pathlib import Path
 
 from matcheval.errors import InputError
 
+_MAX_NAME = 255  # bytes of a file's name, on all usual file systems
+
 
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
@@ -40,11 +42,8 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         If the folder or the file cannot be written, or the disk is full.
     """
     final = Path(path)
-    try:
-        final.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror})", file=path) from error
-    prefix = f".partial-{platform.node()}-{_process_namespace()}-"
+    check_place(final)
+    prefix = _partial_prefix()
     for stale in final.parent.glob(f"{glob.escape(prefix)}*-{glob.escape(final.name)}"):
         if not _is_running(stale.name.removeprefix(prefix).split("-")[0]):
             stale.unlink(missing_ok=True)
@@ -58,6 +57,42 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+def _partial_prefix() -> str:
+    return f".partial-{platform.node()}-{_process_namespace()}-"
+
+
+def check_place(path: Path) -> None:
+    """Create the folder that a file is to be in, and check that there can be such a file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be created, there is a folder of the file's name, or no file can have
+        that name.
+    """
+    temporary = f"{_partial_prefix()}{os.getpid()}-{path.name}"
+    try:
+        if "\0" in str(path) or len(temporary.encode()) > _MAX_NAME:
+            raise ValueError
+        path.parent.mkdir(parents=True, exist_ok=True)
+        is_folder = path.is_dir()
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror})", file=path) from error
+    except ValueError as error:  # or bytes that are no UTF-8
+        raise InputError(
+            "cannot be written (no file can have this name)",
+            file=ascii(str(path)),
+            remedy="Names have fewer than 200 characters, and no NUL",
+        ) from error
+    if is_folder:
+        raise InputError("cannot be written (it is a folder)", file=path)
 
 
 @contextmanager
@@ -86,6 +121,9 @@ def disk_errors(path: Path, needed: int = 0) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _disk_full(path, str(error.strerror)) from error
+        if path.name in str(error):  # of this file, or of a temporary one that ends in its name
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise InputError(f"cannot be written ({reason})", file=path) from error
         raise
 
 

@@ -62,5 +62,12 @@ def _read(path: str | os.PathLike[str]) -> Any:
         return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InputError("no such file", file=path) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"{path}, line {mark.line + 1}, column {mark.column + 1}" if mark else path
+        what = ", ".join(filter(None, (error.context, error.problem)))
+        remedy = "Indent with spaces; write texts with ': ' or '#' in quotes"
+        raise InputError(f"not readable as YAML ({what})", file=place, remedy=remedy) from error
+    except (yaml.YAMLError, ValueError, OSError, RecursionError) as error:
+        # A ValueError is of text that is not UTF-8, or of an impossible date or number.
         raise InputError(f"not readable as YAML ({error})", file=path) from error

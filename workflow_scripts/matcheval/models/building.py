@@ -11,6 +11,7 @@ from torch import nn
 from matcheval.errors import InputError
 from matcheval.models.architectures.densenet import densenet, densenet_imagenet
 from matcheval.models.architectures.dpn import dpn
+from matcheval.models.architectures.efficientnet_lite import efficientnet_lite
 from matcheval.models.architectures.googlenet import googlenet
 from matcheval.models.architectures.mobilenet import efficientnet, mobilenet, mobilenet_v2
 from matcheval.models.architectures.parts import NetworkConfig, Shape
@@ -133,4 +134,5 @@ _BUILDERS: dict[str, Callable[[NetworkConfig], nn.Module]] = {
     "resnet_b": resnet_b,
     "repvgg": repvgg,
     "vgg_three_linear": vgg_three_linear,
+    "efficientnet_lite": efficientnet_lite,
 }

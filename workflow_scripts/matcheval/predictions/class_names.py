@@ -77,6 +77,41 @@ def as_numbers(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.array(list(map(int, texts)), np.int64)
 
 
+def names_in(values: npt.NDArray[Any], file: object) -> set[str]:
+    """Return the names in a column of class names.
+
+    Parameters
+    ----------
+    values : array of str objects, shape (n,)
+    file : object
+        File that error messages name.
+
+    Raises
+    ------
+    InputError
+        If some are numbers: a damaged number among labels is no class.
+    """
+    names = {value.strip() for value in values.tolist() if isinstance(value, str)}
+    numbers = sorted(filter(_is_number, names))
+    if numbers and len(numbers) < len(names):
+        name = min(names.difference(numbers))
+        raise InputError(
+            f"holds numbers such as {numbers[0]:.60} and texts such as '{name:.60}' as classes",
+            file=file,
+            remedy="Correct the one or the other; if both are names, give all of them (--classes "
+            "FILE)",
+        )
+    return names
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def labels_of_names(
     values: npt.NDArray[Any],
     classes: Sequence[str] | None,

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
-from matcheval.predictions.class_names import as_numbers, labels_of_names
+from matcheval.predictions.class_names import as_numbers, labels_of_names, names_in
 from matcheval.predictions.formats import Column, RawFile, check_is_file, read_raw, texts_of
 from matcheval.predictions.layout import KINDS, Layout
 from matcheval.predictions.matrices import ScoreMatrix, find_matrix
@@ -166,7 +167,7 @@ def shared_classes(
     Raises
     ------
     InputError
-        If a file is not readable.
+        If a file is not readable, or a column holds both numbers and names.
     """
     found: set[str] = set()
     for path in map(Path, paths):
@@ -176,7 +177,7 @@ def shared_classes(
         texts = [texts_of(raw.columns[n]) for n in ("label", "prediction") if n in raw.columns]
         for values in texts:
             if values is not None and as_numbers(values).dtype == object:
-                found |= {value.strip() for value in values.tolist() if isinstance(value, str)}
+                found |= names_in(values, path)
         for kind in KINDS:
             columns = layout.class_columns(list(raw.columns), kind)
             # Other columns may begin alike where prediction and probability are there.
@@ -188,14 +189,13 @@ def shared_classes(
 def _may_hold_names(path: Path) -> bool:
     """Whether a Parquet file has columns other than numbers and lists of them; cheap."""
     try:
-        schema = pq.read_schema(path)
-    except (OSError, ValueError):
+        fields = [(str(field.type), field.name) for field in pq.read_schema(path)]
+    except (OSError, ValueError, pa.ArrowException):
         return True  # reading it will say what is wrong
     return any(
-        not str(field.type).startswith(("int", "uint", "float", "double", "halffloat"))
-        or "_" in field.name
-        for field in schema
-        if field.name not in KINDS
+        not kind.startswith(("int", "uint", "float", "double", "halffloat")) or "_" in name
+        for kind, name in fields
+        if name not in KINDS
     )
 
 

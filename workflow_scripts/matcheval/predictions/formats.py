@@ -87,7 +87,7 @@ def read_raw(path: Path, layout: Layout) -> RawFile:
     if suffix == ".npz":
         return _from_npz(path, layout)
     readers: dict[str, Callable[[Path], pa.Table]] = {
-        ".parquet": read_parquet,
+        ".parquet": _from_parquet,
         **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), _from_csv),
         **dict.fromkeys((".json", ".jsonl", ".jsonl.gz"), _from_json),
     }
@@ -102,6 +102,14 @@ def read_raw(path: Path, layout: Layout) -> RawFile:
     positions = layout.renamed(names, path)
     columns = _distinct([name for _, name in positions], layout, path)
     chosen = {name: table.column(positions[at][0]) for name, at in columns.items()}
+    for name in {*COLUMNS} & {*chosen}:
+        if _is_bytes(chosen[name]):
+            raise InputError(
+                "holds text that is not UTF-8",
+                file=path,
+                field=name,
+                remedy="Save it as UTF-8; spreadsheets often save Latin-1",
+            )
     return RawFile(path, chosen, names, _provenance(table.schema.metadata))
 
 
@@ -120,9 +128,13 @@ def check_is_file(path: Path) -> str:
     try:
         found = path.is_file()
     except (OSError, ValueError) as error:  # too long, a loop of links, a NUL in the name
-        raise InputError(f"no such file ({error})", file=path) from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"no such file ({reason})", file=path) from error
     if not found:
-        raise InputError("is a folder" if path.is_dir() else "no such file", file=path)
+        what = "is a folder" if path.is_dir() else "no such file"
+        if path.is_symlink():
+            what += ": it is a link to nothing, or to itself"
+        raise InputError(what, file=path)
     return suffix_of(path)
 
 
@@ -144,6 +156,16 @@ def _provenance(metadata: Mapping[bytes, bytes] | None) -> dict[str, str]:
         for key, value in (metadata or {}).items()
         if key not in (b"pandas", b"ARROW:schema")
     }
+
+
+def _from_parquet(path: Path) -> pa.Table:
+    table = read_parquet(path)
+    try:
+        _ = table.schema.names
+        table.validate(full=True)  # texts that are not UTF-8, positions beyond a dictionary
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise InputError(f"a damaged Parquet file ({error})", file=path) from error
+    return table
 
 
 def _from_csv(path: Path) -> pa.Table:
@@ -185,13 +207,24 @@ def _from_json(path: Path) -> pa.Table:
 
 def _from_npz(path: Path, layout: Layout) -> RawFile:
     names = array_names(path)
-    positions = [(names[at], ours) for at, ours in layout.renamed(names, path) if ours in COLUMNS]
+    prefixes = tuple(prefix for kind in KINDS for prefix in layout.prefixes(kind))
+    positions = [
+        (names[at], ours)
+        for at, ours in layout.renamed(names, path)
+        if ours in COLUMNS or ours.startswith(prefixes)
+    ]
     _distinct([ours for _, ours in positions], layout, path)
     arrays = read_arrays(path, [theirs for theirs, _ in positions])
     for name, array in arrays.items():
         if array.ndim == 0:
             raise InputError("is a single value, not an array", file=path, field=name)
     return RawFile(path, {ours: arrays[theirs] for theirs, ours in positions}, names, {})
+
+
+def _is_bytes(column: Column) -> bool:
+    return not isinstance(column, np.ndarray) and (
+        pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)
+    )
 
 
 def texts_of(column: Column) -> npt.NDArray[Any] | None:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from matcheval.errors import InputError
 from matcheval.execution import resources
 from matcheval.predictions.layout import layout_of
+from matcheval.protocol.gap_jobs import GapJobs
 from matcheval.protocol.settings import MatchingSettings
 from matcheval.study.analysis import Analysis, Wildcards, file_states
 from matcheval.study.artifacts import Artifact, ReportEntry
@@ -29,6 +30,7 @@ class Matching(Analysis):
         self.runs = Artifact(f"{own}/matched/{place}/{{batch}}", (".parquet",))
         self.pairs_of_model = Artifact(f"{own}/pairs/{place}/{{model}}", (".parquet",))
         self.result = Artifact(f"{own}/tables/{place}", (".parquet", ".csv"))
+        self.gaps = GapJobs(settings, study)
         self.summary = Artifact(
             f"{own}/summary", (".md",), ReportEntry("Summary", "summary"), (".md",)
         )
@@ -40,6 +42,9 @@ class Matching(Analysis):
             f"{figures}/{{matching}}/matched_accuracy", formats,
             ReportEntry("Matched accuracy", "matched_accuracy", labels), formats,
         )  # fmt: skip
+        self.gaps_plot = Artifact(
+            f"{figures}/{{matching}}/gaps", formats, ReportEntry("Gaps", "gaps", labels), formats
+        )
         self.reliability_plot = Artifact(
             f"{figures}/{{matching}}/reliability/{{model}}", formats,
             ReportEntry("Reliability", "reliability", {**labels, "model": "{model}"}), formats,
@@ -159,11 +164,21 @@ class Matching(Analysis):
     def table_files(self) -> list[str]:
         """Tables of all pairs and matchings, and the summary."""
         tables = self.result.expand(pair=self.pairs, matching=self.matchings)
-        return [*tables, *(self.summary.files if self.pairs else [])]
+        gaps = [file for pair in self.pairs for file in self._gap_files(pair)]
+        return [*tables, *gaps, *(self.summary.files if self.pairs else [])]
+
+    def _gap_files(self, pair: str) -> list[str]:
+        models = self.gaps.models.expand(pair=pair, matching=self.matchings)
+        return [*models, *self.gaps.means.expand(pair=pair)]
+
+    @property
+    def means_of_summary(self) -> list[str]:
+        """The tables that the summary is written from, one for each pair."""
+        return [self.gaps.means.file(".parquet", pair=pair) for pair in self.pairs]
 
     @property
     def tables_of_summary(self) -> list[str]:
-        """The tables that the summary is written from, of each pair in order of the matchings."""
+        """The tables that say what looks wrong about predictions, of all pairs and matchings."""
         return [
             self.result.file(".parquet", pair=pair, matching=matching)
             for pair in self.pairs
@@ -178,6 +193,7 @@ class Matching(Analysis):
         return [
             *self.confidence_plot.expand(pair=self.pairs),
             *self.accuracy_plot.expand(**each),
+            *self.gaps_plot.expand(**each),
             *self.reliability_plot.expand(**each, model=models),
         ]
 
@@ -214,8 +230,14 @@ class Matching(Analysis):
             for origin, dataset in self.study.pairs[wildcards.pair].datasets.items()
         }
 
-    def _layouts(self, wildcards: Wildcards) -> dict[str, Any]:
-        """How the prediction files are laid out, by origin."""
+    def layouts(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return how the prediction files of a pair are laid out, by origin.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `pair`.
+        """
         datasets = self.study.pairs[wildcards.pair].datasets
         return {o: asdict(layout_of(self.study.datasets[d])) for o, d in datasets.items()}
 
@@ -242,15 +264,20 @@ class Matching(Analysis):
         return {
             "batches": [self.batches[b] for b in ([batch] if batch else self.batches_with_pairs)],
             "saved": [] if batch else self.saved_models,
-            "pair": vars(self.study.pairs[wildcards.pair]),
+            "pair": self._names_of_pair(wildcards),
             "matchings": {
                 name: method.model_dump(mode="json")
                 for name, method in self.settings.methods.items()
             },
             "seeds": self._seeds,
             **self._predictions(wildcards),
-            "layouts": self._layouts(wildcards),
+            "layouts": self.layouts(wildcards),
         }
+
+    def _names_of_pair(self, wildcards: Wildcards) -> dict[str, str | None]:
+        """Return what the matching knows of a pair; it ignores what belongs together."""
+        pair = self.study.pairs[wildcards.pair]
+        return {"name": pair.name, **pair.datasets, "source": pair.source}
 
     def reliability_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the parameters of a reliability diagram.
@@ -262,13 +289,13 @@ class Matching(Analysis):
         """
         method = self.settings.methods[wildcards.matching]
         return {
-            "pair": vars(self.study.pairs[wildcards.pair]),
+            "pair": self._names_of_pair(wildcards),
             "epsilon": method.epsilon,
             "title": method.title(wildcards.matching),
             "seeds": self._seeds,
             "bins": self.settings.reliability_bins,
             **self._predictions(wildcards),
-            "layouts": self._layouts(wildcards),
+            "layouts": self.layouts(wildcards),
         }
 
     def title_of(self, wildcards: Wildcards) -> str:
@@ -312,13 +339,22 @@ class Matching(Analysis):
     @property
     def resource_requests(self) -> Mapping[str, Callable[[Any], resources.ResourceRequest]]:
         """By the number of models and the size of the larger set."""
-        return {"match_predictions": self._request, "match_and_save_pairs": self._request}
+        return {
+            "match_predictions": self._request,
+            "match_and_save_pairs": self._request,
+            "estimate_gaps": self._gaps_request,
+        }
 
     def _request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         datasets = self.study.pairs[wildcards.pair].datasets.values()
         images = max(dataset_size(self.study, name).images for name in datasets)
         n_runs = self.settings.seeds * len(self.matchings)
         return resources.of_matching(len(self._models(wildcards)), n_runs, images)
+
+    def _gaps_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
+        datasets = self.study.pairs[wildcards.pair].datasets.values()
+        images = max(dataset_size(self.study, name).images for name in datasets)
+        return resources.of_gaps(len(self.study.models), len(self.matchings), images)
 
     @property
     def _seeds(self) -> list[int]:

@@ -1,7 +1,7 @@
 """All models of a study on one pair of sets: what tables of a pair are computed from."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -13,11 +13,12 @@ from matcheval.datasets.pairs import Pair
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.columns import MODEL
 from matcheval.io.tables import Column
-from matcheval.predictions.files import read_predictions
+from matcheval.predictions.layout import Layout
 from matcheval.protocol.blocks import Blocks
-from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.comparisons import Comparison, read_comparison
 from matcheval.protocol.confidence_bins import Floats, Scored
 from matcheval.protocol.matching import UNMATCHED
+from matcheval.protocol.pair_blocks import GroupSource, blocks_of_pair
 from matcheval.protocol.runs import MatchedRows, RunName, matched_rows
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.standard_errors import ErrorTerms, error_terms, pick_weights
@@ -32,6 +33,14 @@ MATCHED_MODEL = (
     Column("criterion", pa.string(), "", "label_probability (Algorithm 1) or probability (2)"),
     Column("epsilon", pa.float64(), "1", "largest difference of matched scores"),
 )
+
+
+@dataclass(frozen=True)
+class PredictionFile:
+    """A prediction file, and how it is laid out."""
+
+    path: Path
+    layout: Layout = field(default_factory=Layout)
 
 
 @dataclass(frozen=True)
@@ -119,6 +128,8 @@ class ComparedModels:
         Of the runs by each matching.
     blocks : Blocks or None
         Groups, or paired images, of source and target; None where datapoints are by themselves.
+    files : tuple of mapping of str to PredictionFile
+        Each model's prediction files by origin, for what is not in the predictions: logits.
 
     Raises
     ------
@@ -131,6 +142,7 @@ class ComparedModels:
     methods: Mapping[str, MatchingMethod]
     seeds: tuple[int, ...]
     blocks: Blocks | None = None
+    files: tuple[Mapping[str, PredictionFile], ...] = ()
 
     def __post_init__(self) -> None:
         """Check that all models are of the same datapoints."""
@@ -214,10 +226,11 @@ def std_of_defined(values: npt.ArrayLike) -> float:
 def read_models(
     pair: Pair,
     models: Sequence[str],
-    original: Sequence[Path],
-    replication: Sequence[Path],
+    files: Mapping[str, Sequence[Path]],
     methods: Mapping[str, MatchingMethod],
     seeds: Sequence[int],
+    layouts: Mapping[str, Layout],
+    groups: Mapping[str, GroupSource],
 ) -> ComparedModels:
     """Read the prediction files of all models on a pair.
 
@@ -226,19 +239,35 @@ def read_models(
     pair : Pair
     models : sequence of str
         Their names.
-    original, replication : sequence of Path
-        Their prediction files on both sets, in the order of `models`.
+    files : mapping of str to sequence of Path
+        Their prediction files in the order of `models`, by `original` and `replication`.
     methods, seeds
         As of `ComparedModels`.
+    layouts : mapping of str to Layout
+        How the files are laid out, by origin.
+    groups : mapping of str to GroupSource
+        Where the groups of datapoints are found, by origin.
 
     Raises
     ------
     InputError
-        If files are missing or invalid, naming all of them; or as `ComparedModels`.
+        If files are missing or invalid, naming all of them; if groups or paired images are not as
+        declared; or as `ComparedModels`.
     """
     problems, found = ErrorCollector(), []
-    for model, *files in zip(models, original, replication, strict=True):
+    for number, model in enumerate(models):
         with problems.collected():
-            found.append(Comparison(model, pair, *map(read_predictions, files)))
+            of_model = (files["original"][number], files["replication"][number])
+            found.append(read_comparison(model, pair, of_model, layouts))
     problems.raise_any()
-    return ComparedModels(pair, tuple(found), methods, tuple(seeds))
+    first = found[0]
+    known = {
+        origin: groups[origin].read(getattr(first, origin), files[origin], layouts[origin])
+        for origin in pair.datasets
+    }
+    of_models = tuple(
+        {origin: PredictionFile(files[origin][n], layouts[origin]) for origin in pair.datasets}
+        for n in range(len(found))
+    )
+    blocks = blocks_of_pair(first, known)
+    return ComparedModels(pair, tuple(found), methods, tuple(seeds), blocks, of_models)

@@ -4,9 +4,13 @@ Two properties of a set are kept apart: its *origin* (original or replication) i
 study; its *role* (source or target) is the one it has in the matching.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from matcheval.datasets.pairs import Pair
+from matcheval.predictions.files import read_predictions
+from matcheval.predictions.layout import Layout
 from matcheval.predictions.provenance import check_same_model
 from matcheval.predictions.records import Predictions
 
@@ -73,3 +77,32 @@ class Comparison:
     def target_name(self) -> str:
         """Name of the target set."""
         return self.pair.replication if self.source_is_original else self.pair.original
+
+
+def read_comparison(
+    model: str, pair: Pair, files: tuple[Path, Path], layouts: Mapping[str, Layout]
+) -> Comparison:
+    """Read a model's prediction files on a pair.
+
+    Parameters
+    ----------
+    model : str
+        Its name.
+    pair : Pair
+    files : tuple of Path
+        On the original and on the replication.
+    layouts : mapping of str to Layout
+        How the files are laid out, by `original` and `replication`.
+
+    Raises
+    ------
+    InputError
+        If a file is missing or invalid, or the predictions cannot be compared.
+    """
+    original, replication = files
+    return Comparison(
+        model,
+        pair,
+        read_predictions(original, layout=layouts["original"]),
+        read_predictions(replication, layout=layouts["replication"]),
+    )

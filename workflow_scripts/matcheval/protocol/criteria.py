@@ -9,6 +9,7 @@ from matcheval.errors import InputError
 
 # The paper's settings. A test checks that the defaults of config.yaml agree.
 EPSILON = 0.005
+MAX_SEEDS = 10_000  # matches of all runs are held in memory
 N_SEEDS = 10
 
 

@@ -48,6 +48,8 @@ class Decomposition:
     share : float
         Confidence part over gap, where |gap| exceeds twice its standard error; may lie outside
         [0, 1].
+    share_low, share_high : float
+        Its interval, of the ratios of the resamples.
     reason : str
         Why values are NaN; empty if none is.
     """
@@ -67,6 +69,8 @@ class Decomposition:
     source_only: float
     target_only: float
     share: float
+    share_low: float
+    share_high: float
     reason: str
 
 
@@ -185,7 +189,8 @@ def _summarise(n_bins: int, values: Floats, resampled: Floats) -> Decomposition:
     gap, confidence, conditional, source_only, target_only = map(float, values)
     defined = resampled[~np.isnan(resampled[:, 0])]
     nan = float("nan")
-    se, bounds, share, reason = nan, np.full((2, 3), nan), nan, ""
+    se, bounds, reason = nan, np.full((2, 3), nan), ""
+    share, share_low, share_high = nan, nan, nan
     if len(defined) < 2:
         reason = "no standard error: fewer than two resamples, or a set with fewer than two blocks"
     else:
@@ -193,13 +198,22 @@ def _summarise(n_bins: int, values: Floats, resampled: Floats) -> Decomposition:
         bounds = np.percentile(defined, _PERCENTILES, axis=0)
         if abs(gap) > CLEAR_GAP * se:
             share = confidence / gap
+            share_low, share_high = _share_bounds(defined)
         else:
             reason = "no share: the gap does not exceed twice its standard error"
     low, high = bounds.tolist()
     return Decomposition(
         n_bins, len(defined), gap, se, low[0], high[0], confidence, low[1], high[1],
-        conditional, low[2], high[2], source_only, target_only, share, reason,
+        conditional, low[2], high[2], source_only, target_only,
+        share, share_low, share_high, reason,
     )  # fmt: skip
+
+
+def _share_bounds(resampled: Floats) -> tuple[float, float]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = resampled[:, 1] / resampled[:, 0]
+    low, high = np.percentile(shares[np.isfinite(shares)], _PERCENTILES)
+    return float(low), float(high)
 
 
 def _resampled(

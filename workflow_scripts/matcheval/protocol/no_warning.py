@@ -7,6 +7,7 @@ large as the original, so that the real pair is measured at the same sizes. The 
 both narrowings is a finding only under the assumption of one factor.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -64,6 +65,8 @@ class NoWarning:
     @property
     def reference_narrowing(self) -> float:
         """Narrowing of the reference's gap."""
+        if not self.reference_gap:
+            return float("nan")
         return 1 - self.reference_matched_gap / self.reference_gap
 
     @property
@@ -134,8 +137,33 @@ def split_sizes(n_original: int, n_replication: int) -> tuple[int, int]:
     return n_original - of_replication, of_replication
 
 
+def is_clear(
+    original: npt.NDArray[np.bool_] | Floats,
+    replication: npt.NDArray[np.bool_] | Floats,
+    paired: bool = False,
+) -> bool:
+    """Say whether a gap exceeds twice its standard error over datapoints.
+
+    Groups are not taken into account: whether a ratio of gaps is stable depends on how many
+    datapoints these sets have.
+
+    Parameters
+    ----------
+    original, replication : bool or float arrays, shapes (n_original,) and (n_replication,)
+        Whether each prediction is correct, or the mean of that over models.
+    paired : bool
+        Whether a row of both shows the same image.
+    """
+    gap = float(original.mean()) - float(replication.mean())
+    if paired:
+        variance = np.var(original.astype(np.float64) - replication) / len(original)
+    else:
+        variance = np.var(original) / len(original) + np.var(replication) / len(replication)
+    return bool(abs(gap) > CLEAR_GAP * np.sqrt(variance))
+
+
 def no_warning_reference(
-    comparison: Comparison, method: MatchingMethod, gap_se: float, n_splits: int = N_SPLITS
+    comparison: Comparison, method: MatchingMethod, n_splits: int = N_SPLITS
 ) -> NoWarning:
     """Measure a pair and its no-warning reference in splits.
 
@@ -148,23 +176,26 @@ def no_warning_reference(
         models and criteria share them, and picks by those of pair, criterion and model.
     method : MatchingMethod
         Criterion, score, epsilon and order.
-    gap_se : float
-        Standard error of the gap: there is a reference only if the gap is positive and exceeds
-        twice this.
     n_splits : int
         At least 1.
+
+    Returns
+    -------
+    NoWarning
+        It means little where the gap is not clear (`is_clear`): the ratio of two gaps is then
+        mostly noise.
     """
     original, replication = comparison.original, comparison.replication
     gap = float(original.correct.mean()) - float(replication.correct.mean())
     sizes = split_sizes(len(original), len(replication))
     if len(original) < 2:
-        return _none(sizes, "the original set has fewer than two datapoints")
-    if not gap > CLEAR_GAP * gap_se:
-        return _none(sizes, "the gap is not positive, or not above twice its standard error")
+        return no_reference(sizes, "the original set has fewer than two datapoints")
+    if gap <= 0:
+        return no_reference(sizes, "the gap is not positive")
     errors = 1 - isotonic_accuracy(Scored(original.probability, original.correct))
     ratio = error_ratio(errors, gap)
     if np.isnan(ratio):
-        return _none(sizes, "no factor on the errors of the original reaches the gap")
+        return no_reference(sizes, "no factor on the errors of the original reaches the gap")
     degraded = original.correct * (1 - flip_probability(errors, ratio))
     found = []
     for split in range(n_splits):
@@ -189,11 +220,30 @@ def no_warning_reference(
         )  # fmt: skip
     gaps = np.array(found)
     if np.isnan(gaps).any():
-        return _none(sizes, "in a split of these sizes, no target is matched")
+        return no_reference(sizes, "in a split, no target is matched")
     reference_gap, reference_matched, real_gap, real_matched = gaps.mean(axis=0).tolist()
     return NoWarning(
         ratio, *sizes, gap=real_gap, matched_gap=real_matched, reference_gap=reference_gap,
         reference_matched_gap=reference_matched, reason="",
+    )  # fmt: skip
+
+
+def mean_reference(models: Sequence[NoWarning]) -> NoWarning:
+    """Average over models: narrowings are those of the mean gaps.
+
+    Parameters
+    ----------
+    models : sequence of NoWarning
+        With a reference each, at least one; of the same sizes.
+    """
+
+    def mean(name: str) -> float:
+        return float(np.mean([getattr(one, name) for one in models]))
+
+    return NoWarning(
+        mean("error_ratio"), models[0].n_original, models[0].n_replication,
+        gap=mean("gap"), matched_gap=mean("matched_gap"), reference_gap=mean("reference_gap"),
+        reference_matched_gap=mean("reference_matched_gap"), reason="",
     )  # fmt: skip
 
 
@@ -246,6 +296,15 @@ def _take(predictions: Predictions, rows: Rows) -> Predictions:
     return replace(predictions, **{name: getattr(predictions, name)[rows] for name in names})
 
 
-def _none(sizes: tuple[int, int], why: str) -> NoWarning:
+def no_reference(sizes: tuple[int, int], why: str) -> NoWarning:
+    """Return what stands for a reference that there is not.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Datapoints of original and replication in a split.
+    why : str
+        Continues "no no-warning reference:".
+    """
     nan = float("nan")
     return NoWarning(nan, *sizes, nan, nan, nan, nan, f"no no-warning reference: {why}")

@@ -102,8 +102,7 @@ class PairTableAnalysis(Analysis):
         wildcards : Wildcards
             `pair`.
         """
-        datasets = self.study.pairs[wildcards.pair].datasets.values()
-        files = [file for name in datasets for file in self.study.results_inputs(name, self.models)]
+        files = self.matching.gaps.inputs(wildcards, self.models)
         return [*files, *self.matching.classes_of_pair(wildcards)]
 
     def parameters(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -114,35 +113,21 @@ class PairTableAnalysis(Analysis):
         wildcards : Wildcards
             `pair`.
         """
-        pair = self.study.pairs[wildcards.pair]
-        methods = self.matching.settings.methods
         return {
             "room": self.room,
-            "pair": vars(pair),
-            "models": self.models,
-            **{
-                origin: [self.study.predictions_file(dataset, model) for model in self.models]
-                for origin, dataset in pair.datasets.items()
-            },
-            "matchings": {name: one.model_dump(mode="json") for name, one in methods.items()},
-            "seeds": list(range(self.matching.settings.seeds)),
+            **self.matching.gaps.parameters(wildcards, self.models),
             "options": self.options(self.settings),
         }
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's prediction files that a pair's table is made from.
+        """Return size and time of the user's files that a pair's table is made from.
 
         Parameters
         ----------
         wildcards : Wildcards
             `pair`.
         """
-        datasets = self.study.pairs[wildcards.pair].datasets.values()
-        return [
-            state
-            for name in datasets
-            for state in self.study.custom_results_state(name, self.models)
-        ]
+        return self.matching.gaps.custom_files_state(wildcards, self.models)
 
     @property
     def resource_requests(self) -> Mapping[str, Callable[[Any], resources.ResourceRequest]]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from matcheval.jit import compiled
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.criteria import EPSILON, Criterion, check_epsilon
-from matcheval.protocol.scores import Score
+from matcheval.protocol.scores import MeasuredScores, Score
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,21 @@ def plan_matching(
         If epsilon is out of range.
     """
     check_epsilon(epsilon)
-    measured = score.measure(source, target, epsilon)
+    return plan_measured(source, target, criterion, score.measure(source, target, epsilon))
+
+
+def plan_measured(
+    source: Predictions, target: Predictions, criterion: Criterion, measured: MeasuredScores
+) -> MatchingPlan:
+    """Find the candidates of every target by scores of one's own.
+
+    Parameters
+    ----------
+    source, target, criterion
+        As for `plan_matching`.
+    measured : MeasuredScores
+        What the datapoints are compared by.
+    """
     source_group, target_group = (_groups(side, criterion) for side in (source, target))
     return _plan(
         _Side(measured.source, source_group, _order(source_group, measured.source)),

@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion, Order
+from matcheval.protocol.criteria import EPSILON, MAX_SEEDS, N_SEEDS, Criterion, Order
 from matcheval.protocol.scores import Score
 from matcheval.settings import Count, Integer, Named, Names, Number, Settings, Unique, UniqueItems
 
@@ -59,7 +59,9 @@ class MatchingSettings(Settings):
     matchings: Annotated[Named[MatchingMethod], Field(min_length=1)] | None = Field(
         None, description="Named matchings, in place of `criteria` and `epsilon`"
     )
-    seeds: Count = Field(N_SEEDS, description="Runs per model: seeds 0, 1, ...")
+    seeds: Annotated[Count, Field(le=MAX_SEEDS)] = Field(
+        N_SEEDS, description="Runs per model: seeds 0, 1, ..."
+    )
     models_per_job: Count = Field(
         128, description="Models in one job: matching takes milliseconds, starting a job a second"
     )

@@ -1,215 +1,169 @@
-"""The summary page of a study: accuracy gaps before and after matching, averaged over models."""
+"""The summary page of a study: gaps before and after matching, and what follows from them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.suspicions import MANY_UNMATCHED
+from matcheval.protocol.words import (
+    narrowing,
+    percent,
+    points,
+    share_of_confidence,
+    verdict,
+    with_interval,
+)
 
-
-@dataclass(frozen=True)
-class GapSummary:
-    """Gaps of one pair and matching, averaged over models; original minus replication.
-
-    Attributes
-    ----------
-    pair, original, replication, source : str
-        As in `schemas.MODEL_TABLE`.
-    matching, title : str
-        Name of the matching, and what readers call it.
-    n_original, n_replication : int
-        Number of datapoints in each set.
-    epsilon : float
-        Largest difference between matched probabilities.
-    n_models, n_seeds : int
-        Number of models, and of runs per model.
-    n_undefined : int
-        Number of models without a matched pair in any run; means of matched quantities leave
-        them out.
-    n_mostly_unmatched : int
-        Number of models of whose targets more than half have no match.
-    n_narrower : int
-        Number of models whose matched gap is narrower: |mean matched gap| < |gap|.
-    gap, matched_gap : float
-        Means of |gap| and of |mean matched gap| over the models that have a matched gap. If none
-        has, `gap` is the mean over all models and `matched_gap` is NaN.
-    fraction_unmatched, unmatched_accuracy_target : float
-        Means over models.
-    largest_sem : float
-        Largest standard error, over the seeds, of a model's matched gap.
-    """
-
-    pair: str
-    matching: str
-    title: str
-    original: str
-    replication: str
-    source: str
-    n_original: int
-    n_replication: int
-    epsilon: float
-    n_models: int
-    n_seeds: int
-    n_undefined: int
-    n_mostly_unmatched: int
-    n_narrower: int
-    gap: float
-    matched_gap: float
-    fraction_unmatched: float
-    unmatched_accuracy_target: float
-    largest_sem: float
-
-    @property
-    def relative_narrowing(self) -> float:
-        """1 minus the ratio of the mean matched gap to the mean gap; NaN if the gap is 0."""
-        return 1 - self.matched_gap / self.gap if self.gap else float("nan")
-
-
-def summarize_gaps(table: pd.DataFrame, matching: str = "", title: str = "") -> GapSummary:
-    """Average the gaps of one pair and matching over models.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `schemas.MODEL_TABLE`, at least one row, one pair and matching.
-    matching, title : str
-        Name of the matching, and what readers call it; by default, those of its criterion.
-
-    Returns
-    -------
-    GapSummary
-    """
-    first = table.iloc[0]
-    defined = table[table["matched_gap_mean"].notna()]
-    gap, matched_gap = defined["gap"].abs(), defined["matched_gap_mean"].abs()
-    return GapSummary(
-        **{name: str(first[name]) for name in ("pair", "original", "replication", "source")},
-        matching=matching or str(first["criterion"]),
-        title=title or Criterion(first["criterion"]).description,
-        n_original=int(first["n_original"]),
-        n_replication=int(first["n_replication"]),
-        epsilon=float(first["epsilon"]),
-        n_models=len(table),
-        n_seeds=int(table["n_seeds"].min()),
-        n_undefined=len(table) - len(defined),
-        n_mostly_unmatched=int((table["fraction_unmatched_mean"] > MANY_UNMATCHED).sum()),
-        n_narrower=int((matched_gap < gap).sum()),
-        gap=float((gap if len(gap) else table["gap"].abs()).mean()),
-        matched_gap=float(matched_gap.mean()),
-        fraction_unmatched=float(table["fraction_unmatched_mean"].mean()),
-        unmatched_accuracy_target=float(table["unmatched_accuracy_target_mean"].mean()),
-        largest_sem=float(table["matched_gap_sem"].max()),
-    )
+_INTRODUCTION = (
+    "Matched evaluation protocol (Anzaku et al. 2022, arXiv 2209.01848). A gap is the accuracy on "
+    "the original set minus the accuracy on its replication, in percentage points; gaps given here "
+    "are means over models, with their signs. The matched gap is that of the matched subsets, in "
+    "which paired datapoints have confidences that differ by at most ε (and, under criterion 1, "
+    "the same predicted label). Brackets hold 95 % intervals for the sampling of the test sets; "
+    "what the random choices of the matching add is in `tables/`."
+)
+_READING = (
+    "How to read them: a matched gap is narrower also where confidence gives no warning of the "
+    "errors. The no-warning reference says by how much; only a difference from it is a finding, "
+    "given errors that rise by one factor. The two parts of the gap use no matching. A matched gap "
+    "of a few tenths of a point is left by a shift of confidence alone (docs/protocol.md)."
+)
 
 
 def write_summary(
-    title: str, summaries: Sequence[GapSummary], suspicions: Sequence[tuple[str, str]] = ()
+    title: str,
+    means: pd.DataFrame,
+    titles: Mapping[str, str],
+    suspicions: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """Write the summary page as Markdown: one statement and table row per pair and matching.
+    """Write the summary page as Markdown: a statement and table rows per pair and matching.
 
     Parameters
     ----------
     title : str
         What the summary is about, such as a study's name; the start of the heading.
-    summaries : sequence of GapSummary
-        In the order in which they appear on the page.
+    means : pandas.DataFrame
+        Columns of `gap_schemas.MEAN_GAPS`, in the order in which they appear on the page.
+    titles : mapping of str to str
+        What readers call the matchings, by name.
     suspicions : sequence of (str, str)
         Models, and what looks wrong about their predictions.
 
     Returns
     -------
     str
-        The text of the page, which states measured quantities only.
+        The text of the page, which states measured quantities, and what follows from them.
     """
+    rows = [row for _, row in means.iterrows()]
     lines = [
         f"# {title}: accuracy gaps before and after matching",
         "",
-        "Matched evaluation protocol (Anzaku et al. 2022, arXiv 2209.01848). A gap is the accuracy "
-        "on the original set minus the accuracy on its replication, in percentage points; gaps "
-        "given here are means over models of the absolute gap. The gap before matching is that of "
-        "the whole sets. The gap after matching is that of the matched subsets, in which paired "
-        "datapoints have confidences that differ by at most ε (and, under criterion 1, the same "
-        "predicted label). Standard errors (SEM) are over the seeds of the matching and do not "
-        "include the sampling error of the test sets.",
+        _INTRODUCTION,
         "",
-        *(f"- {_statement(summary)}" for summary in summaries),
+        *(f"- {_statement(row, titles)}" for row in rows),
         "",
-        "| pair | matching | n original | n replication | models | seeds | ε | gap before "
-        "| gap after | narrower by | models narrower | unmatched targets | accuracy on unmatched "
-        "| largest SEM of gap after |",
-        f"| --- | --- |{' --: |' * 12}",
-        *(_row(summary) for summary in summaries),
+        _READING,
         "",
-        *_warnings(summaries, suspicions),
+        *_table(_GAPS, rows),
+        "",
+        *_table(_PARTS, rows),
+        "",
+        *_warnings(rows, titles, suspicions),
     ]
     return "\n".join(lines)
 
 
-def _warnings(summaries: Sequence[GapSummary], suspicions: Sequence[tuple[str, str]]) -> list[str]:
+def _warnings(
+    rows: Sequence[pd.Series], titles: Mapping[str, str], suspicions: Sequence[tuple[str, str]]
+) -> list[str]:
     """Lines of a section on what to look at before results are used; none if there is nothing."""
     unmatched = [
-        f"- {s.pair}, {s.title}: more than half of the targets of {s.n_mostly_unmatched} of "
-        f"{s.n_models} model{'s' * (s.n_models > 1)} are unmatched, so that matched accuracies are "
-        "those of a minority."
-        for s in summaries
-        if s.n_mostly_unmatched
+        f"- {row['pair']}, {titles[row['matching']]}: more than half of the targets of "
+        f"{row['n_mostly_unmatched']} of {n} model{'s' * (n > 1)} are unmatched, so that matched "
+        "accuracies are those of a minority."
+        for row in rows
+        if row["n_mostly_unmatched"] and (n := row["n_models"] + row["n_left_out"])
     ]
     found = [f"- {model}, {text}{'' if text.endswith('?') else '.'}" for model, text in suspicions]
     return ["## Warnings", "", *found, *unmatched, ""] if found or unmatched else []
 
 
-def _statement(s: GapSummary) -> str:
+def _statement(row: pd.Series, titles: Mapping[str, str]) -> str:
     sets = (
-        f"`{s.original}` (n = {s.n_original:,}) and `{s.replication}` (n = {s.n_replication:,}), "
-        f"source `{s.source}`"
+        f"`{row['original']}` (n = {row['n_original']:,}) and `{row['replication']}` "
+        f"(n = {row['n_replication']:,}), source `{row['source']}`"
     )
-    where = f"**{s.pair}**, {s.title}, {sets}"
-    compared = s.n_models - s.n_undefined
-    if not compared:
+    where = f"**{row['pair']}**, {titles[row['matching']]}, {sets}"
+    if not row["n_models"]:
+        n = row["n_left_out"]
         return (
-            f"{where}: no target was matched in any run of {s.n_models} "
-            f"model{'s' * (s.n_models > 1)}; the gap before matching is {_points(s.gap)} points."
+            f"{where}: no target was matched in any run of {n} model{'s' * (n > 1)}; the gap "
+            f"before matching is {with_interval(row, 'gap')} points."
         )
-    undefined = (
-        f" For {s.n_undefined} of {s.n_models} models, no target was matched in any run; they are "
-        "left out of the gaps."
-        if s.n_undefined
-        else ""
-    )
-    return (
-        f"{where}: over {compared} model{'s' * (compared > 1)}, the gap is {_points(s.gap)} points "
-        f"before and {_points(s.matched_gap)} points after matching; it is narrower after matching "
-        f"for {s.n_narrower} of {compared}. Unmatched targets: "
-        f"{_percent(s.fraction_unmatched)}.{undefined}"
-    )
-
-
-def _row(s: GapSummary) -> str:
-    cells = [
-        s.pair,
-        s.matching,
-        f"{s.n_original:,}",
-        f"{s.n_replication:,}",
-        f"{s.n_models - s.n_undefined} of {s.n_models}" if s.n_undefined else f"{s.n_models}",
-        f"{s.n_seeds}",
-        f"{s.epsilon:g}",
-        _points(s.gap),
-        _points(s.matched_gap),
-        _percent(s.relative_narrowing),
-        f"{s.n_narrower}",
-        _percent(s.fraction_unmatched),
-        _percent(s.unmatched_accuracy_target),
-        _points(s.largest_sem),
+    models = f"{row['n_models']} model{'s' * (row['n_models'] > 1)}"
+    sentences = [
+        f"{where}: over {models}, the gap is {with_interval(row, 'gap')} points before matching",
+        f"The matched gap is {with_interval(row, 'matched_gap')} points, {verdict(row)}, and "
+        f"{narrowing(row)}",
+        f"Of the gap, {with_interval(row, 'confidence_part')} points go with confidence, "
+        f"{with_interval(row, 'conditional_part')} do not{_share(row)}",
+        f"Unmatched targets: {percent(row['fraction_unmatched'], 1)}",
     ]
-    return f"| {' | '.join(cells)} |"
+    if row["n_left_out"]:
+        sentences.append(
+            f"For {row['n_left_out']} of {row['n_models'] + row['n_left_out']} models, no target "
+            "was matched in any run; they are left out"
+        )
+    if row["remarks"]:
+        sentences.append(f"Remarks: {row['remarks']}")
+    return ". ".join(sentences) + "."
 
 
-def _points(fraction: float) -> str:
-    """Format a difference of accuracies in percentage points."""
-    return "undefined" if pd.isna(fraction) else f"{100 * fraction:.2f}"
+def _share(row: pd.Series) -> str:
+    found = share_of_confidence(row)
+    return f": a share of {found} goes with confidence" if "[" in found else ""
 
 
-def _percent(fraction: float) -> str:
-    return "undefined" if pd.isna(fraction) else f"{100 * fraction:.1f} %"
+Cell = Callable[[pd.Series], str]
+_FIRST: dict[str, Cell] = {
+    "pair": lambda row: row["pair"],
+    "matching": lambda row: row["matching"],
+}
+_GAPS: dict[str, Cell] = _FIRST | {
+    "n original": lambda row: f"{row['n_original']:,}",
+    "n replication": lambda row: f"{row['n_replication']:,}",
+    "models": lambda row: (
+        f"{row['n_models']} of {row['n_models'] + row['n_left_out']}"
+        if row["n_left_out"]
+        else f"{row['n_models']}"
+    ),
+    "seeds": lambda row: f"{row['n_seeds']}",
+    "ε": lambda row: f"{row['epsilon']:g}",
+    "gap": lambda row: with_interval(row, "gap"),
+    "matched gap": lambda row: with_interval(row, "matched_gap"),
+    "its standard error": lambda row: points(row["matched_gap_se"]),
+    "verdict": verdict,
+    "narrower by": lambda row: percent(row["narrowing"]),
+    "models narrower": lambda row: f"{row['n_narrower']}",
+    "unmatched targets": lambda row: percent(row["fraction_unmatched"], 1),
+    "accuracy on unmatched": lambda row: percent(row["unmatched_accuracy_target"], 1),
+}
+_PARTS: dict[str, Cell] = _FIRST | {
+    "source selection": lambda row: points(row["source_selection"]),
+    "dropped targets": lambda row: points(row["dropped_targets"]),
+    "goes with confidence": lambda row: with_interval(row, "confidence_part"),
+    "at equal confidence": lambda row: with_interval(row, "conditional_part"),
+    "share with confidence (%)": lambda row: share_of_confidence(row).replace(" %", ""),
+    "narrower by, in samples": lambda row: percent(row["same_size_narrowing"]),
+    "no-warning reference": lambda row: percent(row["reference_narrowing"]),
+    "excess (points of narrowing)": lambda row: percent(row["excess_narrowing"]).removesuffix(" %"),
+    "models with reference": lambda row: f"{row['n_reference']}",
+}
+
+
+def _table(columns: Mapping[str, Cell], rows: list[pd.Series]) -> list[str]:
+    cells = [[cell(row) for cell in columns.values()] for row in rows]
+    return [
+        f"| {' | '.join(columns)} |",
+        f"| --- | --- |{' --: |' * (len(columns) - len(_FIRST))}",
+        *(f"| {' | '.join(each)} |" for each in cells),
+    ]

@@ -39,18 +39,43 @@ class TrainedModel:
         Its name and recipe.
     train : tuple of str
         Names of the training sets, perhaps derived.
-    validation : str
-        Name of the validation set, perhaps derived.
+    validation : tuple of str
+        Names of the validation sets, perhaps derived.
+    waits_for : str
+        File that has to be there before it is trained, such as a plan that was checked; empty for
+        none. A newer one trains nothing again.
     """
 
     model: "Model"
     train: tuple[str, ...]
-    validation: str
+    validation: tuple[str, ...]
+    waits_for: str = ""
 
     @property
     def train_text(self) -> str:
         """Names of the training sets, joined by `+`, which no name contains."""
         return "+".join(self.train)
+
+    @property
+    def validation_text(self) -> str:
+        """Names of the validation sets, joined likewise."""
+        return "+".join(self.validation)
+
+
+@dataclass(frozen=True)
+class TestedModels:
+    """Models that an analysis trains, and the sets that one job runs all of them on.
+
+    Attributes
+    ----------
+    models : tuple of str
+        Names of trained models.
+    datasets : tuple of str
+        Names of datasets with images.
+    """
+
+    models: tuple[str, ...]
+    datasets: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -142,6 +167,16 @@ class Analysis:
     def trained(self) -> Mapping[str, TrainedModel]:
         """Models that it trains, by name."""
         return {}
+
+    @property
+    def tested(self) -> Mapping[str, TestedModels]:
+        """Models of `trained` that are run together on datasets of their own, by the job's name."""
+        return {}
+
+    @property
+    def trained_on(self) -> tuple[str, ...]:
+        """Datasets of the configuration that it trains on, besides the study's training sets."""
+        return ()
 
     @property
     def built_datasets(self) -> Mapping[str, BuiltDataset]:

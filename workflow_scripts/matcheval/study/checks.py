@@ -3,8 +3,10 @@
 from pathlib import Path
 
 from matcheval.datasets.label_spaces import compare_classes
+from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import PREDICTIONS_KIND, DatasetSpec
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
+from matcheval.models.packages import package_weights
 from matcheval.study.study import Study
 from matcheval.training.options import check_n_sources
 
@@ -26,6 +28,7 @@ def check_study(study: Study) -> None:
     _check_sources_of_datasets(study)
     _check_pairs(study)
     _check_training(study)
+    _check_pretrained(study)
     _check_predictions(study)
     _check_sources(study)
 
@@ -90,7 +93,20 @@ def _check_pairs(study: Study) -> None:
                 "set of the pair", pair.source, pair.datasets.values(),
                 file=_FILE, field=f"{field}.source",
             )  # fmt: skip
+        _check_groups(study, pair)
         check_label_spaces(study, field, pair.original, pair.replication)
+
+
+def _check_groups(study: Study, pair: Pair) -> None:
+    """Check that files of groups exist, and are of the pair's sets."""
+    for dataset, file in study.group_files.get(pair.name, {}).items():
+        field = f"pairs.{pair.name}.groups.{dataset}"
+        if dataset not in pair.datasets.values():
+            raise unknown_name_error(
+                "set of the pair", dataset, pair.datasets.values(), file=_FILE, field=field
+            )
+        if not Path(file).is_file():
+            raise InputError(f"no file at {file}", file=_FILE, field=field)
 
 
 def _same_files(one: DatasetSpec, other: DatasetSpec) -> bool:
@@ -142,9 +158,17 @@ def _check_training(study: Study) -> None:
                 field="training",
             )
         return
-    first = study.training.train[0]
+    for key, given in (
+        ("train", study.training.train), ("validation", study.training.validation_sets),
+    ):  # fmt: skip
+        if trained and not given:
+            raise InputError(
+                f"missing: models of the catalogue are to be trained ({trained[0]}, ...)",
+                file=_FILE,
+                field=f"training.{key}",
+            )
     sets = dict.fromkeys(study.training.train, "training.train")
-    sets |= {study.training.validation: "training.validation"}
+    sets |= dict.fromkeys(study.training.validation_sets, "training.validation")
     for model in study.models.values():
         sets |= dict.fromkeys(model.train, f"train of {model.name}")
         if model.recipe is not None:
@@ -154,7 +178,15 @@ def _check_training(study: Study) -> None:
         study.check_dataset(name, field, images=True)
     if trained and images:
         for name, field in (dict.fromkeys(images, "training.train") | sets).items():
-            check_label_spaces(study, field, first, name)
+            check_label_spaces(study, field, study.training.train[0], name)
+
+
+def _check_pretrained(study: Study) -> None:
+    """Check that the packages are installed whose weights models start from."""
+    for trained in study.trained.values():
+        recipe = trained.model.recipe
+        if recipe is not None and recipe.pretrained:
+            package_weights(recipe.pretrained, model=trained.model.name, field="pretrained")
 
 
 def _check_predictions(study: Study) -> None:

@@ -41,6 +41,16 @@ class PairSettings(Settings):
     source: Name | None = Field(
         None, description="The source of the matching; the larger set by default"
     )
+    paired: bool = Field(
+        False,
+        description="Both sets show the same images, row by row; sizes and labels are checked",
+    )
+    groups: Named[PathText] = Field(
+        {}, description="By set: a CSV file with the group (writer, video) of every datapoint"
+    )
+    groups_shared: bool = Field(
+        False, description="A name means the same group in both sets; otherwise in each by itself"
+    )
 
 
 class FigureSettings(Settings):
@@ -78,7 +88,9 @@ class CoreConfiguration(Settings):
     results: PathText = Field("results", description="Folder that studies share")
     mirror: str = Field("", description="Folder or address that replaces all hosts of downloads")
     downloads: DownloadSettings = DownloadSettings()
-    models: Annotated[str, Field(pattern=r"\.(csv|ya?ml)$")] = Field(description="Model catalogue")
+    models: Annotated[str, Field(pattern=r"\.(csv|ya?ml)$")] | None = Field(
+        None, description="Model catalogue; may be left out if an analysis trains all models"
+    )
     training: TrainingSettings | None = None
     pairs: Named[PairSettings] = Field({}, description="Datasets to compare, two by two")
     suites: Named[SuiteSettings] = Field({}, description="Collections of datasets")

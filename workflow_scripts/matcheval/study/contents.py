@@ -15,7 +15,13 @@ from matcheval.errors import InputError, unknown_name_error
 from matcheval.inference.planning import InferencePlan
 from matcheval.inference.settings import InferenceSettings
 from matcheval.models.rows import CHECKPOINT
-from matcheval.study.analysis import Analysis, BuiltDataset, TrainedModel, check_known
+from matcheval.study.analysis import (
+    Analysis,
+    BuiltDataset,
+    TestedModels,
+    TrainedModel,
+    check_known,
+)
 from matcheval.study.catalogue import Model
 from matcheval.training.settings import TrainingSettings
 
@@ -42,6 +48,8 @@ class StudyContents:
         In catalogue order.
     datasets : mapping of str to DatasetSpec
     pairs : mapping of str to Pair
+    group_files : mapping of str to mapping of str to str
+        The user's files of the groups of sets, by pair and set.
     training : TrainingSettings or None
         None if nothing is trained.
     inference : InferenceSettings
@@ -64,6 +72,7 @@ class StudyContents:
     inference: InferenceSettings
     inference_plan: InferencePlan
     download_options: str = ""
+    group_files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     suites: Mapping[str, Suite] = field(default_factory=dict)
     analyses: dict[str, Analysis] = field(default_factory=dict)
 
@@ -108,13 +117,18 @@ class StudyContents:
         if training is None:
             return {}
         trained = {
-            name: TrainedModel(model, model.train or training.train, training.validation)
+            name: TrainedModel(model, model.train or training.train, training.validation_sets)
             for name, model in self.models.items()
             if model.recipe is not None
         }
         for analysis in self.analyses.values():
             trained |= analysis.trained
         return trained
+
+    @cached_property
+    def tested(self) -> dict[str, TestedModels]:
+        """Models of analyses that are run together on datasets of their own, by the job's name."""
+        return {k: v for each in self.analyses.values() for k, v in each.tested.items()}
 
     @cached_property
     def runnable(self) -> dict[str, Model]:
@@ -147,12 +161,13 @@ class StudyContents:
         if self.training is None:
             return []
         own = [name for model in self.models.values() for name in model.train]
-        return list(dict.fromkeys([*self.training.train, *own, self.training.validation]))
+        return list(dict.fromkeys([*self.training.train, *own, *self.training.validation_sets]))
 
     @property
     def used(self) -> list[str]:
         """Names of the datasets of the configuration that this study needs."""
-        names = list(dict.fromkeys([*self.evaluated, *self.training_sets]))
+        others = (name for each in self.analyses.values() for name in each.trained_on)
+        names = list(dict.fromkeys([*self.evaluated, *self.training_sets, *others]))
         for name in names:  # grows while it is read: a source may be built from others
             names += [source for source in self.sources_of(name) if source not in names]
         return names

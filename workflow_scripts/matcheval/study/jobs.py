@@ -156,9 +156,20 @@ class StageJobs:
         """
         trained = self._study.trained[wildcards.model]
         return {
-            "train": [file for name in trained.train for file in self._study.dataset_files(name)],
-            "validation": self._study.dataset_files(trained.validation),
+            what: [file for name in names for file in self._study.dataset_files(name)]
+            for what, names in (("train", trained.train), ("validation", trained.validation))
         }
+
+    def training_waits_for(self, wildcards: Wildcards) -> list[str]:
+        """Return the files that have to be there before a model is trained, however old.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `model`.
+        """
+        file = self._study.trained[wildcards.model].waits_for
+        return [file] if file else []
 
     def train_arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the arguments of a training job.
@@ -172,7 +183,7 @@ class StageJobs:
         return [
             "--name", wildcards.model, "--recipe", trained.model.recipe_json,
             "--train", *(self._study.dataset_folder(name) for name in trained.train),
-            "--validation", self._study.dataset_folder(trained.validation),
+            "--validation", *(self._study.dataset_folder(name) for name in trained.validation),
         ]  # fmt: skip
 
     # --- inference
@@ -213,6 +224,18 @@ class StageJobs:
         """
         datasets = self._study.dataset_files(wildcards.dataset)
         return {**self._files_of([wildcards.model]), "datasets": datasets}
+
+    def tested_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
+        """Return what models that an analysis tests together are run from.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `tested`.
+        """
+        tested = self._study.tested[wildcards.tested]
+        files = [file for name in tested.datasets for file in self._study.dataset_files(name)]
+        return {**self._files_of(tested.models), "datasets": files}
 
     def _files_of(self, models: Iterable[str]) -> dict[str, list[str]]:
         names = list(models)
@@ -266,6 +289,23 @@ class StageJobs:
             "sets": [dataset],
         }
         return self._inference_arguments([model], [index])
+
+    def tested_arguments(self, wildcards: Wildcards) -> list[str]:
+        """Return the arguments of a job that runs models that an analysis tests together.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `tested`.
+        """
+        jobs, batch = self._study.predicting, wildcards.tested
+        tested = self._study.tested[batch]
+        index = {
+            "index": jobs.tested_index(batch),
+            "key": jobs.tested_key(batch),
+            "sets": list(tested.datasets),
+        }
+        return self._inference_arguments(tested.models, [index])
 
     def _inference_arguments(self, models: Iterable[str], indexes: list[Any]) -> list[str]:
         study, settings = self._study, self._study.inference

@@ -8,6 +8,7 @@ from typing import Any
 from matcheval.datasets.kind import DatasetKind
 from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import DatasetSpec
+from matcheval.errors import InputError
 from matcheval.inference.planning import InferencePlan
 from matcheval.models.published import describe_published
 from matcheval.study.analysis import Analysis
@@ -45,7 +46,7 @@ def load_study(
         Naming key and value of what is wrong.
     """
     read, suites = read_configuration(complete_configuration(given, default_study), analyses)
-    models = read_catalogue(read.models)
+    models = read_catalogue(read.models) if read.models else {}
     sources = [model.source for model in models.values() if model.source]
     published = describe_published(sources, Path(read.results) / "weights")
     datasets: Mapping[str, DatasetKind] = read.datasets  # type: ignore[attr-defined]
@@ -61,9 +62,12 @@ def load_study(
             name: DatasetSpec(name, kind.kind, kind.options) for name, kind in datasets.items()
         },
         pairs={
-            name: Pair(name, pair.original, pair.replication, pair.source)
+            name: Pair(
+                name, pair.original, pair.replication, pair.source, pair.paired, pair.groups_shared
+            )
             for name, pair in read.pairs.items()
         },
+        group_files={name: pair.groups for name, pair in read.pairs.items()},
         suites=suites.suites,
         training=read.training,
         inference=read.inference,
@@ -74,4 +78,15 @@ def load_study(
     check_study(study)
     for loaded in study.analyses.values():
         loaded.check()
+    _check_has_models(study)
     return study
+
+
+def _check_has_models(study: Study) -> None:
+    """Without a catalogue, an analysis has to train the models, and pairs have none."""
+    if not study.models and (study.pairs or not study.trained):
+        raise InputError(
+            "missing: names the catalogue of the models that are compared",
+            file="configuration",
+            field="models",
+        )

@@ -109,6 +109,12 @@ class Predicted:
                 key = self._jobs.single_key(dataset, model)
                 yield self._read(path, dataset, "", key, self._look(dataset, [model]))
 
+        for batch, tested in self._study.tested.items():
+            path = Path(self._jobs.tested_index(batch))
+            if path.is_file():
+                newest = np.stack([self._look(name, tested.models) for name in tested.datasets])
+                yield self._read(path, "", "", self._jobs.tested_key(batch), newest)
+
     def _read(self, path: Path, collection: str, batch: str, key: str, times: Times) -> "_Index":
         """Read what an index was written for, and compare it with the times of its files."""
         written, (found, n_top) = path.stat().st_mtime_ns, read_index(path)

@@ -25,7 +25,8 @@ class Predicting:
     shared by studies, and are too many for Snakemake in large suites. A dataset that is added to a
     study changes no other index.
 
-    Models that an analysis trains are run on single datasets, by jobs of their own.
+    Models that an analysis trains are run by jobs of their own: on single datasets, or several
+    models together on the datasets that the analysis names (`Study.tested`).
 
     Parameters
     ----------
@@ -74,6 +75,16 @@ class Predicting:
             Names, or wildcards in braces.
         """
         return f"{self._study.folder}/inference_single/{dataset}/{model}.json"
+
+    def tested_index(self, batch: str) -> str:
+        """Return the index of the predictions of models that an analysis tests together.
+
+        Parameters
+        ----------
+        batch : str
+            Name of the job, or a wildcard in braces.
+        """
+        return f"{self._study.folder}/inference_tested/{batch}.json"
 
     def suite_file(self, suite: str) -> str:
         """Return the file with the names and digests of the datasets of a suite.
@@ -174,6 +185,18 @@ class Predicting:
         identity = [study.dataset_identity(dataset), study.dataset_state(dataset)]
         return _digest([identity, self._deciding, self._identity(model)])
 
+    def tested_key(self, batch: str) -> str:
+        """Return the same for models that an analysis tests together.
+
+        Parameters
+        ----------
+        batch : str
+            Name of the job.
+        """
+        study, tested = self._study, self._study.tested[batch]
+        sets = [[d, study.dataset_identity(d), study.dataset_state(d)] for d in tested.datasets]
+        return _digest([sets, self._deciding, [self._identity(model) for model in tested.models]])
+
     @cached_property
     def _deciding(self) -> list[Any]:
         settings = self._study.inference
@@ -188,7 +211,7 @@ class Predicting:
             identity += file_states([source.source])
         trained = study.trained.get(model)
         if trained is not None:
-            sets = [*trained.train, trained.validation]
+            sets = [*trained.train, *trained.validation]
             identity += [TRAINING_VERSION, trained.model.recipe_json]
             identity += [[study.dataset_identity(d), study.dataset_state(d)] for d in sets]
         return identity

@@ -19,8 +19,13 @@ from matcheval.study.study import Study
 _AUTO_BATCH = 64
 # Rules whose jobs may run on a GPU.
 GPU_RULES = (
-    "train_model", "predict_datasets", "predict_dataset", "score_rotation", "extract_features",
-)  # fmt: skip
+    "train_model",
+    "predict_datasets",
+    "predict_dataset",
+    "predict_tested",
+    "score_rotation",
+    "extract_features",
+)
 
 # What Snakemake calls with a job's wildcards and attempt.
 Resource = Callable[[Any, int], Any]
@@ -84,6 +89,7 @@ class Requests:
             "train_model": self._of_training,
             "predict_datasets": self._of_inference,
             "predict_dataset": self._of_single_inference,
+            "predict_tested": self._of_tested,
         }
         for analysis in study.analyses.values():
             self._by_rule |= analysis.resource_requests
@@ -161,10 +167,11 @@ class Requests:
         assert recipe is not None, wildcards.model
         assert settings is not None, wildcards.model
         data = workloads.together(dataset_size(self._study, name) for name in trained.train)
+        images = recipe.epoch_steps * recipe.batch_size * len(trained.train)
         return resources.of_training(
             model_size(self._study, wildcards.model, data),
             data,
-            epochs=recipe.epochs,
+            epochs=recipe.epochs * (images / data.images if images else 1),
             batch_size=recipe.batch_size * len(trained.train),
             forward_passes=recipe.typed_options[0].forward_passes,
             gpus=self._machine.gpus_for(settings.device),
@@ -183,6 +190,10 @@ class Requests:
 
     def _of_single_inference(self, wildcards: Wildcards) -> ResourceRequest:
         return self._of_running([(wildcards.dataset, wildcards.model)])
+
+    def _of_tested(self, wildcards: Wildcards) -> ResourceRequest:
+        tested = self._study.tested[wildcards.tested]
+        return self._of_running([(d, m) for d in tested.datasets for m in tested.models])
 
     def _of_running(self, todo: list[tuple[str, str]]) -> ResourceRequest:
         """Return the request of models that run on datasets, in one job."""

@@ -38,7 +38,7 @@ def meanings(study: Study) -> dict[str, dict[str, Any]]:
             trained = study.trained[name]
             models[name] |= {
                 "recipe": json.loads(model.recipe_json),
-                "training": {"train": trained.train_text, "validation": trained.validation},
+                "training": {"train": trained.train_text, "validation": trained.validation_text},
             }
     found: dict[str, Any] = {
         "dataset": {

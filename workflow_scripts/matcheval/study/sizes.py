@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.datasets.corruptions.names import SEVERITIES
-from matcheval.datasets.made_kinds import Corrupted
+from matcheval.datasets.made_kinds import Corrupted, Restyled
 from matcheval.execution import workloads
 from matcheval.execution.workloads import ImageSet, ModelSize
 from matcheval.models.rows import TIMM, TORCHVISION
@@ -27,6 +27,9 @@ def dataset_size(study: Study, name: str) -> ImageSet:
     while sources := _sources(study, name):
         name = sources[0]
     settings = study.datasets[name].settings
+    if isinstance(settings, Restyled):
+        of = dataset_size(study, settings.of)
+        return workloads.prepared_size(Path(folder), replace(of, made=False))
     if not isinstance(settings, Corrupted):
         return workloads.size_of_dataset(study.datasets[name].kind, folder)
     of = dataset_size(study, settings.of)

@@ -96,6 +96,16 @@ class Study(StudyContents):
             return f"{self.results}/weights/{self.inference_plan.published[model].file_name}"
         return source.source or f"{self.results}/checkpoints/{model}.safetensors"
 
+    def history_file(self, model: str) -> str:
+        """Return the history of a training.
+
+        Parameters
+        ----------
+        model : str
+            Name of a model that is trained.
+        """
+        return f"{self.results}/checkpoints/{model}.history.csv"
+
     def predictions_file(self, dataset: str, model: str) -> str:
         """Return where a model's predictions on a dataset lie: the user's file, or ours.
 

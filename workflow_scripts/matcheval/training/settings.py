@@ -10,8 +10,14 @@ from matcheval.settings import Boolean, Count, Name, NameOrNames, Number, Settin
 class TrainingSettings(Settings):
     """The sets that models are trained and validated on, and how the machine is used."""
 
-    train: NameOrNames = Field(description="The training set, or a list of several (domains)")
-    validation: Name = Field(description="Its accuracy is recorded; no choice depends on it")
+    train: NameOrNames = Field(
+        (),
+        description="The training set, or a list of several (domains), of models of the catalogue",
+    )
+    validation: Name | None = Field(
+        None,
+        description="Its accuracy is recorded; no choice depends on it, unless a recipe says so",
+    )
     device: Literal["cpu", "cuda", "mps", "auto"] = Field("cpu", description="auto: the best one")
     threads: Count = Field(1, description="CPU threads of one training")
     channels_last: Boolean = Field(False, description="Memory layout: faster on most hardware")
@@ -21,6 +27,11 @@ class TrainingSettings(Settings):
     save_minutes: Annotated[Number, Field(ge=0)] = Field(
         10, description="Minutes between two saved states of an unfinished training"
     )
+
+    @property
+    def validation_sets(self) -> tuple[str, ...]:
+        """Name of the validation set, if there is one."""
+        return (self.validation,) if self.validation else ()
 
     @property
     def machine_options(self) -> str:

@@ -70,7 +70,7 @@ class _Design:
         self, settings: Any, models: Mapping[str, Model], pair: Pair, training: TrainingSettings
     ) -> None:
         self.settings, self.models, self.pair = settings, models, pair
-        self.validation = training.validation
+        self.validation = training.validation_sets
         self._train = training.train
         self.derivations: dict[str, Derivation] = {}
         self.trained: dict[str, TrainedModel] = {}
@@ -130,7 +130,7 @@ class _Design:
         base: Model,
         name: str,
         train: tuple[str, ...],
-        validation: str,
+        validation: tuple[str, ...],
         recipe: Recipe | None = None,
     ) -> str:
         """Add a model to train.
@@ -143,8 +143,8 @@ class _Design:
             Name of the variant.
         train : tuple of str
             Names of the training sets.
-        validation : str
-            Name of the validation set.
+        validation : tuple of str
+            Names of the validation sets.
         recipe : Recipe, optional
             Its recipe; that of `base` by default.
 
@@ -241,7 +241,7 @@ def _cross_validation(design: _Design) -> None:
             others = design.derived(rest(train, fold, folds, seed))
             joined = design.derived(union(others, original))
             name = f"{base}.fold-{fold}-of-{folds}.seed-{seed}"
-            design.variant(model, name, (joined,), tested)
+            design.variant(model, name, (joined,), (tested,))
             design.trials.append(Trial(base, name, tested, f"fold {fold} of {folds}", joined))
 
 
@@ -254,7 +254,7 @@ def _discriminator(design: _Design) -> None:
         for role in ("train", "test")
     )
     for base, model in design.models.items():
-        name = design.variant(model, f"{base}.tells-{train}", (train,), tested)
+        name = design.variant(model, f"{base}.tells-{train}", (train,), (tested,))
         design.trials.append(Trial(base, name, tested, "tells the sets apart", train))
 
 

@@ -7,6 +7,17 @@ import pandas as pd
 SAMPLING_RANGE = 1.96  # standard errors on either side: 95 % of a normal distribution
 
 
+def by_accuracy(table: pd.DataFrame) -> pd.DataFrame:
+    """Sort models from least to most accurate on the original set, as the paper's figures do.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns `accuracy_original` and `model`, by which ties are broken.
+    """
+    return table.sort_values(["accuracy_original", "model"], ignore_index=True)
+
+
 def sampling_range(table: pd.DataFrame) -> npt.NDArray[np.float64]:
     """Compute half the width of the 95 % sampling range of a gap between equally hard sets.
 

@@ -29,7 +29,7 @@ from matcheval.figures.style import (
     style,
 )
 from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.figures.derived import running_median, sampling_range
+from matcheval.protocol.figures.derived import by_accuracy, running_median, sampling_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,7 +63,9 @@ _SAME_IN_EVERY_ROW = (
 )
 
 
-def plot_matched_accuracy(table: pd.DataFrame, title: str = "") -> "Figure":
+def plot_matched_accuracy(
+    table: pd.DataFrame, title: str = "", gaps: pd.DataFrame | None = None
+) -> "Figure":
     """Plot accuracy and matched accuracy of both sets over models, and the gaps.
 
     Parameters
@@ -72,15 +74,19 @@ def plot_matched_accuracy(table: pd.DataFrame, title: str = "") -> "Figure":
         Columns of `schemas.MODEL_TABLE`, one pair and matching; rows in any order.
     title : str
         What readers call the matching; by default, its criterion.
+    gaps : pandas.DataFrame, optional
+        Columns of `gap_schemas.GAPS`, the same models: intervals of their matched gaps.
 
     Returns
     -------
     matplotlib.figure.Figure
         Left panel: accuracies in percent. Right panels: accuracy differences, original minus
         replication, in percentage points, and below them the share of unmatched targets in
-        percent. Models are ordered from most to least accurate on the original set. Up to 30
+        percent. Models are ordered from least to most accurate on the original set, as in the
+        paper. Up to 30
         models are named and drawn with markers; more are drawn as small points by rank, with
-        running medians of 15 models as lines. Error bars are ±1 standard deviation over seeds;
+        running medians of 15 models as lines. Error bars are ±1 standard deviation over seeds,
+        those of matched gaps 95 % intervals for the sampling of the sets where `gaps` has them;
         a band around a difference of zero shows the `sampling_range`. Models without matched
         pairs leave gaps in the series, and a note names them.
 
@@ -95,9 +101,10 @@ def plot_matched_accuracy(table: pd.DataFrame, title: str = "") -> "Figure":
         if len(set(table[column])) != 1:
             values = sorted(set(table[column]))
             raise InputError(f"one figure cannot show several values: {values}", field=column)
-    table = table.sort_values(
-        ["accuracy_original", "model"], ascending=[False, True], ignore_index=True
-    )
+    if gaps is not None:
+        bounds = ["matched_gap_low", "matched_gap_high"]
+        table = table.merge(gaps[["model", *bounds]], on="model", validate="one_to_one")
+    table = by_accuracy(table)
     names = [_shortened(name) for name in table["model"]] if _is_named(table) else None
     note = _note(table)
     lines = 1 + note.count("\n")
@@ -144,7 +151,11 @@ def _draw_accuracies(axes: "Axes", table: pd.DataFrame) -> None:
 def _draw_gaps(axes: "Axes", table: pd.DataFrame) -> None:
     axes.axhline(0, color="#767676", linewidth=0.7, zorder=1)
     _draw(axes, table, "gap", GAP, "all points")
-    _draw(axes, table, "matched_gap", MATCHED_GAP, "matched points", has_seeds=True)
+    has_intervals = "matched_gap_low" in table
+    _draw(
+        axes, table, "matched_gap", MATCHED_GAP,
+        "matched points" + ", 95 % intervals" * has_intervals, has_seeds=True,
+    )  # fmt: skip
     half = 100 * sampling_range(table)
     band = axes.stairs(
         half,
@@ -204,6 +215,9 @@ def _draw(
         axes.plot(rank, running_median(value, RUNNING_MEDIAN), linewidth=1.3, **look)
     if has_seeds:
         deviation = 100 * table[f"{quantity}_std"].to_numpy(dtype=np.float64)
+        if f"{quantity}_low" in table:
+            bounds = 100 * table[[f"{quantity}_low", f"{quantity}_high"]].to_numpy(np.float64).T
+            deviation = np.abs(bounds - value)
         faint: dict[str, Any] = {"color": series.color, "alpha": _FAINT, "zorder": 1.5}
         width = 4.0 if is_named else 0.8
         axes.errorbar(rank, value, deviation, fmt="none", elinewidth=width, **faint)
@@ -214,11 +228,11 @@ def _label_models(axes: "Axes", table: pd.DataFrame, names: list[str] | None) ->
     original, n = _set(table, "original"), len(table)
     if names is not None:
         axes.set_xticks(range(1, n + 1), names, rotation=90, fontsize=_NAME_SIZE)
-        axes.set_xlabel(f"Model, most accurate on {original} first")
+        axes.set_xlabel(f"Model, most accurate on {original} last")
     else:
         step = 10 if n <= 120 else 25 * -(-n // 300)
         axes.set_xticks([1, *range(step, n + 1, step)])
-        axes.set_xlabel(f"Model, by rank in accuracy on {original}")
+        axes.set_xlabel(f"Model, by increasing accuracy on {original}")
     axes.set_xlim(0.5 - 0.01 * n, 0.5 + 1.01 * n)
 
 
@@ -276,9 +290,10 @@ def _note(table: pd.DataFrame) -> str:
             "(of fewer at both ends)."
         )
     if table["n_seeds"].max() > 1:
+        others = " of accuracies and shares" if "matched_gap_low" in table else ""
         notes.append(
-            f"Faint bars: ±1 SD over the {_seeds(table)} of the matching; they do not include the "
-            "sampling error of the test sets."
+            f"Faint bars{others}: ±1 SD over the {_seeds(table)} of the matching; they do not "
+            "include the sampling error of the test sets."
         )
     undefined = table.loc[table["matched_gap_mean"].isna(), "model"].tolist()
     if undefined:

@@ -1,0 +1,189 @@
+"""What a person may mistype, or have damaged: one line that says what to do, and no traceback."""
+
+import os
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from image_sets import encode
+from matcheval.cli.main import main
+from matcheval.datasets.decoding import UnreadableImageError, decode_rgb, inspect_image
+from matcheval.errors import InputError
+from matcheval.io.csv_rows import read_csv_rows
+from matcheval.io.yaml_files import read_yaml
+from matcheval.protocol.settings import MatchingSettings
+from matcheval.settings import read_settings
+
+FINE = "label,prediction,probability\n" + "".join(
+    f"{i % 3},{i % 3},0.{i % 9}5\n" for i in range(60)
+)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with two good files and some that cannot be read."""
+    monkeypatch.chdir(tmp_path)
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text(FINE)
+    (tmp_path / "latin.csv").write_bytes("läbel,prediction,probability\n0,0,.5\n".encode("latin-1"))
+    cells = "label,prediction,probability\nKäfer,0,.5\n".encode("latin-1")
+    (tmp_path / "cells.csv").write_bytes(cells)
+    (tmp_path / "loop.csv").symlink_to("loop.csv")
+    (tmp_path / "folder.csv").mkdir()
+    np.savez(tmp_path / "single.npz", labels=np.array(3), logits=np.ones((3, 3)))
+    with zipfile.ZipFile(tmp_path / "raw.npz", "w") as archive:
+        archive.writestr("labels", "0, 1, 2")
+    table = pa.table({"label": [0], "prediction": [0], "probability": [0.5]})
+    long = table.replace_schema_metadata({"n_classes": "9" * 5000})
+    pq.write_table(long, tmp_path / "classes.parquet")
+    pq.write_table(table.replace_schema_metadata({"model": "m" * 300}), tmp_path / "name.parquet")
+    return tmp_path
+
+
+def error_of(capsys, *arguments):
+    with pytest.raises(SystemExit) as caught:
+        main(list(arguments))
+    message = capsys.readouterr().err
+    assert caught.value.code == 1
+    assert message.startswith("error: ")
+    assert message.count("\n") == 1
+    return message
+
+
+LONG, NUL, BYTES = "x" * 300 + ".csv", "a\0b.csv", os.fsdecode(b"\xff.csv")
+INPUTS = {
+    "latin.csv": "its header is not UTF-8. Save it as UTF-8",
+    "cells.csv": "'label': holds text that is not UTF-8. Save it as UTF-8",
+    "loop.csv": "no such file: it is a link to nothing, or to itself",
+    "folder.csv": "is a folder",
+    "single.npz": "'labels': is a single value, not an array",
+    "raw.npz": "'labels': has no array 'labels'",
+    "classes.parquet": "99999999999999999999... classes. Give a number from 1",
+    LONG: "no such file (File name too long)",
+    NUL: "a\\x00b.csv: no such file",
+    BYTES: "no such file",
+}
+
+
+@pytest.mark.parametrize(("name", "message"), INPUTS.items(), ids=range(len(INPUTS)))
+def test_inputs(here, capsys, name, message):
+    for arguments in (["compare", name, "b.csv"], ["compare", "a.csv", name],
+                      ["match", "a.csv", name, "--output", "r.csv"],
+                      ["predict-accuracy", name, "b.csv"], ["predict-accuracy", "a.csv", name],
+                      ["predict-accuracy", "a.csv", "b.csv", "--calibrate-on", name]):  # fmt: skip
+        assert message in error_of(capsys, *arguments)
+    assert not (here / "r.csv").exists()
+
+
+OUTPUTS = {
+    "folder.csv": "it is a folder",
+    "x" * 240 + ".csv": "no file can have this name",
+    LONG: "no file can have this name",
+    NUL: "no file can have this name",
+    BYTES: "no file can have this name",
+    "/proc/x.csv": "cannot be written (No such file or directory)",
+    "/dev/null/x.csv": "cannot be written (File exists)",
+    "a.csv/x.csv": "cannot be written",
+    "a.csv": "occurs twice on the command line",
+}
+
+
+@pytest.mark.parametrize(("name", "message"), OUTPUTS.items(), ids=range(len(OUTPUTS)))
+def test_outputs(here, capsys, name, message):
+    """Pairs cannot be written: nor are runs, before that is known."""
+    assert message in error_of(capsys, "match", "a.csv", "b.csv", "--output", name)
+    both = ["match", "a.csv", "b.csv", "--output", "runs.csv", "--pairs", name]
+    if not name.startswith("/proc"):  # there only writing shows it
+        assert message in error_of(capsys, *both)
+        assert not (here / "runs.csv").exists()
+    assert (here / "a.csv").read_text() == FINE
+
+
+@pytest.mark.parametrize("folder", ["a.csv", "/proc/x", "x" * 300, "a\0b"])
+def test_folders_of_outputs(here, capsys, folder):
+    error = error_of(capsys, "compare", "a.csv", "b.csv", "--output", folder)
+    assert "cannot be written" in error
+    assert (here / "a.csv").read_text() == FINE
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compare", "--seeds", "1" + "0" * 20], "gives too many runs. Give 1 to 10,000"),
+        (["compare", "--model", "m\0"], "is not printable or too long. Give --model NAME"),
+        (["compare", "--model", os.fsdecode(b"\xff")], "is not printable or too long"),
+        (["predict-accuracy", "--resamples", "1" + "0" * 20], "are too many. Give 0 to 1,000,000"),
+        (["compare", "--classes", "folder.csv"], "--classes takes a number"),
+        (["compare", "--classes", NUL], "--classes takes a number"),
+    ],
+)
+def test_options(here, capsys, arguments, message):
+    command, *options = arguments
+    assert message in error_of(capsys, command, "a.csv", "b.csv", *options)
+
+
+def test_the_name_of_a_model_in_a_file(here, capsys):
+    assert "too long. Give --model" in error_of(capsys, "compare", "name.parquet", "b.csv")
+    main(["compare", "name.parquet", "b.csv", "--model", "m"])
+
+
+def test_seeds_of_a_study():
+    with pytest.raises(InputError, match=r"'seeds': 1\d+ must be at most 10000"):
+        read_settings(MatchingSettings, {"seeds": 10**20})
+
+
+class TestStudyFiles:
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("study: x\n  models: m.csv\n", r"m.yaml, line 2, column 9: not readable as YAML"),
+            ("study: x\nmodels: [\n", r"m.yaml, line 3, column 1: .*Indent with spaces"),
+            ("study: x\n\tmodels: y\n", r"m.yaml, line 2, column 1: .*cannot start any token"),
+            ("study: \x00", r"m.yaml: not readable as YAML"),
+            ("a: 2001-13-40\n", r"m.yaml: not readable as YAML \(month must be in"),
+        ],
+    )
+    def test_syntax_errors_have_a_line(self, tmp_path, capsys, text, message):
+        (tmp_path / "m.yaml").write_text(text)
+        with pytest.raises(InputError, match=message):
+            read_yaml(tmp_path / "m.yaml")
+        assert "m.yaml" in error_of(capsys, "check-study", str(tmp_path / "m.yaml"))
+
+    def test_a_study_is_checked(self, here, capsys):
+        (here / "models.csv").write_text("name,kind\na,predictions\n")
+        datasets = {name: f"{{kind: predictions, files: '{name}/{{model}}.csv'}}" for name in "vw"}
+        study = (
+            "study: s\nmodels: models.csv\ndatasets:\n"
+            + "".join(f"  {name}: {block}\n" for name, block in datasets.items())
+            + "pairs: {p: {original: v, replication: w}}\n"
+        )
+        (here / "s.yaml").write_text(study)
+        assert "no predictions of model 'a'" in error_of(capsys, "check-study", "s.yaml")
+        for name in datasets:
+            (here / name).mkdir()
+            (here / name / "a.csv").write_text(FINE)
+        main(["check-study", "s.yaml"])
+        assert "study 's': 1 models, 2 datasets, 1 pairs" in capsys.readouterr().out
+        (here / "s.yaml").write_text("results: '{model}'\n" + study)
+        assert "Snakemake takes braces for wildcards" in error_of(capsys, "check-study", "s.yaml")
+        (here / "s.yaml").write_text(study.replace("study: s\n", ""))
+        assert "Name the study" in error_of(capsys, "check-study", "s.yaml")
+
+
+def test_damaged_images_are_named_by_what_they_are():
+    image = encode(np.zeros((8, 8, 3), np.uint8), "PNG")
+    for read in (decode_rgb, inspect_image):
+        with pytest.raises(UnreadableImageError, match=r"no JPEG, PNG, .* or TIFF file"):
+            read(b"\x00" + image)
+        with pytest.raises(UnreadableImageError) as caught:
+            read(image[:40])
+        assert "BytesIO" not in str(caught.value)
+
+
+def test_a_line_that_is_not_utf_8(tmp_path):
+    (tmp_path / "c.csv").write_bytes(b"name,kind\na,b\n\xe4,c\n")
+    with pytest.raises(InputError, match=r"c\.csv: line 3 is not UTF-8 \(byte 0xe4\)"):
+        read_csv_rows(tmp_path / "c.csv", ["name"])

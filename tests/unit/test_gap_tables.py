@@ -1,0 +1,336 @@
+"""Tables of gaps, for models and their means, and the words that follow from them."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import plot_gaps as gaps_script
+import plot_matched_accuracy as accuracy_script
+from drawings import draw, texts_of
+from helpers import predictions, simulate
+from matcheval.datasets.pairs import Pair
+from matcheval.errors import InputError
+from matcheval.io.tables import write_table
+from matcheval.protocol.blocks import groups, paired_images
+from matcheval.protocol.compared_models import ComparedModels
+from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.decomposition import decompose_models
+from matcheval.protocol.figures.gaps import plot_gaps
+from matcheval.protocol.gap_estimates import estimate_gaps
+from matcheval.protocol.gap_of_model import scored
+from matcheval.protocol.gap_schemas import GAPS, MEAN_GAPS
+from matcheval.protocol.gaps import matched_gap
+from matcheval.protocol.schemas import MODEL_TABLE
+from matcheval.protocol.settings import MatchingMethod, MatchingSettings
+from matcheval.protocol.summary import write_summary
+from matcheval.protocol.words import narrowing, share_of_confidence, verdict, with_interval
+
+ROOT = Path(__file__).resolve().parents[2]
+METHODS = MatchingSettings().methods
+TITLES = {name: method.title(name) for name, method in METHODS.items()}
+PAIR = Pair("p", "old", "new")
+
+
+def estimated(models, methods, seeds, blocks=None):
+    return estimate_gaps(
+        ComparedModels(models[0].pair, tuple(models), methods, tuple(seeds), blocks)
+    )
+
+
+def comparisons(n=3, sizes=(900, 500), pair=PAIR):
+    """Models that share labels and differ in confidence."""
+    labels = [np.random.default_rng(role).integers(0, 4, size) for role, size in enumerate(sizes)]
+    return [
+        Comparison(
+            f"m{i}", pair, simulate(sizes[0], 4, i, label=labels[0]),
+            simulate(sizes[1], 4, 50 + i, accuracy=0.75, label=labels[1]),
+        )
+        for i in range(n)
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def found():
+    return estimated(comparisons(), METHODS, range(4))
+
+
+def only(tables, name="probability"):
+    return tables.models[name].iloc[0], tables.means.set_index("matching").loc[name]
+
+
+class TestTables:
+    def test_they_have_their_schemas(self, found):
+        assert list(found.models) == list(METHODS)
+        for table in found.models.values():
+            assert GAPS.from_frame(table).num_rows == 3
+        assert MEAN_GAPS.from_frame(found.means).num_rows == 2
+
+    @pytest.mark.parametrize("sizes", [(900, 500), (500, 900)])
+    def test_terms_and_parts_add_up_to_the_gap(self, sizes):
+        tables = estimated(comparisons(sizes=sizes), METHODS, range(4))
+        for table in [*tables.models.values(), tables.means]:
+            terms = table.matched_gap + table.source_selection + table.dropped_targets
+            np.testing.assert_allclose(terms, table.gap, atol=1e-12)
+            parts = table.confidence_part + table.conditional_part
+            np.testing.assert_allclose(parts, table.gap, atol=1e-12)
+
+    def test_matched_gaps_are_those_of_the_runs(self, found):
+        for name, method in METHODS.items():
+            for comparison, row in zip(comparisons(), found.models[name].itertuples(), strict=True):
+                expected = matched_gap(comparison, method, range(4))
+                assert row.matched_gap == pytest.approx(expected.mean)
+                assert row.fraction_unmatched == pytest.approx(1 - expected.share_matched)
+                assert row.matched_gap_se > 2 * expected.std / 2  # and no spread over seeds
+
+    def test_means_are_over_models_and_have_errors_of_their_own(self, found):
+        for name, table in found.models.items():
+            mean = found.means.set_index("matching").loc[name]
+            for column in ("gap", "matched_gap", "source_selection", "n_matched",
+                           "confidence_part", "unmatched_accuracy_target"):  # fmt: skip
+                assert mean[column] == pytest.approx(table[column].mean())
+            assert mean.matched_gap_se < table.matched_gap_se.max()
+            assert (mean.n_models, mean.n_left_out, mean.n_groups) == (3, 0, 0)
+            width = mean.matched_gap_high - mean.matched_gap_low
+            assert width == pytest.approx(2 * 1.96 * mean.matched_gap_se)
+
+    def test_equal_models_have_the_error_of_one(self):
+        one = comparisons(1)[0]
+        tables = estimated([one, replace(one, model="m0")], METHODS, range(4))
+        model, mean = only(tables)
+        assert mean.matched_gap_se == pytest.approx(model.matched_gap_se)
+        assert mean.gap_se == pytest.approx(model.gap_se)
+
+    def test_the_decomposition_is_that_of_the_function(self, found):
+        parts = decompose_models([scored(comparison) for comparison in comparisons()])
+        assert found.means.confidence_share.tolist() == [parts.mean.share] * 2
+        low, high = parts.mean.share_low, parts.mean.share_high
+        assert low < parts.mean.share < high
+        assert found.means.confidence_share_low.tolist() == [low] * 2
+
+    def test_the_reference_of_means_is_of_sums(self, found):
+        for name, table in found.models.items():
+            mean = found.means.set_index("matching").loc[name]
+            ratio = table.reference_matched_gap.sum() / table.reference_gap.sum()
+            assert mean.reference_narrowing == pytest.approx(1 - ratio)
+            assert mean.excess_narrowing == mean.same_size_narrowing - mean.reference_narrowing
+            assert mean.n_reference == 3
+
+    def test_groups_and_pairs(self):
+        models = comparisons(2, (600, 600))
+        names = np.repeat(np.arange(6), 100), np.repeat(np.arange(4), 150)
+        model, mean = only(estimated(models, METHODS, range(2), groups(*names)))
+        assert model.n_groups == mean.n_groups == 4
+        assert "only 4 groups" in mean.remarks
+        width = mean.matched_gap_high - mean.matched_gap_low
+        assert width == pytest.approx(2 * 3.18245 * mean.matched_gap_se, rel=1e-5)
+        pair = replace(PAIR, paired=True)
+        same = [replace(one, pair=pair, replication=one.original) for one in models]
+        blocks = paired_images(same[0].source, same[0].target)
+        row, _ = only(estimated(same, METHODS, range(2), blocks))
+        assert row.paired
+        assert (row.gap, row.gap_se) == (0, 0)
+
+    def test_models_on_other_datapoints(self):
+        models = [*comparisons(1), *comparisons(1, (900, 501))]
+        with pytest.raises(InputError, match="other indices or labels on 'new'"):
+            estimated(models, METHODS, range(2))
+
+
+def row_of(original, replication, **pair):
+    comparison = Comparison("m", replace(PAIR, **pair), original, replication)
+    return only(estimated([comparison], METHODS, range(3)))[0]
+
+
+class TestUndefined:
+    """Each in words, NaN, and never a silent number."""
+
+    def test_few_pairs(self):
+        row = row_of(simulate(60, 3, 1), simulate(20, 3, 2))
+        assert 0 < row.n_matched < 30
+        assert math.isnan(row.matched_gap_se)
+        assert math.isnan(row.matched_gap_low)
+        assert "fewer than 30 matched pairs" in row.remarks
+
+    @pytest.mark.parametrize("accuracy", [0, 1])
+    def test_all_right_or_all_wrong(self, accuracy):
+        original = simulate(300, 3, 1)
+        right = np.full(300, accuracy)
+        extreme = predictions(original.probability, np.zeros(300, int), 1 - right)
+        row = row_of(original, extreme)
+        assert math.isnan(row.matched_gap_se)
+        assert "all predictions on new are right or wrong" in row.remarks
+
+    def test_nothing_matched(self):
+        row = row_of(predictions([0.1] * 50), predictions([0.9] * 40))
+        assert math.isnan(row.matched_gap)
+        assert math.isnan(row.matched_gap_se)
+        assert row.fraction_unmatched == 1
+        assert "no target is matched" in row.remarks
+
+    def test_everything_matched(self):
+        right = (np.arange(200) % 5 > 0).astype(int)
+        source = predictions([0.5] * 200, np.zeros(200, int), 1 - right)
+        target = predictions([0.5] * 100, np.zeros(100, int), 1 * (np.arange(100) < 30))
+        row = row_of(source, target)
+        assert (row.fraction_unmatched, row.dropped_targets) == (0, 0)
+        assert math.isnan(row.unmatched_accuracy_target)
+        assert "every target is matched" in row.remarks
+
+    def test_a_single_group(self):
+        blocks = groups(np.zeros(900), np.arange(500) % 9)
+        row, mean = only(estimated(comparisons(1), METHODS, range(2), blocks))
+        assert math.isnan(row.matched_gap_se)
+        assert math.isnan(row.gap_se)
+        assert "a set is a single group" in row.remarks
+        assert verdict(mean) == "of unknown error"
+
+    def test_no_gap(self):
+        same = simulate(400, 3, 1)
+        row = row_of(same, same)
+        assert math.isnan(row.confidence_share)
+        assert math.isnan(row.narrowing)
+        assert "no share" in row.remarks
+        assert "the gap is not positive" in row.remarks
+
+    def test_an_unclear_gap(self):
+        row = row_of(simulate(400, 3, 1), simulate(300, 3, 2, accuracy=0.89))
+        assert 0 < row.gap < 2 * row.gap_se
+        assert math.isnan(row.reference_narrowing)
+        assert "twice its error over datapoints" in row.remarks
+
+    def test_models_without_pairs_are_left_out_of_means(self):
+        fine, odd = comparisons(2)
+        far = replace(odd.replication, probability=np.zeros(500, np.float32))
+        tables = estimated([fine, replace(odd, replication=far)], METHODS, range(2))
+        model, mean = only(tables)
+        assert (mean.n_models, mean.n_left_out) == (1, 1)
+        assert mean.matched_gap == model.matched_gap
+        assert mean.gap == model.gap  # and so is its gap
+        page = write_summary("s", tables.means, TITLES)
+        assert "For 1 of 2 models, no target was matched in any run; they are left out" in page
+        assert " | 1 of 2 | 2 | " in page
+
+
+class TestSummary:
+    def page(self, found):
+        return write_summary("Study `s`", found.means, TITLES)
+
+    def test_what_it_states(self, found):
+        page, mean = self.page(found), only(found)[1]
+        assert (
+            "`old` (n = 900) and `new` (n = 500), source `old`: over 3 models, the gap is" in page
+        )
+        assert f"The matched gap is {with_interval(mean, 'matched_gap')} points, " in page
+        assert verdict(mean) == "beyond sampling error"
+        assert f"{100 * mean.reference_narrowing:.0f} %" in narrowing(mean)
+        assert f"a share of {share_of_confidence(mean)} goes with confidence" in page
+
+    def test_tables_have_as_many_cells_as_columns(self, found):
+        lines = self.page(found).split("\n\n| ")
+        assert len(lines) == 3
+        for table in lines[1:]:
+            rows = ("| " + table).strip().split("\n")
+            assert len(rows) == 4
+            assert len({row.count("|") for row in rows}) == 1
+
+    def test_nothing_matched_at_all(self):
+        comparison = Comparison("m", PAIR, predictions([0.1] * 40), predictions([0.9] * 40))
+        page = self.page(estimated([comparison], METHODS, range(2)))
+        assert "no target was matched in any run of 1 model" in page
+        assert "| undefined |" in page
+
+    def test_the_digits_page_in_the_documentation(self):
+        """docs/digits/summary.md is what its table gives."""
+        means = pd.read_csv(ROOT / "docs" / "digits" / "gaps.csv").fillna({"remarks": ""})
+        page = write_summary("Study `digits`", means, TITLES)
+        assert (ROOT / "docs" / "digits" / "summary.md").read_text(encoding="utf-8") == page
+
+    @pytest.mark.parametrize(
+        ("bounds", "said"),
+        [
+            ((-0.01, 0.02), "within sampling error of 0"),
+            ((0.0, 0.02), "within sampling error of 0"),
+            ((0.01, 0.02), "beyond sampling error"),
+            ((-0.02, -0.01), "beyond sampling error"),
+            ((math.nan, math.nan), "of unknown error"),
+        ],
+    )
+    def test_verdicts(self, bounds, said):
+        row = pd.Series({"matched_gap": 0.01} | dict(zip(
+            ("matched_gap_low", "matched_gap_high"), bounds, strict=True)))  # fmt: skip
+        assert verdict(row) == said
+
+    def test_gaps_keep_their_signs(self):
+        """Opposite gaps average to little; a mean of absolute values would be biased upwards."""
+        sets = simulate(600, 4, 1), simulate(600, 4, 2, accuracy=0.8)
+        forth = Comparison("a", PAIR, *sets)
+        method = {"probability": MatchingMethod(criterion=Criterion.PROBABILITY)}
+        gap = estimated([forth], method, range(2)).means.gap[0]
+        back = Comparison("a", PAIR, *sets[::-1])
+        assert estimated([back], method, range(2)).means.gap[0] == pytest.approx(-gap)
+
+
+class TestFigure:
+    def figure(self, found, name="probability", n=3):
+        gaps = found.models[name]
+        accuracies = pd.DataFrame(
+            {"model": gaps["model"], "accuracy_original": [0.9, 0.7, 0.8][:n]}
+        )
+        mean = next(row for _, row in found.means.iterrows() if row["matching"] == name)
+        return plot_gaps(accuracies, gaps, mean, "criterion 2")
+
+    def test_models_by_increasing_accuracy_and_their_mean(self, found):
+        figure = self.figure(found)
+        draw(figure)
+        names = [label.get_text() for label in figure.axes[2].get_xticklabels()]
+        assert names == ["m1", "m2", "m0", "mean"]
+        table, mean = found.models["probability"].set_index("model"), only(found)[1]
+        for panel, columns in zip(
+            figure.axes[:2],
+            (("gap", "matched_gap"), ("confidence_part", "conditional_part")),
+            strict=True,
+        ):
+            for bars, column in zip(panel.containers, columns, strict=True):
+                expected = [*table.loc[["m1", "m2", "m0"], column], mean[column]]
+                np.testing.assert_allclose(bars[0].get_ydata(), 100 * np.array(expected))
+                ends = np.array([s[:, 1] for s in bars[2][0].get_segments()])
+                np.testing.assert_allclose(ends[3], [
+                    100 * mean[f"{column}_{end}"] for end in ("low", "high")])  # fmt: skip
+        joined, real, reference = figure.axes[2].lines[:3]
+        assert real.get_ydata()[3] == pytest.approx(100 * mean.same_size_narrowing)
+        assert reference.get_ydata()[3] == pytest.approx(100 * mean.reference_narrowing)
+        assert joined.get_ydata()[9] == real.get_ydata()[3]
+        assert verdict(mean) in texts_of(figure.axes[0].get_legend())[1]
+        assert "of datapoints" in figure.get_supxlabel()
+
+    def test_what_is_not_defined_is_left_out(self):
+        one = [Comparison("m", PAIR, predictions([0.1] * 40), predictions([0.9] * 40))]
+        draw(self.figure(estimated(one, METHODS, range(2)), n=1))
+
+    def test_the_scripts(self, found, tmp_path):
+        accuracies = pd.DataFrame(
+            {name: [0.5] * 3 for name in MODEL_TABLE.names}
+            | {"model": found.models["probability"]["model"]}
+            | {name: ["p", "probability", "old", "new", "old"][i] for i, name in enumerate(
+                ("pair", "criterion", "original", "replication", "source"))}
+            | dict.fromkeys(("n_seeds", "n_original", "n_replication"), 100)
+        )[MODEL_TABLE.names]  # fmt: skip
+        files = {
+            "table": (MODEL_TABLE, accuracies),
+            "gaps": (GAPS, found.models["probability"]),
+            "means": (MEAN_GAPS, found.means),
+        }
+        for name, (schema, frame) in files.items():
+            write_table(schema.from_frame(frame), tmp_path / f"{name}.parquet")
+        paths = {name: tmp_path / f"{name}.parquet" for name in files}
+        gaps_script.main(
+            **paths, matching="probability", title="t", outputs=[tmp_path / "gaps.png"]
+        )
+        paths.pop("means")
+        accuracy_script.main(**paths, title="t", outputs=[tmp_path / "accuracy.png"])
+        assert {"gaps.png", "accuracy.png"} <= {path.name for path in tmp_path.iterdir()}

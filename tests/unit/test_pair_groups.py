@@ -1,0 +1,175 @@
+"""Groups and paired images: where they are found, and what of them is checked."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers import simulate
+from matcheval.datasets.digits import build_digits
+from matcheval.datasets.folders import write_datapoints
+from matcheval.datasets.known_groups import writers
+from matcheval.datasets.pairs import Pair
+from matcheval.datasets.published_kinds import Digits
+from matcheval.errors import InputError
+from matcheval.predictions.group_files import read_group_column, read_group_file
+from matcheval.predictions.layout import Layout
+from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.pair_blocks import GroupSource, blocks_of_pair
+from studies import configuration, load
+
+LAYOUT = Layout()
+INDEX = np.arange(4, dtype=np.int32)
+
+
+def csv(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+class TestColumns:
+    HEADER = "index,label,prediction,probability,group\n"
+
+    def test_all_formats_in_order_of_the_indices(self, tmp_path):
+        table = pd.DataFrame(
+            {"index": [2, 0, 1, 3], "label": 0, "prediction": 0, "probability": 0.5,
+             "group": ["b", "a", "a", "c"]}
+        )  # fmt: skip
+        table.to_csv(tmp_path / "p.csv", index=False)
+        table.to_parquet(tmp_path / "p.parquet")
+        np.savez(tmp_path / "p.npz", labels=np.zeros(4, int), logits=np.zeros((4, 2)),
+                 index=table["index"], group=np.array([7, 5, 5, 9]))  # fmt: skip
+        for suffix, expected in (("csv", "aabc"), ("parquet", "aabc"), ("npz", "5579")):
+            found = read_group_column(tmp_path / f"p.{suffix}", INDEX, LAYOUT)
+            assert found is not None
+            assert found.tolist() == list(expected)
+
+    def test_none(self, tmp_path):
+        path = csv(tmp_path / "p.csv", "label,prediction,probability\n0,0,0.5\n")
+        assert read_group_column(path, INDEX[:1], LAYOUT) is None
+
+    def test_an_empty_group(self, tmp_path):
+        path = csv(tmp_path / "p.csv", self.HEADER + "0,0,0,0.5,a\n1,0,0,0.5, \n")
+        with pytest.raises(InputError, match="'group': row 1 is empty"):
+            read_group_column(path, INDEX[:2], LAYOUT)
+
+
+class TestFiles:
+    def test_by_index_and_by_name(self, tmp_path):
+        by_index = csv(tmp_path / "i.csv", "index,group\n3,x\n2,x\n1,y\n0,z\n9,w\n")
+        assert read_group_file(by_index, INDEX).tolist() == ["z", "y", "x", "x"]
+        by_name = csv(tmp_path / "n.csv", "name,group\nd,1\nc,1\nb,2\na,2\n")
+        assert read_group_file(by_name, INDEX, list("abcd")).tolist() == ["2", "2", "1", "1"]
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("index,group\n0,a\n0,b\n", "'index': '0' has two rows"),
+            ("index,group\n0,a\n1,b\n", r"no row of '2' \(and 1 more\)"),
+            ("index,group\n0,a\n1,b\n2,\n3,c\n", "row 2 is empty"),
+            ("name,group\na,x\n", "names images, but the set consists of predictions"),
+            ("image,group\na,x\n", "neither a column 'index' nor 'name'"),
+            ("index,writer\n0,a\n", "no column group"),
+        ],
+    )
+    def test_bad_files_are_named(self, tmp_path, text, message):
+        path = csv(tmp_path / "g.csv", text)
+        with pytest.raises(InputError, match=message) as caught:
+            read_group_file(path, INDEX)
+        assert "g.csv" in str(caught.value)
+
+
+class TestSources:
+    def test_the_digits_writers(self):
+        names = build_digits("d", Digits(kind="digits", part="new-writers")).names
+        sheets = writers(names)
+        assert len(sheets) == 497
+        assert sorted(set(sheets)) == ["sheet 11", "sheet 12", "sheet 13", "sheet 14"]
+        assert sheets.count("sheet 11") == 115  # 13 of its 128 digits are known
+        assert writers(["digits/0129", "digits/0130"]) == ["sheet 1", "sheet 2"]
+
+    def test_a_file_comes_before_what_is_known(self, tmp_path):
+        names = [f"digits/{i:04d}" for i in (5, 6, 200, 201)]
+        write_datapoints(tmp_path, np.zeros(4, int), names)
+        one = simulate(4, 2, 0)
+        source = GroupSource(None, "digits", tmp_path / "datapoints.parquet")
+        assert source.read(one, [], LAYOUT).tolist() == ["sheet 1", "sheet 1", "sheet 2", "sheet 2"]
+        file = csv(tmp_path / "g.csv", "name,group\n" + "".join(f"{n},x\n" for n in names))
+        assert replace(source, file=file).read(one, [], LAYOUT).tolist() == ["x"] * 4
+        assert replace(source, kind="arrays").read(one, [], LAYOUT) is None
+
+    def test_models_with_other_groups(self, tmp_path):
+        rows = "label,prediction,probability,group\n" + "0,0,0.5,{}\n" * 2
+        files = [
+            csv(tmp_path / f"{m}.csv", rows.format("a", g)) for m, g in (("m", "b"), ("n", "a"))
+        ]
+        with pytest.raises(InputError, match="names other groups than"):
+            GroupSource().read(simulate(2, 2, 0), files, LAYOUT)
+        files[1].write_text(rows.format("a", "b"))
+        assert GroupSource().read(simulate(2, 2, 0), files, LAYOUT).tolist() == ["a", "b"]
+
+
+class TestBlocks:
+    def blocks(self, original=None, replication=None, sizes=(6, 4), **pair):
+        sets = simulate(sizes[0], 2, 1), simulate(sizes[1], 2, 1)
+        comparison = Comparison("m", Pair("p", "o", "r", **pair), *sets)
+        known = {"original": original, "replication": replication}
+        return blocks_of_pair(
+            comparison, {k: None if v is None else np.array(list(v)) for k, v in known.items()}
+        )
+
+    def test_by_role(self):
+        assert self.blocks() is None
+        found = self.blocks("aabbcc", "ddee")
+        assert (found.n_source, found.n_target, found.joint, found.grouped) == (3, 2, False, True)
+        turned = self.blocks("aabb", "ddeeff", (4, 6))  # the larger replication is the source
+        assert (turned.n_source, turned.n_target) == (3, 2)
+
+    def test_one_set_without_groups(self):
+        assert (self.blocks("aabbcc").n_source, self.blocks("aabbcc").n_target) == (3, 4)
+
+    def test_shared(self):
+        found = self.blocks("aabbcc", "abab", groups_shared=True)
+        assert (found.n, found.joint) == (3, True)
+        with pytest.raises(
+            InputError, match=r"pairs\.p': groups are shared, but not known of both"
+        ):
+            self.blocks("aabbcc", None, groups_shared=True)
+
+    def test_paired(self):
+        found = self.blocks(sizes=(5, 5), paired=True)
+        assert (found.n, found.joint, found.grouped) == (5, True, False)
+        grouped = self.blocks("aabbc", "aabbc", (5, 5), paired=True)
+        assert (grouped.n, grouped.joint, grouped.grouped) == (3, True, True)
+        with pytest.raises(InputError, match="row by row"):
+            self.blocks(paired=True)
+        with pytest.raises(InputError, match="different groups in the two sets"):
+            self.blocks("aabbc", "aabbb", (5, 5), paired=True)
+
+
+class TestSettings:
+    def study(self, tmp_path, **pair):
+        config = configuration("digits")
+        config["pairs"]["new-writers"] |= pair
+        return config
+
+    def test_files_are_checked_before_any_job(self, tmp_path):
+        config = self.study(tmp_path, groups={"digits-known": str(tmp_path / "none.csv")})
+        with pytest.raises(InputError, match=r"groups\.digits-known': no file at"):
+            load(config)
+        config = self.study(tmp_path, groups={"digits-train": str(tmp_path / "none.csv")})
+        with pytest.raises(InputError, match="'digits-train'"):
+            load(config)
+
+    def test_what_belongs_together_does_not_change_the_matching(self, tmp_path):
+        from types import SimpleNamespace
+
+        at = SimpleNamespace(pair="new-writers", batch="000")
+        plain, paired = (
+            load(self.study(tmp_path, **pair)).analyses["matching"]
+            for pair in ({}, {"paired": True})
+        )
+        assert plain.match_parameters(at) == paired.match_parameters(at)
+        assert plain.gaps.parameters(at) != paired.gaps.parameters(at)

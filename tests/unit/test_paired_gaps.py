@@ -1,0 +1,79 @@
+"""Plain gaps of the same images: against direct formulas, with groups, and only where declared."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from compared import BOTH
+from helpers import predictions, simulate
+from matcheval.analyses.paired_gaps.tables import SCHEMA, tabulate, text_columns
+from matcheval.datasets.pairs import Pair
+from matcheval.errors import InputError
+from matcheval.protocol.blocks import groups
+from matcheval.protocol.compared_models import MEAN, ComparedModels
+from matcheval.protocol.comparisons import Comparison
+from matcheval.statistics.mcnemar import mcnemar
+from studies import configuration, load
+
+
+def paired(n=300, n_models=2, **changes) -> ComparedModels:
+    """Models whose errors on the second set contain most of those on the first."""
+    label = np.random.default_rng(0).integers(0, 3, n)
+    pair = Pair("p", "a", "b", **{"paired": True, **changes})
+    comparisons = []
+    for i in range(n_models):
+        first = simulate(n, 3, i, accuracy=0.8, label=label)
+        spoiled = np.random.default_rng(50 + i).random(n) < 0.1
+        second = np.where(spoiled, (first.prediction + 1) % 3, first.prediction)
+        sets = first, predictions(first.probability, second, label)
+        comparisons.append(Comparison(f"m{i}", pair, *sets))
+    return ComparedModels(pair, tuple(comparisons), BOTH, (0,))
+
+
+def test_errors_are_over_images():
+    known = paired()
+    table = tabulate(known)
+    SCHEMA.from_frame(table)
+    assert table.model.tolist() == ["m0", "m1", MEAN]
+    differences = [
+        c.original.correct - c.replication.correct.astype(float) for c in known.comparisons
+    ]
+    for row, difference in zip(
+        table.itertuples(), [*differences, np.mean(differences, axis=0)], strict=True
+    ):
+        assert row.gap == pytest.approx(difference.mean())
+        assert row.gap_se == pytest.approx(difference.std(ddof=1) / np.sqrt(300))
+        assert row.gap_high - row.gap == pytest.approx(1.96 * row.gap_se)
+        assert row.gap_se < row.unpaired_se
+    one = known.comparisons[0]
+    accuracies = [side.correct.mean() for side in (one.original, one.replication)]
+    expected = np.sqrt(sum(a * (1 - a) / 300 for a in accuracies))
+    assert table.unpaired_se[0] == pytest.approx(expected)
+    b, c = (differences[0] == 1).sum(), (differences[0] == -1).sum()
+    assert (table.only_original[0], table.only_replication[0]) == (b, c)
+    assert table.p[0] == mcnemar(b, c)
+    assert text_columns(table)[6].cells[-1] == "–"
+
+
+def test_groups_are_summed_before_squaring():
+    known, names = paired(n_models=1), np.arange(300) // 30
+    row = tabulate(replace(known, blocks=groups(names, names, shared=True))).iloc[0]
+    one = known.comparisons[0]
+    difference = one.original.correct - one.replication.correct.astype(float)
+    sums = (difference - difference.mean()).reshape(10, 30).sum(axis=1) / 300
+    assert row.gap_se == pytest.approx(np.sqrt(10 / 9 * (sums**2).sum()))
+
+
+def test_it_must_be_declared_and_agree():
+    with pytest.raises(InputError, match="not declared as paired"):
+        tabulate(paired(paired=False))
+    known = paired()
+    one = known.comparisons[0]
+    other = replace(one.replication, label=(one.replication.label + 1) % 3)
+    broken = (replace(one, replication=other),)
+    with pytest.raises(InputError, match="differ in size, indices or labels"):
+        tabulate(replace(known, comparisons=broken))
+    given = configuration("digits") | {"paired_gaps": {"pairs": ["new-writers"]}}
+    with pytest.raises(InputError, match="'new-writers' is not declared as paired"):
+        load(given)

@@ -1,0 +1,186 @@
+"""Uncertainty scores by hand, the ranks they are matched on, and what is missing."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from compared import BOTH
+from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
+from matcheval.analyses.score_comparison import scores
+from matcheval.analyses.score_comparison.figures import plot
+from matcheval.analyses.score_comparison.scores import Uncertainty, measure, votes
+from matcheval.analyses.score_comparison.tables import AS_IS, RANKS, SCHEMA, tabulate, text_columns
+from matcheval.datasets.pairs import Pair
+from matcheval.errors import InputError
+from matcheval.predictions.files import read_predictions
+from matcheval.predictions.layout import Layout
+from matcheval.predictions.records import write_predictions
+from matcheval.protocol.compared_models import ComparedModels, read_models
+from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.gaps import matched_gap
+from matcheval.protocol.pair_blocks import GroupSource
+from matcheval.protocol.scores import Score
+from matcheval.protocol.settings import MatchingMethod
+from studies import configuration, load
+
+P = np.array([[0.7, 0.2, 0.1], [0.4, 0.4, 0.2], [1.0, 0.0, 0.0], [1 / 3, 1 / 3, 1 / 3]])
+
+
+class TestScores:
+    def test_by_hand(self):
+        assert scores.margin(P).tolist() == pytest.approx([0.5, 0, 1, 0])
+        entropy = -(0.7 * np.log(0.7) + 0.2 * np.log(0.2) + 0.1 * np.log(0.1))
+        found = scores.certainty(P)
+        assert found[0] == pytest.approx(1 - entropy / np.log(3))
+        assert found[2] == 1  # 0 log 0 = 0
+        assert found[3] == pytest.approx(0, abs=1e-15)
+        assert (found >= 0).all()
+        assert scores.energy(np.array([[0.0, 0.0], [1000.0, 0.0]])).tolist() == pytest.approx(
+            [np.log(2), 1000]
+        )
+
+    def test_votes(self):
+        majority, share = votes([np.array([2, 1, 0]), np.array([2, 0, 1]), np.array([0, 2, 1])])
+        assert majority.tolist() == [2, 0, 1]  # the lowest class of three that tie
+        assert share.tolist() == pytest.approx([2 / 3, 1 / 3, 2 / 3])
+        assert votes([np.array([3]), np.array([1])])[0].tolist() == [1]
+
+    def test_temperature_and_what_is_missing(self):
+        logits = np.log(P + 1e-9).astype(np.float32)
+        outputs = Outputs(None, P.argmax(1), P.max(1), logits=logits, probabilities=P)
+        confidence = P.max(1).astype(np.float32)
+        scaled = measure(Uncertainty.TEMPERATURE, outputs, confidence, 2.0).values
+        np.testing.assert_allclose(scaled, softmax(np.float64(logits) / 2, axis=1).max(1))
+        missing = measure(Uncertainty.TEMPERATURE, outputs, confidence, None)
+        assert (missing.values, "validation data" in missing.reason) == (None, True)
+        assert measure(Uncertainty.CONFIDENCE, outputs, confidence, None).values is confidence
+        probabilities_only = replace(outputs, logits=None)
+        assert measure(Uncertainty.MARGIN, probabilities_only, confidence, None).values is not None
+        for score in (Uncertainty.ENERGY, Uncertainty.TEMPERATURE):
+            assert "no logits on file" in measure(score, probabilities_only, confidence, 1.0).reason
+        one = Outputs(None, np.zeros(2, int), np.ones(2), probabilities=np.ones((2, 1)))
+        assert "two classes" in measure(Uncertainty.ENTROPY, one, np.ones(2), None).reason
+
+
+def write(folder, name, n, seed, *, logits=True):
+    rng = np.random.default_rng(seed)
+    values = rng.normal(0, 2, (n, 3))
+    p = softmax(values, axis=1)
+    labels = (rng.random((n, 1)) > p.cumsum(1)).sum(1)
+    np.savez(folder / f"{name}.npz", labels=labels, logits=2 * values)
+    path = folder / f"{name}.npz"
+    if not logits:
+        path = folder / f"{name}.parquet"
+        write_predictions(read_predictions(folder / f"{name}.npz"), path)
+    return path
+
+
+def read(files) -> ComparedModels:
+    """Models "m0", "m1", ... of prediction files by origin."""
+    layouts, groups = dict.fromkeys(files, Layout()), dict.fromkeys(files, GroupSource())
+    models = [f"m{i}" for i in range(len(files["original"]))]
+    return read_models(Pair("p", "a", "b"), models, files, BOTH, (0, 1), layouts, groups)
+
+
+@pytest.fixture
+def known(tmp_path):
+    sets = {"original": (300, 3), "replication": (200, 4)}
+    return read({o: [write(tmp_path, f"{o}{i}", *of) for i in range(2)] for o, of in sets.items()})
+
+
+class TestTable:
+    def test_confidence_is_that_of_the_protocol(self, known):
+        table = tabulate(known)
+        SCHEMA.from_frame(table)
+        for scale, score in ((RANKS, Score.CONFIDENCE_RANK), (AS_IS, Score.CONFIDENCE)):
+            for name, method in BOTH.items():
+                chosen = (table.score == "confidence") & (table.scale == scale)
+                row = table[chosen & (table.matching == name) & (table.model == "m0")].iloc[0]
+                same = method.model_copy(update={"score": score})
+                gap = matched_gap(known.comparisons[0], same, (0, 1))
+                assert row.matched_gap == pytest.approx(gap.mean)
+                assert row.fraction_unmatched == pytest.approx(1 - gap.share_matched)
+
+    def test_all_scores_on_ranks_and_the_bounded_ones_as_they_are(self, known):
+        table = tabulate(known)
+        of_one = table[(table.model == "m0") & (table.matching == "probability")]
+        assert of_one[of_one.scale == RANKS].score.tolist() == [
+            "confidence", "margin", "entropy", "energy", "temperature"
+        ]  # fmt: skip
+        assert "energy" not in set(of_one[of_one.scale == AS_IS].score)
+        scaled = table[table.score == "temperature"]
+        assert scaled.matched_gap.isna().all()
+        assert scaled.reason.str.contains("no validation data").all()
+        parts = table.confidence_part + table.conditional_part
+        known_rows = table.reason == ""
+        np.testing.assert_allclose(parts[known_rows], table.gap[known_rows], atol=1e-12)
+        cells = {column.head: column.cells for column in text_columns(table)}
+        assert cells["Models"] == ["2", "2", "2", "2", "0"] * 2
+        assert len(plot(table).axes) == 4
+
+    def test_a_temperature_is_fitted_and_changes_no_rank_order_of_two_classes(
+        self, known, tmp_path
+    ):
+        file = write(tmp_path, "v", 2000, 8)
+        validation = {m: {"path": file, "layout": {}} for m in ("m0", "m1")}
+        table = tabulate(known, validation=validation)
+        scaled = table[table.score == "temperature"]
+        # Logits on file are twice those that the labels were drawn from.
+        assert scaled.temperature.between(1.7, 2.3).all()
+        assert scaled.matched_gap.notna().all()
+
+    def test_an_increasing_transform_leaves_the_ranks(self, known):
+        one = known.comparisons[0]
+        method = MatchingMethod(criterion=Criterion.PROBABILITY, score=Score.CONFIDENCE_RANK)
+        cubed = [
+            replace(p, probability=np.float32(np.float64(p.probability) ** 3))
+            for p in (one.original, one.replication)
+        ]
+        gaps = [
+            matched_gap(c, method, (0, 1)).mean
+            for c in (one, replace(one, original=cubed[0], replication=cubed[1]))
+        ]
+        assert gaps[0] == gaps[1]
+
+    def test_without_logits(self, tmp_path):
+        origins = ("original", "replication")
+        table = tabulate(read({o: [write(tmp_path, o, 80, 1, logits=False)] for o in origins}))
+        measured = table[table.reason == ""]
+        assert set(measured.score) == {"confidence"}
+        assert table[table.score == "margin"].reason.str.contains("inference.outputs").all()
+
+    def test_an_ensemble_is_matched_on_its_votes(self, known):
+        table = tabulate(known, ensembles={"both": ["m0", "m1"]})
+        rows = table[table.model == "both"]
+        assert set(rows.score) == {"vote_share"}
+        assert rows.reason.eq("").all()
+        # Two equal members vote alike: everything matches, as all shares are 1.
+        row = rows[(rows.matching == "probability") & (rows.scale == AS_IS)].iloc[0]
+        assert row.fraction_unmatched == 0
+        assert row.gap == pytest.approx(table.gap.iloc[0])
+
+
+@pytest.mark.parametrize(
+    ("block", "message"),
+    [
+        ({"validation": "digits-known"}, "'digits-known' is a set of pair 'new-writers'"),
+        ({"validation": "digit"}, "unknown dataset 'digit'"),
+        ({"ensembles": {"e": ["none"]}}, "unknown model 'none'"),
+        ({"ensembles": {"linear-ce": ["linear-ce"]}}, "'linear-ce' is a model, too"),
+        ({"ensembles": {"e": ["linear-ce"]}, "without": ["linear-ce"]}, "'linear-ce' is left out"),
+    ],
+)
+def test_settings_are_checked(block, message):
+    given = configuration("digits") | {"score_comparison": {"pairs": ["new-writers"], **block}}
+    with pytest.raises(InputError, match=message):
+        load(given)
+
+
+def test_models_are_run_on_the_validation_set():
+    block = {"pairs": ["new-writers"], "validation": "digits-validation"}
+    study = load(configuration("digits") | {"score_comparison": block})
+    assert "digits-validation" in study.evaluated
+    job = study.analyses["score_comparison"].parameters(type("W", (), {"pair": "new-writers"}))
+    assert set(job["options"]["validation"]) == set(study.models)

@@ -1,0 +1,88 @@
+"""Domain generalisation in the real workflow: a tiny study, from digits to tables and figures."""
+
+import pandas as pd
+import pytest
+from engine import Workflow
+
+CONFIG = """
+study: tiny
+datasets:
+  a: {kind: digits, part: train, rows: [0, 120]}
+  scans: {kind: digits, part: train, rows: [200, 320]}
+  b: {kind: restyled, of: scans, style: inverted}
+  c: {kind: digits, part: known, rows: [0, 100]}
+  new: {kind: digits, part: new-writers, rows: [0, 60]}
+suites:
+  domains: {members: [a, b, c]}
+  far: {members: [{dataset: new, group: writers}]}
+training: {device: cpu}
+domain_generalization:
+  blocks:
+    one: {sources: [a], targets: far}
+    two: {sources: [a, b], targets: far}
+  leave_one_out: {left-out: domains}
+  algorithms: [coral]
+  groups: 2
+  seeds: 2
+  validation_parts: 4
+  steps: 20
+  evaluate_every: 10
+  recipe: {architecture: linear, width: 0, depth: 0, batch_size: 16, learning_rate: 0.05}
+  selection: [source_validation, leave_one_domain_out]
+  figure_algorithm: coral
+figures: {formats: [png]}
+"""
+RUN = ("--configfile", "tiny.yaml")
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """The study, run whole. Not to be changed."""
+    workflow = Workflow.fresh(tmp_path_factory.mktemp("domains") / "tree", small=False)
+    (workflow.folder / "tiny.yaml").write_text(CONFIG)
+    workflow.run(*RUN)
+    return workflow
+
+
+def test_the_study_has_its_trainings_tables_and_figures(tiny):
+    results = tiny.folder / "results"
+    # Three pairs of sources, with ERM and two groups of CORAL; three single sources, on which
+    # CORAL is ERM (a as a block; b and c for the selection alone); two seeds.
+    assert len(list((results / "checkpoints").glob("*.safetensors"))) == (3 * 3 + 3) * 2
+    made = results / "tiny" / "domain_generalization"
+    table = pd.read_parquet(made / "results.parquet")
+    assert set(table.block) == {"one", "two", "a", "b", "c", "average"}
+    assert {"default", "source_validation", "leave_one_domain_out"} < set(table.selection)
+    one = table[(table.block == "one") & (table.algorithm == "coral")]
+    assert one.same_as_erm.all()
+    assert (one.gain == 0).all()
+    runs = pd.read_parquet(made / "runs.parquet")
+    assert set(runs.best_step) <= {10, 20}
+    accuracies = pd.read_parquet(made / "accuracies.parquet")
+    assert accuracies.accuracy.max() > 0.5
+    assert "= ERM" in (made / "plan.md").read_text()
+    assert "| Algorithm | a | b | c | average |" in (made / "left-out-default.md").read_text()
+    drawn = results / "tiny" / "figures" / "domain_generalization"
+    assert {path.stem for path in drawn.glob("*.png")} == {
+        "gain_by_set", "gain_by_algorithm", "by_sources", "learning_curves",
+    }  # fmt: skip
+
+
+def test_another_algorithm_trains_no_more_than_it_must(tiny, tmp_path):
+    workflow = tiny.copy_to(tmp_path / "tree")
+    assert workflow.plan(*RUN).jobs == {}
+    workflow.edit("tiny.yaml", "algorithms: [coral]", "algorithms: [coral, vne]")
+    plan = workflow.plan(*RUN).jobs
+    assert plan["train_model"] == 6 * 2 * 2  # all six choices of sources, two groups, two seeds
+    assert plan["predict_tested"] == 6
+    assert "derive_dataset" not in plan
+
+
+def test_a_source_of_one_class_is_refused_before_any_training(tiny, tmp_path):
+    workflow = tiny.copy_to(tmp_path / "tree")
+    one_class = "b: {kind: digits, part: known, rows: [0, 1]}"
+    workflow.edit("tiny.yaml", "b: {kind: restyled, of: scans, style: inverted}", one_class)
+    done = workflow.run(*RUN, check=False)
+    assert done.returncode
+    log = workflow.folder / "results" / "tiny" / "logs" / "plan_domain_generalization.log"
+    assert "b (field 'labels')" in log.read_text() or "images of class" in log.read_text()

@@ -1,0 +1,66 @@
+"""Rule collect_domain_runs: what all trainings and their tests have given."""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from matcheval.domain_generalization.runs import (
+    tabulate_accuracies,
+    tabulate_curves,
+    tabulate_runs,
+)
+from matcheval.domain_generalization.schemas import ACCURACIES, CURVES, PLAN, RUNS
+from matcheval.execution.entry_points import run_script
+from matcheval.io.tables import write_table
+from matcheval.study.analysis import TestedModels
+
+
+def main(
+    *,
+    models: Sequence[str],
+    epoch_steps: int,
+    tested: Sequence[TestedModels],
+    predictions: str,
+    plan: Sequence[Path],
+    histories: Sequence[str],
+    runs: Sequence[Path],
+    curves: Sequence[Path],
+    accuracies: Sequence[Path],
+) -> None:
+    """Write the tables of runs, learning curves and accuracies.
+
+    Parameters
+    ----------
+    models : sequence of str
+        Names of the trained models.
+    epoch_steps : int
+        Steps between two evaluations.
+    tested : sequence of TestedModels
+        Which models were run on which sets.
+    predictions : str
+        Folder of all predictions.
+    plan : sequence of Path
+        The plan's Parquet file.
+    histories : sequence of str
+        Histories of the models, in their order.
+    runs, curves, accuracies : sequence of Path
+        Files to write, in the formats of their suffixes.
+
+    Raises
+    ------
+    InputError
+        If a history or predictions are missing or damaged.
+    """
+    learning = tabulate_curves(models, histories, epoch_steps)
+    found = tabulate_runs(PLAN.read(plan[0]).to_pandas(), learning)
+    counted = tabulate_accuracies(tested, predictions)
+    for schema, table, paths in (
+        (RUNS, found, runs), (CURVES, learning, curves), (ACCURACIES, counted, accuracies),
+    ):  # fmt: skip
+        for path in paths:
+            write_table(schema.from_frame(table), path)
+    logging.info("%d trainings, %d accuracies", len(models), len(counted))
+
+
+if __name__ == "__main__":
+    run_script(main, snakemake)

@@ -1,0 +1,1 @@
+"""Plain gaps between two sets that show the same images."""

@@ -1,0 +1,35 @@
+"""The analysis of plain gaps between paired sets."""
+
+from typing import ClassVar
+
+from matcheval.errors import InputError
+from matcheval.protocol.pair_tables import PairTableAnalysis
+
+
+class PairedGaps(PairTableAnalysis):
+    """Test the accuracies on two sets of the same images, image by image."""
+
+    name: ClassVar[str] = "paired_gaps"
+
+    @property
+    def runs_per_seed(self) -> int:
+        """Nothing is matched."""
+        return 0
+
+    def check(self) -> None:
+        """Check pairs and models.
+
+        Raises
+        ------
+        InputError
+            As the base class; or if a pair is not declared as paired.
+        """
+        super().check()
+        for pair in self.settings.pairs:
+            if not self.study.pairs[pair].paired:
+                raise InputError(
+                    f"pair '{pair}' is not declared as paired",
+                    file="configuration",
+                    field=self.field("pairs"),
+                    remedy="If both sets show the same images, row by row, set paired: true",
+                )

@@ -1,0 +1,1 @@
+"""Matching on uncertainty scores other than the confidence."""

@@ -1,0 +1,76 @@
+"""Figure of matched gaps, score by score."""
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from matcheval.analyses.score_comparison.scores import Uncertainty
+from matcheval.analyses.score_comparison.tables import RANKS
+from matcheval.figures.style import (
+    COLUMN_WIDTH,
+    MATCHED_GAP,
+    NOTE_SIZE,
+    REFERENCE,
+    UNMATCHED,
+    SeriesStyle,
+    legend_above,
+    new_figure,
+    style,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def plot(table: pd.DataFrame) -> "Figure":
+    """Draw matched gaps and unmatched shares of every model on every score.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns of `tables.SCHEMA`, at least one row.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Two panels per matching, a row per score, on ranks. Small points are models, large ones
+        means over models; of a single model, the bar is the 95 % interval of its matched gap.
+    """
+    ranked = table[table["scale"] == RANKS]
+    matchings = ranked["matching"].unique().tolist()
+    scores = [score for score in Uncertainty if score in set(ranked["score"])]
+    with style():
+        figure = new_figure(1.3 + 0.9 * COLUMN_WIDTH * len(matchings), 1.2 + 0.2 * len(scores))
+        panels = figure.subplots(1, 2 * len(matchings), sharey=True, squeeze=False)[0]
+        for number, matching in enumerate(matchings):
+            gaps, unmatched = panels[2 * number : 2 * number + 2]
+            rows = ranked[ranked["matching"] == matching]
+            _draw(gaps, rows, "matched_gap", MATCHED_GAP, scores)
+            gaps.axvline(100 * _models(rows)["gap"].mean(), label="mean gap", **REFERENCE)
+            gaps.axvline(0, color="#767676", linewidth=0.7, zorder=1)
+            gaps.set_xlabel("Matched gap (points)")
+            legend_above(gaps, title=matching, fontsize=NOTE_SIZE)
+            _draw(unmatched, rows, "fraction_unmatched", UNMATCHED, scores)
+            unmatched.set_xlabel("Unmatched (%)")
+        panels[0].set_yticks(range(len(scores)), [score.label for score in scores])
+        panels[0].set_ylim(len(scores) - 0.5, -0.5)
+    return figure
+
+
+def _models(table: pd.DataFrame) -> pd.DataFrame:
+    """One row per single model."""
+    return table[table["score"] == Uncertainty.CONFIDENCE]
+
+
+def _draw(
+    axes: "Axes", table: pd.DataFrame, column: str, look: SeriesStyle, scores: list[Uncertainty]
+) -> None:
+    rows = table["score"].map({score.value: row for row, score in enumerate(scores)})
+    if len(_models(table)) > 1:
+        axes.plot(100 * table[column], rows, ".", color=look.color, alpha=0.4, markersize=2)
+    elif column == "matched_gap":
+        low, high = 100 * table["matched_gap_low"], 100 * table["matched_gap_high"]
+        axes.hlines(rows, low, high, color=look.color)
+    mean = (100 * table[column]).groupby(rows).mean()
+    axes.plot(mean, mean.index, look.marker, color=look.color, label="mean over models")

@@ -1,0 +1,1 @@
+"""Gaps, matched gaps and their parts along the severity of known shifts."""

@@ -1,0 +1,90 @@
+"""Kind `restyled`: the images of another dataset in inverted grey levels, or over backgrounds.
+
+Domains of one task, made without photographs: with the same images and labels in other styles.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.datasets.dataset import Dataset, make_dataset
+from matcheval.datasets.folders import read_dataset
+from matcheval.datasets.made_kinds import Restyled
+from matcheval.datasets.sources import Sources
+
+_COARSE = 3  # random values per side, between which backgrounds are interpolated
+
+
+def build_restyled(name: str, settings: Restyled, sources: Sources) -> Dataset:
+    """Build a dataset from the images of another one, which are arrays of pixels.
+
+    Parameters
+    ----------
+    name : str
+        Name of the new dataset.
+    settings : Restyled
+        Its options.
+    sources : Sources
+        Where the other dataset is.
+
+    Returns
+    -------
+    Dataset
+        With the labels, names and pixel range of the other dataset.
+
+    Raises
+    ------
+    InputError
+        If the other dataset is missing, or its images are encoded files.
+    """
+    source = read_dataset(sources.datasets / settings.of)
+    pixels = np.asarray(source.pixels[np.arange(len(source))], np.uint8)
+    if settings.style == "inverted":
+        made = (source.max_value - pixels).astype(np.uint8)
+    else:
+        made = over_backgrounds(pixels, source.max_value, settings.seed)
+    return make_dataset(
+        name,
+        made,
+        source.labels,
+        classes=source.classes,
+        max_value=source.max_value,
+        source=f"{source.name}, {settings.style}",
+        names=source.names,
+        provenance={"of": {source.name: source.sha256}},
+    )
+
+
+def over_backgrounds(
+    pixels: npt.NDArray[np.uint8], max_value: int, seed: int
+) -> npt.NDArray[np.uint8]:
+    """Draw images over backgrounds of their own, as the difference of both.
+
+    As in MNIST-M (Ganin et al. 2016), but for backgrounds without photographs: random values on a
+    grid of 3 × 3, interpolated linearly, in each channel.
+
+    Parameters
+    ----------
+    pixels : uint8 array, shape (n, height, width, channels)
+        Up to `max_value`.
+    max_value : int
+        The pixel value that stands for 1.
+    seed : int
+        Seed of the backgrounds; an image's background depends on its position.
+
+    Returns
+    -------
+    uint8 array, shape (n, height, width, channels)
+        Absolute differences, rounded.
+    """
+    n, height, width, channels = pixels.shape
+    coarse = np.random.default_rng(seed).random((n, _COARSE, _COARSE, channels))
+    rows, columns = (_weights(length) for length in (height, width))
+    smooth = np.einsum("ya,nabc,xb->nyxc", rows, coarse, columns)
+    return np.asarray(np.abs(np.rint(max_value * smooth) - pixels), np.uint8)
+
+
+def _weights(length: int) -> npt.NDArray[np.float64]:
+    """Weights of the coarse values at each pixel, shape (length, coarse)."""
+    place = np.linspace(0, _COARSE - 1, length)
+    distance = np.abs(place[:, np.newaxis] - np.arange(_COARSE))
+    return np.asarray(np.maximum(0, 1 - distance))

@@ -1,0 +1,199 @@
+"""Checks of the settings of domain generalisation, and of the sets, before any training."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from matcheval.domain_generalization.designs import DEFAULT_RECIPE, PROTOCOL_COLUMNS, Block
+from matcheval.errors import ErrorCollector, InputError
+from matcheval.study.analysis import check_known
+from matcheval.study.checks import check_label_spaces
+from matcheval.training.options import ALGORITHMS
+
+if TYPE_CHECKING:
+    from matcheval.datasets.dataset import Dataset
+    from matcheval.domain_generalization.settings import DomainGeneralizationSettings
+    from matcheval.study.study import Study
+
+_FILE, _ANALYSIS = "configuration", "domain_generalization"
+
+
+def check_names(settings: "DomainGeneralizationSettings", study: "Study") -> None:
+    """Check the names of algorithms, suites and designs.
+
+    Parameters
+    ----------
+    settings : DomainGeneralizationSettings
+    study : Study
+
+    Raises
+    ------
+    InputError
+        Naming the key and the value.
+    """
+    field = f"{_ANALYSIS}.algorithms"
+    check_known("algorithm", settings.algorithms, ALGORITHMS, file=_FILE, field=field)
+    used = dict.fromkeys((*settings.algorithms, "erm"))
+    named = {f"options.{name}": name for name in settings.options}
+    if settings.figure_algorithm is not None:
+        named["figure_algorithm"] = settings.figure_algorithm
+    for key, name in named.items():
+        check_known("algorithm", [name], used, file=_FILE, field=f"{_ANALYSIS}.{key}")
+    suites = {f"blocks.{name}.targets": block.targets for name, block in settings.blocks.items()}
+    suites |= {f"leave_one_out.{name}": suite for name, suite in settings.leave_one_out.items()}
+    for key, suite in suites.items():
+        check_known("suite", [suite], study.suites, file=_FILE, field=f"{_ANALYSIS}.{key}")
+    for name, suite in settings.leave_one_out.items():
+        if len(study.suites[suite].datasets) < 2:
+            raise InputError(
+                f"suite '{suite}' has one set, so that none is left to train on",
+                file=_FILE,
+                field=f"{_ANALYSIS}.leave_one_out.{name}",
+            )
+        if name == "blocks" or name in settings.blocks:
+            raise InputError(
+                f"'{name}' is the name of blocks as well",
+                file=_FILE,
+                field=f"{_ANALYSIS}.leave_one_out",
+                remedy="Rename the design",
+            )
+
+
+def check_recipe(settings: "DomainGeneralizationSettings", study: "Study") -> None:
+    """Check that the recipe leaves to the protocol what the protocol determines.
+
+    Parameters
+    ----------
+    settings : DomainGeneralizationSettings
+    study : Study
+
+    Raises
+    ------
+    InputError
+        If it has such a column, an architecture is missing, or the study does not say how to train.
+    """
+    for column in PROTOCOL_COLUMNS:
+        if column in settings.recipe:
+            raise InputError(
+                f"'{column}' is determined by the protocol",
+                file=_FILE,
+                field=f"{_ANALYSIS}.recipe",
+                remedy="Set algorithms, seeds, steps, evaluate_every and validation_parts instead",
+            )
+    if study.training is None:
+        raise InputError(
+            "missing: models are to be trained",
+            file=_FILE,
+            field="training",
+            remedy="Say on which device, as in 'training: {device: cpu}'",
+        )
+    missing = [
+        column
+        for column in ("architecture", "width", "depth")
+        if column not in settings.recipe and column not in DEFAULT_RECIPE
+    ]
+    if missing:
+        raise InputError(
+            f"missing: {', '.join(missing)}", file=_FILE, field=f"{_ANALYSIS}.recipe",
+            remedy="Give them as in a model catalogue (docs/training.md)",
+        )  # fmt: skip
+
+
+def check_sources(blocks: Sequence[Block], study: "Study") -> None:
+    """Check that sources and targets have images and the same classes, and none in common.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+    study : Study
+
+    Raises
+    ------
+    InputError
+        Naming block and set.
+    """
+    for block in blocks:
+        place = f"leave_one_out.{block.design}" if block.design else f"blocks.{block.name}"
+        field = f"{_ANALYSIS}.{place}"
+        for name in (*block.sources, *block.targets):
+            study.check_dataset(name, field, images=True)
+            check_label_spaces(study, field, block.sources[0], name)
+        both = [name for name in block.sources if name in block.targets]
+        if both:
+            raise InputError(
+                f"'{both[0]}' is a source, and a target as well",
+                file=_FILE,
+                field=field,
+                remedy="Leave it out of the sources, or of the suite",
+            )
+
+
+def check_images(
+    blocks: Sequence[Block], sets: Mapping[str, "Dataset"], batch_size: int, parts: int
+) -> None:
+    """Check prepared sources and targets, before any training.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+    sets : mapping of str to Dataset
+        All of their sets; images are not looked at.
+    batch_size : int
+        Images of a source in a step.
+    parts : int
+        Parts of a source, one of which is for validation.
+
+    Raises
+    ------
+    InputError
+        If classes, image shapes or pixel ranges differ, a source has one class or images for less
+        than a batch, or a class with fewer images than parts; lists all such sets.
+    """
+    problems = ErrorCollector()
+    sources = dict.fromkeys(name for block in blocks for name in block.sources)
+    for name in sources:
+        with problems.collected():
+            _check_source(sets[name], batch_size, parts)
+    for block in blocks:
+        first = sets[block.sources[0]]
+        for name in (*block.sources[1:], *block.targets):
+            for field in ("classes", "image_shape", "max_value"):
+                ours, theirs = getattr(first, field), getattr(sets[name], field)
+                with problems.collected():
+                    if ours != theirs:
+                        raise InputError(
+                            f"is {theirs} in {name}, but {ours} in {first.name}",
+                            file=f"{_ANALYSIS}, block {block.name}",
+                            field=field,
+                            remedy="Use sets that do not differ in it",
+                        )
+    problems.raise_any()
+
+
+def _check_source(source: "Dataset", batch_size: int, parts: int) -> None:
+    counts = np.bincount(source.labels, minlength=source.n_classes)
+    present = np.flatnonzero(counts)
+    if len(present) < 2:
+        raise InputError(
+            f"has images of class '{source.classes[present[0]]}' only",
+            file=source.name,
+            field="labels",
+            remedy="Use sources with images of at least two classes",
+        )
+    kept = len(source) - -(-len(source) // parts)
+    if kept < batch_size:
+        raise InputError(
+            f"is {batch_size}, but {source.name} has {kept} images to train on",
+            file=_FILE,
+            field=f"{_ANALYSIS}.recipe.batch_size",
+            remedy=f"Give at most {kept}, or leave the source out",
+        )
+    if counts.min() < parts:
+        label = source.classes[counts.argmin()]
+        raise InputError(
+            f"has {counts.min()} images of class '{label}', fewer than {parts} parts",
+            file=source.name,
+            field="labels",
+            remedy="Lower validation_parts, or use a larger set",
+        )

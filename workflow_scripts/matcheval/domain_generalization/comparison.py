@@ -1,0 +1,90 @@
+"""Means over runs, and paired comparisons with ERM."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.statistics.intervals import check_level
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over runs.
+
+    Attributes
+    ----------
+    mean, sd : float
+        Mean, and standard deviation with n - 1; NaN of fewer than two values.
+    low, high : float
+        Student's interval of the mean; NaN of fewer than two values.
+    p : float
+        Of the two-sided t test that the mean is 0; NaN of fewer than two values, 1 if all are 0,
+        and 0 if all are the same other number.
+    """
+
+    mean: float
+    sd: float
+    low: float
+    high: float
+    p: float
+
+
+def mean_over_runs(values: npt.ArrayLike, level: float) -> Mean:
+    """Compute the mean over runs with Student's interval.
+
+    Parameters
+    ----------
+    values : float array, shape (n_runs,)
+        At least one.
+    level : float
+        Level of the interval, in (0, 1).
+
+    Returns
+    -------
+    Mean
+
+    Raises
+    ------
+    InputError
+        If the level is not in (0, 1).
+    """
+    from scipy.stats import t
+
+    check_level(level)
+    found = np.asarray(values, np.float64)
+    n, mean = len(found), float(found.mean())
+    if n < 2:
+        return Mean(mean, math.nan, math.nan, math.nan, math.nan)
+    sd = float(found.std(ddof=1))
+    error = sd / math.sqrt(n)
+    half = float(t.ppf((1 + level) / 2, n - 1)) * error
+    p = float(2 * t.sf(abs(mean) / error, n - 1)) if error > 0 else float(mean == 0)
+    return Mean(mean, sd, mean - half, mean + half, p)
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Adjust p values for their number (Holm 1979).
+
+    Parameters
+    ----------
+    p : sequence of float
+        NaN where there is no test.
+
+    Returns
+    -------
+    list of float
+        At most 1, NaN where `p` is; rejecting those below a level keeps the probability of any
+        false rejection below it.
+    """
+    values = np.asarray(p, np.float64)
+    tested = np.flatnonzero(~np.isnan(values))
+    order = tested[np.argsort(values[tested], kind="stable")]
+    factors = len(order) - np.arange(len(order))
+    adjusted = values.copy()
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(values[order] * factors))
+    return [float(value) for value in adjusted]

@@ -1,0 +1,276 @@
+"""Figures of domain generalisation."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from matcheval.domain_generalization.designs import ERM
+from matcheval.domain_generalization.layout import TITLES
+from matcheval.domain_generalization.results import AVERAGE, MEAN
+from matcheval.figures.style import COLUMN_WIDTH, NOTE_SIZE, REFERENCE, new_figure, style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
+_MARKERS = "osD^vPX"
+_ROW = 0.17  # inches per algorithm
+_MOST_PANELS = 4  # beside each other
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What figures are drawn from: the tables of `schemas`, and the selection that counts.
+
+    Attributes
+    ----------
+    runs, curves, results, gains : pandas.DataFrame
+    selection : str
+        Of the groups of hyper-parameters.
+    """
+
+    runs: pd.DataFrame
+    curves: pd.DataFrame
+    results: pd.DataFrame
+    gains: pd.DataFrame
+    selection: str
+
+
+def draw(kind: str, tables: Tables, algorithm: str) -> "Figure":
+    """Draw a figure.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`.
+    tables : Tables
+    algorithm : str
+        The algorithm that `gain_by_set` compares with ERM.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    with style():
+        return KINDS[kind](tables, algorithm)
+
+
+def gain_by_set(tables: Tables, algorithm: str) -> "Figure":
+    """Gain over ERM against ERM's accuracy, a point per target set (Sun et al. 2024, Figure 5A).
+
+    Parameters
+    ----------
+    tables : Tables
+    algorithm : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A panel per block, or per design, with the densities of both axes at its margins.
+    """
+    gains = tables.gains
+    chosen = gains[(gains["selection"] == tables.selection) & (gains["algorithm"] == algorithm)]
+    # The targets of a design, one of each block, share a panel.
+    panels = list(chosen.groupby(chosen["design"].where(chosen["design"] != "", chosen["block"])))
+    columns = {name: i for i, name in enumerate(dict.fromkeys(gains["column"]))}
+    wide, high = _grid(len(panels))
+    figure = new_figure(2.4 * wide, 0.4 + 2.3 * high)
+    places = figure.add_gridspec(high, wide)
+    for number, (title, each) in enumerate(panels):
+        part = figure.add_subfigure(places[number])
+        grid = part.add_gridspec(2, 2, width_ratios=(5, 1), height_ratios=(1, 5))
+        axes = part.add_subplot(grid[1, 0])
+        x, y = 100 * each["accuracy_erm"].to_numpy(), 100 * each["gain"].to_numpy()
+        for name, points in each.groupby("column", sort=False):
+            style_of = columns[str(name)]
+            axes.plot(
+                100 * points["accuracy_erm"], 100 * points["gain"],
+                _MARKERS[style_of % len(_MARKERS)], color=_COLORS[style_of % len(_COLORS)],
+                label=str(name), alpha=0.7,
+            )  # fmt: skip
+        axes.axhline(0, **REFERENCE)
+        axes.set_xlabel("Accuracy of ERM (%)")
+        axes.set_ylabel(f"Gain of {TITLES[algorithm]} (points)")
+        above = part.add_subplot(grid[0, 0], sharex=axes)
+        beside = part.add_subplot(grid[1, 1], sharey=axes)
+        _density(above, x, upright=True)
+        _density(beside, y, upright=False)
+        above.set_title(str(title))
+    _legend_below(figure)
+    return figure
+
+
+def gain_by_algorithm(tables: Tables, algorithm: str) -> "Figure":
+    """Gain of every algorithm over ERM with its interval, by block; the default beside the best.
+
+    Parameters
+    ----------
+    tables : Tables
+    algorithm : str
+        Not used.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    results = tables.results
+    means = results[(results["column"] == MEAN) & (results["algorithm"] != ERM)]
+    kept = means[(means["design"] == "") | (means["block"] == AVERAGE)]
+    names = list(dict.fromkeys(kept["algorithm"]))
+    panels = list(kept.groupby([kept["design"], kept["block"]], sort=False))
+    figure = new_figure(1.2 + 1.9 * len(panels), 0.9 + _ROW * 2 * max(1, len(names)))
+    first: Axes | None = None
+    for number, ((design, block), each) in enumerate(panels, 1):
+        axes = figure.add_subplot(1, len(panels), number, sharey=first)
+        first = first or axes
+        for shift, selection, color, marker in (
+            (-0.15, "default", _COLORS[0], "o"), (0.15, tables.selection, _COLORS[1], "s"),
+        ):  # fmt: skip
+            rows = each[(each["selection"] == selection) & ~each["same_as_erm"]]
+            where = [names.index(name) + shift for name in rows["algorithm"]]
+            gain = 100 * rows["gain"].to_numpy()
+            ends = np.abs(100 * rows[["gain_low", "gain_high"]].to_numpy().T - gain)
+            axes.errorbar(
+                gain, where, xerr=np.nan_to_num(ends), fmt=marker, color=color, linewidth=0.8,
+                label=selection.replace("_", " "),
+            )  # fmt: skip
+        axes.axvline(0, **REFERENCE)
+        axes.set_title(str(design or block))
+        axes.set_xlabel("Gain over ERM (points)")
+        axes.set_yticks(range(len(names)), [TITLES[name] for name in names])
+        if number > 1:
+            axes.tick_params(labelleft=False)
+    if first is not None:
+        first.set_ylim(len(names) - 0.5, -0.5)
+        figure.legend(
+            *first.get_legend_handles_labels(), loc="outside lower center", ncols=2,
+            fontsize=NOTE_SIZE,
+        )  # fmt: skip
+    return figure
+
+
+def by_sources(tables: Tables, algorithm: str) -> "Figure":
+    """Mean accuracy of every algorithm against the number of sources (Sun et al. 2024, A.2.3).
+
+    Parameters
+    ----------
+    tables : Tables
+    algorithm : str
+        Not used.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        With the standard deviations over runs.
+    """
+    results = tables.results
+    rows = results[(results["column"] == MEAN) & (results["selection"] == tables.selection)]
+    own = rows[rows["design"] == ""]  # designs have other target sets
+    rows = own if len(own) else rows[rows["block"] == AVERAGE]
+    names = list(dict.fromkeys(rows["algorithm"]))
+    figure = new_figure(COLUMN_WIDTH, COLUMN_WIDTH)
+    axes = figure.add_subplot()
+    for number, name in enumerate(names):
+        each = rows[rows["algorithm"] == name].sort_values("n_sources", kind="stable")
+        shift = 0.5 * (number / max(1, len(names) - 1) - 0.5)
+        axes.errorbar(
+            each["n_sources"] + shift, 100 * each["mean"],
+            yerr=100 * each["sd"].fillna(0), fmt=_MARKERS[number % len(_MARKERS)],
+            color=_COLORS[number % len(_COLORS)], linewidth=0.6, label=TITLES[name],
+            fillstyle="full" if number < len(_COLORS) else "none",
+        )  # fmt: skip
+    axes.set_xticks(sorted(set(rows["n_sources"])))
+    axes.set_xlabel("Sources")
+    axes.set_ylabel("Mean accuracy on target sets (%)")
+    figure.legend(loc="outside lower center", ncols=4, fontsize=NOTE_SIZE)
+    return figure
+
+
+def learning_curves(tables: Tables, algorithm: str) -> "Figure":
+    """Accuracy on the sources' validation parts by step, mean over seeds of the default groups.
+
+    Parameters
+    ----------
+    tables : Tables
+    algorithm : str
+        Not used.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A panel per set of sources that a block has.
+    """
+    runs = tables.runs
+    default = runs[(runs["group"] == 0) & (runs["state"] == "trained")]
+    default = default[default["purpose"] != "selection"]
+    found = default.merge(tables.curves, on="model", suffixes=("_best", ""))
+    panels = list(found.groupby("sources", sort=False))
+    names = list(dict.fromkeys(found["algorithm"]))
+    wide, high = _grid(len(panels))
+    figure = new_figure(2.2 * wide, 0.4 + 1.9 * high)
+    for number, (sources, each) in enumerate(panels, 1):
+        axes = figure.add_subplot(high, wide, number)
+        for name, of_name in each.groupby("algorithm", sort=False):
+            position = names.index(str(name))
+            means = of_name.groupby("step")["validation_accuracy"].mean()
+            axes.plot(
+                means.index, 100 * means, "-" if position < len(_COLORS) else "--",
+                color=_COLORS[position % len(_COLORS)], label=TITLES[str(name)],
+            )  # fmt: skip
+        axes.set_title(_shortened(str(sources)))
+        axes.set_xlabel("Steps")
+        axes.set_ylabel("Validation accuracy (%)")
+    _legend_below(figure)
+    return figure
+
+
+def _legend_below(figure: "Figure") -> None:
+    """Add one legend for the series of all panels."""
+    from matplotlib.axes import Axes
+
+    panels = (part for part in figure.findobj(Axes) if isinstance(part, Axes))
+    handles = {
+        label: handle
+        for axes in panels
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(
+        list(handles.values()), list(handles), loc="outside lower center", ncols=4,
+        fontsize=NOTE_SIZE,
+    )  # fmt: skip
+
+
+def _grid(n: int) -> tuple[int, int]:
+    """Columns and rows of panels."""
+    wide = max(1, min(n, _MOST_PANELS))
+    return wide, max(1, -(-n // wide))
+
+
+def _density(axes: "Axes", values: Sequence[float] | np.ndarray, *, upright: bool) -> None:
+    """Draw the density of values, if they differ, along an axis."""
+    from scipy.stats import gaussian_kde
+
+    axes.set_axis_off()
+    if len(values) < 3 or np.ptp(values) == 0:
+        return
+    margin = 0.1 * np.ptp(values)
+    grid = np.linspace(np.min(values) - margin, np.max(values) + margin, 200)
+    height = gaussian_kde(values)(grid)
+    fill = axes.fill_between if upright else axes.fill_betweenx
+    fill(grid, height, color=_COLORS[0], alpha=0.3, linewidth=0)
+
+
+def _shortened(text: str, most: int = 44) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+KINDS: Mapping[str, Callable[[Tables, str], "Figure"]] = {
+    "gain_by_set": gain_by_set,
+    "gain_by_algorithm": gain_by_algorithm,
+    "by_sources": by_sources,
+    "learning_curves": learning_curves,
+}

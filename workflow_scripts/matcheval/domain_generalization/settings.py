@@ -1,0 +1,73 @@
+"""Settings of the analysis of domain generalisation."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from matcheval.settings import Count, Name, Named, Seed, Settings, SomeNames, Unique, UniqueItems
+from matcheval.training.options import ALGORITHMS
+
+Rule = Literal["source_validation", "leave_one_domain_out", "oracle"]
+SOURCE_VALIDATION: Rule = "source_validation"
+LEFT_OUT: Rule = "leave_one_domain_out"
+ORACLE: Rule = "oracle"
+
+
+class BlockSettings(Settings):
+    """Sets to train on together, and the sets that the models are tested on."""
+
+    sources: SomeNames = Field(description="Sets that models are trained on: one or several")
+    targets: Name = Field(description="Suite that they are tested on; none of its sets is a source")
+
+
+class DomainGeneralizationSettings(Settings):
+    """Trainings on several sets by algorithms of domain generalisation, tested on other sets."""
+
+    blocks: Named[BlockSettings] = Field({}, description="Choices of sources, by name")
+    leave_one_out: Named[Name] = Field(
+        {},
+        description="Suites whose sets are domains, by the name of the design: each set in turn is "
+        "the target, and all others are sources",
+    )
+    columns: Literal["group", "subgroup"] = Field(
+        "group",
+        description="Sets that tables average: of a group, or of a subgroup of it",
+    )
+    algorithms: Annotated[tuple[str, ...], Unique, UniqueItems, Field(min_length=1)] = Field(
+        tuple(ALGORITHMS), description="Names of algorithms (docs/training.md); ERM is always there"
+    )
+    groups: Count = Field(
+        3, description="Groups of hyper-parameters: the defaults, and others drawn at random"
+    )
+    group_seed: Seed = Field(0, description="Seed of these draws")
+    options: dict[str, dict[str, Any]] = Field(
+        {}, description="Options in all groups, by algorithm; they are not drawn"
+    )
+    scaled: bool = Field(
+        True,
+        description="Whether burn-ins and late learning rates are scaled from DomainBed's 5,001 "
+        "steps and learning rate 5e-5 to those of this study",
+    )
+    seeds: Count = Field(3, description="Trainings of each group; every seed has its own split")
+    validation_parts: Annotated[int, Field(ge=2)] = Field(
+        5,
+        description="One part in so many of each source is for validation, the same of all classes",
+    )
+    steps: Count = Field(5000, description="Steps of a training, rounded up to whole evaluations")
+    evaluate_every: Count = Field(300, description="Steps between two evaluations")
+    recipe: dict[str, Any] = Field(
+        {}, description="Other columns of a model catalogue: architecture, batch_size, ..."
+    )
+    selection: Annotated[
+        tuple[Rule, ...],
+        Unique,
+        UniqueItems,
+        Field(min_length=1),
+    ] = Field(
+        (SOURCE_VALIDATION, ORACLE),
+        description="How groups are selected; the first is that of the figures",
+    )
+    figure_algorithm: str | None = Field(
+        None,
+        description="Algorithm whose gain is drawn for every target set; the first by default",
+    )

@@ -1,0 +1,155 @@
+"""What the gaps of models consist of, with intervals, and what matching makes of them."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from matcheval.errors import InputError
+from matcheval.figures.style import (
+    COLUMN_WIDTH,
+    GAP,
+    MATCHED_GAP,
+    MATCHED_ORIGINAL,
+    REPLICATION,
+    SeriesStyle,
+    legend_above,
+    new_figure,
+    set_note,
+    set_round_ticks,
+    style,
+)
+from matcheval.protocol.figures.derived import by_accuracy
+from matcheval.protocol.words import verdict
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MAX_NAMED_MODELS = 30
+_PANEL_HEIGHT = 1.45  # inches
+_AROUND = 1.3
+_INCHES_PER_CHARACTER = 0.055
+_SHIFT = 0.16  # of two series at one model, so that their bars lie beside each other
+
+
+def plot_gaps(table: pd.DataFrame, gaps: pd.DataFrame, mean: pd.Series, title: str) -> "Figure":
+    """Plot gap and matched gap, the parts of the gap, and narrowings, for models and their mean.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns of `schemas.MODEL_TABLE`; accuracies on the original are used.
+    gaps : pandas.DataFrame
+        Columns of `gap_schemas.GAPS`, the same models.
+    mean : pandas.Series
+        A row of `gap_schemas.MEAN_GAPS`: the means over these models.
+    title : str
+        What readers call the matching.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Three panels over the models, from least to most accurate on the original, and their mean on
+        the right: (a) gap and matched gap, (b) the part of the gap that goes with confidence and
+        the one that does not, all in percentage points with 95 % intervals; (c) the narrowing of
+        gaps in samples of the sets, joined to that of the no-warning reference, in percent. Values
+        that are not defined are left out.
+
+    Raises
+    ------
+    InputError
+        If there are no models.
+    """
+    if gaps.empty:
+        raise InputError("no models to plot", field="model")
+    order = by_accuracy(table[["model", "accuracy_original"]])["model"]
+    shown = pd.concat(
+        [gaps.set_index("model").loc[order].reset_index(), pd.DataFrame([mean])], ignore_index=True
+    )
+    names = [*order, "mean"]
+    characters = max(map(len, names)) if len(gaps) <= MAX_NAMED_MODELS else 4
+    height = 3 * _PANEL_HEIGHT + _AROUND + _INCHES_PER_CHARACTER * characters
+    with style():
+        figure = new_figure(2 * COLUMN_WIDTH, height)
+        panels = figure.subplots(3, 1, sharex=True)
+        _draw_pairs(panels[0], shown, {"gap": GAP, "matched_gap": MATCHED_GAP},
+                    ("gap", f"matched gap; its mean is {verdict(mean)}"))  # fmt: skip
+        _draw_pairs(
+            panels[1], shown,
+            {"confidence_part": MATCHED_ORIGINAL, "conditional_part": REPLICATION},
+            ("part of the gap that goes with confidence", "part at equal confidence"),
+        )  # fmt: skip
+        _draw_narrowings(panels[2], shown)
+        _label(panels[2], names)
+        for panel in panels:
+            panel.axvline(len(gaps) + 0.5, color="#767676", linewidth=0.5)
+        figure.align_ylabels(list(panels))
+        models = f"{len(gaps)} model{'s' * (len(gaps) > 1)}"
+        figure.suptitle(f"{mean['pair']}, {title}\nε = {mean['epsilon']:g}, {models}")
+        set_note(figure, _note(mean))
+    return figure
+
+
+def _draw_pairs(
+    axes: "Axes", shown: pd.DataFrame, series: dict[str, SeriesStyle], labels: tuple[str, str]
+) -> None:
+    """Plot two quantities with their intervals, beside each other at every model."""
+    axes.axhline(0, color="#767676", linewidth=0.7, zorder=1)
+    for (name, look), label, shift in zip(series.items(), labels, (-_SHIFT, _SHIFT), strict=True):
+        low, value, high = (
+            100 * shown[f"{name}{end}"].to_numpy(np.float64) for end in ("_low", "", "_high")
+        )
+        rank = np.arange(1, len(shown) + 1) + shift
+        bars: dict[str, Any] = {"elinewidth": 0.8, "color": look.color, "capsize": 0}
+        lengths = np.nan_to_num(np.abs(np.stack([low, high]) - value))
+        axes.errorbar(rank, value, lengths, fmt=look.marker, markersize=3, label=label, **bars)
+    axes.set_ylabel("Percentage points")
+    legend_above(axes)
+    set_round_ticks(axes, 5)
+
+
+def _draw_narrowings(axes: "Axes", shown: pd.DataFrame) -> None:
+    """Join the narrowing of each model to that of its reference."""
+    rank = np.arange(1, len(shown) + 1)
+    real, reference = (
+        100 * shown[f"{name}_narrowing"].to_numpy(np.float64) for name in ("same_size", "reference")
+    )
+    ends = np.stack([real, reference, np.full(len(rank), np.nan)], axis=1)
+    axes.plot(np.repeat(rank, 3), ends.ravel(), color="#9a9a9a", linewidth=0.8, zorder=1)
+    axes.plot(
+        rank, real, MATCHED_GAP.marker, color=MATCHED_GAP.color, label="narrower by, in samples"
+    )
+    axes.plot(
+        rank, reference, "_", color="#000000", markersize=6,
+        label="narrower by, if confidence gives no warning",
+    )  # fmt: skip
+    axes.set_ylabel("Narrowing (%)")
+    legend_above(axes)
+    set_round_ticks(axes, 5)
+
+
+def _label(axes: "Axes", names: list[str]) -> None:
+    n = len(names)
+    if n - 1 <= MAX_NAMED_MODELS:
+        axes.set_xticks(range(1, n + 1), names, rotation=90, fontsize=6.0)
+    else:
+        step = 10 if n <= 120 else 25 * -(-n // 300)
+        ticks = [1, *range(step, n - step // 2, step)]
+        axes.set_xticks([*ticks, n], [*map(str, ticks), "mean"])
+    axes.set_xlabel("Model, by increasing accuracy on the original, and mean over models")
+    axes.set_xlim(0.4, n + 0.6)
+
+
+def _note(mean: pd.Series) -> str:
+    """Say what intervals are of."""
+    sampled = "datapoints"
+    if mean["n_groups"]:
+        sampled = f"groups (at least {mean['n_groups']} in a set)"
+    elif mean["paired"]:
+        sampled = "images, which both sets show"
+    sizes = f"{mean['n_reference_original']:,} and {mean['n_reference_replication']:,} datapoints"
+    return (
+        f"Bars: 95 % intervals for the sampling of {sampled}. Samples: of {sizes}. Narrowings are "
+        "left out where\nthe gap is not positive or does not exceed twice its error."
+    )

@@ -1,0 +1,136 @@
+"""What of a pair's datapoints belongs together: paired images, and groups of either set."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.datasets.folders import DATAPOINTS_SCHEMA
+from matcheval.datasets.known_groups import KNOWN_GROUPS
+from matcheval.errors import InputError
+from matcheval.predictions.group_files import read_group_column, read_group_file
+from matcheval.predictions.layout import Layout
+from matcheval.predictions.records import Predictions
+from matcheval.protocol.blocks import Blocks, groups, paired_images
+from matcheval.protocol.comparisons import Comparison
+
+Texts = npt.NDArray[np.str_]
+
+
+@dataclass(frozen=True)
+class GroupSource:
+    """Where the groups of a set are found: the first of these that there is.
+
+    Attributes
+    ----------
+    file : Path or None
+        The user's CSV file of the set's groups.
+    kind : str
+        Kind of the dataset; some say which groups their images are of.
+    datapoints : Path or None
+        Table of the set's images; None if it consists of predictions, whose files may have a column
+        `group`.
+    """
+
+    file: Path | None = None
+    kind: str = ""
+    datapoints: Path | None = None
+
+    def read(self, predictions: Predictions, files: Sequence[Path], layout: Layout) -> Texts | None:
+        """Read the groups.
+
+        Parameters
+        ----------
+        predictions : Predictions
+            Of one model; all have the same datapoints.
+        files : sequence of Path
+            Prediction files of all models.
+        layout : Layout
+            How these are laid out.
+
+        Returns
+        -------
+        str array, shape (n,), or None
+            None if no groups are known.
+
+        Raises
+        ------
+        InputError
+            If the file is not valid, or the prediction files of two models name different groups.
+        """
+        names = None
+        if self.datapoints is not None:
+            names = DATAPOINTS_SCHEMA.read(self.datapoints)["name"].to_pylist()
+        if self.file is not None:
+            return read_group_file(self.file, predictions.index, names)
+        if names is not None:
+            if self.kind not in KNOWN_GROUPS:
+                return None
+            return np.array(KNOWN_GROUPS[self.kind]([names[i] for i in predictions.index]))
+        first, *others = (read_group_column(file, predictions.index, layout) for file in files)
+        for other, file in zip(others, files[1:], strict=True):
+            if not _agree(first, other):
+                raise InputError(
+                    f"names other groups than {files[0]}", file=file, field="group",
+                    remedy="All models are tested on the same datapoints, of the same groups",
+                )  # fmt: skip
+        return first
+
+
+def _agree(one: Texts | None, other: Texts | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
+
+
+def blocks_of_pair(comparison: Comparison, known: Mapping[str, Texts | None]) -> Blocks | None:
+    """Return what of a pair's datapoints belongs together.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Of any model; the pair says whether its images are paired, and groups shared.
+    known : mapping of str to str array or None
+        Groups by origin, `original` and `replication`.
+
+    Returns
+    -------
+    Blocks or None
+        Of source and target; None if all datapoints are independent. Where one set has groups
+        only, every datapoint of the other is a group of its own.
+
+    Raises
+    ------
+    InputError
+        If paired sets differ in size, indices, labels or groups, or shared groups are not known.
+    """
+    pair = comparison.pair
+    where = {"file": "configuration", "field": f"pairs.{pair.name}"}
+    origins = ("original", "replication")
+    if not comparison.source_is_original:
+        origins = origins[::-1]
+    source, target = (known[origin] for origin in origins)
+    if pair.groups_shared and (source is None or target is None):
+        raise InputError(
+            "groups are shared, but not known of both sets", **where,
+            remedy="Name a file of each set under `groups`, or leave `groups_shared` out",
+        )  # fmt: skip
+    if pair.paired:
+        images = paired_images(comparison.source, comparison.target)
+        if source is None and target is None:
+            return images
+        if source is None or target is None or not np.array_equal(source, target):
+            raise InputError(
+                "paired images have different groups in the two sets", **where,
+                remedy="Give both copies of an image the same group",
+            )  # fmt: skip
+        return groups(source, target, shared=True)
+    if source is None and target is None:
+        return None
+    if source is None:
+        source = np.arange(len(comparison.source)).astype(np.str_)
+    if target is None:
+        target = np.arange(len(comparison.target)).astype(np.str_)
+    return groups(source, target, shared=pair.groups_shared)

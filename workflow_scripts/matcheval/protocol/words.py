@@ -1,0 +1,95 @@
+"""What can be said of a gap, in words: sentences that hold for the numbers they are given.
+
+Rows are those of `gap_schemas.MEAN_GAPS` or `GAPS`. Numbers are in percentage points, shares and
+narrowings in percent.
+"""
+
+import pandas as pd
+
+UNDEFINED = "undefined"
+
+
+def points(value: float) -> str:
+    """Format a difference of accuracies in percentage points.
+
+    Parameters
+    ----------
+    value : float
+        Fraction; NaN if it is undefined.
+    """
+    return UNDEFINED if pd.isna(value) else f"{100 * value + 0.0:.2f}"
+
+
+def percent(value: float, digits: int = 0) -> str:
+    """Format a share in percent.
+
+    Parameters
+    ----------
+    value : float
+        Fraction; NaN if it is undefined.
+    digits : int
+        Decimal digits.
+    """
+    return UNDEFINED if pd.isna(value) else f"{100 * value + 0.0:.{digits}f} %"
+
+
+def with_interval(row: pd.Series, name: str) -> str:
+    """Format a quantity in percentage points with its 95 % interval, if it has one.
+
+    Parameters
+    ----------
+    row : pandas.Series
+    name : str
+        Column of the quantity; those of its bounds end in `_low` and `_high`.
+    """
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    bounds = "" if pd.isna(low) or pd.isna(high) else f" [{points(low)}, {points(high)}]"
+    return points(row[name]) + bounds
+
+
+def share_of_confidence(row: pd.Series) -> str:
+    """Format the share of a gap that goes with confidence, with its interval.
+
+    Parameters
+    ----------
+    row : pandas.Series
+    """
+    if pd.isna(row["confidence_share"]):
+        return UNDEFINED
+    low, high = (100 * row[f"confidence_share_{end}"] for end in ("low", "high"))
+    return f"{percent(row['confidence_share'])} [{low:.0f}, {high:.0f}]"
+
+
+def verdict(row: pd.Series) -> str:
+    """Say whether a matched gap differs from 0 by more than sampling error.
+
+    Parameters
+    ----------
+    row : pandas.Series
+    """
+    value, low, high = (row[f"matched_gap{end}"] for end in ("", "_low", "_high"))
+    if pd.isna(value):
+        return UNDEFINED
+    if pd.isna(low):
+        return "of unknown error"
+    if low <= 0 <= high:
+        return "within sampling error of 0"
+    return "beyond sampling error"
+
+
+def narrowing(row: pd.Series) -> str:
+    """Say by how much matching narrows a gap, and one without any warning.
+
+    Parameters
+    ----------
+    row : pandas.Series
+    """
+    narrower = f"narrower by {percent(row['narrowing'])}"
+    if pd.isna(row["reference_narrowing"]):
+        return f"{narrower}, without a reference to compare that with"
+    sizes = f"{row['n_reference_original']:,} and {row['n_reference_replication']:,} datapoints"
+    return (
+        f"{narrower}. In samples of {sizes} it is narrower by "
+        f"{percent(row['same_size_narrowing'])}, where a gap of which confidence gives no warning "
+        f"is narrower by {percent(row['reference_narrowing'])}"
+    )

@@ -1,0 +1,59 @@
+"""Rule plan_domain_generalization: check sources and targets, and list all trainings."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from matcheval.datasets.folders import read_dataset
+from matcheval.domain_generalization.checks import check_images
+from matcheval.domain_generalization.designs import Block
+from matcheval.domain_generalization.layout import plan_columns
+from matcheval.domain_generalization.runs import counts
+from matcheval.domain_generalization.schemas import PLAN
+from matcheval.execution.entry_points import run_script
+from matcheval.io.text_tables import write_readable
+
+
+def main(
+    *,
+    blocks: Sequence[Block],
+    plan: Sequence[Mapping[str, Any]],
+    folders: Mapping[str, Path],
+    batch_size: int,
+    parts: int,
+    outputs: Sequence[Path],
+) -> None:
+    """Check the prepared sources and targets, and write the plan.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        All blocks.
+    plan : sequence of mapping
+        Rows with the columns of `schemas.PLAN`.
+    folders : mapping of str to Path
+        Folders of the prepared sources and targets, by name.
+    batch_size : int
+        Images of a source in a step.
+    parts : int
+        Parts of a source, one of which is for validation.
+    outputs : sequence of Path
+        Files to write, in the formats of their suffixes.
+
+    Raises
+    ------
+    InputError
+        As for `checks.check_images`.
+    """
+    sets = {name: read_dataset(folder, verify=False) for name, folder in folders.items()}
+    check_images(blocks, sets, batch_size, parts)
+    table = pd.DataFrame(plan, columns=PLAN.names)
+    write_readable(table, PLAN, plan_columns, outputs, [counts(table)])
+    logging.info("%d sets, %s", len(sets), counts(table))
+
+
+if __name__ == "__main__":
+    run_script(main, snakemake)

@@ -1,0 +1,48 @@
+"""Rule plot_gaps: what the gaps of a pair consist of, and narrowings beside their reference."""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from matcheval.execution.entry_points import run_script
+from matcheval.figures.saving import save_figure
+from matcheval.protocol.figures.gaps import plot_gaps
+from matcheval.protocol.gap_schemas import GAPS, MEAN_GAPS
+from matcheval.protocol.schemas import MODEL_TABLE
+
+
+def main(
+    *,
+    table: Path,
+    gaps: Path,
+    means: Path,
+    matching: str,
+    title: str,
+    outputs: Sequence[Path],
+) -> None:
+    """Plot the gaps of the models of one pair and matching.
+
+    Parameters
+    ----------
+    table : Path
+        Table with the columns of `schemas.MODEL_TABLE`.
+    gaps : Path
+        Table with the columns of `gap_schemas.GAPS`, of the same models.
+    means : Path
+        Table with the columns of `gap_schemas.MEAN_GAPS`, of the same pair.
+    matching : str
+        Name of the matching.
+    title : str
+        What readers call it.
+    outputs : sequence of Path
+        Figure files to write, in the formats of their suffixes.
+    """
+    models = MODEL_TABLE.read(table).to_pandas()
+    of_matching = MEAN_GAPS.read(means).to_pandas().set_index("matching", drop=False)
+    figure = plot_gaps(models, GAPS.read(gaps).to_pandas(), of_matching.loc[matching], title)
+    save_figure(figure, *outputs)
+    logging.info("%d models", len(models))
+
+
+if __name__ == "__main__":
+    run_script(main, snakemake)
