@@ -8,7 +8,7 @@ import copy
 import json
 import tempfile
 from collections.abc import Iterator
-from contextlib import chdir
+from contextlib import chdir, suppress
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +114,17 @@ def _loads_rightly(path: Path, validator: Draft202012Validator) -> bool:
     study = load_study(given, default_study="config.yaml", analyses=ANALYSES)
     made = [str(file) for one in study.analyses.values() for file in one.targets]
     made += study.predicting.all_indexes
-    return validator.is_valid(given) and all(_is_plain(file, study.results) for file in made)
+    if not all(_is_plain(file, study.results) for file in made):
+        return False
+    # Numbers may be texts, as the command line gives them; the schema, for editors, is stricter.
+    texts = [(node, key) for node, key in _places(given) if isinstance(node[key], str)]
+    for node, key in texts if not validator.is_valid(given) else ():
+        with suppress(ValueError):
+            before, node[key] = node[key], float(node[key])
+            if validator.is_valid(given):
+                break
+            node[key] = before
+    return validator.is_valid(given)
 
 
 def outcome(n: int, seed: int) -> Outcome:

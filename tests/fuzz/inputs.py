@@ -150,7 +150,10 @@ def _independent(path: Path) -> dict[str, list[Any]]:
     name = path.name
     if name.endswith((".csv", ".tsv", ".csv.gz")):
         content = path.read_bytes()
-        text = (gzip.decompress(content) if name.endswith("gz") else content).decode("utf-8-sig")
+        text = (gzip.decompress(content) if name.endswith("gz") else content).decode(
+            "utf-8-sig",
+            errors="replace",  # in columns that are not read
+        )
         lines = [line for line in text.splitlines() if line]
         rows = list(csv.reader(lines, delimiter="\t" if name.endswith("tsv") else ","))
         cells = list(zip(*rows[1:], strict=True))

@@ -93,6 +93,9 @@ class TestMeasures:
         assert found.terms.matched_gap.tolist()[0] == expected
         assert np.isnan(found.terms.matched_gap[1])
         assert found.n_matched.tolist() == [0.5, 0]
+        source = one.comparison.source  # the one seed that counts has all of the weight
+        deviation = source.correct - isotonic_accuracy(Scored(source.probability, source.correct))
+        assert found.errors.source[5] == pytest.approx(deviation[5])
 
 
 class TestTable:

@@ -261,6 +261,12 @@ class TestBadOwnStudy:
         config["datasets"]["old"]["files"] = "old/{model}.xlsx"
         self.refuse(config, "'datasets.old.files': '.xlsx' is not a format of prediction files")
 
+    @pytest.mark.parametrize("value", [True, 2, "one"])
+    def test_first_label(self, tmp_path, value):
+        config = own_study(tmp_path)
+        config["datasets"]["old"]["first_label"] = value
+        self.refuse(config, "'datasets.old.first_label'")
+
     def test_a_pair_of_the_same_files(self, tmp_path):
         config = own_study(tmp_path)
         config["datasets"]["new"] = config["datasets"]["old"]

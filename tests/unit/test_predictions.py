@@ -140,6 +140,19 @@ class TestBadInput:
         with pytest.raises(InputError, match=r"p\.parquet"):
             read_predictions(path)
 
+    def test_names_of_columns_that_are_no_text(self, tmp_path):
+        path = parquet(tmp_path / "p.parquet", extra=[1, 2, 3], **FINE)
+        path.write_bytes(path.read_bytes().replace(b"extra", b"e\xe9tra"))
+        with pytest.raises(InputError, match=r"p\.parquet: (not a readable|a damaged) Parquet"):
+            read_predictions(path)
+
+    def test_texts_that_are_no_text(self, tmp_path):
+        columns = FINE | {"label": ["ape", "bee", "cow"]}
+        path = parquet(tmp_path / "p.parquet", **columns)
+        path.write_bytes(path.read_bytes().replace(b"ape", b"a\xe9e"))
+        with pytest.raises(InputError, match=r"p\.parquet: a damaged Parquet file"):
+            read_predictions(path)
+
     def test_nulls_in_parquet(self, tmp_path):
         columns = FINE | {"probability": [0.5, None, 0.1]}
         with pytest.raises(InputError, match="'probability': row 1 is empty or NaN"):

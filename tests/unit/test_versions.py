@@ -52,15 +52,15 @@ DECIDED = {
             "corrupted": 101,
             "restyled": 1,
         },
-        "bba37be5177585d1",
+        "ac97caaf1b161e30",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "411c93e4644b1649"),
-    "predict_datasets.py": (INFERENCE_VERSION, 3, "561fca8c70e0db92"),
-    "score_rotation.py": (ROTATION_VERSION, 1, "6fe3881f24ccd2de"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "b82e07426716af74"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "e130d52092a3908c"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "77f62feccf28ce58"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "b63ae9afb984bd44"),
+    "train_model.py": (TRAINING_VERSION, 2, "d7426fb489b12206"),
+    "predict_datasets.py": (INFERENCE_VERSION, 3, "1f2e04422f5f24c9"),
+    "score_rotation.py": (ROTATION_VERSION, 1, "1cccba575bdd65a5"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "d74fdd27b086d308"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "8412488d54548fef"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "6e591af4d36bb8be"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "394f845556761ad3"),
 }
 
 

@@ -14,6 +14,7 @@ from matcheval.warehouse.colours import NAMES, dominant_colour, names_of_colours
 from matcheval.warehouse.decoding import RefusedImageError, decode_collected, read_bounded
 from matcheval.warehouse.hash_search import similar_pairs
 from matcheval.warehouse.hashes import perceptual_hash, pixel_digest
+from matcheval.warehouse.parallel import start_workers
 from matcheval.warehouse.settings import DecodingSettings
 
 BOUNDS = DecodingSettings(min_side=8, max_pixels=10_000, max_bytes=100_000)
@@ -163,6 +164,13 @@ def brute_force(hashes, distance):
         bits = np.bitwise_count(hashes[i + 1 :] ^ hashes[i])
         pairs += [(i, i + 1 + int(j), int(bits[j])) for j in np.flatnonzero(bits <= distance)]
     return pairs
+
+
+def test_items_of_processes_stay_in_order():
+    """Of so many items, processes get all but the first."""
+    with start_workers(2) as workers:
+        assert list(workers.map(abs, range(-400, 0))) == list(range(400, 0, -1))
+        assert list(workers.map(abs, [-1, 2])) == [1, 2]
 
 
 class TestSearch:

@@ -89,6 +89,9 @@ def test_only_pairs_with_probabilities_are_matched(published):
     assert [path.name for path in (own / "matched").iterdir()] == ["matchable"]
     matched = pd.read_csv(own / "tables/matchable/label_probability.csv")
     assert (matched.gap == 0).all()
+    warnings = (own / "summary.md").read_text().split("## Warnings\n\n")[1].splitlines()
+    told = "both sets hold the same predictions: is a file compared with itself?"
+    assert set(warnings) >= {f"- {model}, {told}" for model in MODELS}
     target = "results/mixed/matched/published/probability/000.parquet"
     result = published.run(target, "--configfile", "mixed.yaml", check=False)
     output = result.stdout + result.stderr

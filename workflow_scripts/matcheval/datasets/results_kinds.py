@@ -62,7 +62,9 @@ class Predictions(_WithoutImages):
         description="A label space by name, or the class names in label order, for files with "
         "names in place of labels",
     )
-    first_label: Literal[0, 1] = Field(0, description="The number of the first class in the files")
+    first_label: Annotated[Integer, Field(ge=0, le=1)] = Field(
+        0, description="The number of the first class in the files"
+    )
     suffixes: ClassVar[tuple[str, ...]] = (
         ".parquet", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".npz", ".json", ".jsonl", ".jsonl.gz",
     )  # fmt: skip

@@ -206,8 +206,8 @@ def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
         raise InputError("no such file", file=path) from error
     except PermissionError as error:
         raise InputError("no permission to read it", file=path) from error
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # or names of columns
+        reason = str(error).split("\n")[0]
         raise InputError(
             f"not a readable Parquet file, perhaps truncated ({reason})",
             file=path,

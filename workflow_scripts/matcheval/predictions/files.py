@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
@@ -189,7 +190,7 @@ def _may_hold_names(path: Path) -> bool:
     """Whether a Parquet file has columns other than numbers and lists of them; cheap."""
     try:
         fields = [(str(field.type), field.name) for field in pq.read_schema(path)]
-    except (OSError, ValueError):
+    except (OSError, ValueError, pa.ArrowException):
         return True  # reading it will say what is wrong
     return any(
         not kind.startswith(("int", "uint", "float", "double", "halffloat")) or "_" in name

@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from PIL import Image, ImageFilter
+from typing import TYPE_CHECKING
 
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
 from matcheval.io.csv_rows import read_csv_rows
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 _COLUMNS = ("image_id", "x0", "y0", "x1", "y1", "kind")
 _SOFTNESS = 3  # the standard deviation of the blur is the box's larger side over this
@@ -102,7 +104,7 @@ def check_inside(image: str, boxes: Sequence[Box], width: int, height: int) -> N
             )  # fmt: skip
 
 
-def blur(image: Image.Image, boxes: Sequence[Box]) -> Image.Image:
+def blur(image: "Image.Image", boxes: Sequence[Box]) -> "Image.Image":
     """Blur boxes; nothing of what is in a box reaches the rest of the image, nor the other way.
 
     Parameters
@@ -116,6 +118,8 @@ def blur(image: Image.Image, boxes: Sequence[Box]) -> Image.Image:
     PIL.Image.Image
         A copy.
     """
+    from PIL import ImageFilter  # not for a plan, which reads the boxes only
+
     blurred = image.copy()
     for box in boxes:
         corners = (box.x0, box.y0, box.x1, box.y1)

@@ -2,114 +2,26 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from matcheval.errors import ErrorCollector
 from matcheval.io.files import disk_errors
 from matcheval.io.tables import write_table
-from matcheval.warehouse.boxes import Box, read_boxes
-from matcheval.warehouse.decisions import Decision, read_decisions
-from matcheval.warehouse.documents import document_warehouse
 from matcheval.warehouse.duplicates import DUPLICATES_SCHEMA, find_duplicates
 from matcheval.warehouse.export import export_set
 from matcheval.warehouse.inputs import SourceSet, find_sets
-from matcheval.warehouse.manifest import KEPT, Review, decide_set
+from matcheval.warehouse.manifest import KEPT, decide_set
 from matcheval.warehouse.parallel import Workers, start_workers
 from matcheval.warehouse.reading import READ_SCHEMA, read_set
 from matcheval.warehouse.references import REFERENCE_SCHEMA, read_reference
 from matcheval.warehouse.settings import WarehouseSettings
+from matcheval.warehouse.states import read_reviews, reading_state, reference_state
 from matcheval.warehouse.steps import digest_of, unless_done
 
 LOGGER = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Reviews:
-    """What people said, by set and image.
-
-    Attributes
-    ----------
-    decisions : mapping
-    boxes : mapping
-    """
-
-    decisions: Mapping[str, Mapping[str, list[Decision]]]
-    boxes: Mapping[str, Mapping[str, list[Box]]]
-
-    def of(self, set_name: str) -> Review:
-        """Return what was said of a set.
-
-        Parameters
-        ----------
-        set_name : str
-        """
-        return Review(self.decisions.get(set_name, {}), self.boxes.get(set_name, {}))
-
-    def state(self, set_name: str) -> list[Any]:
-        """Return what was said of a set, as JSON values.
-
-        Parameters
-        ----------
-        set_name : str
-        """
-        review = self.of(set_name)
-        return [
-            {name: [asdict(one) for one in each] for name, each in part.items()}
-            for part in (review.decisions, review.boxes)
-        ]
-
-
-def read_reviews(settings: WarehouseSettings, sets: Mapping[str, SourceSet]) -> Reviews:
-    """Read the files of decisions and boxes.
-
-    Parameters
-    ----------
-    settings : WarehouseSettings
-    sets : mapping of str to SourceSet
-
-    Raises
-    ------
-    InputError
-        As for `read_decisions` and `read_boxes`.
-    """
-    decisions = read_decisions(settings.review.decisions or (), settings.class_names, sets)
-    return Reviews(decisions, read_boxes(settings.boxes, sets))
-
-
-def reading_state(source: SourceSet, settings: WarehouseSettings) -> str:
-    """Return a digest of what reading a set depends on: sizes and times of its files, settings.
-
-    Parameters
-    ----------
-    source : SourceSet
-    settings : WarehouseSettings
-    """
-    files = [
-        (one.place, stat.st_size, stat.st_mtime_ns)
-        for one in source.files()
-        if one.file.exists() and (stat := one.file.stat())
-    ]
-    facts = [asdict(source.facts), [asdict(one.facts) for one in source.listed]]
-    return digest_of(source.name, facts, files, settings.decoding.model_dump(mode="json"))
-
-
-def reference_state(name: str, settings: WarehouseSettings) -> str:
-    """Return a digest of what the hashes of a base or training set depend on.
-
-    Parameters
-    ----------
-    name : str
-    settings : WarehouseSettings
-    """
-    from matcheval.datasets.specs import DatasetSpec
-
-    block = settings.against[name]
-    options = {key: value for key, value in block.items() if key != "kind"}
-    return digest_of(block, DatasetSpec(name, block["kind"], options).custom_files_state)
 
 
 class Build:
@@ -148,6 +60,8 @@ class Build:
         InputError
             If people decided on unknown images, a set keeps no image, or the disk is full.
         """
+        from matcheval.warehouse.documents import document_warehouse  # loads pandas
+
         with start_workers(n_workers) as workers:
             for number, source in enumerate(self.sets.values(), 1):
                 if self._read(source, workers):
@@ -216,7 +130,7 @@ class Build:
         problems, found = ErrorCollector(), {}
         for name, source in self.sets.items():
             with problems.collected():
-                mine = duplicates.filter(pa.compute.equal(duplicates["set"], name))
+                mine = duplicates.filter(pc.equal(duplicates["set"], name))
                 read = READ_SCHEMA.read(self.read_file(name))
                 found[name] = decide_set(source, read, mine, self.reviews.of(name), self.settings)
         problems.raise_any()
@@ -225,7 +139,7 @@ class Build:
         return found
 
     def _export_state(self, name: str, images: pa.Table) -> str:
-        kept = images.filter(pa.compute.equal(images["status"], KEPT))
+        kept = images.filter(pc.equal(images["status"], KEPT))
         rows = kept.select(["image_id", "path", "sha256", "class"]).to_pylist()
         return digest_of(
             rows, self.reviews.state(name)[1], self.settings.export.model_dump(mode="json"),
@@ -241,7 +155,7 @@ class Build:
             record = record.with_name(f".{record.name}.state")
             state = self._export_state(name, images)
             if not record.exists() or record.read_text(encoding="utf-8") != state:
-                needed += pixels * pa.compute.sum(pa.compute.equal(images["status"], KEPT)).as_py()
+                needed += pixels * pc.sum(pc.equal(images["status"], KEPT)).as_py()
         with disk_errors(self.folder / "sets", needed):
             pass
 

@@ -38,7 +38,7 @@ CHIPS = {
     "green": "#2ca02c", "teal": "#19a7a0", "blue": "#2456c8", "purple": "#7b3fa8",
 }  # fmt: skip
 _BITS = 6  # of each channel
-_MOST = 256  # pixels per side that are looked at
+_MOST = 128  # pixels per side that are looked at
 
 
 def names_of_colours(rgb: npt.NDArray[np.float64]) -> npt.NDArray[np.uint8]:
@@ -90,7 +90,7 @@ def _table() -> npt.NDArray[np.uint8]:
 def dominant_colour(image: Image.Image) -> str:
     """Find the most frequent of the twelve names over the pixels of an image.
 
-    Of images with a side above 256 pixels, every k-th row and column is looked at.
+    Of images with a side above 128 pixels, every k-th row and column is looked at.
 
     Parameters
     ----------

@@ -20,6 +20,7 @@ from matcheval.warehouse.decisions import AGREEMENT_SCHEMA, Decisions, tabulate_
 from matcheval.warehouse.duplicates import DUPLICATES_SCHEMA
 from matcheval.warehouse.figures import plot_classes, plot_origins, plot_samples
 from matcheval.warehouse.inputs import SourceSet
+from matcheval.warehouse.layout import FIGURE_SUFFIXES, TABLE_SUFFIXES
 from matcheval.warehouse.manifest import IMAGES_SCHEMA, KEPT
 from matcheval.warehouse.overview import (
     OVERVIEW_SCHEMA,
@@ -47,19 +48,6 @@ from matcheval.warehouse.tables import (
 )
 
 Boxes = Mapping[str, Mapping[str, Sequence[Box]]]
-_SUFFIXES = (".parquet", ".csv", ".md")
-_TABLES = (
-    "overview", "sets", "classes", "origins", "prompts", "steps", "warnings", "problems", "noise",
-    "agreement",
-)  # fmt: skip
-_FIGURE_SUFFIXES = (".png", ".pdf")
-# Files that are written always; the manifest of a suite, for exports of a build without a study,
-# is written for each of its sides.
-DOCUMENTS = (
-    "images.parquet", "NOTICE.md", "datasheet.md",
-    *(f"tables/{name}{suffix}" for name in _TABLES for suffix in _SUFFIXES),
-    *(f"figures/{name}{suffix}" for name in ("classes", "origins") for suffix in _FIGURE_SUFFIXES),
-)  # fmt: skip
 _SUITE_COLUMNS = (
     "name", "group", "subgroup", "source", "style", "colour", "classes", "images", "labels",
 )  # fmt: skip
@@ -100,7 +88,7 @@ def document_warehouse(
     found["agreement"] = (AGREEMENT_SCHEMA, agreement.to_pandas())
     found = {name: (each, _plain(table)) for name, (each, table) in found.items()}
     for name, (schema, table) in found.items():
-        paths = [folder / "tables" / f"{name}{suffix}" for suffix in _SUFFIXES]
+        paths = [folder / "tables" / f"{name}{suffix}" for suffix in TABLE_SUFFIXES]
         write_readable(table, schema, text_columns, paths)
     _write_notice(settings, images, folder / "NOTICE.md")
     page = write_out_datasheet(
@@ -155,7 +143,7 @@ def _plot(
         title = f"samples-{group}" if is_name(group) else "samples"
         figures[title] = plot_samples(images, sets, boxes, settings, group)
     for name, figure in figures.items():
-        save_figure(figure, *(folder / f"{name}{suffix}" for suffix in _FIGURE_SUFFIXES))
+        save_figure(figure, *(folder / f"{name}{suffix}" for suffix in FIGURE_SUFFIXES))
 
 
 def _write_notice(settings: WarehouseSettings, images: pd.DataFrame, path: Path) -> None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from matcheval.io.tables import Column, TableSchema
-from matcheval.warehouse.hash_search import similar_pairs
 from matcheval.warehouse.settings import DuplicateSettings
 
 COPY, CONFLICT, ACROSS, LEAKED = "copy", "two classes", "across", "leaked"
@@ -99,7 +99,7 @@ def _ours(read: Mapping[str, pa.Table]) -> Pictures:
     sets: list[str] = []
     parts = []
     for name, table in read.items():
-        sound = table.filter(pa.compute.is_null(table["problem"]))
+        sound = table.filter(pc.is_null(table["problem"]))
         sets += [name] * len(sound)
         parts.append(sound.select(["image_id", "class_given", "sha256", "phash"]))
     table = pa.concat_tables(parts)
@@ -137,6 +137,8 @@ class _Likeness:
             self._starts = np.zeros(len(digests) + 1, np.int64)
             self._others, self._bits = np.empty(0, np.int64), np.empty(0, np.int8)
             return
+        from matcheval.warehouse.hash_search import similar_pairs  # loads Numba: seconds
+
         hashes, codes = np.unique(np.concatenate([ours.phash, theirs.phash]), return_inverse=True)
         self.codes, self.their_codes = codes[: len(ours)], codes[len(ours) :]
         first, second, bits = similar_pairs(hashes, int(distance))

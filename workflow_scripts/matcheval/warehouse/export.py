@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from PIL import Image
 
 from matcheval.datasets.array_files import write_array
@@ -66,7 +67,7 @@ def export_set(
     InputError
         If no image is kept, a file has changed since it was read, or the disk is full.
     """
-    kept = images.filter(pa.compute.equal(images["status"], KEPT)).to_pylist()
+    kept = images.filter(pc.equal(images["status"], KEPT)).to_pylist()
     if not kept:
         raise InputError(
             "no image is kept", file=source.name,

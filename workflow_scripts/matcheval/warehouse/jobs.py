@@ -2,11 +2,9 @@
 
 from pathlib import Path
 
-import pyarrow as pa
+import pyarrow.compute as pc
 
 from matcheval.io.tables import write_table
-from matcheval.warehouse.build import read_reviews
-from matcheval.warehouse.documents import document_warehouse
 from matcheval.warehouse.duplicates import DUPLICATES_SCHEMA, find_duplicates
 from matcheval.warehouse.export import export_set
 from matcheval.warehouse.inputs import find_sets
@@ -15,6 +13,7 @@ from matcheval.warehouse.parallel import start_workers
 from matcheval.warehouse.reading import READ_SCHEMA, read_set
 from matcheval.warehouse.references import REFERENCE_SCHEMA, read_reference
 from matcheval.warehouse.settings import read_warehouse
+from matcheval.warehouse.states import read_reviews
 
 
 def read_job(warehouse: Path, name: str, folder: Path, threads: int) -> None:
@@ -111,7 +110,7 @@ def decide_job(warehouse: Path, name: str, folder: Path) -> None:
     table = decide_set(
         sets[name],
         READ_SCHEMA.read(folder / "read" / f"{name}.parquet"),
-        duplicates.filter(pa.compute.equal(duplicates["set"], name)),
+        duplicates.filter(pc.equal(duplicates["set"], name)),
         read_reviews(settings, sets).of(name),
         settings,
     )
@@ -158,6 +157,8 @@ def document_job(warehouse: Path, folder: Path) -> None:
     InputError
         If a table is missing, or a file cannot be written.
     """
+    from matcheval.warehouse.documents import document_warehouse  # loads pandas
+
     settings = read_warehouse(warehouse)
     sets = find_sets(settings)
     reviews = read_reviews(settings, sets)

@@ -1,17 +1,17 @@
 """The manifest: a row per image, with what became of it and why."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
 from matcheval.io.tables import Column, TableSchema
-from matcheval.warehouse.boxes import Box, check_inside
+from matcheval.warehouse.boxes import check_inside
 from matcheval.warehouse.decisions import REJECT, RELABEL, Decision, check_images, combine
 from matcheval.warehouse.duplicates import ACROSS, CONFLICT, COPY, LEAKED
 from matcheval.warehouse.hashes import hash_text
 from matcheval.warehouse.inputs import SourceSet
+from matcheval.warehouse.review import Review
 from matcheval.warehouse.settings import WarehouseSettings
 
 KEPT, PENDING, REJECTED, DUPLICATE = "kept", "pending", "rejected", "duplicate"
@@ -53,22 +53,6 @@ IMAGES_SCHEMA = TableSchema(
         Column("blurred", pa.int32(), "boxes", "boxes that are blurred in the exported image"),
     ),
 )
-
-
-@dataclass(frozen=True)
-class Review:
-    """What people said about the images of a set.
-
-    Attributes
-    ----------
-    decisions : mapping of str to sequence of Decision
-        By image.
-    boxes : mapping of str to sequence of Box
-        By image.
-    """
-
-    decisions: Mapping[str, Sequence[Decision]] = field(default_factory=dict)
-    boxes: Mapping[str, Sequence[Box]] = field(default_factory=dict)
 
 
 def decide_set(

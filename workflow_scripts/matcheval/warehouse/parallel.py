@@ -4,7 +4,7 @@ import multiprocessing
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
@@ -12,19 +12,21 @@ from typing import Any, TypeVar
 A = TypeVar("A")
 B = TypeVar("B")
 _BATCH = 32
+_ALONE = 256
 
 
 class Workers:
-    """Processes that items are handed to; none for one worker, which is this process.
+    """Processes that items are handed to, started when there are many.
 
     Parameters
     ----------
-    pool : Executor or None
     n_workers : int
+        Their number; with 1, this process does the work.
     """
 
-    def __init__(self, pool: Executor | None, n_workers: int) -> None:
-        self._pool, self._n_workers = pool, n_workers
+    def __init__(self, n_workers: int) -> None:
+        self._n_workers = n_workers
+        self._pool: ProcessPoolExecutor | None = None
 
     def map(self, function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
         """Apply a function to items.
@@ -40,17 +42,29 @@ class Workers:
         ------
         What `function` returns, in the order of the items.
         """
-        if self._pool is None:
-            yield from map(function, items)
-            return
-        waiting: deque[Future[list[B]]] = deque()
         iterator = iter(items)
+        # Starting processes takes longer than these.
+        alone = None if self._n_workers == 1 else (0 if self._pool else _ALONE)
+        yield from map(function, islice(iterator, alone))
+        waiting: deque[Future[list[B]]] = deque()
         while batch := tuple(islice(iterator, _BATCH)):
-            waiting.append(self._pool.submit(_apply, function, batch))
+            waiting.append(self._started().submit(_apply, function, batch))
             if len(waiting) > 2 * self._n_workers:
                 yield from waiting.popleft().result()
         while waiting:
             yield from waiting.popleft().result()
+
+    def _started(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            # Not forked: threads of libraries such as pyarrow do not survive that.
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self._n_workers, mp_context=context)
+        return self._pool
+
+    def stop(self) -> None:
+        """End the processes; what has not begun is not done."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
 
 
 def _apply(function: Callable[[Any], B], batch: tuple[Any, ...]) -> list[B]:
@@ -59,24 +73,22 @@ def _apply(function: Callable[[Any], B], batch: tuple[Any, ...]) -> list[B]:
 
 @contextmanager
 def start_workers(n_workers: int) -> Iterator[Workers]:
-    """Start processes, which end with the block.
+    """Provide processes, which end with the block.
 
     Parameters
     ----------
     n_workers : int
-        Their number; 1 starts none.
+        Their number.
 
     Yields
     ------
     Workers
     """
-    if n_workers == 1:
-        yield Workers(None, 1)
-        return
-    # Not forked: threads of libraries such as pyarrow do not survive that.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(n_workers, mp_context=context) as pool:
-        yield Workers(pool, n_workers)
+    workers = Workers(n_workers)
+    try:
+        yield workers
+    finally:
+        workers.stop()
 
 
 def available_cores() -> int:

@@ -332,14 +332,14 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     for name in table.columns:
         values = table[name].tolist()
         numeric = any(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
-        cells = [_cell(value) for value in values]
+        cells = [_cell(value, is_fraction=name != "kappa") for value in values]
         columns.append(TextColumn(name.replace("_", " "), cells, is_number=numeric))
     return columns
 
 
-def _cell(value: object) -> str:
+def _cell(value: object, *, is_fraction: bool) -> str:
     if value is None or value != value or value == "":
         return "–"
     if isinstance(value, float):
-        return f"{100 * value:.1f} %"
+        return f"{100 * value:.1f} %" if is_fraction else f"{value:.2f}"
     return f"{value:,}" if isinstance(value, int) else str(value)

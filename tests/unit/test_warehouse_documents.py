@@ -1,0 +1,144 @@
+"""Tables, figures and pages of a warehouse, and the worklist: what they show."""
+
+import csv
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from collected import CLASSES, Collection, picture
+from matcheval.errors import InputError
+from matcheval.predictions.files import read_predictions
+from matcheval.warehouse.datasheet import OPEN
+from matcheval.warehouse.figures import plot_classes, plot_origins
+from matcheval.warehouse.inputs import find_sets
+from matcheval.warehouse.manifest import IMAGES_SCHEMA
+from matcheval.warehouse.overview import PUBLISHED, tabulate_prompts
+from matcheval.warehouse.settings import read_warehouse
+from matcheval.warehouse.worklist import write_worklist
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Two sets, with a copy and a plan, once for all tests of this file."""
+    collection = Collection(tmp_path_factory.mktemp("built"))
+    collection.add(picture(0), "G/A-red/cat/copy.png")
+    collection.settings["plan"] = {
+        "G": {"style": "photo", "template": "{colour} {class}", "name": "{source}-{colour}",
+              "sources": {"A": ["red"], "B": ["blue"]}}
+    }  # fmt: skip
+    collection.build()
+    return collection
+
+
+def rows(collection, name):
+    with (collection.folder / "out" / "tables" / f"{name}.csv").open() as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_counts_add_up(built):
+    sets, classes = rows(built, "sets"), rows(built, "classes")
+    assert [int(row["n_read"]) for row in sets] == [7, 6]
+    for row in sets:
+        parts = [int(row[k]) for k in ("n", "n_pending", "n_rejected", "n_duplicate")]
+        assert sum(parts) == int(row["n_read"])
+        of_set = [int(one["n"]) for one in classes if one["set"] == row["set"]]
+        assert sum(of_set) == int(row["n"]) == 6
+    assert sum(int(row["n"]) for row in rows(built, "origins")) == 12
+
+
+def test_the_first_row_beside_table_1_of_the_paper(built):
+    own, *published = rows(built, "overview")
+    assert (own["suite"], own["n_sets"], own["n"], own["n_classes"]) == ("w", "2", "12", "3")
+    assert len(published) == len(PUBLISHED)
+    assert published[-1]["n"] == "608691"
+    assert sum(int(row["n_sets"]) for row in published) == 425
+
+
+def test_prompts_have_placeholders(built):
+    (prompt,) = rows(built, "prompts")
+    assert (prompt["text"], prompt["n_sets"], prompt["n"]) == ("{colour} {class}", "2", "12")
+    images = pq.read_table(built.folder / "out/images.parquet").to_pandas()
+    assert tabulate_prompts(images.assign(query=None)).empty
+
+
+def test_boxes_of_classes():
+    table = pd.DataFrame(
+        [
+            (f"s{i}", "G" if i else "H", name, n)
+            for i in range(3)
+            for name, n in (("a", i), ("b", 7))
+        ],
+        columns=["set", "group", "class", "n"],
+    )
+    figure = plot_classes(table)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["H: 1 sets", "G: 2 sets"]
+    medians = [
+        line.get_ydata()[0] for line in figure.axes[1].lines if line.get_color() == "#D55E00"
+    ]
+    assert medians == [1.5, 7]
+
+
+def test_bars_of_origins():
+    table = pd.DataFrame({"source": ["x", "y"], "style": ["", "s"], "n_sets": 1, "n": [3, 8]})
+    (axes,) = plot_origins(table).axes
+    assert [patch.get_width() for patch in axes.patches] == [3, 8]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["x", "y, s"]
+
+
+def test_the_datasheet_has_numbers_and_what_is_missing(built):
+    page = (built.folder / "out/datasheet.md").read_text()
+    for part in (
+        "12 images in 2 sets",
+        "cat 4, dog 4, ship 4",
+        "1 exact and 0 near copies",
+        "A (photo) 6; B (photo) 6",
+        "“{colour} {class}”",
+        "12 kept, 0 pending",
+    ):
+        assert part in page
+    assert page.count("## ") == 7  # the sections of Gebru et al.
+    assert page.count(OPEN) > 10
+
+
+class TestWorklist:
+    def write(self, built, folder, **options):
+        settings = read_warehouse(built.file())
+        images = IMAGES_SCHEMA.read(built.folder / "out/images.parquet").to_pandas()
+        n = write_worklist(settings, find_sets(settings), images, folder, **options)
+        with (folder / "worklist.csv").open() as stream:
+            found = list(csv.DictReader(stream))
+        assert len(found) == n
+        return found
+
+    def test_sheets_and_an_empty_file_of_decisions(self, built, tmp_path):
+        found = self.write(built, tmp_path)
+        assert len(found) == 12
+        assert not any(row["decision"] for row in found)
+        sheets = {row["sheet"] for row in found}
+        assert sheets == {f"{s}/{c}-1.png" for s in ("A-red", "B-blue") for c in CLASSES}
+        assert all((tmp_path / sheet).stat().st_size > 1000 for sheet in sheets)
+
+    def test_a_models_doubts_are_an_order_only(self, built, tmp_path):
+        """Two images of the class `cat` of each set: the second is taken for another class."""
+        frame = pd.DataFrame({
+            "index": np.arange(6), "label": [0, 0, 1, 1, 2, 2], "prediction": [0, 1, 1, 1, 2, 2],
+            "probability": 0.9,
+        })  # fmt: skip
+        for name in ("A-red", "B-blue"):
+            frame.to_csv(tmp_path / f"{name}.csv", index=False)
+            assert len(read_predictions(tmp_path / f"{name}.csv")) == 6
+        plain = self.write(built, tmp_path / "plain")
+        ordered = self.write(built, tmp_path / "o", predictions=str(tmp_path / "{set}.csv"))
+        names = [row["image_id"] for row in plain]
+        assert [row["image_id"] for row in ordered] == [
+            names[i] for i in (1, 0, 2, 3, 4, 5, 7, 6, 8, 9, 10, 11)
+        ]  # fmt: skip
+        frame.iloc[:5].to_csv(tmp_path / "A-red.csv", index=False)
+        with pytest.raises(InputError, match="5 predictions for 6 kept images of 'A-red'"):
+            self.write(built, tmp_path / "o", predictions=str(tmp_path / "{set}.csv"))
+
+    def test_nothing_to_review_is_an_error(self, built, tmp_path):
+        with pytest.raises(InputError, match="no image is waiting"):
+            self.write(built, tmp_path, pending_only=True)
