@@ -145,11 +145,11 @@ class TestOwnStudy:
         training = load(**config).training
         assert (training.train, training.threads, training.device) == (("d",), 2, "cpu")
         del config["training"]["validation"]
-        with pytest.raises(InputError, match="'training': validation missing"):
+        with pytest.raises(InputError, match=r"'training': .*validation missing"):
             load(**config)
 
     def test_needs_what_a_study_is_of(self):
-        with pytest.raises(InputError, match="models and datasets missing"):
+        with pytest.raises(InputError, match="datasets missing"):
             load(study="other")
 
     def test_needs_a_name(self, tmp_path):

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from matcheval.settings import Boolean, Count, Name, NameOrNames, Number, Settings
 
@@ -27,6 +27,13 @@ class TrainingSettings(Settings):
     save_minutes: Annotated[Number, Field(ge=0)] = Field(
         10, description="Minutes between two saved states of an unfinished training"
     )
+
+    @model_validator(mode="after")
+    def _names_both(self) -> "TrainingSettings":
+        if bool(self.train) != (self.validation is not None):
+            missing = "validation" if self.train else "train"
+            raise ValueError(f"{missing} missing: name both sets, or neither")
+        return self
 
     @property
     def validation_sets(self) -> tuple[str, ...]:
