@@ -16,7 +16,7 @@ from matcheval.datasets.restyled import over_backgrounds
 from matcheval.domain_generalization.analysis import DomainGeneralization
 from matcheval.domain_generalization.checks import check_images
 from matcheval.domain_generalization.chosen import chosen_runs
-from matcheval.domain_generalization.comparison import holm, mean_over_runs
+from matcheval.domain_generalization.comparison import mean_over_runs
 from matcheval.domain_generalization.designs import Block, make_plan
 from matcheval.domain_generalization.figures import KINDS, Tables, draw
 from matcheval.domain_generalization.groups import groups_of, scaling
@@ -40,6 +40,7 @@ from matcheval.domain_generalization.schemas import (
 from matcheval.domain_generalization.selection import choose
 from matcheval.errors import InputError
 from matcheval.io.text_tables import markdown
+from matcheval.statistics.multiple_tests import holm
 from matcheval.training.engine import Engine
 from matcheval.training.loop import train
 from matcheval.training.options import ALGORITHMS

@@ -1,7 +1,6 @@
 """Means over runs, and paired comparisons with ERM."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,26 +64,3 @@ def mean_over_runs(values: npt.ArrayLike, level: float) -> Mean:
     half = float(t.ppf((1 + level) / 2, n - 1)) * error
     p = float(2 * t.sf(abs(mean) / error, n - 1)) if error > 0 else float(mean == 0)
     return Mean(mean, sd, mean - half, mean + half, p)
-
-
-def holm(p: Sequence[float]) -> list[float]:
-    """Adjust p values for their number (Holm 1979).
-
-    Parameters
-    ----------
-    p : sequence of float
-        NaN where there is no test.
-
-    Returns
-    -------
-    list of float
-        At most 1, NaN where `p` is; rejecting those below a level keeps the probability of any
-        false rejection below it.
-    """
-    values = np.asarray(p, np.float64)
-    tested = np.flatnonzero(~np.isnan(values))
-    order = tested[np.argsort(values[tested], kind="stable")]
-    factors = len(order) - np.arange(len(order))
-    adjusted = values.copy()
-    adjusted[order] = np.minimum(1, np.maximum.accumulate(values[order] * factors))
-    return [float(value) for value in adjusted]
