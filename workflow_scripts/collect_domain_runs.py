@@ -12,7 +12,7 @@ from matcheval.domain_generalization.runs import (
 from matcheval.domain_generalization.schemas import ACCURACIES, CURVES, PLAN, RUNS
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
-from matcheval.study.analysis import TestedModels
+from matcheval.study.trained_models import TestedModels
 
 
 def main(

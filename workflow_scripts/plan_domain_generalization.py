@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from matcheval.datasets.folders import read_dataset
-from matcheval.domain_generalization.checks import check_images
 from matcheval.domain_generalization.designs import Block
+from matcheval.domain_generalization.image_checks import check_images
 from matcheval.domain_generalization.layout import plan_columns
 from matcheval.domain_generalization.runs import counts
 from matcheval.domain_generalization.schemas import PLAN
@@ -46,7 +46,7 @@ def main(
     Raises
     ------
     InputError
-        As for `checks.check_images`.
+        As for `image_checks.check_images`.
     """
     sets = {name: read_dataset(folder, verify=False) for name, folder in folders.items()}
     check_images(blocks, sets, batch_size, parts)

@@ -421,7 +421,7 @@ def test_bad_catalogues(tmp_path, text, message):
 class TestYaml:
     def test_broken(self, tmp_path):
         (tmp_path / "c.yaml").write_text("a: [1\n")
-        with pytest.raises(InputError, match=r"c\.yaml: not readable as YAML"):
+        with pytest.raises(InputError, match=r"c\.yaml, line 2, column 1: not readable as YAML"):
             read_yaml(tmp_path / "c.yaml")
 
     def test_no_mapping(self, tmp_path):

@@ -14,12 +14,12 @@ from matcheval.datasets.build import build_dataset
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.restyled import over_backgrounds
 from matcheval.domain_generalization.analysis import DomainGeneralization
-from matcheval.domain_generalization.checks import check_images
 from matcheval.domain_generalization.chosen import chosen_runs
 from matcheval.domain_generalization.comparison import mean_over_runs
 from matcheval.domain_generalization.designs import Block, make_plan
 from matcheval.domain_generalization.figures import KINDS, Tables, draw
 from matcheval.domain_generalization.groups import groups_of, scaling
+from matcheval.domain_generalization.image_checks import check_images
 from matcheval.domain_generalization.layout import by_domain, by_group, plan_columns
 from matcheval.domain_generalization.results import (
     only,

@@ -13,9 +13,10 @@ from matcheval.domain_generalization.groups import Group
 from matcheval.domain_generalization.selection import DEFAULT
 from matcheval.domain_generalization.settings import DomainGeneralizationSettings
 from matcheval.execution import resources
-from matcheval.study.analysis import Analysis, TestedModels, TrainedModel, Wildcards
+from matcheval.study.analysis import Analysis, Wildcards
 from matcheval.study.artifacts import Artifact
 from matcheval.study.study import Study
+from matcheval.study.trained_models import TestedModels, TrainedModel
 
 _FIGURES = ("gain_by_set", "gain_by_algorithm", "by_sources", "learning_curves")
 _OF_BLOCKS = "blocks"  # the view of all blocks of their own; others are designs

@@ -1,18 +1,15 @@
-"""Checks of the settings of domain generalisation, and of the sets, before any training."""
+"""Checks of the settings of domain generalisation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from matcheval.domain_generalization.designs import DEFAULT_RECIPE, PROTOCOL_COLUMNS, Block
-from matcheval.errors import ErrorCollector, InputError
+from matcheval.errors import InputError
 from matcheval.study.analysis import check_known
 from matcheval.study.checks import check_label_spaces
 from matcheval.training.options import ALGORITHMS
 
 if TYPE_CHECKING:
-    from matcheval.datasets.dataset import Dataset
     from matcheval.domain_generalization.settings import DomainGeneralizationSettings
     from matcheval.study.study import Study
 
@@ -127,73 +124,3 @@ def check_sources(blocks: Sequence[Block], study: "Study") -> None:
                 field=field,
                 remedy="Leave it out of the sources, or of the suite",
             )
-
-
-def check_images(
-    blocks: Sequence[Block], sets: Mapping[str, "Dataset"], batch_size: int, parts: int
-) -> None:
-    """Check prepared sources and targets, before any training.
-
-    Parameters
-    ----------
-    blocks : sequence of Block
-    sets : mapping of str to Dataset
-        All of their sets; images are not looked at.
-    batch_size : int
-        Images of a source in a step.
-    parts : int
-        Parts of a source, one of which is for validation.
-
-    Raises
-    ------
-    InputError
-        If classes, image shapes or pixel ranges differ, a source has one class or images for less
-        than a batch, or a class with fewer images than parts; lists all such sets.
-    """
-    problems = ErrorCollector()
-    sources = dict.fromkeys(name for block in blocks for name in block.sources)
-    for name in sources:
-        with problems.collected():
-            _check_source(sets[name], batch_size, parts)
-    for block in blocks:
-        first = sets[block.sources[0]]
-        for name in (*block.sources[1:], *block.targets):
-            for field in ("classes", "image_shape", "max_value"):
-                ours, theirs = getattr(first, field), getattr(sets[name], field)
-                with problems.collected():
-                    if ours != theirs:
-                        raise InputError(
-                            f"is {theirs} in {name}, but {ours} in {first.name}",
-                            file=f"{_ANALYSIS}, block {block.name}",
-                            field=field,
-                            remedy="Use sets that do not differ in it",
-                        )
-    problems.raise_any()
-
-
-def _check_source(source: "Dataset", batch_size: int, parts: int) -> None:
-    counts = np.bincount(source.labels, minlength=source.n_classes)
-    present = np.flatnonzero(counts)
-    if len(present) < 2:
-        raise InputError(
-            f"has images of class '{source.classes[present[0]]}' only",
-            file=source.name,
-            field="labels",
-            remedy="Use sources with images of at least two classes",
-        )
-    kept = len(source) - -(-len(source) // parts)
-    if kept < batch_size:
-        raise InputError(
-            f"is {batch_size}, but {source.name} has {kept} images to train on",
-            file=_FILE,
-            field=f"{_ANALYSIS}.recipe.batch_size",
-            remedy=f"Give at most {kept}, or leave the source out",
-        )
-    if counts.min() < parts:
-        label = source.classes[counts.argmin()]
-        raise InputError(
-            f"has {counts.min()} images of class '{label}', fewer than {parts} parts",
-            file=source.name,
-            field="labels",
-            remedy="Lower validation_parts, or use a larger set",
-        )

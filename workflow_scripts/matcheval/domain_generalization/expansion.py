@@ -10,8 +10,8 @@ from matcheval.domain_generalization.designs import ERM, Block, Plan, Run, make_
 from matcheval.domain_generalization.groups import Group, groups_of, scaling
 from matcheval.domain_generalization.settings import LEFT_OUT, DomainGeneralizationSettings
 from matcheval.models.rows import TRAINED, ModelSource
-from matcheval.study.analysis import TrainedModel
 from matcheval.study.catalogue import Model
+from matcheval.study.trained_models import TrainedModel
 from matcheval.training.recipe import Recipe
 
 

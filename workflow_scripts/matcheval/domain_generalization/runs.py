@@ -10,7 +10,7 @@ from matcheval.domain_generalization.designs import REFUSED, TRAINED, Plan
 from matcheval.domain_generalization.schemas import ACCURACIES, CURVES, PLAN, RUNS
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.predictions.files import read_predictions
-from matcheval.study.analysis import TestedModels
+from matcheval.study.trained_models import TestedModels
 
 
 def tabulate_plan(plan: Plan) -> pd.DataFrame:

@@ -15,10 +15,10 @@ from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.settings import Settings
 from matcheval.study.artifacts import TABLE_SUFFIXES, Artifact, ReportEntry
+from matcheval.study.trained_models import TestedModels, TrainedModel
 
 if TYPE_CHECKING:
     from matcheval.execution.resources import ResourceRequest
-    from matcheval.study.catalogue import Model
     from matcheval.study.study import Study
 
 
@@ -27,55 +27,6 @@ class Wildcards(Protocol):
 
     def __getattr__(self, name: str) -> str:
         """Return the value of a wildcard."""
-
-
-@dataclass(frozen=True)
-class TrainedModel:
-    """A model that is trained.
-
-    Attributes
-    ----------
-    model : Model
-        Its name and recipe.
-    train : tuple of str
-        Names of the training sets, perhaps derived.
-    validation : tuple of str
-        Names of the validation sets, perhaps derived.
-    waits_for : str
-        File that has to be there before it is trained, such as a plan that was checked; empty for
-        none. A newer one trains nothing again.
-    """
-
-    model: "Model"
-    train: tuple[str, ...]
-    validation: tuple[str, ...]
-    waits_for: str = ""
-
-    @property
-    def train_text(self) -> str:
-        """Names of the training sets, joined by `+`, which no name contains."""
-        return "+".join(self.train)
-
-    @property
-    def validation_text(self) -> str:
-        """Names of the validation sets, joined likewise."""
-        return "+".join(self.validation)
-
-
-@dataclass(frozen=True)
-class TestedModels:
-    """Models that an analysis trains, and the sets that one job runs all of them on.
-
-    Attributes
-    ----------
-    models : tuple of str
-        Names of trained models.
-    datasets : tuple of str
-        Names of datasets with images.
-    """
-
-    models: tuple[str, ...]
-    datasets: tuple[str, ...]
 
 
 @dataclass(frozen=True)

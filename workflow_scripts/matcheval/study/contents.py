@@ -15,14 +15,9 @@ from matcheval.errors import InputError, unknown_name_error
 from matcheval.inference.planning import InferencePlan
 from matcheval.inference.settings import InferenceSettings
 from matcheval.models.rows import CHECKPOINT
-from matcheval.study.analysis import (
-    Analysis,
-    BuiltDataset,
-    TestedModels,
-    TrainedModel,
-    check_known,
-)
+from matcheval.study.analysis import Analysis, BuiltDataset, check_known
 from matcheval.study.catalogue import Model
+from matcheval.study.trained_models import TestedModels, TrainedModel
 from matcheval.training.settings import TrainingSettings
 
 AnAnalysis = TypeVar("AnAnalysis", bound=Analysis)

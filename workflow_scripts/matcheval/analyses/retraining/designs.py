@@ -14,9 +14,9 @@ from matcheval.analyses.retraining.trials import Trial
 from matcheval.datasets.derivations import Derivation, part, rest, union
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
-from matcheval.study.analysis import TrainedModel
 from matcheval.study.catalogue import Model
 from matcheval.study.study import Study
+from matcheval.study.trained_models import TrainedModel
 from matcheval.training.recipe import Recipe
 from matcheval.training.settings import TrainingSettings
 
