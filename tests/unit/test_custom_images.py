@@ -190,7 +190,7 @@ class TestParquet:
         path = self.table(tmp_path / "a.parquet")
         with pytest.raises(InputError, match="do not contain the names of the classes"):
             make("parquet", {"files": path})
-        with pytest.raises(InputError, match=r"row \d+: \d is not one of 3 classes"):
+        with pytest.raises(InputError, match=r"row \d+ \(from 0\): \d is not one of 3 classes"):
             make("parquet", {"files": path, "classes": ["a", "b", "c"]})
         path = self.table(tmp_path / "a.parquet", names=["x", *CIFAR10[1:]])
         with pytest.raises(InputError, match="'airplane' is missing; 'x' is unknown"):

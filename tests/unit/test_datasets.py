@@ -143,7 +143,7 @@ def test_unequal_counts_and_labels_out_of_range_are_refused(small, tmp_path):
     with pytest.raises(InputError, match="3 images, 2 labels"):
         read_dataset(tmp_path)
     write_datapoints(tmp_path, np.array([0, 2, 1]), ["a", "b", "c"])
-    with pytest.raises(InputError, match="row 1: 2 is not one of 2 classes"):
+    with pytest.raises(InputError, match=r"row 1 \(from 0\): 2 is not one of 2 classes"):
         read_dataset(tmp_path)
 
 

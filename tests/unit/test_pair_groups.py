@@ -52,7 +52,7 @@ class TestColumns:
 
     def test_an_empty_group(self, tmp_path):
         path = csv(tmp_path / "p.csv", self.HEADER + "0,0,0,0.5,a\n1,0,0,0.5, \n")
-        with pytest.raises(InputError, match="'group': row 1 is empty"):
+        with pytest.raises(InputError, match=r"'group': row 1 \(from 0\) is empty"):
             read_group_column(path, INDEX[:2], LAYOUT)
 
 
@@ -68,7 +68,7 @@ class TestFiles:
         [
             ("index,group\n0,a\n0,b\n", "'index': '0' has two rows"),
             ("index,group\n0,a\n1,b\n", r"no row of '2' \(and 1 more\)"),
-            ("index,group\n0,a\n1,b\n2,\n3,c\n", "row 2 is empty"),
+            ("index,group\n0,a\n1,b\n2,\n3,c\n", r"row 2 \(from 0\) is empty"),
             ("name,group\na,x\n", "names images, but the set consists of predictions"),
             ("image,group\na,x\n", "neither a column 'index' nor 'name'"),
             ("index,writer\n0,a\n", "no column group"),

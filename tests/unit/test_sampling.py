@@ -71,7 +71,7 @@ def test_annotations_are_read_from_csv_and_parquet(tmp_path):
     [
         ("worker,image,class\nw,p1,cat\n", "selected"),
         ("worker,image,class,selected,mood\nw,p1,cat,1,glad\n", "mood"),
-        ("worker,image,class,selected\nw,p1,cat,maybe\n", "row 0: 'maybe' is neither"),
+        ("worker,image,class,selected\nw,p1,cat,maybe\n", r"row 0 \(from 0\): 'maybe' is neither"),
         ("worker,image,class,selected\n,p1,cat,1\n", "empty cells in worker"),
         ("worker,image,class,selected\nw,p1\n", "not readable as CSV"),
     ],

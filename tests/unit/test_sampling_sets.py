@@ -287,7 +287,7 @@ def test_bad_tables_and_settings_are_refused(folders, tmp_path, capsys):
         assert message in capsys.readouterr().err
     path = tmp_path / "k.csv"
     path.write_text("origin,image,keyword\npool,a,x\npool,a,y\n")
-    with pytest.raises(InputError, match="row 1: image 'a' has two keywords"):
+    with pytest.raises(InputError, match=r"row 1 \(from 0\): image 'a' has two keywords"):
         read_keywords(path)
     path.write_text("origin,image,keyword\nelsewhere,a,x\n")
     with pytest.raises(InputError, match="neither pool nor original"):

@@ -52,15 +52,15 @@ DECIDED = {
             "corrupted": 101,
             "restyled": 1,
         },
-        "ac97caaf1b161e30",
+        "8e9ffc0c78ed3195",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "d7426fb489b12206"),
-    "predict_datasets.py": (INFERENCE_VERSION, 3, "1f2e04422f5f24c9"),
-    "score_rotation.py": (ROTATION_VERSION, 1, "1cccba575bdd65a5"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "d74fdd27b086d308"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "8412488d54548fef"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "6e591af4d36bb8be"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "394f845556761ad3"),
+    "train_model.py": (TRAINING_VERSION, 2, "cea64728d06c29b0"),
+    "predict_datasets.py": (INFERENCE_VERSION, 3, "e86d54d3be124cad"),
+    "score_rotation.py": (ROTATION_VERSION, 1, "7c29fc3c33642aba"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "37bd0dc662bb591e"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "4a24c6cc5e4520d8"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "e0382b42d695ed18"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "d7febee7680dfd83"),
 }
 
 

@@ -100,7 +100,9 @@ def check_content(
     if bad.any():
         row = int(bad.argmax())
         raise InputError(
-            f"row {row}: {labels[row]} is not one of {n_classes} classes", file=file, field="labels"
+            f"row {row} (from 0): {labels[row]} is not one of {n_classes} classes",
+            file=file,
+            field="labels",
         )
 
 

@@ -248,7 +248,7 @@ def _parquet_rows(
             for image, label in zip(images, labels.to_pylist(), strict=True):
                 if str(label) not in known:
                     raise InputError(
-                        f"row {row}: {label} is not one of {len(known)} classes",
+                        f"row {row} (from 0): {label} is not one of {len(known)} classes",
                         file=path,
                         field=columns[1],
                     )

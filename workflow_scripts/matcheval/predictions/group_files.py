@@ -118,5 +118,5 @@ def read_group_file(
 def _checked(groups: Sequence[object], path: Path) -> Texts:
     texts = ["" if group is None or group != group else str(group).strip() for group in groups]
     if not all(texts):
-        raise InputError(f"row {texts.index('')} is empty", file=path, field=GROUP)
+        raise InputError(f"row {texts.index('')} (from 0) is empty", file=path, field=GROUP)
     return np.array(texts)

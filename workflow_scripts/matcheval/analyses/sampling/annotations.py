@@ -65,7 +65,7 @@ def read_annotations(path: str | os.PathLike[str]) -> pd.DataFrame:
     if selected.isna().any():
         row = int(selected.isna().to_numpy().argmax())
         raise InputError(
-            f"row {row}: '{frame['selected'].iloc[row]}' is neither true nor false",
+            f"row {row} (from 0): '{frame['selected'].iloc[row]}' is neither true nor false",
             file=path,
             field="selected",
         )

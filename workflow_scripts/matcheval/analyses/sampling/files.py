@@ -33,13 +33,15 @@ def read_keywords(path: str | Path) -> dict[str, dict[str, str]]:
     for number, row in enumerate(_full_rows(path, ("origin", "image", "keyword"))):
         if row["origin"] not in ORIGINS:
             raise InputError(
-                f"row {number}: '{row['origin']}' is neither pool nor original",
+                f"row {number} (from 0): '{row['origin']}' is neither pool nor original",
                 file=path,
                 field="origin",
             )
         known = keywords[row["origin"]]
         if known.setdefault(row["image"], row["keyword"]) != row["keyword"]:
-            raise InputError(f"row {number}: image '{row['image']}' has two keywords", file=path)
+            raise InputError(
+                f"row {number} (from 0): image '{row['image']}' has two keywords", file=path
+            )
     return keywords
 
 
@@ -105,5 +107,5 @@ def _full_rows(path: str | Path, needed: Sequence[str]) -> list[dict[str, str]]:
     for number, row in enumerate(rows):
         empty = [name for name in needed if not row[name]]
         if empty:
-            raise InputError(f"row {number}: empty cell", file=path, field=empty[0])
+            raise InputError(f"row {number} (from 0): empty cell", file=path, field=empty[0])
     return rows
