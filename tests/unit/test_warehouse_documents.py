@@ -115,10 +115,16 @@ class TestWorklist:
     def test_sheets_and_an_empty_file_of_decisions(self, built, tmp_path):
         found = self.write(built, tmp_path)
         assert len(found) == 12
-        assert not any(row["decision"] for row in found)
+        assert not any(row["decision"] or row["why"] for row in found)
         sheets = {row["sheet"] for row in found}
         assert sheets == {f"{s}/{c}-1.png" for s in ("A-red", "B-blue") for c in CLASSES}
         assert all((tmp_path / sheet).stat().st_size > 1000 for sheet in sheets)
+
+    def test_decisions_of_people_are_not_overwritten(self, built, tmp_path):
+        (tmp_path / "worklist.csv").write_text("decisions")
+        with pytest.raises(InputError, match="may hold decisions"):
+            self.write(built, tmp_path)
+        assert (tmp_path / "worklist.csv").read_text() == "decisions"
 
     def test_a_models_doubts_are_an_order_only(self, built, tmp_path):
         """Two images of the class `cat` of each set: the second is taken for another class."""

@@ -58,9 +58,14 @@ def write_worklist(
     Raises
     ------
     InputError
-        If there is nothing to review, predictions do not belong to the sets, or a file cannot be
-        read or written.
+        If there is nothing to review, the folder has a worklist, which may hold decisions,
+        predictions do not belong to the sets, or a file cannot be read or written.
     """
+    file = folder / "worklist.csv"
+    if file.exists():
+        raise InputError(
+            "is there already, and may hold decisions", file=file, remedy="Name another folder"
+        )
     wanted = [PENDING] if pending_only else [PENDING, KEPT]
     chosen = images[images["status"].isin(wanted)]
     if chosen.empty:
@@ -74,7 +79,7 @@ def write_worklist(
             sheet = f"{name}/{class_name}-{number}.png"
             _write_sheet(page, sets[str(name)], settings, folder / sheet)
             rows += [_row(record, sheet, place) for place, record in enumerate(page, 1)]
-    with atomic_file(folder / "worklist.csv") as partial, partial.open("w", newline="") as stream:
+    with atomic_file(file) as partial, partial.open("w", newline="") as stream:
         writer = csv.DictWriter(stream, [*COLUMNS, *_FACTS], restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
@@ -85,7 +90,7 @@ def _row(record: Mapping[Any, Any], sheet: str, position: int) -> dict[str, Any]
     return {
         "image_id": record["image_id"], "sheet": sheet, "position": position, "set": record["set"],
         "class_given": record["class_given"], "status": record["status"],
-        "why": record["reason"] or "",
+        "why": record["reason"] if isinstance(record["reason"], str) else "",
     }  # fmt: skip
 
 
