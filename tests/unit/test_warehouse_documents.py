@@ -143,7 +143,7 @@ class TestWorklist:
         ]  # fmt: skip
         frame.iloc[:5].to_csv(tmp_path / "A-red.csv", index=False)
         with pytest.raises(InputError, match="5 predictions for 6 kept images of 'A-red'"):
-            self.write(built, tmp_path / "o", predictions=str(tmp_path / "{set}.csv"))
+            self.write(built, tmp_path / "other", predictions=str(tmp_path / "{set}.csv"))
 
     def test_nothing_to_review_is_an_error(self, built, tmp_path):
         with pytest.raises(InputError, match="no image is waiting"):
