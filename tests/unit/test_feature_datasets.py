@@ -170,7 +170,7 @@ def train(folder, **changes):
     one, two, three = (folder / each.name for each in sets)
     checkpoint = folder / "m.safetensors"
     last = train_to_checkpoint(
-        "m", json.dumps(RECIPE | changes), [one, two], three, checkpoint, folder / "m.csv"
+        "m", json.dumps(RECIPE | changes), [one, two], [three], checkpoint, folder / "m.csv"
     )
     return last, checkpoint
 

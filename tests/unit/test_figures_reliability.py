@@ -7,6 +7,7 @@ import plot_reliability as reliability_script
 from drawings import PAIR, draw, lines_of, texts_of
 from helpers import predictions, simulate
 from matcheval.io.tables import write_table
+from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion
@@ -154,6 +155,7 @@ def test_script_of_reliability(tmp_path):
         pair=PAIR,
         original=[original],
         replication=[replication],
+        layouts={"original": Layout(), "replication": Layout()},
         pairs=tmp_path / "pairs.parquet",
         title="criterion 2",
         epsilon=0.005,

@@ -198,7 +198,10 @@ class TestFilesOfInference:
         narrow = dataclasses.replace(base.outputs, features=base.outputs.features[:, :1])
         for change, message in (
             ({"outputs": narrow}, "features of 1 numbers, but of 2 in net.v2.parquet"),
-            ({"metadata": {"n_classes": "7", "model": "m"}}, "'n_classes': 7, but 4 in"),
+            (
+                {"metadata": {"n_classes": "7", "model": "m"}},
+                "of classes is 4 in net.v2.parquet, and 7 in",
+            ),
         ):
             of_four = dataclasses.replace(base, metadata={"n_classes": "4"})
             with pytest.raises(InputError, match=message):

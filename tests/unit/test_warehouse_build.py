@@ -1,9 +1,9 @@
 """A warehouse from images to sets: what becomes of each image, and what is repeated."""
 
 import csv
-import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -246,7 +246,7 @@ class TestExport:
         collection.settings["export"] = {"sides": [224]}
         script = 'mount -t tmpfs -o size=600k none "$0" && "$@"'
         command = [
-            "unshare", "-rm", "sh", "-c", script, str(disk), os.environ.get("PYTHON", "python"),
+            "unshare", "-rm", "sh", "-c", script, str(disk), sys.executable,
             "-m", "matcheval.cli", "warehouse", "build", str(collection.file()), "--workers", "1",
             "--output", str(disk / "out"),
         ]  # fmt: skip
@@ -303,7 +303,14 @@ class TestRepeating:
     def test_several_processes_give_the_same(self, collection):
         collection.build()
         output = collection.folder / "out"
-        command = ["python", "-m", "matcheval.cli", "warehouse", "build", str(collection.file())]
+        command = [
+            sys.executable,
+            "-m",
+            "matcheval.cli",
+            "warehouse",
+            "build",
+            str(collection.file()),
+        ]
         again = collection.folder / "again"
         run = [*command, "--workers", "2", "--output", str(again)]
         subprocess.run(run, check=True, capture_output=True)
