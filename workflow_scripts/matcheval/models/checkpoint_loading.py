@@ -87,11 +87,11 @@ def load_checkpoint_model(source: ModelSource, weights: Path, dataset: Dataset) 
         weights do not fit the network.
     """
     try:
-        verify_file(weights)
         with safe_open(str(weights), framework="pt") as archive:
             is_checkpoint = "matcheval" in (archive.metadata() or {})
         if is_checkpoint:
             return load_trained_model(source, weights, dataset)
+        verify_file(weights)  # damage may have hidden that it is one
         state = load_file(weights)
     except (SafetensorError, OSError) as error:
         raise InputError(
