@@ -55,8 +55,8 @@ def check_settings(analysis: "AccuracyPrediction") -> None:
         if name in study.models:
             raise InputError(f"'{name}' is a model", file=_FILE, field=field)
     _check_methods(analysis)
-    if settings.suites and not analysis.models:
-        raise InputError("all models are left out", file=_FILE, field=analysis.field("without"))
+    if settings.suites:
+        analysis.check_some_models()
     if settings.suites and not analysis.pool:
         raise InputError(
             "no model is left for means over models", file=_FILE, field=analysis.field("single"),

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from matcheval.errors import InputError
 from matcheval.execution import resources
 from matcheval.protocol.analysis import Matching
 from matcheval.settings import Names, Settings
@@ -77,10 +76,8 @@ class PairTableAnalysis(Analysis):
         for pair in self.settings.pairs:
             self.study.check_pair(pair, self.field("pairs"))
             self.matching.check_can_be_matched(pair)
-        if self.settings.pairs and not self.models:
-            raise InputError(
-                "all models are left out", file="configuration", field=self.field("without")
-            )
+        if self.settings.pairs:
+            self.check_some_models()
 
     @property
     def runs_per_seed(self) -> int:

@@ -200,6 +200,19 @@ class Analysis:
         """
         return ".".join((self.name, *keys))
 
+    def check_some_models(self) -> None:
+        """Check that the setting `without` leaves a model.
+
+        Raises
+        ------
+        InputError
+            If it leaves out all of them.
+        """
+        if not self.models:
+            raise InputError(
+                "all models are left out", file="configuration", field=self.field("without")
+            )
+
     def check_has_accuracies(self, dataset: str, field: str) -> None:
         """Check that models are run on a dataset.
 

@@ -51,10 +51,8 @@ class Severity(Analysis):
             or several labels, or no severity is known.
         """
         self.study.check_models(self.settings.without, self.field("without"))
-        if self.settings.suites and not self.models:
-            raise InputError(
-                "all models are left out", file="configuration", field=self.field("without")
-            )
+        if self.settings.suites:
+            self.check_some_models()
         for name, base in self.settings.suites.items():
             if name not in self.study.suites:
                 raise unknown_name_error(
