@@ -11,10 +11,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint envs/lock.txt
 DATA ?= data/recht
+SHIFTS ?= digits-shifts
 RECHT := recht-cifar10 recht-imagenet recht-revisions
 SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 
-.PHONY: help demo slurm recht recht-docs sampling-docs domains test cluster-test lint format docs settings fingerprints clean
+.PHONY: help demo slurm recht recht-docs sampling-docs accuracy-docs domains test cluster-test lint format docs settings fingerprints clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -107,6 +108,12 @@ sampling-docs: $(VENV)/.workflow
 	cp results/digits-sampling/figures/selection_frequency/matched-frequency.png docs/analyses/sampling/by-frequency.png
 	cp results/digits-sampling/figures/matched-frequency/replication/top1-linear.png docs/analyses/sampling/matched-frequency.png
 	cp results/digits-sampling/figures/top-images/replication/top1-linear.png docs/analyses/sampling/top-images.png
+
+## make accuracy-docs  run a study of predicted accuracies, and update its results in docs/accuracy-prediction.md:
+##                SHIFTS=digits-shifts (default), or cifar10-shifts with its files in data/
+accuracy-docs: $(VENV)/.workflow
+	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) --configfile studies/$(SHIFTS).yaml
+	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_accuracy_page.py $(SHIFTS)
 
 ## make settings  write the JSON schema and docs/settings.md from the typed settings
 settings: $(VENV)/.workflow
