@@ -52,20 +52,29 @@ def errors(study: str) -> str:
     Returns
     -------
     str
-        A row per method and way of predicting; percentage points.
+        A row per method and way of predicting that gave any prediction; percentage points.
     """
     table = pd.read_csv(KEPT / f"{study}.csv", keep_default_na=False, na_values=["nan", ""])
     table = table.fillna(dict.fromkeys(("variant", "calibrated_on", "regressor"), ""))
-    groups = table[["group", "n_sets"]].groupby("group", sort=False).max()["n_sets"]
-    heads = [f"{name}, {n} sets" for name, n in groups.items()]
+    n_sets = (
+        table.groupby("group", sort=False)["n_sets"]
+        .max()
+        .drop(ALL)
+        .sort_values(ascending=False, kind="stable")
+    )
+    heads = [*(f"{name}, {n} set{'s' * (n > 1)}" for name, n in n_sets.items()), "all of these"]
+    groups = [*n_sets.index, ALL]
     head = ["predicted from", "method", *heads, "over subgroups", "over models"]
     lines = [f"| {' | '.join(head)} |", "| --- | --- |" + " --: |" * (len(head) - 2)]
     ways = ["protocol", "regressor", "calibrated_on", "method", "variant"]
-    for _, rows in table.groupby(ways, sort=False):
+    by_way = table.sort_values("calibrated_on", kind="stable")
+    for _, rows in by_way.groupby(ways, sort=False):
+        if not rows["n_sets"].any():
+            continue
         by_group = rows.set_index("group")
         total = by_group.loc[ALL]
         cells = [how(total), *titles(rows[:1], ALL_SCORES)]
-        cells += [_points(by_group["mae"].get(group)) for group in groups.index]
+        cells += [_points(by_group["mae"].get(group)) for group in groups]
         cells += [
             f"[{_points(total[f'mae_{of}_low'])}, {_points(total[f'mae_{of}_high'])}]"
             for of in ("subgroups", "models")
