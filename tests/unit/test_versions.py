@@ -56,7 +56,7 @@ DECIDED = {
     ),
     "train_model.py": (TRAINING_VERSION, 2, "636d33c41f118c9d"),
     "predict_datasets.py": (INFERENCE_VERSION, 3, "6e89fd32483f79cf"),
-    "score_rotation.py": (ROTATION_VERSION, 1, "d90c68497bf3af89"),
+    "score_rotation.py": (ROTATION_VERSION, 1, "d69f29cd69923519"),
     "derive_dataset.py": (DERIVATION_VERSION, 1, "ba9ba509cfdd2517"),
     "simulate_annotations.py": (SAMPLING_VERSION, 1, "26ebbf4867968aff"),
     "count_selections.py": (SAMPLING_VERSION, 1, "3ada5f8b92bae45f"),
