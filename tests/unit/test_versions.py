@@ -52,15 +52,15 @@ DECIDED = {
             "corrupted": 101,
             "restyled": 1,
         },
-        "8e9ffc0c78ed3195",
+        "06bb29ff863df2d2",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "cea64728d06c29b0"),
-    "predict_datasets.py": (INFERENCE_VERSION, 3, "faa9844f6ae5e069"),
-    "score_rotation.py": (ROTATION_VERSION, 1, "ba77d7085d40a35f"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "37bd0dc662bb591e"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "4a24c6cc5e4520d8"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "e0382b42d695ed18"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "d7febee7680dfd83"),
+    "train_model.py": (TRAINING_VERSION, 2, "636d33c41f118c9d"),
+    "predict_datasets.py": (INFERENCE_VERSION, 3, "6e89fd32483f79cf"),
+    "score_rotation.py": (ROTATION_VERSION, 1, "d69f29cd69923519"),
+    "derive_dataset.py": (DERIVATION_VERSION, 1, "ba9ba509cfdd2517"),
+    "simulate_annotations.py": (SAMPLING_VERSION, 1, "26ebbf4867968aff"),
+    "count_selections.py": (SAMPLING_VERSION, 1, "3ada5f8b92bae45f"),
+    "sample_dataset.py": (SAMPLING_VERSION, 1, "f8cd35e2c2a71998"),
 }
 
 

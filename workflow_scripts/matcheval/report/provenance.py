@@ -48,10 +48,9 @@ def study_provenance(
     InputError
         If a file cannot be read.
     """
-    return Provenance(
-        software_versions(*PACKAGES), asked,
-        [_models(models), _datasets(datasets), digests(files, "Tables that this page is made from")],
-    )  # fmt: skip
+    tables = digests(files, "Tables that this page is made from")
+    described = [_models(models), _datasets(datasets), tables]
+    return Provenance(software_versions(*PACKAGES), asked, described)
 
 
 def digests(files: Sequence[Path], caption: str) -> HtmlTable:
