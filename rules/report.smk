@@ -21,7 +21,7 @@ rule write_report:
             }
         ),
     output:
-        page=f"{OWN}/report.html",
+        page=STUDY.report_page,
     log:
         f"{OWN}/logs/write_report.log",
     conda:
@@ -36,7 +36,9 @@ rule write_report:
         models=reported.described_models(STUDY),
         datasets=reported.described_datasets(STUDY),
         templates=template_digest(),
-        code=digest("write_report", *(f"{one.room}.report" for one in SECTIONS if one.data)),
+        code=digest(
+            "write_report", *(f"{one.room}.report" for one in SECTIONS if one.data)
+        ),
     message:
         "Writing the report of study {params.study}"
     script:

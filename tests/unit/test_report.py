@@ -230,7 +230,7 @@ class Opened:
         self.page.on("console", lambda message: self.messages.append(message.text))
         self.page.on("pageerror", lambda error: self.messages.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(path.as_uri())
+        self.page.goto(path.as_uri(), timeout=120_000)
 
     def column(self, n):
         rows = self.page.locator("#matching tbody tr:visible")
@@ -276,14 +276,16 @@ def test_sorting_search_and_hover(browser, estimated, tmp_path):
 
 
 def test_a_page_of_286_models_on_4_pairs_is_small_and_opens_at_once(browser, large):
+    """In processor time of the browser's main thread, which other programs do not lengthen."""
     assert large.stat().st_size < 6_000_000
-    taken = []
-    for _ in range(3):
-        page = Opened(browser, large).page
-        taken.append(page.evaluate("performance.getEntriesByType('navigation')[0].domComplete"))
-        assert page.locator("#matching tbody tr").count() == 4 * 286
-        page.close()
-    assert min(taken) < 2000  # milliseconds
+    page = browser.new_page()
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    page.goto(large.as_uri(), timeout=120_000)  # on a machine that is busy
+    assert page.locator("#matching tbody tr").count() == 4 * 286
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    taken = {one["name"]: one["value"] for one in metrics}
+    assert 0 < taken["TaskDuration"] < 2  # seconds
 
 
 def test_it_prints_and_follows_the_colour_scheme(browser, large):
