@@ -65,10 +65,10 @@ slurm: $(VENV)/.slurm
 	@echo "Next: name your partitions in profiles/slurm/config.yaml; docs/cluster.md describes the next steps."
 
 ## make cluster-test  run the tests that start and stop a real SLURM on this machine (root, Debian)
-cluster-test: $(VENV)/.test
-	@if [ "$$(id -u)" = 0 ] && command -v apt-get && ! command -v slurmctld; then \
+cluster-test: $(VENV)/.test $(VENV)/oldest-slurm-plugin
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get && ! { command -v slurmctld && command -v slurmdbd && command -v mariadbd; }; then \
 		export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \
-		apt-get update && apt-get install -y --no-install-recommends slurm-wlm munge; \
+		apt-get update && apt-get install -y --no-install-recommends slurm-wlm munge slurmdbd mariadb-server; \
 	fi > $(VENV)/apt.log 2>&1 || tail -n 3 $(VENV)/apt.log
 	$(BIN)/python -m pytest tests/cluster --numprocesses 2 --dist loadfile
 
@@ -143,6 +143,10 @@ $(VENV)/.slurm: $(VENV)/.workflow
 $(VENV)/.test: $(VENV)/.workflow
 	$(PIP_INSTALL) --editable '.[workflow,test,slurm]'
 	@touch $@
+
+# The oldest version that pyproject.toml allows; envs/lock.txt has the newest.
+$(VENV)/oldest-slurm-plugin: $(VENV)/.test
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --upgrade --target $@ snakemake-executor-plugin-slurm==2.0.0
 
 $(VENV)/.lint: $(VENV)/.test
 	$(PIP_INSTALL) --editable '.[workflow,test,slurm,lint]'

@@ -80,14 +80,14 @@ class NvmlError(Exception):
     """What NVML raises."""
 
 
-class NotFound(NvmlError):
+class NotFoundError(NvmlError):
     """A part that is not there."""
 
 
 def test_nvml_where_there_is_no_nvidia_smi(monkeypatch, tmp_path):
     def part(gpu, number):
         if number == 1:
-            raise NotFound
+            raise NotFoundError
         return f"MIG-{gpu}{number}"
 
     monkeypatch.setitem(sys.modules, "pynvml", SimpleNamespace(
@@ -96,8 +96,8 @@ def test_nvml_where_there_is_no_nvidia_smi(monkeypatch, tmp_path):
         nvmlDeviceGetUUID=lambda handle: handle.encode(),
         nvmlDeviceGetMigMode=lambda gpu: (int(gpu == "GPU-1"), 0),
         nvmlDeviceGetMaxMigDeviceCount=lambda gpu: 3, nvmlDeviceGetMigDeviceHandleByIndex=part,
-        NVMLError=NvmlError, NVMLError_NotFound=NotFound,
-        NVMLError_NotSupported=NvmlError, NVMLError_LibraryNotFound=NotFound,
+        NVMLError=NvmlError, NVMLError_NotFound=NotFoundError,
+        NVMLError_NotSupported=NvmlError, NVMLError_LibraryNotFound=NotFoundError,
     ))  # fmt: skip
     parts = ("MIG-GPU-10", "MIG-GPU-12")
     assert driver_gpus({"PATH": str(tmp_path)}) == [Gpu("GPU-0"), Gpu("GPU-1", parts)]
