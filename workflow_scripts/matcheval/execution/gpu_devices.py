@@ -78,8 +78,8 @@ def visible_gpus(environment: Mapping[str, str], devices: Path = DEVICES) -> lis
     files = [file for file in devices.glob("nvidia*") if re.fullmatch(r"nvidia\d+", file.name)]
     if files:
         LOGGER.warning(
-            "the NVIDIA driver cannot be asked (neither nvidia-smi nor nvidia-ml-py works), so "
-            "that GPUs are known by number only; they may be shared with jobs that know them by UUID"
+            "the NVIDIA driver cannot be asked (neither nvidia-smi nor nvidia-ml-py works); "
+            "GPUs are known by number only, and may be shared with jobs that know them by UUID"
         )
     return [str(number) for number in range(len(files))]  # CUDA counts from 0, not as the files
 
