@@ -38,13 +38,18 @@ for analysis in STUDY.analyses.values():
         localrule: True
 
 
+include: "rules/report.smk"
+
+
 rule all:
     default_target: True
     input:
         rules.predictions.input,
         [analysis.targets for analysis in STUDY.analyses.values()],
+        rules.write_report.output if SECTIONS else [],
     localrule: True
 
 
 include: "rules/checks.smk"
 include: "rules/preflight.smk"
+include: "rules/messages.smk"
