@@ -54,7 +54,7 @@ DECIDED = {
         },
         "06bb29ff863df2d2",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "eceef691eb50e65d"),
+    "train_model.py": (TRAINING_VERSION, 2, "4ccd945eb064a863"),
     "predict_datasets.py": (INFERENCE_VERSION, 3, "696933e68bf1778a"),
     "score_rotation.py": (ROTATION_VERSION, 1, "347d738ab12f2cf1"),
     "derive_dataset.py": (DERIVATION_VERSION, 1, "ba9ba509cfdd2517"),
