@@ -14,7 +14,7 @@ DATA ?= data/recht
 RECHT := recht-cifar10 recht-imagenet recht-revisions
 SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 
-.PHONY: help demo slurm recht recht-docs sampling-docs domains test cluster-test lint format docs settings fingerprints clean
+.PHONY: help demo slurm recht recht-docs sampling-docs domains test cluster-test lint format docs settings fingerprints stages clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -115,6 +115,10 @@ settings: $(VENV)/.workflow
 ## make fingerprints  enter changed results of training, inference and datasets, after their version was raised
 fingerprints: $(VENV)/.test
 	$(BIN)/python tests/fingerprints.py
+
+## make stages    enter that edits of training, inference and datasets have been decided on
+stages: $(VENV)/.workflow
+	PYTHONPATH=workflow_scripts $(BIN)/python docs/enter_stages.py
 
 ## make clean     remove the environment and caches, not the results
 clean:

@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from matcheval.datasets.dataset import Dataset
 from matcheval.errors import InputError
-from matcheval.models.architectures.parts import Noisy
+from matcheval.models.architectures.parts import Noisy, scale_dropout
 from matcheval.models.arithmetic import normalize
 from matcheval.models.building import build_model
 from matcheval.models.devices import full_memory
@@ -359,6 +359,7 @@ def initial_model(name: str, recipe: Recipe, train_set: Dataset) -> nn.Module:
             input_shape=train_set.image_shape,
             n_classes=train_set.n_classes,
         )
+    scale_dropout(model, recipe.dropout_factor)
     if recipe.pretrained:
         start_from_package(model, recipe.pretrained, name)
     return model

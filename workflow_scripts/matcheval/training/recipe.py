@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from matcheval.errors import InputError, suggest, unknown_name_error
-from matcheval.models.sizes import ARCHITECTURES, check_architecture
+from matcheval.models.sizes import ARCHITECTURES, SPECIFICATIONS, check_architecture
 from matcheval.training import (
     AUGMENTATIONS,
     DECAYED,
@@ -42,7 +42,7 @@ _CHOICES: Mapping[str, Collection[str]] = {
 # Fields that were added after checkpoints recorded all of them.
 _RECORDED_IF_GIVEN = (
     "algorithm", "optimizer", "options", "frozen_batch_norm", "epoch_steps", "keep",
-    "pretrained",
+    "pretrained", "dropout_factor",
 )  # fmt: skip
 _Options = Mapping[str, Any]
 
@@ -118,6 +118,8 @@ class Recipe:
     pretrained : str
         Name of an installed package whose weights the network starts from, all but its head;
         empty for random weights.
+    dropout_factor : float
+        Factor of the architecture's dropout rates, which stay below 1; 1 if it has no dropout.
 
     Raises
     ------
@@ -155,6 +157,7 @@ class Recipe:
     epoch_steps: int = 0
     keep: str = "last"
     pretrained: str = ""
+    dropout_factor: float = 1.0
 
     def __post_init__(self) -> None:
         for field, known in _CHOICES.items():
@@ -175,6 +178,7 @@ class Recipe:
         self._check("train_fraction", 0, 1, open_low=True)
         self._check_parameter("loss", LOSS_PARAMETERS)
         self._check_parameter("augmentation", AUGMENTATION_PARAMETERS)
+        self._check_dropout()
         self._check_optimizer()
         self._check_labels()
         if self.pretrained and not self.pretrained.isidentifier():
@@ -189,6 +193,17 @@ class Recipe:
                 "warm-up",
                 field="warmup_epochs",
                 remedy="Leave it empty, or choose another schedule",
+            )
+
+    def _check_dropout(self) -> None:
+        rate = SPECIFICATIONS[self.architecture].dropout
+        if rate:
+            self._check("dropout_factor", 0, 1 / rate, open_high=True)
+        elif self.dropout_factor != 1:
+            raise InputError(
+                f"is {self.dropout_factor:g}, but {self.architecture} has no dropout",
+                field="dropout_factor",
+                remedy="Leave it empty",
             )
 
     def _check_optimizer(self) -> None:
