@@ -142,7 +142,7 @@ class Requests:
             "predict_datasets": [SimpleNamespace(batch=one) for one in batches],
             "predict_tested": [SimpleNamespace(tested=one) for one in self._study.tested],
         }
-        longest = {}
+        longest: dict[str, tuple[int, str | None]] = {}
         for rule, jobs in inference.items():
             if jobs:
                 most = max((self.of(rule, job) for job in jobs), key=lambda one: one.runtime)

@@ -215,7 +215,7 @@ def sizes_of_groups(
     cut = dict(sizes)
     for rule, (minutes, partition) in longest.items():
         group = groups.get(rule)
-        if group in cut:
+        if group is not None and group in cut:
             limit = max(node.minutes for node in _nodes_of(partition, nodes))
             cut[group] = max(1, int(min(cut[group], limit // minutes)))
     return cut
@@ -234,7 +234,8 @@ def _check_one(request: Request, nodes: Sequence[Node]) -> None:
 
 def _check_amounts(request: Request, place: str, nodes: Sequence[Node]) -> None:
     """Check each amount against the largest of the partition, then all of them on one node."""
-    exceeded, less = [], []
+    exceeded: list[str] = []
+    less: list[str] = []
     for name, key, wanted, most in (
         ("MB of memory", "mem_mb", request.mem_mb, max(node.mem_mb for node in nodes)),
         ("processors", "cpus_per_task", request.cpus, max(node.cpus for node in nodes)),
