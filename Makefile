@@ -14,7 +14,7 @@ DATA ?= data/recht
 RECHT := recht-cifar10 recht-imagenet recht-revisions
 SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 
-.PHONY: help demo slurm recht recht-docs cifar10-docs sampling-docs domains test cluster-test lint format docs settings fingerprints clean
+.PHONY: help demo slurm recht recht-docs cifar10-docs sampling-docs domains test cluster-test lint format docs settings fingerprints stages clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -22,7 +22,7 @@ help:
 ## make demo      run the digits study: tables and figures appear in results/digits/
 demo: $(VENV)/.workflow
 	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES)
-	@echo "Done: start with results/digits/summary.md; figures are in results/digits/figures/."
+	@echo "Done: open results/digits/report.html in a browser; tables and figures are beside it."
 
 ## make domains   domain generalisation on digits: results appear in results/digit-domains/
 domains: $(VENV)/.workflow
@@ -125,6 +125,10 @@ settings: $(VENV)/.workflow
 ## make fingerprints  enter changed results of training, inference and datasets, after their version was raised
 fingerprints: $(VENV)/.test
 	$(BIN)/python tests/fingerprints.py
+
+## make stages    enter that edits of training, inference and datasets have been decided on
+stages: $(VENV)/.workflow
+	PYTHONPATH=workflow_scripts $(BIN)/python docs/enter_stages.py
 
 ## make clean     remove the environment and caches, not the results
 clean:

@@ -2,6 +2,8 @@
 from run_messages import RunMessages
 
 MESSAGES = RunMessages(STUDY)
+if workflow.is_main_process:
+    MESSAGES.warn_of_stored_results(CODE)
 
 
 onstart:

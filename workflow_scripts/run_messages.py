@@ -6,6 +6,8 @@ Snakemake's own messages are unchanged in its log, `.snakemake/log/`, and in a d
 import logging
 import re
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from snakemake.logging import logger
@@ -14,6 +16,8 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 from matcheval.execution.failures import error_of_job, reason_of_failure
 from matcheval.execution.run_summary import Failure, Job, RunRecord, failure_page, success_page
+from matcheval.stages import undecided
+from matcheval.study.stored_results import mixed_software, without_records
 from matcheval.study.study import Study
 
 # The name of Snakemake's handler for the terminal; those of logger plugins are left as they are.
@@ -42,6 +46,18 @@ class RunMessages(logging.Handler):
         self._in_failed_groups: set[int] = set()
         self._ended: list[Job] = []
 
+    def warn_of_stored_results(self, digest: Callable[..., str]) -> None:
+        """Warn of results that may be of other code, or of nobody knows what.
+
+        Parameters
+        ----------
+        digest : callable
+            Returns the digest of a script's code, a `CodeDigests`.
+        """
+        for warning in (*undecided(digest), without_records(self._study, Path(".snakemake"))):
+            if warning:
+                logger.warning(f"Warning: {warning}.")
+
     def start(self) -> None:
         """Begin, with a run."""
         for handler in logger.handlers:
@@ -54,8 +70,11 @@ class RunMessages(logging.Handler):
 
     def on_success(self) -> None:
         """Tell what was made, and where to start reading."""
-        pages = {name: one.first_page for name, one in self._study.analyses.items()}
+        of_analyses = {name: one.first_page for name, one in self._study.analyses.items()}
+        pages = {"all results": self._study.report_page, **of_analyses}
         self._tell(success_page(self.run, {name: page for name, page in pages.items() if page}))
+        if warning := mixed_software(self._study):
+            logger.warning(f"Warning: {warning}.")
 
     def on_error(self) -> None:
         """Tell which jobs failed, and why."""
