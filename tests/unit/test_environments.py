@@ -104,7 +104,7 @@ def jobs():
         for rule in re.split(r"^ *rule\b", file.read_text(encoding="utf-8"), flags=re.MULTILINE)[
             1:
         ]:
-            script = re.search(r"workflow_scripts/(\w+)\.py|python -m (\w+) (?!python|\{)", rule)
+            script = re.search(r"workflow_scripts/(\w+)\.py|python -m (\w+)", rule)
             environment = re.search(r"envs/(\w+)\.yaml", rule)
             if script and environment:
                 yield script[1] or script[2], environment[1]
