@@ -37,6 +37,11 @@ from matcheval.training.schedules import learning_rate_factor
 from matcheval.training.seeds import derived_seed
 from matcheval.training.sources import check_sources
 
+
+class StoppedError(InputError):
+    """A training that was told to stop, and has saved its state."""
+
+
 _EVALUATION_BATCH = 1024
 _CHECK_STEPS = 50  # between checks of the loss, each of which waits for the device
 _STATE_FORMAT = 3  # of the resume state, as part of its identity
@@ -73,6 +78,7 @@ def train(
     resume_file: Path | None = None,
     identity: Mapping[str, Any] | None = None,
     on_epoch: Callable[[Sequence[Epoch]], None] | None = None,
+    is_to_stop: Callable[[], bool] = lambda: False,
     progress: bool = False,
 ) -> Training:
     """Train a model.
@@ -99,6 +105,8 @@ def train(
         Further entries of the identity that a resume state must match, such as data and versions.
     on_epoch : callable, optional
         Called with the history after each epoch.
+    is_to_stop : callable
+        Asked after each epoch but the last whether to save the state and stop.
     progress : bool
         Whether to show a progress bar.
 
@@ -109,6 +117,8 @@ def train(
 
     Raises
     ------
+    StoppedError
+        If it was to stop: the state is saved, and the same arguments continue from it.
     InputError
         If the sets do not match each other or the algorithm, the device is missing or runs out of
         memory, or the loss is no longer finite: the message names the step and the state that was
@@ -150,10 +160,13 @@ def train(
             bar.set_postfix(loss=run.history[-1].train_loss)
             if on_epoch:
                 on_epoch(run.history)
-            if resume_file and time.monotonic() - saved >= 60 * engine.save_minutes:
+            stops = resume_file is not None and epoch + 1 < recipe.epochs and is_to_stop()
+            if resume_file and (stops or time.monotonic() - saved >= 60 * engine.save_minutes):
                 save_resume_state(resume_file, full_identity, run.state())
                 run.note_saved(resume_file)
                 saved = time.monotonic()
+            if stops:
+                raise StoppedError(f"stopped as its time is nearly over; {run.saved}", file=name)
         return Training(run.weights(), tuple(run.history), run.mean, run.std)
 
 
