@@ -22,7 +22,7 @@ def test_a_node_killed_with_its_jobs(own_cluster):
     output = run.finish(process)
     assert process.returncode == 0, output
     assert "NODE_FAIL" in output
-    assert "Trying to restart job" in output
+    assert "does not count as an attempt" in output
     assert run.starts == ["hold", "hold"]
     assert (run.folder / checkpoint("hold")).exists()
 
@@ -57,7 +57,7 @@ def test_a_controller_that_lost_its_memory(own_cluster):
     output = run.finish(process)
     assert process.returncode == 0, output
     assert sorted(run.starts) == ["hold.a", "hold.b", "hold.b"]
-    assert "SLURM no longer knows job" in output
+    assert "SLURM no longer knows it" in output
 
 
 def test_snakemake_killed_and_restarted(on_cluster):
