@@ -2,6 +2,7 @@
 
     python benchmarks/algorithms.py
     python benchmarks/algorithms.py --device cuda
+    python benchmarks/algorithms.py --photographs     # ResNet-18 at 224 x 224 on the CPU: an hour
 
 Whole updates - forward, backward, optimiser - on batches that lie ready, 32 images of each of three
 sets, after the burn-in where there is one: same network, optimiser (Adam) and one thread. The plain

@@ -16,7 +16,7 @@ from matcheval.errors import InputError
 from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.loading import load_model
 from matcheval.models.rows import ModelSource
-from matcheval.training.loop import initial_model
+from matcheval.training.initial import initial_model
 from matcheval.training.recipe import Recipe
 from matcheval.training.running import train_to_checkpoint
 from studies import configuration, load

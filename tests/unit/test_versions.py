@@ -54,7 +54,7 @@ DECIDED = {
         },
         "8e9ffc0c78ed3195",
     ),
-    "train_model.py": (TRAINING_VERSION, 2, "cea64728d06c29b0"),
+    "train_model.py": (TRAINING_VERSION, 2, "fb879131f1e39a45"),
     "predict_datasets.py": (INFERENCE_VERSION, 3, "faa9844f6ae5e069"),
     "score_rotation.py": (ROTATION_VERSION, 1, "ba77d7085d40a35f"),
     "derive_dataset.py": (DERIVATION_VERSION, 1, "37bd0dc662bb591e"),

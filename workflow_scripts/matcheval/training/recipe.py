@@ -1,10 +1,9 @@
 """Recipes: how a model is trained, as a row of a catalogue. Does not import torch."""
 
 import dataclasses
-import json
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import MISSING, Field, asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -24,8 +23,7 @@ from matcheval.training import (
 from matcheval.training.algorithm_options import AlgorithmOptions
 from matcheval.training.options import ALGORITHMS, OPTIMIZERS, read_options
 from matcheval.training.parameters import AUGMENTATION_PARAMETERS, LOSS_PARAMETERS, Parameter
-
-_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+from matcheval.training.recipe_columns import Options, check_range, default_of, is_optional, parse
 
 _CHOICES: Mapping[str, Collection[str]] = {
     "architecture": ARCHITECTURES,
@@ -42,9 +40,8 @@ _CHOICES: Mapping[str, Collection[str]] = {
 # Fields that were added after checkpoints recorded all of them.
 _RECORDED_IF_GIVEN = (
     "algorithm", "optimizer", "options", "frozen_batch_norm", "epoch_steps", "keep",
-    "pretrained",
+    "pretrained", "seeded_by",
 )  # fmt: skip
-_Options = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -76,8 +73,8 @@ class Recipe:
     train_fraction : float
         Fraction of the training set that is used, in (0, 1].
     seed : int
-        At least 0. Together with the model's name it seeds the initial weights, the choice of the
-        training subset, the order of the images and the augmentation.
+        At least 0. Together with the model's name, or with `seeded_by`, it seeds the initial
+        weights, the choice of the training subset, the order of the images and the augmentation.
     groups : int
         Groups of the convolutions of `resnext` (its cardinality); 1 for all others.
     normalization : str
@@ -118,6 +115,9 @@ class Recipe:
     pretrained : str
         Name of an installed package whose weights the network starts from, all but its head;
         empty for random weights.
+    seeded_by : str
+        What seeds random numbers in place of the model's name, so that models which differ in
+        another column start from the same weights and see the same batches; empty for the name.
 
     Raises
     ------
@@ -150,11 +150,12 @@ class Recipe:
     precision: str = "fp32"
     algorithm: str = "erm"
     optimizer: str = "sgd"
-    options: _Options = dataclasses.field(default_factory=dict, hash=False)
+    options: Options = dataclasses.field(default_factory=dict, hash=False)
     frozen_batch_norm: bool = False
     epoch_steps: int = 0
     keep: str = "last"
     pretrained: str = ""
+    seeded_by: str = ""
 
     def __post_init__(self) -> None:
         for field, known in _CHOICES.items():
@@ -244,7 +245,7 @@ class Recipe:
             the message names the model and the field.
         """
         types = {field.name: field.type for field in fields(cls)}
-        required = {field.name for field in fields(cls) if not _is_optional(field)}
+        required = {field.name for field in fields(cls) if not is_optional(field)}
         for missing in sorted(required - values.keys()):
             raise InputError(
                 "missing", file=name, field=missing, remedy=f"Fields: {', '.join(types)}"
@@ -258,7 +259,7 @@ class Recipe:
             for field, value in values.items()
             if field in required or str("" if value is None else value).strip()
         }
-        parsed = {field: _parse(given[field], types[field], field, name) for field in given}
+        parsed = {field: parse(given[field], types[field], field, name) for field in given}
         try:
             return cls(**parsed)
         except InputError as error:
@@ -270,7 +271,7 @@ class Recipe:
         Optional fields at their defaults are left out: adding a field to `Recipe` then leaves
         existing recipes as they are, and no model is trained again.
         """
-        return self._without_defaults([field.name for field in fields(self) if _is_optional(field)])
+        return self._without_defaults([field.name for field in fields(self) if is_optional(field)])
 
     def to_record(self) -> dict[str, Any]:
         """Return the fields as JSON values for a checkpoint, defaults included.
@@ -281,7 +282,7 @@ class Recipe:
         return self._without_defaults(_RECORDED_IF_GIVEN)
 
     def _without_defaults(self, names: Collection[str]) -> dict[str, Any]:
-        defaults = {field.name: _default(field) for field in fields(self)}
+        defaults = {field.name: default_of(field) for field in fields(self)}
         return {
             name: value
             for name, value in asdict(self).items()
@@ -297,14 +298,7 @@ class Recipe:
         open_low: bool = False,
         open_high: bool = False,
     ) -> None:
-        value = getattr(self, field)
-        above = low < value if open_low else low <= value
-        below = value < high if open_high else value <= high
-        if not (above and below) or not math.isfinite(value):
-            least = "more than" if open_low else "at least"
-            most = "less than" if open_high else "at most"
-            end = f" and {most} {high:g}" if math.isfinite(high) else ""
-            raise InputError(f"is {value}", field=field, remedy=f"Give {least} {low:g}{end}")
+        check_range(getattr(self, field), field, low, high, open_low=open_low, open_high=open_high)
 
     def _check_parameter(self, what: str, parameters: Mapping[str, Parameter]) -> None:
         field = f"{what}_parameter"
@@ -318,42 +312,3 @@ class Recipe:
                 remedy="Leave it empty",
             )
         parameter.check(value, field)
-
-
-def _is_optional(field: "Field[Any]") -> bool:
-    return _default(field) is not MISSING
-
-
-def _default(field: "Field[Any]") -> Any:
-    return field.default if field.default_factory is MISSING else field.default_factory()
-
-
-def _parse(value: Any, kind: Any, field: str, name: str | None) -> Any:
-    """Convert a JSON value or a CSV string to a field's type, never changing its value."""
-    text = str(value).strip() if value is not None else ""
-    try:
-        if kind == _Options:
-            options = json.loads(value) if isinstance(value, str) else value
-            if not isinstance(options, Mapping):
-                raise ValueError("not a mapping")
-            return dict(options)
-        if kind is bool:
-            return _BOOLEANS[text.lower()]
-        if isinstance(value, bool):
-            raise ValueError("a boolean")
-        if kind is str:
-            if not isinstance(value, str):
-                raise ValueError("not text")
-            return text
-        if kind == float | None and not text:
-            return None
-        if kind is int:
-            # Spreadsheets write 3 as 3.0. Conversion through float would round long seeds.
-            return int(text.removesuffix(".0"))
-        return float(text)
-    except (ValueError, OverflowError, KeyError) as error:
-        words = {str: "text", int: "a whole number", bool: "true or false"}
-        wanted = (words | {_Options: 'a JSON object, as {"betas": [0.9, 0.99]}'}).get(kind)
-        raise InputError(
-            f"cannot read '{text}'", file=name, field=field, remedy=f"Give {wanted or 'a number'}"
-        ) from error
