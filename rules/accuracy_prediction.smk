@@ -105,7 +105,7 @@ rule compare_gaps:
 
 rule predict_accuracy:
     input:
-        unpack(ACCURACY_PREDICTION.jobs.all_scores),
+        unpack(ACCURACY_PREDICTION.table_jobs.all_scores),
     output:
         predicted=ACCURACY_PREDICTION.predicted.files,
         errors=in_report(ACCURACY_PREDICTION.errors),
@@ -122,7 +122,7 @@ rule predict_accuracy:
     resources:
         **REQUESTS.resources("predict_accuracy"),
     params:
-        job=ACCURACY_PREDICTION.jobs.prediction_parameters,
+        job=ACCURACY_PREDICTION.table_jobs.prediction_parameters,
         code=digest("predict_accuracy"),
     message:
         "Predicting the accuracies on suite {wildcards.suite}"
@@ -145,7 +145,7 @@ rule tabulate_model_errors:
     resources:
         **REQUESTS.resources("tabulate_model_errors"),
     params:
-        job=ACCURACY_PREDICTION.jobs.model_error_parameters,
+        job=ACCURACY_PREDICTION.table_jobs.model_error_parameters,
         code=digest("tabulate_model_errors"),
     message:
         "Tabulating the errors of {wildcards.scored} on suite {wildcards.suite}"
@@ -156,7 +156,7 @@ rule tabulate_model_errors:
 rule compare_predictions:
     input:
         predicted=ACCURACY_PREDICTION.predicted.file(".parquet"),
-        gaps=ACCURACY_PREDICTION.jobs.all_gaps,
+        gaps=ACCURACY_PREDICTION.table_jobs.all_gaps,
     output:
         tables=in_report(ACCURACY_PREDICTION.comparison),
         of_suite=ACCURACY_PREDICTION.gaps_of_suite.file(),
@@ -169,7 +169,7 @@ rule compare_predictions:
     resources:
         **REQUESTS.resources("compare_predictions"),
     params:
-        job=ACCURACY_PREDICTION.jobs.comparison_parameters,
+        job=ACCURACY_PREDICTION.table_jobs.comparison_parameters,
         code=digest("compare_predictions"),
     message:
         "Comparing predicted and matched gaps on suite {wildcards.suite}"
@@ -182,7 +182,7 @@ rule plot_accuracy_prediction:
         predicted=ACCURACY_PREDICTION.predicted.file(".parquet"),
         errors=ACCURACY_PREDICTION.errors.file(".parquet"),
         correlations=ACCURACY_PREDICTION.correlations.file(".parquet"),
-        gaps=ACCURACY_PREDICTION.jobs.gaps_files,
+        gaps=ACCURACY_PREDICTION.table_jobs.gaps_files,
     output:
         outputs=in_report(ACCURACY_PREDICTION.figure_of_suite),
     log:

@@ -149,7 +149,8 @@ def test_outputs_of_other_classes_and_of_no_numbers():
 def test_only_wanted_outputs_are_read(tmp_path, monkeypatch):
     from matcheval.accuracy_prediction.outputs import loading
 
-    monkeypatch.setattr(loading, "read_outputs", set)  # the kinds of files that would be read
+    # In place of outputs, the kinds of files that would be read.
+    monkeypatch.setattr(loading, "read_outputs", lambda files: (set(files), {}))
     files = OutputFiles(tmp_path, ("logits", "features", "statistics"))
     assert files.read("d", "m") == {"predictions", "logits", "features", "statistics"}
     assert files.read("d", "m", wanted=["logits"]) == {"predictions", "logits"}

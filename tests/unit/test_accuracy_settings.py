@@ -117,7 +117,7 @@ def test_images_are_turned_for_the_scores_that_are_asked_for(tmp_path):
 
     def jobs(**settings):
         found = prediction(tmp_path, one=one, **settings)
-        files = found.jobs.all_scores(wildcards)["rotation"]
+        files = found.table_jobs.all_scores(wildcards)["rotation"]
         job = found.jobs.rotation_arguments(wildcards)[1]
         return len(files), json.loads(job)["methods"]
 
@@ -126,7 +126,9 @@ def test_images_are_turned_for_the_scores_that_are_asked_for(tmp_path):
     names = {"corruption": ["frost_procedural", "fog"]}
     many = [*MEMBERS, {"dataset": block, "values": names}]
     noted = [
-        prediction(tmp_path, members=members).jobs.comparison_parameters(wildcards)["settings"]
+        prediction(tmp_path, members=members).table_jobs.comparison_parameters(wildcards)[
+            "settings"
+        ]
         for members in (many, MEMBERS)
     ]
     assert noted[0]["frost"] == "computed (frost_procedural), no photographs, in 1 set"
@@ -145,9 +147,11 @@ def test_single_models_have_scores_and_are_not_counted(tmp_path):
     assert pool["view_methods"] == pool["methods"] == ["ms_aol"]
     some = prediction(tmp_path, view_methods=["ac"]).jobs.agreement_parameters(suite)
     assert some["view_methods"] == []
-    job = found.jobs.prediction_parameters(suite)
+    job = found.table_jobs.prediction_parameters(suite)
     assert (
-        job["uncounted"] == [*single, "e"] == found.jobs.comparison_parameters(suite)["uncounted"]
+        job["uncounted"]
+        == [*single, "e"]
+        == found.table_jobs.comparison_parameters(suite)["uncounted"]
     )
     assert job["settings"]["models"] == len(ALL_BUT_TWO)
     assert job["settings"]["single models, not counted"] == ", ".join(single)
@@ -164,19 +168,20 @@ def test_regressions_on_the_same_groups_are_drawn_together(tmp_path):
     fits[1:] = [{"fit": ["b", "a"], "predict": "d"}]
     found = prediction(tmp_path, members=members, one={"calibrations": fits})
     assert list(found.plots.ways("s")) == ["leave-one-out", "calibrated-a-b"]
-    job = found.jobs.prediction_parameters(SimpleNamespace(suite="s"))
+    job = found.table_jobs.prediction_parameters(SimpleNamespace(suite="s"))
     assert [one["on"] for one in job["calibrations"]] == [("a", "b")] * 2
 
 
 def test_names_of_groups_repeat_no_scores(tmp_path):
     def parameters(members):
-        jobs = prediction(tmp_path, members=members, one={"rotation": "all"}).jobs
+        found = prediction(tmp_path, members=members, one={"rotation": "all"})
+        jobs = found.jobs
         of = SimpleNamespace(suite="s", scored=ALL_BUT_TWO[0], model=ALL_BUT_TWO[0])
         scores = (
             jobs.score_parameters(of), jobs.agreement_parameters(of), jobs.gap_parameters(of),
             jobs.rotation_arguments(of),
         )  # fmt: skip
-        return scores, jobs.places_of("s")["digits-known"]
+        return scores, found.table_jobs.places_of("s")["digits-known"]
 
     first, others = parameters(MEMBERS), parameters(with_first(group="z", severity=2))
     assert others[0] == first[0]

@@ -1,17 +1,23 @@
 """What is valid and yet looks wrong: warned of, or refused where it cannot be meant."""
 
 import dataclasses
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from helpers import simulate
+from matcheval.accuracy_prediction.outputs.loading import OutputFiles
+from matcheval.analyses.suite_accuracies.correctness import SuiteCorrectness
 from matcheval.cli.main import main
 from matcheval.datasets.pairs import Pair
+from matcheval.datasets.specs import DatasetSpec
+from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
 from matcheval.inference.model_pass import ModelPass
 from matcheval.predictions.files import read_predictions
+from matcheval.predictions.layout import Layout
 from matcheval.predictions.model_outputs import read_scores
 from matcheval.predictions.records import write_predictions
 from matcheval.predictions.softmax import softmax
@@ -182,6 +188,37 @@ class TestOneName:
         with pytest.raises(SystemExit):
             main(["predict-accuracy", *files])
         assert f"'{key}'" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("analysis", ["suite_accuracies", "accuracy_prediction"])
+    def test_across_the_sets_of_a_suite(self, tmp_path, analysis):
+        """Every file of a model is compared with the first one; the second model is one."""
+        for dataset, weights in (("base", "aa"), ("near", "aa"), ("far", "bb")):
+            (tmp_path / dataset).mkdir()
+            for model in "mn":
+                metadata = {"weights_sha256": weights if model == "m" else "cc"}
+                found = dataclasses.replace(TestPairs.OLD, metadata=metadata)
+                write_predictions(found, tmp_path / dataset / f"{model}.parquet")
+        names = ("base", "near", "far")
+        specs = {
+            name: DatasetSpec(
+                name, "predictions", {"files": f"{tmp_path}/{name}/{{model}}.parquet"}
+            )
+            for name in names
+        }
+        if analysis == "suite_accuracies":
+            suite = Suite("s", (Member("near"), Member("far")))
+            read = SuiteCorrectness(suite, "base", specs, {}, tmp_path, ["m", "n"])
+            reads = [partial(read, m.dataset, m) for m in (Member("base"), *suite.members)]
+        else:
+            custom = {d: {m: tmp_path / d / f"{m}.parquet" for m in "mn"} for d in names}
+            files = OutputFiles(tmp_path, (), custom, dict.fromkeys(names, Layout()))
+            reads = [lambda d=d: [files.read(d, m) for m in "nm"] for d in names]
+        for one in reads[:2]:
+            one()
+        with pytest.raises(
+            InputError, match="is aa in the predictions on base, and bb in those on far"
+        ):
+            reads[2]()
 
     def test_pixel_ranges_of_datasets_may_differ(self):
         old = dataclasses.replace(TestPairs.OLD, metadata=MODEL)

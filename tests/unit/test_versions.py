@@ -56,7 +56,7 @@ DECIDED = {
     ),
     "train_model.py": (TRAINING_VERSION, 2, "fb879131f1e39a45"),
     "predict_datasets.py": (INFERENCE_VERSION, 3, "faa9844f6ae5e069"),
-    "score_rotation.py": (ROTATION_VERSION, 1, "ba77d7085d40a35f"),
+    "score_rotation.py": (ROTATION_VERSION, 1, "b5507fcb8d52abfb"),
     "derive_dataset.py": (DERIVATION_VERSION, 1, "37bd0dc662bb591e"),
     "simulate_annotations.py": (SAMPLING_VERSION, 1, "4a24c6cc5e4520d8"),
     "count_selections.py": (SAMPLING_VERSION, 1, "e0382b42d695ed18"),

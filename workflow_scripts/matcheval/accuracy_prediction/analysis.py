@@ -5,11 +5,12 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from matcheval.accuracy_prediction.checks import MIN_MODELS, check_settings
-from matcheval.accuracy_prediction.jobs import PredictionJobs
+from matcheval.accuracy_prediction.jobs import ScoreJobs
 from matcheval.accuracy_prediction.plots import PredictionPlots
 from matcheval.accuracy_prediction.scores.registry import ALL_SCORES, POOL_SCORES, AnyScore
 from matcheval.accuracy_prediction.scores.score import Need
 from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
+from matcheval.accuracy_prediction.table_jobs import TableJobs
 from matcheval.execution import resources
 from matcheval.study.analysis import Analysis, Wildcards
 from matcheval.study.artifacts import Artifact
@@ -53,7 +54,8 @@ class AccuracyPrediction(Analysis):
         self.counts = self.table(
             "counts/{suite}", "counts_and_errors", labels("numbers of images and errors")
         )
-        self.jobs = PredictionJobs(self, study)
+        self.jobs = ScoreJobs(self, study)
+        self.table_jobs = TableJobs(self, study)
         self.plots = PredictionPlots(self, study)
         self.figure_of_suite = self.figure(
             f"{self.name}/{{suite}}/{{figure}}",

@@ -1,4 +1,4 @@
-"""Inputs, parameters and arguments of the jobs of accuracy prediction, by wildcards."""
+"""Inputs, parameters and arguments of the jobs that score models, by wildcards."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from matcheval.accuracy_prediction import ROTATION_VERSION
 from matcheval.accuracy_prediction.scores.registry import POOL_SCORES, SCORES
 from matcheval.accuracy_prediction.scores.score import Need
-from matcheval.datasets.corruptions.names import PROCEDURAL
 from matcheval.datasets.suites import Suite
 from matcheval.execution.arguments import pack_argument
 from matcheval.predictions.layout import layout_of
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
     from matcheval.accuracy_prediction.analysis import AccuracyPrediction
 
 
-class PredictionJobs:
-    """Jobs of accuracy prediction.
+class ScoreJobs:
+    """Jobs that compute scores and matched gaps of single models, or of all.
 
     Parameters
     ----------
@@ -30,11 +29,6 @@ class PredictionJobs:
 
     def __init__(self, analysis: "AccuracyPrediction", study: Study) -> None:
         self._analysis, self._settings, self._study = analysis, analysis.settings, study
-
-    @property
-    def gaps_files(self) -> list[str]:
-        """The table of matched gaps, with wildcard `suite`; none if gaps are not matched."""
-        return self._analysis.gaps_of_suite.files if self._settings.matching else []
 
     def members_of(self, scored: str) -> list[str]:
         """Return the models of an ensemble, or a model itself.
@@ -140,7 +134,7 @@ class PredictionJobs:
             "rule": self.rule,
             # A score of the pool that its own job does not compute has a row here that says why.
             "methods": own if in_pool else chosen,
-            "view_methods": [name for name in settings.view_methods or own if name in SCORES],
+            "view_methods": self._on_views(own),
             "options": {"n_prototypes": settings.n_prototypes},
             "views": self._views,
             "seeds": settings.seeds,
@@ -149,25 +143,16 @@ class PredictionJobs:
     def _scored(self, suite: str) -> Suite:
         """Return a suite without the names of groups, which scores do not depend on.
 
-        They are added to the tables (`places_of`), so that another name repeats no scores.
+        They are added to the tables (`TableJobs.places_of`): another name repeats no scores.
         """
         members = self._study.suites[suite].members
         return Suite(
             suite, tuple(replace(m, group="", subgroup="", severity=None) for m in members)
         )
 
-    def places_of(self, suite: str) -> dict[str, dict[str, Any]]:
-        """Return group, subgroup and severity of every set of a suite, by its name.
-
-        Parameters
-        ----------
-        suite : str
-            Its name.
-        """
-        return {
-            m.dataset: {"group": m.group, "subgroup": m.subgroup, "severity": m.severity}
-            for m in self._study.suites[suite].members
-        }
+    def _on_views(self, methods: list[str]) -> list[str]:
+        """Return those of some methods that are computed on parts of sets, too."""
+        return [name for name in methods if name in (self._settings.view_methods or methods)]
 
     @property
     def _views(self) -> dict[str, Any]:
@@ -272,9 +257,7 @@ class PredictionJobs:
             "rule": self.rule,
             "files": self.files_of(suite, self._analysis.models),
             "methods": chosen,
-            "view_methods": [
-                name for name in chosen if name in (self._settings.view_methods or chosen)
-            ],
+            "view_methods": self._on_views(chosen),
             "views": self._views,
         }
 
@@ -310,109 +293,3 @@ class PredictionJobs:
         models = self.members_of(name) if name else self._analysis.models
         sources = self.sources_of(wildcards.suite)
         return self._study.custom_suite_state(wildcards.suite, models, sources)
-
-    def all_scores(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """Return the tables of scores that accuracies on a suite are predicted from.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`.
-        """
-        suite, analysis = wildcards.suite, self._analysis
-        turned = analysis.models if analysis.turned(suite) else []
-        pools = [suite] if analysis.has_agreement else []
-        return {
-            "scores": analysis.scores.expand(suite=suite, scored=analysis.scored),
-            "agreement": analysis.agreement.expand(suite=pools),
-            "rotation": analysis.rotation.expand(suite=suite, model=turned),
-        }
-
-    def all_gaps(self, wildcards: Wildcards) -> list[str]:
-        """Return the tables of matched gaps of all models on a suite.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`.
-        """
-        return self._analysis.gaps.expand(suite=wildcards.suite, model=self._analysis.models)
-
-    def model_error_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the errors of one model on a suite.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`.
-        """
-        return {
-            "settings": self._noted_settings(wildcards.suite),
-            "confidence": self._study.confidence,
-        }
-
-    def _noted_settings(self, suite: str) -> dict[str, Any]:
-        """Return the settings that are named under tables."""
-        one = self._settings.suites[suite]
-        return {
-            "base": one.base,
-            "reference": one.reference or "none",
-            "seeds": ", ".join(map(str, self._settings.seeds)),
-            "prototypes": self._settings.n_prototypes,
-            "renormalised": self._settings.renormalise,
-            "argmax restricted": self._settings.restrict_argmax,
-            "probability of a group of classes": self._settings.group_probability,
-            "clipped": self._settings.clip,
-            **self._noted_frost(suite),
-        }
-
-    def _noted_frost(self, suite: str) -> dict[str, str]:
-        """Return that a computed texture stands in for photographs of frost, where it does."""
-        found = [
-            name for name in self._study.suites[suite].datasets
-            if self._study.datasets[name].options.get("corruption") in PROCEDURAL
-        ]  # fmt: skip
-        sets = "1 set" if len(found) == 1 else f"{len(found)} sets"
-        return {"frost": f"computed (frost_procedural), no photographs, in {sets}"} if found else {}
-
-    @property
-    def _noted_models(self) -> dict[str, int | str]:
-        """Return the models that are named under tables with means over models."""
-        single = {"single models, not counted": ", ".join(self._settings.single)}
-        return {"models": len(self._analysis.pool), **(single if self._settings.single else {})}
-
-    def comparison_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the comparison of predicted and matched gaps.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`.
-        """
-        return {
-            "confidence": self._study.confidence,
-            "uncounted": self._analysis.uncounted,
-            "places": self.places_of(wildcards.suite),
-            "settings": {**self._noted_settings(wildcards.suite), **self._noted_models},
-        }
-
-    def prediction_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the predicted accuracies on a suite.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`.
-        """
-        one = self._settings.suites[wildcards.suite]
-        return {
-            "calibrations": [{"on": on, "predict": predict} for on, predict in one.regressions],
-            "loo": self._settings.leave_one_out,
-            "regressors": self._settings.regressors,
-            "clip": self._settings.clip,
-            "places": self.places_of(wildcards.suite),
-            "settings": {**self._noted_settings(wildcards.suite), **self._noted_models},
-            "confidence": self._study.confidence,
-            "uncounted": self._analysis.uncounted,
-            "published": self._settings.published,
-        }

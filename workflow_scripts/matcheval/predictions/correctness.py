@@ -1,6 +1,6 @@
 """Which datapoints of a dataset of any kind each model predicts correctly."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,8 @@ from matcheval.predictions.label_files import (
     read_archive,
     read_integers,
 )
-from matcheval.predictions.layout import Layout, layout_of
+from matcheval.predictions.layout import layout_of
+from matcheval.predictions.provenance import SameModels
 from matcheval.predictions.records import Predictions
 
 
@@ -85,6 +86,7 @@ def dataset_correctness(
     models: Sequence[str],
     predictions: Sequence[str] = (),
     is_right: Callable[[Predictions], npt.NDArray[np.bool_]] = lambda found: found.correct,
+    same_models: SameModels | None = None,
 ) -> Correctness:
     """Determine which datapoints each model predicts correctly.
 
@@ -98,12 +100,14 @@ def dataset_correctness(
         Their prediction files, for kinds of datasets with probabilities; otherwise empty.
     is_right : callable
         Says which predictions of such a file are right; by default those that equal the label.
+    same_models : SameModels, optional
+        Checks that every model is the one of datasets read before; by default none were.
 
     Raises
     ------
     InputError
-        If the dataset has accuracies only, files are missing or invalid, or models ran on
-        different datapoints.
+        If the dataset has accuracies only, files are missing or invalid, models ran on
+        different datapoints, or a file is of another model than those of other datasets.
     """
     if spec.kind == ACCURACIES_KIND:
         raise InputError(
@@ -112,7 +116,8 @@ def dataset_correctness(
             remedy="Remove it from the analysis",
         )
     if spec.kind not in (LABELS_KIND, ARCHIVE_KIND):
-        return _of_predictions(layout_of(spec), models, predictions, is_right)
+        known = same_models or SameModels()
+        return _of_predictions(spec, dict(zip(models, predictions, strict=True)), is_right, known)
     if spec.kind == LABELS_KIND:
         labels = read_integers(Path(spec.options["labels"]))
         files = [Path(spec.results_file(model)) for model in models]
@@ -143,17 +148,19 @@ def _first(classes: Integers, is_reversed: bool) -> Integers:
 
 
 def _of_predictions(
-    layout: Layout,
-    models: Sequence[str],
-    files: Sequence[str],
+    spec: DatasetSpec,
+    files: Mapping[str, str],
     is_right: Callable[[Predictions], npt.NDArray[np.bool_]],
+    same_models: SameModels,
 ) -> Correctness:
+    layout = layout_of(spec)
     rows: list[npt.NDArray[np.bool_]] = []
     first: tuple[str, Predictions] | None = None
     errors = ErrorCollector()
-    for model, file in zip(models, files, strict=True):
+    for model, file in files.items():
         with errors.collected():
             predictions = read_predictions(file, layout=layout)
+            same_models.check(model, spec.name, predictions.metadata)
             first = first or (model, predictions)
             if predictions.datapoints_digest != first[1].datapoints_digest:
                 raise InputError(
@@ -165,7 +172,7 @@ def _of_predictions(
     if first is None:
         raise InputError("no models", field="models")
     return Correctness(
-        tuple(models),
+        tuple(files),
         first[1].index.astype(np.int64),
         first[1].label.astype(np.int64),
         np.stack(rows),

@@ -1,7 +1,8 @@
-"""Whether two prediction files come from the same model, as far as their provenance tells."""
+"""Whether prediction files come from the same model, as far as their provenance tells."""
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from matcheval.errors import InputError
 
@@ -52,3 +53,29 @@ def check_same_model(
                 remedy="Both must come from the same model and label space: predict both sets again"
                 " with one model",
             )
+
+
+@dataclass
+class SameModels:
+    """Checks that the files of every model, on several datasets, are of one model."""
+
+    _first: dict[str, tuple[str, Mapping[str, str]]] = field(default_factory=dict)
+
+    def check(self, model: str, dataset: str, metadata: Mapping[str, str]) -> None:
+        """Compare a file of a model with the first one that was checked.
+
+        Parameters
+        ----------
+        model, dataset : str
+            Names of the model, and of the dataset that the file is on.
+        metadata : mapping of str to str
+            Metadata of the file.
+
+        Raises
+        ------
+        InputError
+            As `check_same_model`.
+        """
+        first, theirs = self._first.setdefault(model, (dataset, metadata))
+        names = (f"the predictions on {first}", f"those on {dataset}")
+        check_same_model(theirs, metadata, names, model)

@@ -17,6 +17,7 @@ from matcheval.inference.statistics import read_statistics
 from matcheval.inference.vectors import read_vectors
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
+from matcheval.predictions.provenance import SameModels
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class OutputFiles:
     custom: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
     layouts: Mapping[str, Layout] = field(default_factory=dict)
     labels: Mapping[str, AllLabels] = field(default_factory=dict)
+    _same_models: SameModels = field(default_factory=SameModels, init=False, compare=False)
 
     def read(self, dataset: str, model: str, *, wanted: Sequence[str] | None = None) -> Outputs:
         """Read one model's outputs on one dataset.
@@ -57,19 +59,23 @@ class OutputFiles:
         Raises
         ------
         InputError
-            As `read_outputs`, `user_files.read_user_file` and `AllLabels.read`.
+            As `read_outputs`, `user_files.read_user_file` and `AllLabels.read`; or if the file is
+            of another model than one read before.
         """
         if dataset in self.custom:
             file, layout = self.custom[dataset][model], self.layouts[dataset]
-            return read_user_file(file, layout=layout).outputs
-        outputs = [one for one in self.outputs if wanted is None or one in wanted]
-        found = read_outputs(output_files(self.folder, dataset, model, outputs))
+            user_file = read_user_file(file, layout=layout)
+            found, metadata = user_file.outputs, user_file.metadata
+        else:
+            outputs = [one for one in self.outputs if wanted is None or one in wanted]
+            found, metadata = read_outputs(output_files(self.folder, dataset, model, outputs))
+        self._same_models.check(model, dataset, metadata)
         if dataset in self.labels:
             found = replace(found, labels=self.labels[dataset].read()[found.index])
         return found
 
 
-def read_outputs(files: Mapping[str, Path]) -> Outputs:
+def read_outputs(files: Mapping[str, Path]) -> tuple[Outputs, Mapping[str, str]]:
     """Read one model's outputs on one dataset.
 
     Parameters
@@ -79,9 +85,11 @@ def read_outputs(files: Mapping[str, Path]) -> Outputs:
 
     Returns
     -------
-    Outputs
+    outputs : Outputs
         Predicted classes and confidences are those of the logits where these are given, and
         otherwise those on file, float32.
+    metadata : mapping of str to str
+        That of the predictions.
 
     Raises
     ------
@@ -114,7 +122,7 @@ def read_outputs(files: Mapping[str, Path]) -> Outputs:
         )  # fmt: skip
     if "statistics" in files:
         found = replace(found, statistics=read_statistics(files["statistics"])[0])
-    return found
+    return found, predictions.metadata
 
 
 def check_same_datapoints(

@@ -16,6 +16,7 @@ from matcheval.datasets.suites import Groups, Member, Suite
 from matcheval.errors import InputError
 from matcheval.inference.files import predictions_file
 from matcheval.predictions.correctness import Correctness, dataset_correctness
+from matcheval.predictions.provenance import SameModels
 from matcheval.predictions.records import Predictions
 
 
@@ -44,6 +45,7 @@ class SuiteCorrectness:
     predictions: Path
     models: Sequence[str]
     _bases: dict[Groups, Correctness] = field(default_factory=dict)
+    _same_models: SameModels = field(default_factory=SameModels)
 
     def __post_init__(self) -> None:
         self._classes = {
@@ -105,14 +107,12 @@ class SuiteCorrectness:
             else self.specs[name].results_file(model)
             for model in self.models
         ]
-        if not groups and not all_labels:
-            return dataset_correctness(self.specs[name], self.models, files)
         classes = self._classes[name] or self._classes[self.base] or ()
         every = (
             AllLabels(Path(all_labels), self.folders[name], groups).read() if all_labels else None
         )
         right = partial(_right, groups=groups, classes=classes, every=every)
-        return dataset_correctness(self.specs[name], self.models, files, right)
+        return dataset_correctness(self.specs[name], self.models, files, right, self._same_models)
 
 
 def _right(
@@ -121,5 +121,7 @@ def _right(
     classes: Sequence[str],
     every: npt.NDArray[np.int64] | None,
 ) -> npt.NDArray[np.bool_]:
+    if every is None and not groups:
+        return predictions.correct
     labels = predictions.label if every is None else every[predictions.index]
     return right_predictions(predictions.prediction, labels, groups, classes)

@@ -1,0 +1,85 @@
+"""Update docs/accuracy-prediction.md: `make_accuracy_page.py [STUDY ...]`.
+
+Of every study named, whose results lie in `results/`, the errors and figures that the page shows
+are taken into docs/accuracy/. Then the page's tables are written from there.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pandas as pd
+from take_over import take_over
+
+from matcheval.accuracy_prediction.aggregation import ALL
+from matcheval.accuracy_prediction.reading import how, titles
+from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
+from matcheval.accuracy_prediction.views import WHOLE
+
+ROOT = Path(__file__).resolve().parents[1]
+KEPT = ROOT / "docs" / "accuracy"
+SUITE = "shifts"
+FIGURES = {"errors": "errors-calibrated-Syn1", "protocol": "protocol"}
+DECIMALS = 6
+
+
+def take(study: str) -> None:
+    """Copy a study's errors by group, and its figures.
+
+    Parameters
+    ----------
+    study : str
+        Its name.
+    """
+    results = ROOT / "results" / study
+    table = pd.read_parquet(results / "accuracy_prediction" / "errors" / f"{SUITE}.parquet")
+    groups = table[(table["view"] == WHOLE) & (table["subgroup"] == ALL)]
+    no_leave_one_out = groups[groups["protocol"] != "leave_one_out"]
+    no_leave_one_out.round(DECIMALS).to_csv(KEPT / f"{study}.csv", index=False)
+    for name, figure in FIGURES.items():
+        source = results / "figures" / "accuracy_prediction" / SUITE / f"{figure}.png"
+        shutil.copyfile(source, KEPT / f"{study}-{name}.png")
+
+
+def errors(study: str) -> str:
+    """Lay out a study's mean absolute errors as a table in Markdown.
+
+    Parameters
+    ----------
+    study : str
+        Its name.
+
+    Returns
+    -------
+    str
+        A row per method and way of predicting; percentage points.
+    """
+    table = pd.read_csv(KEPT / f"{study}.csv", keep_default_na=False, na_values=["nan", ""])
+    table = table.fillna(dict.fromkeys(("variant", "calibrated_on", "regressor"), ""))
+    groups = table[["group", "n_sets"]].groupby("group", sort=False).max()["n_sets"]
+    heads = [f"{name}, {n} sets" for name, n in groups.items()]
+    head = ["predicted from", "method", *heads, "over subgroups", "over models"]
+    lines = [f"| {' | '.join(head)} |", "| --- | --- |" + " --: |" * (len(head) - 2)]
+    ways = ["protocol", "regressor", "calibrated_on", "method", "variant"]
+    for _, rows in table.groupby(ways, sort=False):
+        by_group = rows.set_index("group")
+        total = by_group.loc[ALL]
+        cells = [how(total), *titles(rows[:1], ALL_SCORES)]
+        cells += [_points(by_group["mae"].get(group)) for group in groups.index]
+        cells += [
+            f"[{_points(total[f'mae_{of}_low'])}, {_points(total[f'mae_{of}_high'])}]"
+            for of in ("subgroups", "models")
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _points(value: float | None) -> str:
+    return "" if value is None or pd.isna(value) else f"{100 * value:.1f}"
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        take(name)
+    page = ROOT / "docs" / "accuracy-prediction.md"
+    page.write_text(take_over(page.read_text(encoding="utf-8"), errors), encoding="utf-8")
