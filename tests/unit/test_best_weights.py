@@ -85,7 +85,7 @@ def test_recipes_of_earlier_versions_are_recorded_as_before():
 
 
 def test_training_on_the_shift_beats_training_without_it():
-    """The embedded study's ERM: above chance, and above the model that knows plain scans only."""
+    """ERM on both domains: above chance, and above the model that knows plain scans only."""
 
     def digits(name, part, rows, style=""):
         found = build_dataset(name, "digits", {"part": part, "rows": rows})

@@ -138,7 +138,10 @@ def test_numbers_of_images_and_accuracies():
 
 def study_with(scores, **changes):
     config = digit_domains() | changes
-    config["domain_generalization"] |= {"scores": scores}
+    config["suites"]["noise"] = {"members": ["noisy"]}
+    two = {"sources": ["plain", "foggy"], "targets": "noise"}
+    config["domain_generalization"]["blocks"]["two"] = two
+    config["domain_generalization"]["scores"] = scores
     return load(config)
 
 
@@ -149,14 +152,10 @@ def test_models_of_blocks_are_scored_on_request():
     study = study_with(CORAL, **KEPT)
     analysis = study.analysis(DomainGeneralization)
     models = {name for _, name in analysis.scored.models}
-    # ERM of one source; ERM and CORAL's groups of three.
-    groups = sum(group.algorithm == "coral" for group in analysis.expansion.groups)
-    assert len(models) == (1 + 1 + groups) * analysis.settings.seeds
-    (batch,) = {
-        one.source_batch
-        for one in analysis.scored.models.values()
-        if ".plain.erm-0.seed-1" in one.model
-    }
+    # ERM of one source; ERM and CORAL of two; two seeds.
+    assert len(models) == 3 * 2
+    one = "digit-domains.plain.erm-0.seed-1"
+    batch = analysis.scored.models["shifted", one].source_batch
     assert analysis.scored.tested[batch].datasets == (
         "plain.without-1-of-5.seed-1", "plain.part-1-of-5.seed-1",
     )  # fmt: skip

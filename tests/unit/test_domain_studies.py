@@ -12,6 +12,7 @@ from matcheval.domain_generalization.analysis import DomainGeneralization
 from matcheval.domain_generalization.designs import Block
 from matcheval.domain_generalization.image_checks import check_images
 from matcheval.errors import InputError
+from matcheval.study.checks import check_custom_images
 from matcheval.training.initial import initial_model
 from studies import ROOT, digit_domains, load
 
@@ -32,16 +33,12 @@ def study_with(**changes):
         ({"recipe": {"epochs": 3}}, "'epochs' is determined by the protocol"),
         ({"recipe": {"seeded_by": "x"}}, "'seeded_by' is determined by the protocol"),
         (
-            {
-                "blocks": {
-                    "x": {"sources": ["plain", "new-writers"], "targets": "new-writers-shifted"}
-                }
-            },
-            "'new-writers' is a source, and a target as well",
+            {"blocks": {"x": {"sources": ["plain", "noisy"], "targets": "shifted"}}},
+            "'noisy' is a source, and a target as well",
         ),
         ({"blocks": {"x": {"sources": ["plain"], "targets": "nope"}}}, "unknown suite 'nope'"),
         ({"blocks": {"x": {"sources": ["plan"], "targets": "domains"}}}, "unknown dataset 'plan'"),
-        ({"leave_one_out": {"three": "domains"}}, "name of blocks as well"),
+        ({"leave_one_out": {"one": "domains"}}, "name of blocks as well"),
         ({"figure_algorithm": "mixup"}, "unknown algorithm 'mixup'"),
     ],
 )
@@ -53,7 +50,7 @@ def test_settings_that_are_refused(changes, message):
 def test_sources_of_different_label_spaces_are_refused():
     config = digit_domains()
     config["datasets"]["photos"] = {"kind": "cifar10", "part": "test"}
-    config["domain_generalization"]["blocks"]["three"]["sources"] = ["plain", "photos"]
+    config["domain_generalization"]["blocks"]["one"]["sources"] = ["plain", "photos"]
     with pytest.raises(InputError, match="'photos' has, against 'plain', different classes"):
         load(config)
 
@@ -69,12 +66,12 @@ def test_models_are_trained_on_parts_split_by_their_seed():
     study = study_with()
     analysis = study.analysis(DomainGeneralization)
     models = [name for name in study.trained if name.endswith("erm-0.seed-1")]
-    assert len(models) == 5
+    assert len(models) == 4
     trained = study.trained[next(name for name in models if ".plain.erm" in name)]
     assert trained.train == ("plain.without-1-of-5.seed-1",)
     assert trained.validation == ("plain.part-1-of-5.seed-1",)
     recipe = trained.model.recipe
-    assert (recipe.keep, recipe.epochs, recipe.epoch_steps, recipe.seed) == ("best", 6, 25, 1)
+    assert (recipe.keep, recipe.epochs, recipe.epoch_steps, recipe.seed) == ("best", 4, 40, 1)
     assert set(analysis.derivations) >= {*trained.train, *trained.validation}
     assert study.runnable[models[0]].source is not None
 
@@ -85,13 +82,13 @@ def test_models_that_are_compared_start_from_the_same_weights():
     start = {
         name: initial_model(name, one.model.recipe, a_set("a", [0, 1], side=8)).state_dict()
         for name, one in trained.items()
-        if ".plain.and.inverted." in name
+        if ".plain.and.noisy." in name
     }
     weights = {name: next(iter(state.values())).sum().item() for name, state in start.items()}
     seeds = {name: trained[name].model.recipe.seed for name in weights}
-    assert {len({weights[n] for n in weights if seeds[n] == seed}) for seed in range(3)} == {1}
-    assert len(set(weights.values())) == 3
-    assert len({one.model.recipe.seeded_by for one in trained.values()}) == 5
+    assert {len({weights[n] for n in weights if seeds[n] == seed}) for seed in range(2)} == {1}
+    assert len(set(weights.values())) == 2
+    assert len({one.model.recipe.seeded_by for one in trained.values()}) == 4
 
 
 def test_the_warehouse_is_planned_with_the_columns_of_the_paper():
@@ -104,7 +101,23 @@ def test_the_warehouse_is_planned_with_the_columns_of_the_paper():
     assert len(analysis.expansion.blocks[0].targets) == 180
     assert len(set(analysis.expansion.blocks[0].columns)) == 14
     recipe = next(iter(study.trained.values())).model.recipe
-    assert (recipe.epochs * recipe.epoch_steps, recipe.learning_rate) == (5000, 5e-5)
+    assert (recipe.epochs * recipe.epoch_steps, recipe.learning_rate) == (5100, 5e-5)
+    assert (recipe.architecture, recipe.pretrained.endswith("resnet18.pth")) == ("resnet_7x7", True)
+    # Scored for Figure 5B: ERM and SD's three groups, three seeds each, in all four blocks.
+    assert len(analysis.scored.models) == (1 + 3) * 3 * 4
+    # Jobs on parts of the sources: two algorithms, three seeds, four blocks.
+    assert len(analysis.scored.tested) == 2 * 3 * 4
+    # Two parts of each of the four sources for every seed.
+    assert len(analysis.derivations) == 2 * 3 * 4
+
+
+def test_missing_weights_are_named_before_the_first_job(tmp_path, monkeypatch):
+    """A study can be planned without them, as without images."""
+    path = ROOT / "studies" / "cifar10-warehouse-dg.yaml"
+    study = load(yaml.safe_load(path.read_text(encoding="utf-8")))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"'pretrained': no such file.*weights/resnet18\.pth"):
+        check_custom_images(study)
 
 
 def test_the_real_digits_are_selected_by_leaving_one_domain_out_too():

