@@ -14,7 +14,7 @@ DATA ?= data/recht
 RECHT := recht-cifar10 recht-imagenet recht-revisions
 SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 
-.PHONY: help demo slurm recht recht-docs sampling-docs domains test cluster-test lint format docs settings fingerprints clean
+.PHONY: help demo slurm recht recht-docs sampling-docs domains test cluster-test lint format docs settings fingerprints stages clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -65,10 +65,10 @@ slurm: $(VENV)/.slurm
 	@echo "Next: name your partitions in profiles/slurm/config.yaml; docs/cluster.md describes the next steps."
 
 ## make cluster-test  run the tests that start and stop a real SLURM on this machine (root, Debian)
-cluster-test: $(VENV)/.test
-	@if [ "$$(id -u)" = 0 ] && command -v apt-get && ! command -v slurmctld; then \
+cluster-test: $(VENV)/.test $(VENV)/oldest-slurm-plugin
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get && ! { command -v slurmctld && command -v slurmdbd && command -v mariadbd; }; then \
 		export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \
-		apt-get update && apt-get install -y --no-install-recommends slurm-wlm munge; \
+		apt-get update && apt-get install -y --no-install-recommends slurm-wlm munge slurmdbd mariadb-server; \
 	fi > $(VENV)/apt.log 2>&1 || tail -n 3 $(VENV)/apt.log
 	$(BIN)/python -m pytest tests/cluster --numprocesses 2 --dist loadfile
 
@@ -116,6 +116,10 @@ settings: $(VENV)/.workflow
 fingerprints: $(VENV)/.test
 	$(BIN)/python tests/fingerprints.py
 
+## make stages    enter that edits of training, inference and datasets have been decided on
+stages: $(VENV)/.workflow
+	PYTHONPATH=workflow_scripts $(BIN)/python docs/enter_stages.py
+
 ## make clean     remove the environment and caches, not the results
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -139,6 +143,10 @@ $(VENV)/.slurm: $(VENV)/.workflow
 $(VENV)/.test: $(VENV)/.workflow
 	$(PIP_INSTALL) --editable '.[workflow,test,slurm]'
 	@touch $@
+
+# The oldest version that pyproject.toml allows; envs/lock.txt has the newest.
+$(VENV)/oldest-slurm-plugin: $(VENV)/.test
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --upgrade --target $@ snakemake-executor-plugin-slurm==2.0.0
 
 $(VENV)/.lint: $(VENV)/.test
 	$(PIP_INSTALL) --editable '.[workflow,test,slurm,lint]'

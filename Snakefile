@@ -48,3 +48,4 @@ rule all:
 
 include: "rules/checks.smk"
 include: "rules/preflight.smk"
+include: "rules/messages.smk"

@@ -1,4 +1,6 @@
 # Shared by all files in rules/: the checked study, its jobs, and helper functions.
+import atexit
+import os
 import sys
 from pathlib import Path
 
@@ -11,8 +13,8 @@ sys.path.insert(0, str(SCRIPTS))
 from matcheval.downloads.sources import published_file, published_files
 from matcheval.errors import InputError
 from matcheval.execution.environment import set_job_environment
-from matcheval.execution.gpus import visible_gpus
-from matcheval.io.provenance import code_digest
+from matcheval.execution.gpu_devices import visible_gpus
+from matcheval.io.code_digests import CodeDigests
 from matcheval.registry import ANALYSES, RULE_FILES
 from matcheval.study.artifacts import one_of
 from matcheval.study.jobs import StageJobs
@@ -43,7 +45,7 @@ if workflow.is_main_process:
 
 # On one machine, the number of GPUs limits the number of simultaneous GPU jobs. A profile or
 # `--resources gpu=N` overrides this, as profiles/slurm does: there, the cluster assigns the GPUs.
-N_GPUS = len(visible_gpus())
+N_GPUS = len(visible_gpus(os.environ))
 if N_GPUS and "gpu" not in workflow.global_resources:
     workflow.register_resource("gpu", N_GPUS)
 
@@ -62,6 +64,11 @@ REQUESTS = Requests(
         partition=DEFAULTS.get("slurm_partition"),
     ),
 )
+
+# Digests of the code of scripts.
+CODE = CodeDigests(SCRIPTS, Path(".snakemake") / "code-digests.json")
+if workflow.is_main_process:
+    atexit.register(CODE.save)
 
 # Prefix for the command of a job that may run on a GPU: reserves GPUs for this job alone.
 LEASE_GPU = "python -m lease_gpu {resources.gpu} "
@@ -97,7 +104,7 @@ def digest(script, *modules):
     jobs: Snakemake itself notices edits of the script only.
     """
     # A function, so that only the code of rules that have jobs is read.
-    return lambda wildcards: code_digest(SCRIPTS / f"{script}.py", *modules)
+    return lambda wildcards: CODE(script, *modules)
 
 
 # Indexes of predictions that no job has to make anew, though the job that wrote them runs again for

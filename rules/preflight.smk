@@ -3,7 +3,3 @@ from preflight import Preflight
 
 PREFLIGHT = Preflight(workflow, STUDY)
 PREFLIGHT.on_load()
-
-
-onstart:
-    PREFLIGHT.on_start()

@@ -13,11 +13,16 @@ from typing import Any
 
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
-from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 from snakemake_interface_executor_plugins.settings import ExecMode
 
 from matcheval.errors import InputError
-from matcheval.execution.cluster.names import check_groups, check_names, check_resources
+from matcheval.execution.cluster.names import (
+    EXECUTOR,
+    check_executor,
+    check_groups,
+    check_names,
+    check_resources,
+)
 from matcheval.study.checks import check_custom_images
 from matcheval.study.shared_names import check_shared_names, record_shared_names
 from matcheval.study.study import Study
@@ -40,8 +45,6 @@ class Preflight:
     def on_load(self) -> None:
         """Run the checks that are possible once the rules have been read.
 
-        If the SLURM executor is installed, this also replaces it by `slurm_executor`.
-
         Raises
         ------
         WorkflowError
@@ -55,10 +58,6 @@ class Preflight:
             check_custom_images(self._study)
         except InputError as error:
             logger.warning(f"Required before jobs can run: {error}")
-        if ExecutorPluginRegistry().is_installed("slurm"):
-            from slurm_executor import SlurmExecutor
-
-            ExecutorPluginRegistry().get_plugin("slurm").executor = SlurmExecutor
 
     def on_start(self) -> None:
         """Run the checks that are possible once jobs are about to start.
@@ -70,7 +69,8 @@ class Preflight:
         """
         _checked(self._check_profile_groups)
         _checked(lambda: check_custom_images(self._study))
-        if self._workflow.executor_plugin.name == "slurm":
+        _checked(lambda: check_executor(self._workflow.executor_plugin.name))
+        if self._workflow.executor_plugin.name == EXECUTOR:
             _checked(self._check_cluster)
         record_shared_names(self._study)
 
@@ -97,7 +97,7 @@ class Preflight:
     def _check_cluster(self) -> None:
         """Check that SLURM can run the jobs as they are going to be submitted."""
         from matcheval.execution.cluster import folders, queries, requests
-        from slurm_executor import comment_of, request_of
+        from snakemake_executor_plugin_matcheval_slurm.jobs import comment_of, request_of
 
         workflow, settings = self._workflow, self._workflow.executor_settings
         jobs = [
@@ -110,6 +110,7 @@ class Preflight:
         ]
         requests.check_requests(wanted, queries.nodes())
         requests.check_accounts(wanted)
+        requests.check_submit_limit(wanted, workflow.resource_settings.nodes)
         requests.check_with_scheduler(wanted)
         requests.check_status_command(
             settings.status_command,

@@ -1,9 +1,11 @@
 """One cluster for all tests, and a working tree with prepared datasets that each test copies."""
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from accounting import why_no_accounting
 from engine import Workflow
 from runs import ClusterRun
 from slurm import Cluster, why_not
@@ -20,6 +22,24 @@ def slurm() -> None:
 def cluster(slurm: None) -> Iterator[Cluster]:
     with Cluster.started() as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def accounted(slurm: None) -> Iterator[Cluster]:
+    """A cluster whose `sacct` has a database to read."""
+    if reason := why_no_accounting():
+        pytest.skip(reason)
+    with Cluster.started(accounting=True) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def oldest_plugin() -> Path:
+    """The oldest version of the plugin that the executor is based on (`make cluster-test`)."""
+    folder = Path(sys.prefix) / "oldest-slurm-plugin"
+    if not folder.exists():
+        pytest.skip(f"no {folder}; 'make cluster-test' installs it")
+    return folder
 
 
 SUITE = """\

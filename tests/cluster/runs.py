@@ -32,30 +32,15 @@ while _name.startswith("hold") and not any(map(os.path.exists, ["go", f"go.{_nam
 """
 
 
-class ClusterRun:
-    """A tree of the workflow, and runs of Snakemake in it on a cluster."""
+class Run:
+    """A folder, and runs of Snakemake in it on a cluster."""
 
-    def __init__(self, workflow: Workflow, cluster: Cluster) -> None:
-        self.workflow = workflow
-        self.folder = workflow.folder
-        self.cluster = cluster
-
-    def add_models(self, *names: str) -> None:
-        """Add small models of these names, which are disturbed in their training."""
-        row = SMALL_CATALOGUE.splitlines()[1]
-        catalogue = self.folder / "studies" / "small.csv"
-        rows = "".join(row.replace("linear", name, 1) + "\n" for name in names)
-        catalogue.write_text(catalogue.read_text() + rows)
-        main = 'if __name__ == "__main__":'
-        self.workflow.edit("workflow_scripts/train_model.py", main, DISTURBANCE + main)
+    def __init__(self, folder: Path, cluster: Cluster) -> None:
+        self.folder, self.cluster = folder, cluster
 
     def command(self, *arguments: str) -> list[str]:
-        """The command line, with the waits of the profile cut short."""
-        return [
-            sys.executable, "-m", "snakemake", *arguments, "--nocolor",
-            "--profile", "profiles/slurm", "--configfile", "small.yaml",
-            "--seconds-between-status-checks", "1", "--latency-wait", "15",
-        ]  # fmt: skip
+        """The command line of a run."""
+        raise NotImplementedError
 
     def start(
         self, *arguments: str, environment: Mapping[str, str] | None = None
@@ -84,9 +69,9 @@ class ClusterRun:
         return process.returncode, output
 
     @property
-    def environment(self) -> dict[str, str]:
-        """The cluster's, without this tree's library."""
-        return {k: v for k, v in self.cluster.environment.items() if k != "PYTHONPATH"}
+    def environment(self) -> Mapping[str, str]:
+        """The cluster's."""
+        return self.cluster.environment
 
     @property
     def output(self) -> str:
@@ -104,6 +89,45 @@ class ClusterRun:
         file = self.folder / "starts"
         lines = file.read_text().splitlines() if file.exists() else []
         return [(name, gpus) for name, gpus in map(str.split, lines)]
+
+    def wait(self, condition: Callable[[], bool], what: str, seconds: float = 240) -> None:
+        """Wait until something is so."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline:
+                raise AssertionError(f"waited in vain for {what}:\n{self.output}")
+            time.sleep(0.2)
+
+
+class ClusterRun(Run):
+    """A tree of the workflow, and runs of Snakemake in it on a cluster."""
+
+    def __init__(self, workflow: Workflow, cluster: Cluster) -> None:
+        super().__init__(workflow.folder, cluster)
+        self.workflow = workflow
+
+    def add_models(self, *names: str) -> None:
+        """Add small models of these names, which are disturbed in their training."""
+        row = SMALL_CATALOGUE.splitlines()[1]
+        catalogue = self.folder / "studies" / "small.csv"
+        rows = "".join(row.replace("linear", name, 1) + "\n" for name in names)
+        catalogue.write_text(catalogue.read_text() + rows)
+        main = 'if __name__ == "__main__":'
+        self.workflow.edit("workflow_scripts/train_model.py", main, DISTURBANCE + main)
+
+    def command(self, *arguments: str) -> list[str]:
+        """The command line, with the waits of the profile cut short."""
+        return [
+            sys.executable, "-m", "snakemake", *arguments, "--nocolor",
+            "--profile", "profiles/slurm", "--configfile", "small.yaml",
+            "--seconds-between-status-checks", "1", "--latency-wait", "15",
+        ]  # fmt: skip
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The cluster's, with the executor of the tree."""
+        scripts = str(self.folder / "workflow_scripts")
+        return {**self.cluster.environment, "PYTHONPATH": scripts}
 
     def jobs_of(self, model: str) -> list[dict[str, str]]:
         """What SLURM knows of the trainings of a model, first attempt first."""
@@ -123,14 +147,6 @@ class ClusterRun:
         """What SLURM said of a training that failed."""
         folder = self.folder / ".snakemake" / "slurm_logs" / "rule_train_model" / model
         return (folder / f"{job}.log").read_text()
-
-    def wait(self, condition: Callable[[], bool], what: str, seconds: float = 240) -> None:
-        """Wait until something is so."""
-        deadline = time.monotonic() + seconds
-        while not condition():
-            if time.monotonic() > deadline:
-                raise AssertionError(f"waited in vain for {what}:\n{self.output}")
-            time.sleep(0.2)
 
 
 def checkpoint(model: str) -> str:

@@ -28,6 +28,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import keeper
+from accounting import Accounting
+from ports import free_ports
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "sinfo", "scontrol", "srun")
 CPU_NODES = ("cpu1", "cpu2")
@@ -72,8 +74,15 @@ MailProg=/bin/true
 PropagateResourceLimits=NONE
 NodeName=DEFAULT Sockets=1 CoresPerSocket={cpus} ThreadsPerCore=1 RealMemory={memory}
 {nodes}
-PartitionName=cpu Nodes=cpu[1-2] Default=YES DefMemPerCPU=100 MaxTime=1440
-PartitionName=gpu Nodes=gpu1 DefMemPerCPU=100 MaxTime=1440
+PartitionName=cpu Nodes=cpu[1-2] Default=YES DefMemPerCPU=100 MaxTime=1440 PreemptMode=OFF
+PartitionName=gpu Nodes=gpu1 DefMemPerCPU=100 MaxTime=1440 PreemptMode=OFF
+# Jobs of `urgent` take the nodes of `spare` and `again` away from theirs.
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PartitionName=spare Nodes=cpu[1-2] DefMemPerCPU=100 MaxTime=1440 PriorityTier=1 PreemptMode=CANCEL
+PartitionName=again Nodes=cpu[1-2] DefMemPerCPU=100 MaxTime=1440 PriorityTier=1 PreemptMode=REQUEUE
+PartitionName=urgent Nodes=cpu[1-2] DefMemPerCPU=100 MaxTime=1440 PriorityTier=9 PreemptMode=OFF
+{accounting}
 """
 GRES_CONF = "AutoDetect=off\nNodeName={node} Name=gpu File={folder}/dev/nvidia[0-{last}]\n"
 
@@ -112,13 +121,17 @@ class Cluster:
 
     @classmethod
     @contextlib.contextmanager
-    def started(cls, hidden: Path | None = None) -> Iterator["Cluster"]:
+    def started(
+        cls, hidden: Path | None = None, *, accounting: bool = False
+    ) -> Iterator["Cluster"]:
         """Bring a cluster up, and down again whatever happens.
 
         Parameters
         ----------
         hidden : Path, optional
             A folder the nodes see empty, as if it were not on a shared file system.
+        accounting : bool
+            Whether it has a database of jobs and accounts (`accounting.Accounting`).
         """
         with _temporary() as folder:
             for name in ("state", "spool", "run", "log", "dev", "bin"):
@@ -127,17 +140,25 @@ class Cluster:
             environment |= {"SLURM_CONF": str(folder / "slurm.conf"), "LC_ALL": "C"}
             environment["PATH"] = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
             cluster = cls(folder, environment)
-            cluster._write_configuration()
-            cluster._start_munge()
+            database = Accounting(folder) if accounting else None
+            cluster._write_configuration(database.configuration if database else "")
+            cluster.start_munge()
+            if database:
+                for name, command in database.commands():
+                    cluster._start(name, *command)
+                    cluster._wait(database.ready(name, cluster.environment), 60, f"no {name}")
             cluster.start_controller(fresh=True)
+            if database:
+                for command in database.set_up():
+                    cluster.command(*command)
             for node in NODES:
                 cluster.start_node(node, hidden)
             cluster.wait_for_nodes()
             yield cluster
 
-    def _write_configuration(self) -> None:
+    def _write_configuration(self, accounting: str) -> None:
         host = socket.gethostname().split(".")[0]
-        ports = dict(zip(("slurmctld", *NODES), _free_ports(1 + len(NODES)), strict=True))
+        ports = dict(zip(("slurmctld", *NODES), free_ports(1 + len(NODES)), strict=True))
         nodes = "\n".join(
             f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[node]}"
             + (f" Gres=gpu:{GPUS}" if node == GPU_NODE else "")
@@ -154,17 +175,19 @@ class Cluster:
         (self.folder / "slurm.conf").write_text(
             SLURM_CONF.format(
                 host=host, ports=ports, folder=self.folder, nodes=nodes,
-                cpus=CPUS_PER_NODE, memory=MEM_MB_PER_NODE,
+                cpus=CPUS_PER_NODE, memory=MEM_MB_PER_NODE, accounting=accounting,
             )
         )  # fmt: skip
         (self.folder / "gres.conf").write_text(
             GRES_CONF.format(node=GPU_NODE, folder=self.folder, last=GPUS - 1)
         )
 
-    def _start_munge(self) -> None:
+    def start_munge(self) -> None:
+        """Start munged, without which SLURM's commands cannot say who asks."""
         key, place = self.folder / "munge.key", self.folder / "munge.socket"
-        key.write_bytes(secrets.token_bytes(128))
-        key.chmod(0o400)
+        if not key.exists():
+            key.write_bytes(secrets.token_bytes(128))
+            key.chmod(0o400)
         self._start(
             "munged", "munged", "--foreground", "--force", f"--key-file={key}",
             f"--socket={place}", f"--pid-file={self.folder}/run/munged.pid",
@@ -216,6 +239,11 @@ class Cluster:
         """End slurmctld as a power cut would."""
         self._kill("slurmctld")
 
+    def kill_munge(self) -> None:
+        """End munged."""
+        self._kill("munged")
+        (self.folder / "munge.socket").unlink(missing_ok=True)
+
     def kill_node(self, node: str) -> None:
         """End a node with all that runs on it, as a power cut would."""
         self._kill(node)
@@ -263,15 +291,6 @@ class Cluster:
         logs = sorted((self.folder / "log").glob("*.log"))
         tails = ["\n".join(log.read_text(errors="replace").splitlines()[-8:]) for log in logs]
         return "\n".join(f"--- {log.name}\n{tail}" for log, tail in zip(logs, tails, strict=True))
-
-
-def _free_ports(number: int) -> list[int]:
-    """Ports nobody listens on."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
 
 
 @contextlib.contextmanager

@@ -50,8 +50,16 @@ CASES = {
         "'default-resources': resource 'slurm_partiton' has no effect. Did you mean "
         "'slurm_partition'?",
     ),
+    "executor": (
+        ["--executor", "slurm"],
+        "the executor 'slurm' does not fit this workflow",
+    ),
+    "arrays": (
+        ["--executor", "slurm", "--slurm-array-jobs", "train_model"],
+        "groups in the profile replace array jobs",
+    ),
     "sacct": (
-        ["--slurm-status-command", "sacct"],
+        ["--matcheval-slurm-status-command", "sacct"],
         "sacct cannot monitor jobs here: the cluster has no accounting",
     ),
 }  # fmt: skip

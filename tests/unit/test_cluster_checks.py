@@ -7,7 +7,6 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -159,34 +158,33 @@ def test_minutes_of_a_limit_with_seconds_are_whole():
     assert requests.within(Request("a", 1, 1, 200), [node]).minutes == 90
 
 
-@pytest.mark.parametrize(
-    ("attempt", "memory", "time"), [(1, 40_000, 900), (2, 64_000, 1440), (3, 64_000, 1440)]
-)
-def test_attempts_as_they_are_submitted(commands, attempt, memory, time):
-    executor = pytest.importorskip("slurm_executor")
-    jobs = pytest.importorskip("snakemake.jobs")
-    commands("sinfo", "echo 'n1|cpu*|8|64000|(null)|1-00:00:00|mix'")
-    twice = 2 ** (attempt - 1)
-    wanted = {"mem_mb": 40_000 * twice, "runtime": 900 * twice, "slurm_partition": "cpu"}
-    resources = jobs.ResourceList(fromdict=wanted)
-    job = SimpleNamespace(
-        name="train_model", threads=2, attempt=attempt, resources=resources, is_group=lambda: False
-    )
-    params = dict.fromkeys(("run_uuid", "slurm_logfile", "comment_str", "account", "workdir"), "x")
-    command = executor.submit_command(job, {**params, "partition": "-p cpu"})
-    assert f" --mem {memory} " in command
-    assert f" -t {time} " in command
-    # The Snakemake on the node works out what the job asks for itself, and is to find the same.
-    assert job.resources.mem_mb == 40_000 * twice
-
-
 def test_accounts(commands):
     commands("scontrol", "echo 'AccountingStorageType = accounting_storage/slurmdbd'")
-    commands("sacctmgr", "echo biology; echo Chemistry")
+    commands("sacctmgr", "echo biology; echo Chemistry; echo biology")
     requests.check_accounts([SMALL, Request("a", 1, 1, 1, account="chemistry")])
     message = r"'physics' is not one of your accounts \(Chemistry, biology\)"
     with pytest.raises(InputError, match=message):
         requests.check_accounts([Request("a", 1, 1, 1, account="physics")])
+
+
+@pytest.mark.parametrize(
+    ("qos", "jobs", "message"),
+    [
+        (None, 40, "accepts 3 jobs at a time (QOS long), and up to 40 are submitted"),
+        ("normal", 40, ""), (None, 3, ""),
+    ],
+)  # fmt: skip
+def test_submit_limits(commands, caplog, qos, jobs, message):
+    commands("scontrol", "echo 'AccountingStorageType = accounting_storage/slurmdbd'")
+    commands(
+        "sacctmgr",
+        "case \"$*\" in *associations*) echo 'biology|long|60|'; echo 'chemistry|normal|2|';; "
+        "*) echo 'normal||100|'; echo 'long|3||';; esac",
+    )
+    request = replace(SMALL, account="Biology", qos=qos)
+    requests.check_submit_limit([request] * 50, jobs)
+    assert message in caplog.text
+    assert bool(caplog.text) is bool(message)
 
 
 def test_the_schedulers_own_words(commands, tmp_path):
@@ -217,7 +215,7 @@ def test_how_jobs_are_watched(commands):
     requests.check_status_command("sacct", 40)
     cluster("none", 300)
     requests.check_status_command("squeue", 15)
-    with pytest.raises(InputError, match="--slurm-status-command squeue"):
+    with pytest.raises(InputError, match="--matcheval-slurm-status-command squeue"):
         requests.check_status_command("sacct", 15)
     with pytest.raises(InputError, match=r"after 300 s.*shorter than 303 s"):
         requests.check_status_command("squeue", 101)

@@ -112,19 +112,28 @@ def test_every_small_job_is_in_a_group(asked):
     assert small - set(profile["groups"]) == {"check"}
 
 
+def code_of_tests() -> str:
+    units = [
+        ROOT / "tests" / "unit" / f"test_{name}.py" for name in ("cluster_checks", "slurm_executor")
+    ]
+    files = [*units, *ROOT.glob("tests/cluster/test_*")]
+    return "".join(file.read_text(encoding="utf-8") for file in files)
+
+
 def test_every_fault_of_the_table_has_its_test():
-    code = (ROOT / "tests" / "cluster" / "test_faults.py").read_text(encoding="utf-8")
+    code = code_of_tests()
     table = PAGE.split("## What goes wrong")[1].split("### What is refused")[0]
-    named = re.findall(r"\| `(test_\w+)` \|", table)
-    assert len(named) == 9
-    for name in named:
-        assert f"def {name}(" in code
+    rows = re.findall(r"^\| (?!fault|---).*\|$", table, re.M)
+    assert len(rows) >= 14
+    for row in rows:
+        named = re.findall(r"`(test_\w+)`", row.rstrip("|").split(" | ")[-1])
+        assert named, row
+        assert all(f"def {name}(" in code for name in named), row
 
 
 def test_every_refusal_has_its_test():
-    files = [ROOT / "tests" / "unit" / "test_cluster_checks.py", *ROOT.glob("tests/cluster/test_*")]
-    code = "".join(file.read_text(encoding="utf-8") for file in files)
-    table = PAGE.split("### What is refused before submission")[1].split("## Kubernetes")[0]
+    code = code_of_tests()
+    table = PAGE.split("### What is refused before submission")[1].split("## The executor")[0]
     for row in re.findall(r"^\| (?!what|---).*\|$", table, re.M):
         named = re.findall(r"`(test_\w+)?(?:\[(\w+)\])?`", row.split(" | ")[2])
         assert named, row

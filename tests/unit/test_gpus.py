@@ -1,33 +1,106 @@
 """Each job gets a GPU of its own: detection and reservation, by real processes; needs no GPU."""
 
+import os
+import stat
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from matcheval.errors import InputError
-from matcheval.execution.gpus import lease, lock_folder, visible_gpus
+from matcheval.execution import gpus
+from matcheval.execution.gpu_devices import Gpu, driver_gpus, parse_list, visible_gpus
+from matcheval.execution.gpus import is_shared_by_all, lease, lock_folder
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
+LISTED = """\
+GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-a1-0)
+GPU 1: NVIDIA A100-SXM4-40GB (UUID: GPU-a2-0)
+  MIG 3g.20gb     Device  0: (UUID: MIG-b1)
+  MIG 3g.20gb     Device  1: (UUID: MIG-b2)
+GPU 2: NVIDIA H100 80GB HBM3 (UUID: GPU-c1-0)
+"""
 
 
-def test_devices_of_the_driver(tmp_path):
-    for name in ("nvidia0", "nvidia10", "nvidia2", "nvidiactl", "nvidia-uvm", "null"):
-        (tmp_path / name).touch()
-    assert visible_gpus({}, tmp_path) == ["0", "2", "10"]
-    assert visible_gpus({}, tmp_path / "none") == []
+@pytest.fixture
+def driver(tmp_path):
+    """Environment with an nvidia-smi that lists these GPUs."""
+    command = tmp_path / "nvidia-smi"
+    command.write_text(f"#!/bin/sh\nprintf '%s' '{LISTED}'\n")
+    command.chmod(0o700)
+    return {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+
+
+def test_the_drivers_list(driver):
+    known = [Gpu("GPU-a1-0"), Gpu("GPU-a2-0", ("MIG-b1", "MIG-b2")), Gpu("GPU-c1-0")]
+    assert parse_list(LISTED) == driver_gpus(driver) == known
 
 
 @pytest.mark.parametrize(
     ("value", "names"),
-    [("0,1", ["0", "1"]), ("GPU-a1, MIG-b2", ["GPU-a1", "MIG-b2"]), ("", []), ("-1", []),
-     ("1,-1,0", ["1"])],
-)  # fmt: skip
-def test_what_may_be_seen_counts(value, names, tmp_path):
-    (tmp_path / "nvidia7").touch()
-    assert visible_gpus({"CUDA_VISIBLE_DEVICES": value}, tmp_path) == names
+    [
+        (None, ["GPU-a1-0", "MIG-b1", "MIG-b2", "GPU-c1-0"]),
+        ("2,0", ["GPU-c1-0", "GPU-a1-0"]),
+        ("GPU-a1-0,0", ["GPU-a1-0"]),  # one GPU by two names
+        ("GPU-c,MIG-b2", ["GPU-c1-0", "MIG-b2"]),
+        ("1", ["MIG-b1", "MIG-b2"]),
+        ("0,7,2", ["GPU-a1-0"]),
+        ("GPU-a,0", []),  # either of two
+        ("2,-1,0", ["GPU-c1-0"]),
+        ("", []),
+    ],
+)
+def test_what_may_be_seen_by_uuid(driver, value, names):
+    given = {} if value is None else {"CUDA_VISIBLE_DEVICES": value}
+    assert visible_gpus(driver | given) == names
+
+
+def test_without_the_driver_there_are_numbers(tmp_path, caplog):
+    """A container with `/dev/nvidia3` alone has one GPU, which CUDA calls 0."""
+    nothing = {"PATH": str(tmp_path)}
+    for name in ("nvidia3", "nvidiactl", "nvidia-uvm", "null"):
+        (tmp_path / name).touch()
+    assert visible_gpus(nothing, tmp_path) == ["0"]
+    assert "the NVIDIA driver cannot be asked" in caplog.text
+    assert visible_gpus(nothing, tmp_path / "none") == []
+    for value, names in (("0,GPU-b7", ["0", "GPU-b7"]), ("-1", []), ("1,-1,0", ["1"])):
+        assert visible_gpus(nothing | {"CUDA_VISIBLE_DEVICES": value}, tmp_path) == names
+
+
+def test_a_driver_that_fails_says_why(driver, tmp_path, caplog):
+    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho Driver/library mismatch; exit 18\n")
+    assert driver_gpus(driver) is None
+    assert "nvidia-smi: Driver/library mismatch" in caplog.text
+
+
+class NvmlError(Exception):
+    """What NVML raises."""
+
+
+class NotFoundError(NvmlError):
+    """A part that is not there."""
+
+
+def test_nvml_where_there_is_no_nvidia_smi(monkeypatch, tmp_path):
+    def part(gpu, number):
+        if number == 1:
+            raise NotFoundError
+        return f"MIG-{gpu}{number}"
+
+    monkeypatch.setitem(sys.modules, "pynvml", SimpleNamespace(
+        nvmlInit=lambda: None, nvmlShutdown=lambda: None, nvmlDeviceGetCount=lambda: 2,
+        nvmlDeviceGetHandleByIndex=lambda number: f"GPU-{number}",
+        nvmlDeviceGetUUID=lambda handle: handle.encode(),
+        nvmlDeviceGetMigMode=lambda gpu: (int(gpu == "GPU-1"), 0),
+        nvmlDeviceGetMaxMigDeviceCount=lambda gpu: 3, nvmlDeviceGetMigDeviceHandleByIndex=part,
+        NVMLError=NvmlError, NVMLError_NotFound=NotFoundError,
+        NVMLError_NotSupported=NvmlError, NVMLError_LibraryNotFound=NotFoundError,
+    ))  # fmt: skip
+    parts = ("MIG-GPU-10", "MIG-GPU-12")
+    assert driver_gpus({"PATH": str(tmp_path)}) == [Gpu("GPU-0"), Gpu("GPU-1", parts)]
 
 
 def test_more_than_there_are(tmp_path):
@@ -37,16 +110,65 @@ def test_more_than_there_are(tmp_path):
         lease(1, [], tmp_path)
 
 
-def test_a_schedulers_jobs_do_not_share_numbers():
+def test_the_folder_of_locks(tmp_path, monkeypatch):
+    """The same for all users and TMPDIRs, but for a scheduler's jobs, whose GPUs are assigned."""
+    monkeypatch.setattr(gpus, "_SHARED", (tmp_path / "none", tmp_path / "mine", tmp_path / "ours"))
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(InputError, match="no folder is shared by all users"):
+        lock_folder({})
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours").chmod(0o1777)
+    assert lock_folder({"TMPDIR": "/x"}) == tmp_path / "ours"
+    assert not is_shared_by_all(stat.S_IFDIR | 0o777)  # anybody could replace the files of others
+    assert lock_folder({"MATCHEVAL_GPU_LOCKS": str(tmp_path)}) == tmp_path
+    with pytest.raises(InputError, match="MATCHEVAL_GPU_LOCKS"):
+        lock_folder({"MATCHEVAL_GPU_LOCKS": "/none"})
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert lock_folder({"SLURM_JOB_ID": "7"}) != lock_folder({"SLURM_JOB_ID": "8"})
-    assert lock_folder({}) == lock_folder({})
+
+
+@pytest.mark.parametrize("make", ["symlink", "fifo"])
+def test_a_trap_in_the_shared_folder_is_refused(tmp_path, make):
+    file, victim = tmp_path / "matched-eval-gpu-0.lock", tmp_path / "victim"
+    victim.write_text("mine")
+    file.symlink_to(victim) if make == "symlink" else os.mkfifo(file)
+    with pytest.raises(InputError, match="not a lock file"):
+        lease(1, ["0"], tmp_path)
+    assert victim.read_text() == "mine"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become another user")
+def test_another_user_shares_the_lock(tmp_path):
+    """The first user's file can be locked, and not changed, by the second."""
+    tmp_path.chmod(0o1777)
+    mask = os.umask(0o077)
+    try:
+        assert gpus._try_to_reserve(1, ["GPU-a"], tmp_path) == ["GPU-a"]
+    finally:
+        os.umask(mask)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.chdir(tmp_path)  # the folders above are root's
+        os.setuid(65534)
+        found = [gpus._try_to_reserve(1, [name], Path()) for name in ("GPU-a", "GPU-b")]
+        os.write(writer, repr(found).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reader, 100) == b"[[], ['GPU-b']]"
+    assert (tmp_path / "matched-eval-gpu-GPU-b.lock").stat().st_uid == 65534
+    # Root locks the other user's file, too, now that its process has ended.
+    assert gpus._try_to_reserve(1, ["GPU-b"], tmp_path) == ["GPU-b"]
 
 
 def start(number: int, tmp_path: Path, code: str, devices: str = "0,1") -> subprocess.Popen[str]:
     """A job on GPUs, as a rule runs it."""
     return subprocess.Popen(
         [sys.executable, "-m", "lease_gpu", str(number), sys.executable, "-c", code],
-        env={"CUDA_VISIBLE_DEVICES": devices, "TMPDIR": str(tmp_path), "PYTHONPATH": str(SCRIPTS)},
+        env={
+            "CUDA_VISIBLE_DEVICES": devices, "MATCHEVAL_GPU_LOCKS": str(tmp_path),
+            "PYTHONPATH": str(SCRIPTS), "PATH": str(tmp_path),
+        },
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
@@ -66,7 +188,7 @@ def test_each_has_its_own_and_a_third_waits(tmp_path):
         # A job that is killed gives its GPU back; and it is the other one's that stays taken.
         second.kill()
         second.wait()
-        output, _ = third.communicate(timeout=20)
+        output, _ = third.communicate(timeout=120)
         assert third.returncode == 0
         assert {output.strip()} < {"0", "1"}
     finally:
@@ -75,15 +197,28 @@ def test_each_has_its_own_and_a_third_waits(tmp_path):
             process.communicate()
 
 
+def test_one_gpu_by_two_names_is_one(driver, tmp_path):
+    """The number of one job and the UUID of another mean the same GPU."""
+    first = start(1, tmp_path, f"{SEEN}; import time; time.sleep(60)", devices="0")
+    try:
+        assert first.stdout.readline().strip() == "GPU-a1-0"
+        with pytest.raises(InputError, match="not as many of GPU-a1-0 became free"):
+            lease(1, visible_gpus(driver | {"CUDA_VISIBLE_DEVICES": "GPU-a1"}), tmp_path,
+                  patience=0)  # fmt: skip
+    finally:
+        first.kill()
+        first.communicate()
+
+
 def test_all_of_several_or_none(tmp_path):
     both = start(2, tmp_path, SEEN)
-    assert both.communicate(timeout=20)[0].strip() == "0,1"
+    assert both.communicate(timeout=120)[0].strip() == "0,1"
 
 
 def test_the_commands_exit_code_and_no_gpu(tmp_path):
     job = start(0, tmp_path, "import sys; sys.exit(7)", devices="")
-    job.communicate(timeout=20)
+    job.communicate(timeout=120)
     assert job.returncode == 7
     job = start(1, tmp_path, SEEN, devices="")
-    assert "1 GPU(s) requested, but only 0 available" in job.communicate(timeout=20)[1]
+    assert "1 GPU(s) requested, but only 0 available" in job.communicate(timeout=120)[1]
     assert job.returncode == 1

@@ -3,6 +3,7 @@
 import csv
 import os
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,13 @@ tf_efficientnet_l2_ns vgg13 visformer_small vit_base_patch16_224 vit_tiny_patch1
 """
 
 
+# The paper's table 3, with the number of models here.
+FAMILIES = {
+    "VGG": 8, "DenseNet": 6, "ResNet": 74, "ResNeXt": 27, "Inception-ResNet": 2, "EfficientNet": 69,
+    "DPN": 7, "SEResNet": 23, "HRNet": 11, "DeiT": 24, "PNASNet": 1, "Visformer": 2, "ViT": 32,
+}  # fmt: skip
+
+
 def paper_name(row):
     found = re.search(r"in the paper as (\w+)", row["note"])
     return found and found[1]
@@ -34,6 +42,16 @@ def test_there_are_286_different_models_each_with_a_reason():
     assert len(read_catalogue(FILE)) == len({row["source"] for row in ROWS}) == 286
     assert all(row["kind"] == "timm" and row["name"] == row["source"] for row in ROWS)
     assert all(len(row["note"]) > 10 for row in ROWS)
+
+
+def test_all_models_are_of_the_papers_families():
+    models = read_catalogue(FILE).values()
+    assert Counter(model.family for model in models) == FAMILIES
+    stem = re.compile(r"(legacy_|tf_|wide_)?(se)?([a-z]+)")
+    stems = {}
+    for model in models:
+        stems.setdefault(stem.match(model.name)[0], set()).add(model.family)
+    assert all(len(families) == 1 for families in stems.values())
 
 
 def test_the_papers_models_are_there_each_once():

@@ -12,7 +12,9 @@ from matcheval.training.losses import (
     build_loss,
     focal_sample_dependent,
     mmce,
+    mmce_mukhoti,
     mmce_weighted,
+    mmce_weighted_mukhoti,
 )
 from matcheval.training.parameters import LOSS_PARAMETERS
 
@@ -52,6 +54,11 @@ def test_the_registry_is_complete():
         # -0.5 / 1.4 = -0.3571429; squared 0.1151719, root 0.3393699.
         ("mmce_weighted", None, 1.1584830, 1.3888768),
         ("mmce_weighted", 0.0, 0.4904146, 0.7101374),
+        # As `mmce`, without the root: 0.4904146 + 4 · 0.1115789; soft 0.7101374 + 4 · 0.0881973
+        ("mmce_mukhoti", 4.0, 0.9367301, 1.0629263),
+        # None is incorrect: no term. Soft: v = 0.15 - 0.3 / 1.4² = -0.0030612, the sum of correct
+        # masses 0.6 counting as 1, and -0.5 / 1.4² = -0.2551020; squared 0.0659224, root 0.2567536.
+        ("mmce_weighted_mukhoti", None, 0.4904146, 1.2236446),
         # -(0.25³ log 0.75 + 0.5³ log 0.5) / 2;
         # -(0.6 · 0.25³ log 0.75 + 0.4 · 0.75³ log 0.25 + 0.5³ log 0.5) / 2
         ("focal_sample_dependent", None, 0.0455692, 0.1616388),
@@ -73,26 +80,35 @@ def test_the_sample_dependent_focal_loss_uses_a_larger_exponent_for_low_probabil
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 20), st.integers(2, 6))
-def test_weighted_mmce_equals_the_three_sums_of_the_paper(seed, n, n_classes):
+def test_weighted_mmce_equals_the_three_sums_of_the_paper_and_of_the_code(seed, n, n_classes):
     rng = np.random.default_rng(seed)
     logits = rng.normal(size=(n, n_classes)) * 2
     labels = rng.integers(n_classes, size=n)
     p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     r, right = p.max(axis=1), p.argmax(axis=1) == labels
     kernel = np.exp(-abs(r[:, None] - r[None, :]) / 0.4)
-    total, k = 0.0, right.sum()
+    k = right.sum()
+    sums = {(True, True): 0.0, (False, False): 0.0, (True, False): 0.0}
     for i in range(n):
         for j in range(n):
-            if not right[i] and not right[j]:
-                total += r[i] * r[j] * kernel[i, j] / (n - k) ** 2
-            elif right[i] and right[j]:
-                total += (1 - r[i]) * (1 - r[j]) * kernel[i, j] / k**2
-            elif right[i]:
-                total -= 2 * (1 - r[i]) * r[j] * kernel[i, j] / (k * (n - k))
-    expected = -np.log(p[np.arange(n), labels]).mean() + 2 * math.sqrt(max(total, 1e-10))
+            if (right[i], right[j]) in sums:
+                factors = (1 - r[i] if right[i] else r[i]) * (1 - r[j] if right[j] else r[j])
+                sums[right[i], right[j]] += factors * kernel[i, j]
+    pairs = {(True, True): k**2, (False, False): (n - k) ** 2, (True, False): k * (n - k)}
+    means = {key: total / pairs[key] if pairs[key] else 0.0 for key, total in sums.items()}
+    signs = {(True, True): 1, (False, False): 1, (True, False): -2}
+    entropy = -np.log(p[np.arange(n), labels]).mean()
     targets = torch.from_numpy(np.eye(n_classes)[labels])
+
+    paper = sum(signs[key] * mean for key, mean in means.items())
     found = mmce_weighted(torch.from_numpy(logits), targets, 2.0).item()
-    assert found == pytest.approx(expected, rel=1e-6)
+    assert found == pytest.approx(entropy + 2 * math.sqrt(max(paper, 1e-10)), rel=1e-6)
+
+    # torrvision/focal_calibration divides the means once more, by the same numbers of pairs.
+    code = sum(signs[key] * mean / (pairs[key] + 1e-5) for key, mean in means.items())
+    term = math.sqrt(code + 1e-10) if 0 < k < n else 0.0
+    found = mmce_weighted_mukhoti(torch.from_numpy(logits), targets, 2.0).item()
+    assert found == pytest.approx(entropy + 2 * term, rel=2e-5)
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -139,9 +155,11 @@ def test_mmce_equals_the_double_sum_of_the_paper(seed, n, n_classes):
         (c[i] - r[i]) * (c[j] - r[j]) * math.exp(-abs(r[i] - r[j]) / 0.4)
         for i in range(n) for j in range(n)
     )  # fmt: skip
-    expected = -np.log(p[np.arange(n), labels]).mean() + 4 * math.sqrt(max(total / n**2, 1e-10))
-    found = mmce(torch.from_numpy(logits), torch.from_numpy(targets), 4.0).item()
-    assert found == pytest.approx(expected, rel=1e-6)
+    entropy = -np.log(p[np.arange(n), labels]).mean()
+    given = torch.from_numpy(logits), torch.from_numpy(targets), 4.0
+    expected = entropy + 4 * math.sqrt(max(total / n**2, 1e-10))
+    assert mmce(*given).item() == pytest.approx(expected, rel=1e-6)
+    assert mmce_mukhoti(*given).item() == pytest.approx(entropy + 4 * total / n**2, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", LOSSES)

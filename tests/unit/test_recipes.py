@@ -1,13 +1,17 @@
 import json
 from dataclasses import fields, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
+from torch import nn
 
 from matcheval.errors import InputError
 from matcheval.models import ARCHITECTURES
+from matcheval.models.architectures.parts import Dropout, scale_dropout
 from matcheval.training import AUGMENTATIONS, LOSSES, NORMALIZATIONS, PRECISIONS, SCHEDULES
+from matcheval.training.initial import initial_model
 from matcheval.training.options import ALGORITHMS, OPTIMIZERS
 from matcheval.training.recipe import Recipe
 from matcheval.training.schedules import _FACTORS, learning_rate_factor
@@ -53,6 +57,7 @@ def test_recipes_are_read_from_json_and_csv():
         ("loss_parameter", 2, "cross_entropy has no parameter"),
         ("augmentation_parameter", 2, "shift has no parameter"),
         ("groups", 2, "cnn cannot have 2 groups"),
+        ("dropout_factor", 0.5, "cnn has no dropout"),
         ("normalization", "mean", "Known: none, channels"),
         ("momentum", 1, "at least 0 and less than 1"),
         ("nesterov", "maybe", "Give true or false"),
@@ -163,3 +168,15 @@ def test_every_column_and_choice_is_documented():
     kinds = ALGORITHMS | OPTIMIZERS
     options = [name for kind in kinds.values() for name in kind.model_fields]
     assert [name for name in (*names, *choices, *kinds, *options) if f"`{name}`" not in text] == []
+
+
+def test_dropout_rates_are_scaled_and_stay_below_1():
+    vgg = {"architecture": "vgg_three_linear", "width": 8, "depth": 11}
+    recipe = replace(RECIPE, **vgg, dropout_factor=1.75)
+    model = initial_model("m", recipe, SimpleNamespace(image_shape=(32, 32, 3), n_classes=2))
+    assert [one.rate for one in model.modules() if isinstance(one, Dropout)] == [0.875] * 2
+    mixed = nn.Sequential(Dropout(0.2), Dropout(0.2, per_image=True))
+    scale_dropout(mixed, 0.5)
+    assert [one.rate for one in mixed] == [0.1, 0.2]  # stochastic depth stays
+    with pytest.raises(InputError, match="at least 0 and less than 2"):
+        replace(recipe, dropout_factor=2.0)

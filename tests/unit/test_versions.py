@@ -3,75 +3,102 @@
 Datasets, sampling, training and inference run by `shell:` rules, which do not notice edits of the
 library. If an edit changes results, raise the version of the stage, so that everything is rebuilt.
 If it does not (a message, a type, a faster way to the same bytes), leave the version alone. In both
-cases, enter the new digest here; this test is the reminder. Results are compared by
-`test_fingerprints.py`.
+cases, enter the decision by `make stages`; this test is the reminder, and so is a warning of every
+run. Results are compared by `test_fingerprints.py`.
 """
 
+import hashlib
+import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
-from matcheval.accuracy_prediction import ROTATION_VERSION
-from matcheval.analyses.sampling import SAMPLING_VERSION
-from matcheval.datasets.derivations import DERIVATION_VERSION
-from matcheval.datasets.kinds import KINDS
-from matcheval.inference import INFERENCE_VERSION
-from matcheval.io.provenance import code_digest
-from matcheval.training import TRAINING_VERSION
-from matcheval.training.options import ALGORITHMS
+from matcheval import stages
+from matcheval.io.code_digests import CodeDigests
 
-# Modules that are imported by name, when a dataset is built or a model is trained.
-_BUILDERS = {f"matcheval.datasets.{k.builder.split('.')[0]}" for k in KINDS.values() if k.builder}
-_ALGORITHMS = {
-    f"matcheval.training.algorithms.{kind.implementation.split('.')[0]}"
-    for kind in ALGORITHMS.values()
-}
-IMPORTED_BY_NAME = {
-    "prepare_dataset.py": sorted(_BUILDERS),
-    "train_model.py": sorted(_ALGORITHMS),
-}
+ROOT = Path(__file__).parents[2]
+ENTER = "raise the version of the stage if its results change, and enter it by `make stages`"
 
-SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 
-DECIDED = {
-    "prepare_dataset.py": (
-        {name: kind.builder_version for name, kind in KINDS.items() if kind.builder},
-        {
-            "digits": 2,
-            "cifar10": 1,
-            "cifar10_1": 1,
-            "cifar10_2": 1,
-            "cifar10_c": 1,
-            "cinic10": 1,
-            "imagenet": 1,
-            "imagenetv2": 1,
-            "image_folder": 1,
-            "arrays": 1,
-            "parquet": 1,
-            "corrupted": 101,
-            "restyled": 1,
-        },
-        "8e9ffc0c78ed3195",
-    ),
-    "train_model.py": (TRAINING_VERSION, 2, "fb879131f1e39a45"),
-    "predict_datasets.py": (INFERENCE_VERSION, 3, "faa9844f6ae5e069"),
-    "score_rotation.py": (ROTATION_VERSION, 1, "b5507fcb8d52abfb"),
-    "derive_dataset.py": (DERIVATION_VERSION, 1, "37bd0dc662bb591e"),
-    "simulate_annotations.py": (SAMPLING_VERSION, 1, "4a24c6cc5e4520d8"),
-    "count_selections.py": (SAMPLING_VERSION, 1, "e0382b42d695ed18"),
-    "sample_dataset.py": (SAMPLING_VERSION, 1, "d7febee7680dfd83"),
-}
+@pytest.fixture(scope="module")
+def digests(tmp_path_factory):
+    file = tmp_path_factory.mktemp("code") / "digests.json"
+    return CodeDigests(ROOT / "workflow_scripts", file)
 
 
 @pytest.mark.skipif(
     sys.version_info[:2] != (3, 11), reason="syntax trees differ between versions of Python"
 )
-@pytest.mark.parametrize("script", DECIDED)
-def test_an_edit_was_decided_on(script):
-    version, decided_version, digest = DECIDED[script]
-    assert version == decided_version, "enter the version here"
-    assert code_digest(SCRIPTS / script, *IMPORTED_BY_NAME.get(script, ())) == digest, (
-        f"code behind {script} was edited: raise the stage's version if its results change, and "
-        "enter the new digest here"
+@pytest.mark.parametrize("script", stages.STAGES)
+def test_an_edit_was_decided_on(script, digests):
+    decided, now = stages.decided()[script], stages.decisions(digests)[script]
+    assert decided["versions"] == now["versions"], ENTER
+    assert decided["code"] == now["code"], f"the code behind {script} was edited: {ENTER}"
+
+
+def test_a_run_warns_of_an_edit_nobody_decided_on(monkeypatch, tmp_path):
+    monkeypatch.setattr(stages, "FILE", tmp_path / "stages.json")
+    monkeypatch.setattr(stages, "PYTHON", ".".join(map(str, sys.version_info[:2])))
+    stages.enter(lambda script, *modules: f"code of {script} {modules}")
+    assert stages.undecided(lambda script, *modules: f"code of {script} {modules}") == []
+    # Builders of datasets and algorithms, which are imported by name, count as well.
+    (warning,) = stages.undecided(
+        lambda script, *modules: f"code of {script} {modules[script == 'train_model' :]}"
     )
+    assert "The code of train_model was edited" in warning
+    assert "raise TRAINING_VERSION" in warning
+    # With a raised version, results are made again anyway.
+    known = json.loads(stages.FILE.read_text())
+    known["train_model"]["versions"]["TRAINING_VERSION"] -= 1
+    stages.FILE.write_text(json.dumps(known))
+    changed = stages.undecided(lambda script, *modules: "")
+    assert len(changed) == len(stages.STAGES) - 1
+    monkeypatch.setattr(stages, "PYTHON", "3.9")
+    assert stages.undecided(lambda script, *modules: "") == []
+
+
+# Snakemake repeats all jobs of a rule whose command's text has changed, by as little as a space:
+# of `train_model`, all trainings. What matters is in the rules' parameters. Change a text only if
+# its jobs have to run again anyway; then enter it here.
+COMMANDS = {
+    "score_rotation": "627aa3d42a3c",
+    "check": "3a2565db46b0",
+    "prepare_dataset": "c820f3ff8c0d",
+    "derive_dataset": "d6abe445e460",
+    "download_file": "2226ffcfbd3c",
+    "download_weights": "d6298453c537",
+    "extract_features": "fa5992beef4b",
+    "predict_datasets": "19a6492eeba9",
+    "predict_dataset": "19a6492eeba9",
+    "predict_tested": "19a6492eeba9",
+    "simulate_annotations": "39c9453be5cc",
+    "count_selections": "2d9231c74cee",
+    "sample_dataset": "bfac8c56fd66",
+    "train_model": "9acdfe518054",
+    "read_warehouse_set": "f12a7d191d6f",
+    "hash_warehouse_reference": "095f89283e55",
+    "search_warehouse": "c1a2d314d01b",
+    "decide_warehouse_set": "67c560fdc44a",
+    "export_warehouse_set": "a79f1553bb21",
+    "document_warehouse": "a18b2e17e841",
+}
+
+
+def commands():
+    """A digest of the text of every `shell:` command, by rule."""
+    common = (ROOT / "rules" / "common.smk").read_text()
+    lease = re.search(r'^LEASE_GPU = (".*")$', common, re.MULTILINE)[1]
+    found = {}
+    for file in sorted((ROOT / "rules").glob("*.smk")):
+        for rule in re.split(r"^rule ", file.read_text(), flags=re.MULTILINE)[1:]:
+            if text := re.search(r"^    shell:\n((?:        .*\n)+)", rule, re.MULTILINE):
+                source = text[1].replace("LEASE_GPU", lease)
+                command = eval(f"({source})").encode()
+                found[re.match(r"\w+", rule)[0]] = hashlib.sha256(command).hexdigest()[:12]
+    return found
+
+
+def test_the_texts_of_commands_are_the_same():
+    assert commands() == COMMANDS

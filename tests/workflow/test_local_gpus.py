@@ -27,7 +27,7 @@ def test_as_many_jobs_as_gpus_each_with_its_own(small, tmp_path):
     small.edit("workflow_scripts/predict_datasets.py", main, NOTE + main)
     small.edit("small.yaml", "matching:", "inference: {device: cuda}\nmatching:")
     command = [*small.command("predictions"), "--cores", "6"]
-    variables = {"CUDA_VISIBLE_DEVICES": "0,GPU-b7", "TMPDIR": str(tmp_path)}
+    variables = {"CUDA_VISIBLE_DEVICES": "0,GPU-b7", "MATCHEVAL_GPU_LOCKS": str(tmp_path)}
     result = subprocess.run(
         command, cwd=small.folder, capture_output=True, text=True, check=False, timeout=300,
         env=environment() | variables,

@@ -215,7 +215,7 @@ class TestKilled:
         assert workflow.artifacts() == built.artifacts()
 
     def test_a_job_alone(self, small):
-        """Its failure is told with the log's path; the others finish; the next run mends it."""
+        """Its failure is told in a table; the others finish; the next run mends it."""
         before = small.artifacts()
         for model in ("mlp", "linear"):
             (small.folder / f"results/checkpoints/{model}.safetensors").unlink()
@@ -231,10 +231,19 @@ class TestKilled:
         result = small.run("--keep-going", check=False)
         assert result.returncode == 1
         output = result.stdout + result.stderr
-        assert "results/logs/train_model/mlp.log" in output
+        assert re.search(
+            r"^rule +model +log +reason\n"
+            r"train_model +mlp +results/logs/train_model/mlp.log +killed by SIGKILL",
+            output,
+            re.MULTILINE,
+        )
+        assert re.search(r"^\[[\d:]+\] \d+ of \d+ \(\d+%\): train_model linear$", output, re.M)
+        assert "Traceback" not in output
+        assert "returned non-zero exit status" not in output
         assert (small.folder / "results/checkpoints/linear.safetensors").exists()
         assert not (small.folder / "results/checkpoints/mlp.safetensors").exists()
-        small.run()
+        done = small.run()
+        assert "Start reading here:\n  results/digits/summary.md " in done.stdout + done.stderr
         assert small.artifacts() == before
 
 

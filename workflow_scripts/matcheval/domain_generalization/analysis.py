@@ -140,7 +140,7 @@ class DomainGeneralization(Analysis):
         """All tables and figures."""
         if not self.expansion.blocks:
             return []
-        single = (self.planned, self.results, self.runs, self.curves, self.accuracies)
+        single = (self.results, self.planned, self.runs, self.curves, self.accuracies)
         return [
             *(file for one in (*single, *self._compared) for file in one.files),
             *self.layout.expand(view=self.views, selection=self.selections),

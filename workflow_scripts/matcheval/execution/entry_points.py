@@ -44,7 +44,7 @@ def run_script(function: Callable[..., None], job: Any) -> None:
     """Run the function of a `script:` rule with arguments from its job, logging to its log file.
 
     Snakemake passes the path of the log file and leaves it to the script to write messages and
-    errors to it. Messages of level INFO and above go to that file only.
+    errors to it. Messages of level INFO and above and tracebacks go to that file only.
 
     Parameters
     ----------
@@ -56,22 +56,16 @@ def run_script(function: Callable[..., None], job: Any) -> None:
     Raises
     ------
     SystemExit
-        As for `run_command`.
-    TypeError
-        As for `job_arguments`.
+        With code 1, if `function` or `job_arguments` raises an exception.
     """
-
-    def logged(**arguments: Any) -> None:
-        try:
-            function(**arguments)
-        except Exception:
-            LOGGER.exception("%s failed", function.__module__)
-            raise
-
     logging.basicConfig(
         level=logging.INFO, format="%(message)s", filename=str(job.log[0]), filemode="w"
     )
-    run_command(logged, **job_arguments(function, job))
+    try:
+        function(**job_arguments(function, job))
+    except Exception as error:
+        LOGGER.exception("%s failed", function.__module__)
+        raise SystemExit(1) from error
 
 
 def job_arguments(function: Callable[..., None], job: Any) -> dict[str, Any]:

@@ -1,14 +1,15 @@
-"""Detection of this machine's GPUs, and their reservation for single jobs. Imports no torch.
+"""The reservation of this machine's GPUs for single jobs. Imports no torch.
 
 A GPU is reserved by a lock on a file, which the operating system releases when the process of the
-job ends, for whatever reason. Jobs of several independent runs on one machine can thus share its
-GPUs.
+job ends, for whatever reason. The files are named by UUID and lie in a folder that all users of the
+machine share, so that runs of several users share its GPUs.
 """
 
 import fcntl
 import logging
 import os
 import re
+import stat
 import sys
 import tempfile
 import time
@@ -16,38 +17,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from matcheval.errors import InputError
+from matcheval.execution.gpu_devices import VISIBLE, visible_gpus
 
 LOGGER = logging.getLogger(__name__)
 
-VISIBLE = "CUDA_VISIBLE_DEVICES"
-# Folder of the device files; tests use another one.
-DEVICES = Path("/dev")
+# Names another folder for the lock files: one that containers on the same machine have in common.
+LOCKS = "MATCHEVAL_GPU_LOCKS"
+# Folders in which everybody may create files, and remove only their own ones (sticky).
+_SHARED = (Path("/run/lock"), Path("/dev/shm"), Path("/tmp"))
 _POLL_SECONDS = 0.2
-
-
-def visible_gpus(environment: Mapping[str, str] = os.environ, devices: Path = DEVICES) -> list[str]:
-    """List the GPUs that a process may use.
-
-    Parameters
-    ----------
-    environment : mapping
-        Environment variables. CUDA_VISIBLE_DEVICES, if set by a scheduler or the user, determines
-        the list.
-    devices : Path
-        Folder of the NVIDIA driver's device files.
-
-    Returns
-    -------
-    list of str
-        Numbers or identifiers, in the form that CUDA_VISIBLE_DEVICES expects.
-    """
-    given = environment.get(VISIBLE)
-    if given is not None:
-        names = [name.strip() for name in given.split(",") if name.strip()]
-        # As in CUDA: devices after -1 are invisible.
-        return names[: names.index("-1")] if "-1" in names else names
-    numbers = (re.fullmatch(r"nvidia(\d+)", file.name) for file in devices.glob("nvidia*"))
-    return [str(n) for n in sorted(int(number[1]) for number in numbers if number)]
+_CREATION_SECONDS = 5
 
 
 def lease(number: int, names: Sequence[str], folder: Path, *, patience: float = 86_400.0) -> str:
@@ -62,8 +41,7 @@ def lease(number: int, names: Sequence[str], folder: Path, *, patience: float = 
     names : sequence of str
         GPUs to choose from, as `visible_gpus` lists them.
     folder : Path
-        Folder of the lock files, created if missing. All processes that share the GPUs must use
-        the same one.
+        Folder of the lock files. All processes that share the GPUs must use the same one.
     patience : float
         Longest time to wait, in seconds.
 
@@ -75,7 +53,7 @@ def lease(number: int, names: Sequence[str], folder: Path, *, patience: float = 
     Raises
     ------
     InputError
-        If there are fewer GPUs, or not enough become free in time.
+        If there are fewer GPUs, not enough become free in time, or a lock file cannot be used.
     """
     if number > len(names):
         raise InputError(
@@ -83,7 +61,6 @@ def lease(number: int, names: Sequence[str], folder: Path, *, patience: float = 
             + (f" ({', '.join(names)})" if names else ""),
             remedy="Set 'inference.device' to cpu, or run on a machine with a GPU",
         )
-    folder.mkdir(mode=0o777, parents=True, exist_ok=True)
     deadline, is_logged = time.monotonic() + patience, False
     while True:
         reserved = _try_to_reserve(number, names, folder)
@@ -101,24 +78,50 @@ def lease(number: int, names: Sequence[str], folder: Path, *, patience: float = 
 
 
 def lock_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder of the lock files for the GPUs of this machine.
+    """Return the folder of the lock files for the GPUs of this machine, which exists.
 
-    Schedulers number the GPUs of every job from 0, so that the same number means different devices
-    in different jobs: each job of a scheduler has its own folder.
+    It does not depend on the user, nor on the folder for temporary files. A scheduler has assigned
+    the GPUs of its jobs already, perhaps one to several jobs: each of them has its own folder.
 
     Parameters
     ----------
     environment : mapping
-        Environment variables; SLURM_JOB_ID identifies a job of SLURM.
+        Environment variables: MATCHEVAL_GPU_LOCKS names another folder; SLURM_JOB_ID identifies a
+        job of SLURM.
 
-    Returns
-    -------
-    Path
-        A folder of this user below the folder for temporary files.
+    Raises
+    ------
+    InputError
+        If no folder is shared by all users.
     """
-    job = environment.get("SLURM_JOB_ID")
-    name = f"matched-eval-gpus-{job}" if job else "matched-eval-gpus"
-    return Path(tempfile.gettempdir()) / f"{name}-{os.getuid()}"
+    if given := environment.get(LOCKS):
+        if not Path(given).is_dir():
+            raise InputError(f"no such folder: {given}", file="environment", field=LOCKS)
+        return Path(given)
+    if job := environment.get("SLURM_JOB_ID"):
+        folder = Path(tempfile.gettempdir()) / f"matched-eval-gpus-{job}-{os.getuid()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+            raise InputError("belongs to somebody else", file=folder, remedy="Have it removed")
+        return folder
+    for folder in _SHARED:
+        if folder.is_dir() and is_shared_by_all(folder.stat().st_mode):
+            return folder
+    raise InputError(
+        "no folder is shared by all users: " + ", ".join(map(str, _SHARED)),
+        remedy=f"Name one in the environment variable {LOCKS}",
+    )
+
+
+def is_shared_by_all(mode: int) -> bool:
+    """Whether everybody may create files in a folder, and nobody may replace those of others.
+
+    Parameters
+    ----------
+    mode : int
+        The folder's mode, as of `os.stat`.
+    """
+    return bool(mode & stat.S_IWOTH and mode & stat.S_ISVTX)
 
 
 def run_with_gpus(number: int, command: Sequence[str]) -> None:
@@ -134,10 +137,10 @@ def run_with_gpus(number: int, command: Sequence[str]) -> None:
     Raises
     ------
     InputError
-        As for `lease`.
+        As for `lease` and `lock_folder`.
     """
     if number:
-        os.environ[VISIBLE] = lease(number, visible_gpus(), lock_folder())
+        os.environ[VISIBLE] = lease(number, visible_gpus(os.environ), lock_folder())
         LOGGER.info("on GPU %s", os.environ[VISIBLE])
     sys.stdout.flush()
     os.execvp(command[0], list(command))
@@ -147,8 +150,9 @@ def _try_to_reserve(number: int, names: Sequence[str], folder: Path) -> list[str
     """Lock `number` devices and return their names; lock none if fewer are free."""
     locked: dict[str, int] = {}
     for name in names:
-        file = folder / re.sub(r"[^\w.-]", "_", name)
-        handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+        handle = _open(folder / f"matched-eval-gpu-{re.sub(r'[^A-Za-z0-9.-]', '_', name)}.lock")
+        if handle is None:
+            continue
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -162,3 +166,33 @@ def _try_to_reserve(number: int, names: Sequence[str], folder: Path) -> list[str
     for lock in locked.values():
         os.close(lock)
     return []
+
+
+def _open(file: Path) -> int | None:
+    """Open a lock file that any user may have made; None if its maker is about to let us read it.
+
+    It is opened for reading, which suffices for a lock: systems that protect files in sticky
+    folders (`fs.protected_regular`) let nobody open the files of others with O_CREAT.
+    """
+    for flags in (0, os.O_CREAT | os.O_EXCL, 0):  # the last for one made between the two
+        try:
+            handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | flags, 0o644)
+        except FileNotFoundError:
+            continue
+        except FileExistsError:
+            continue
+        except PermissionError:
+            if time.time() - file.lstat().st_mtime < _CREATION_SECONDS:
+                return None
+            raise InputError("cannot be read", file=file, remedy="Have it removed") from None
+        except OSError as error:
+            raise InputError(
+                f"not a lock file ({error.strerror})", file=file, remedy="Have it removed"
+            ) from None
+        if flags:
+            os.fchmod(handle, 0o644)  # whatever the umask
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise InputError("not a lock file", file=file, remedy="Have it removed")
+        return handle
+    return None

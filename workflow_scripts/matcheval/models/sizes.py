@@ -54,6 +54,8 @@ class Architecture:
         The possible widths in words, for messages.
     has_width : callable
         Whether a given width is possible at a given depth and number of groups.
+    dropout : float
+        The rate of its dropout of single values; 0 if it has none.
     """
 
     family: str
@@ -64,6 +66,7 @@ class Architecture:
     grouped: bool = False
     widths: str = "at least 1"
     has_width: Callable[[int, int, int], bool] = lambda width, depth, groups: True
+    dropout: float = 0.0
 
 
 def _any_depth(depth: int) -> bool:
@@ -144,7 +147,9 @@ SPECIFICATIONS = {
         widths="a multiple of 12 and of groups",
         has_width=lambda width, depth, groups: width % 12 == width % groups == 0,
     ),
-    "efficientnet": Architecture("EfficientNet", _STEM, *_one_of(49), **_only({49: 32})),
+    "efficientnet": Architecture(
+        "EfficientNet", _STEM, *_one_of(49), **_only({49: 32}), dropout=0.2
+    ),
     "googlenet": Architecture("GoogLeNet", _STEM, *_one_of(29), **_multiple_of(12)),
     "mobilenet": Architecture("MobileNet", _STEM, *_one_of(28), **_only({28: 32})),
     "mobilenet_v2": Architecture("MobileNet", _STEM, *_one_of(54), **_multiple_of(4)),
@@ -154,7 +159,9 @@ SPECIFICATIONS = {
     "regnet_y": Architecture("RegNet", _CHANNELS, *_one_of(41, 68), **_only({41: 24, 68: 32})),
     "resnet_b": Architecture("ResNet", _CHANNELS, *_per_block(6, 8)),
     "repvgg": Architecture("RepVGG", _CHANNELS, *_one_of(23), **_multiple_of(3)),
-    "vgg_three_linear": Architecture("VGG", _CHANNELS, *_one_of(11, 13, 16, 19), min_side=32),
+    "vgg_three_linear": Architecture(
+        "VGG", _CHANNELS, *_one_of(11, 13, 16, 19), min_side=32, dropout=0.5
+    ),
     "resnet_7x7": Architecture("ResNet", _CHANNELS, *_STAGES, min_side=32),
     "efficientnet_lite": Architecture("EfficientNet", _STEM, *_one_of(50), **_only({50: 32})),
 }  # fmt: skip

@@ -110,6 +110,15 @@ class Analysis:
         return []
 
     @property
+    def first_page(self) -> str:
+        """The file of its targets to read first: a page, else a table, else a figure, if any."""
+        for suffix in (".md", ".html", ".csv", *self.study.figure_suffixes):
+            for file in self.targets:
+                if file.endswith(suffix):
+                    return file
+        return ""
+
+    @property
     def derivations(self) -> Mapping[str, Derivation]:
         """Datasets that it derives from the study's, by name."""
         return {}

@@ -43,12 +43,15 @@ class Model:
         only.
     train : tuple of str
         Names of its training sets; empty for those of the study.
+    family : str
+        What it has in common with other models, such as `ResNet`; empty if nothing is said.
     """
 
     name: str
     recipe: Recipe | None
     source: ModelSource | None
     train: tuple[str, ...] = ()
+    family: str = ""
 
     @property
     def recipe_json(self) -> str:
@@ -77,7 +80,7 @@ def read_catalogue(path: str | os.PathLike[str]) -> dict[str, Model]:
         CSV with a header, or YAML (`.yaml`, `.yml`) with a list of mappings. Columns, or keys:
         `name` and `kind` (one of `KINDS`), for trained models the fields of
         `training.recipe.Recipe` and `train`, for others those that `models.rows.ModelSource`
-        takes, and a free `note`.
+        takes, and, for all, `family` and a free `note`.
 
     Returns
     -------
@@ -144,6 +147,7 @@ def _yaml_rows(path: Path) -> _Rows:
 
 def _model(row: Mapping[str, Any], place: str) -> Model:
     values = {key: "" if value is None else value for key, value in row.items() if key != "note"}
+    family = str(values.pop("family", "")).strip()
     # Of all but recipes, everything is text. YAML reads unquoted numbers as numbers.
     cells = {key: str(value).strip() for key, value in values.items()}
     name, kind = cells.pop("name"), cells.pop("kind")
@@ -169,15 +173,17 @@ def _model(row: Mapping[str, Any], place: str) -> Model:
                 f"'{name}' is known by its predictions only, yet {', '.join(filled)} is filled",
                 file=place,
             )
-        return Model(name, None, None)
+        return Model(name, None, None, family=family)
     try:
         if kind != TRAINED:
-            return Model(name, None, ModelSource.from_row(name, kind, cells))
+            source = ModelSource.from_row(name, kind, cells)
+            return Model(name, None, source, family=family)
         if cells.get("source"):
             raise InputError("is filled, and a trained model has none", field="source")
         recipe = {key: value for key, value in values.items() if key not in _NOT_OF_RECIPES}
         train = _names(values.get("train", ""))
-        return Model(name, Recipe.from_mapping(recipe), ModelSource(name, TRAINED), train)
+        source = ModelSource(name, TRAINED)
+        return Model(name, Recipe.from_mapping(recipe), source, train, family)
     except InputError as error:
         raise InputError(str(error), file=f"{place} ('{name}')") from error
 

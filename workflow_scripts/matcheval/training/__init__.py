@@ -18,6 +18,8 @@ LOSSES = (
     "mmce",
     "focal_sample_dependent",
     "mmce_weighted",
+    "mmce_mukhoti",
+    "mmce_weighted_mukhoti",
 )
 AUGMENTATIONS = (
     "none",

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from matcheval.datasets.dataset import Dataset
+from matcheval.models.architectures.parts import scale_dropout
 from matcheval.models.building import build_model
 from matcheval.models.package_loading import start_from_weights
 from matcheval.training.recipe import Recipe
@@ -66,6 +67,7 @@ def initial_model(name: str, recipe: Recipe, train_set: Dataset) -> nn.Module:
             input_shape=train_set.image_shape,
             n_classes=train_set.n_classes,
         )
+    scale_dropout(model, recipe.dropout_factor)
     if recipe.pretrained:
         start_from_weights(model, recipe.pretrained, name)
     return model

@@ -161,11 +161,33 @@ def mmce(logits: Tensor, targets: Tensor, weight: float) -> Tensor:
     Kumar, Sarawagi & Jain (2018), Trainable Calibration Measures for Neural Networks from
     Kernel Mean Embeddings.
     """
-    confidence, predicted = functional.softmax(logits, dim=1).max(dim=1)
-    excess = targets.gather(1, predicted[:, None])[:, 0] - confidence
-    kernel = torch.exp(-(confidence[:, None] - confidence[None, :]).abs() / _MMCE_WIDTH)
-    squared = excess @ kernel @ excess / len(excess) ** 2
+    confidence, correct = _confidence(logits, targets)
+    squared = _kernel_sum(correct - confidence, confidence) / len(confidence) ** 2
     return cross_entropy(logits, targets) + weight * squared.clamp_min(_MMCE_FLOOR).sqrt()
+
+
+def mmce_mukhoti(logits: Tensor, targets: Tensor, weight: float) -> Tensor:
+    """Compute the cross entropy plus λ times MMCE², without the square root of `mmce`.
+
+    Parameters
+    ----------
+    logits, targets : float tensors, shape (m, n_classes)
+        Logits, and target distributions.
+    weight : float
+        Weight λ, at least 0.
+
+    Returns
+    -------
+    tensor, shape ()
+
+    References
+    ----------
+    github torrvision/focal_calibration, the code of Mukhoti et al. (2020): `MMCE` in
+    `Losses/mmce.py`; λ = 1 is the default there.
+    """
+    confidence, correct = _confidence(logits, targets)
+    squared = _kernel_sum(correct - confidence, confidence) / len(confidence) ** 2
+    return cross_entropy(logits, targets) + weight * squared
 
 
 def mmce_weighted(logits: Tensor, targets: Tensor, weight: float) -> Tensor:
@@ -191,15 +213,61 @@ def mmce_weighted(logits: Tensor, targets: Tensor, weight: float) -> Tensor:
     ----------
     Kumar, Sarawagi & Jain (2018), section 3.3; λ = 2 as in Mukhoti et al. (2020).
     """
-    confidence, predicted = functional.softmax(logits, dim=1).max(dim=1)
-    correct = targets.gather(1, predicted[:, None])[:, 0]
-    n_correct, n_incorrect = correct.sum(), (1 - correct).sum()
+    confidence, correct = _confidence(logits, targets)
     tiny = torch.finfo(correct.dtype).eps
-    excess = correct * (1 - confidence) / n_correct.clamp_min(tiny)
-    excess = excess - (1 - correct) * confidence / n_incorrect.clamp_min(tiny)
-    kernel = torch.exp(-(confidence[:, None] - confidence[None, :]).abs() / _MMCE_WIDTH)
-    squared = excess @ kernel @ excess
+    squared = _kernel_sum(
+        correct * (1 - confidence) / correct.sum().clamp_min(tiny)
+        - (1 - correct) * confidence / (1 - correct).sum().clamp_min(tiny),
+        confidence,
+    )
     return cross_entropy(logits, targets) + weight * squared.clamp_min(_MMCE_FLOOR).sqrt()
+
+
+def mmce_weighted_mukhoti(logits: Tensor, targets: Tensor, weight: float) -> Tensor:
+    """Compute the cross entropy plus λ times the weighted MMCE with counts that divide twice.
+
+    As `mmce_weighted`, but with n² and (m - n)² in place of n and m - n: the code that this follows
+    takes means over pairs, and divides them by the numbers of pairs again. The term is thus smaller
+    by orders of magnitude. It is 0 in a batch without correct or without incorrect predictions.
+
+    Parameters
+    ----------
+    logits, targets : float tensors, shape (m, n_classes)
+        Logits, and target distributions. The code has hard labels only; soft targets count as in
+        `mmce_weighted`.
+    weight : float
+        Weight λ, at least 0.
+
+    Returns
+    -------
+    tensor, shape ()
+
+    References
+    ----------
+    github torrvision/focal_calibration, the code of Mukhoti et al. (2020): `MMCE_weighted` in
+    `Losses/mmce.py`, up to the 10⁻⁵ that is added to its denominators; λ = 2 as in its
+    `train_scripts/cifar10.sh`.
+    """
+    confidence, correct = _confidence(logits, targets)
+    n_correct, n_incorrect = correct.sum(), (1 - correct).sum()
+    # Counts of hard labels are 0 or at least 1.
+    excess = correct * (1 - confidence) / n_correct.clamp_min(1).square()
+    excess = excess - (1 - correct) * confidence / n_incorrect.clamp_min(1).square()
+    root = (_kernel_sum(excess, confidence) + _MMCE_FLOOR).sqrt()
+    both = (n_correct > 0) & (n_incorrect > 0)
+    return cross_entropy(logits, targets) + weight * both * root
+
+
+def _confidence(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the confidence of each prediction, and the target mass on the class predicted."""
+    confidence, predicted = functional.softmax(logits, dim=1).max(dim=1)
+    return confidence, targets.gather(1, predicted[:, None])[:, 0]
+
+
+def _kernel_sum(excess: Tensor, confidence: Tensor) -> Tensor:
+    """Sum v_i v_j k(r_i, r_j) over all pairs; v is the weighted excess, r the confidence."""
+    kernel = torch.exp(-(confidence[:, None] - confidence[None, :]).abs() / _MMCE_WIDTH)
+    return excess @ kernel @ excess
 
 
 def focal_sample_dependent(logits: Tensor, targets: Tensor, parameter: float = 0.0) -> Tensor:
@@ -234,4 +302,6 @@ _LOSSES: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {
     "mmce": mmce,
     "focal_sample_dependent": focal_sample_dependent,
     "mmce_weighted": mmce_weighted,
+    "mmce_mukhoti": mmce_mukhoti,
+    "mmce_weighted_mukhoti": mmce_weighted_mukhoti,
 }

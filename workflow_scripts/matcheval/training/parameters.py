@@ -59,6 +59,8 @@ LOSS_PARAMETERS = {
     "label_smoothing": Parameter("α", 0.1, 0.0, 1.0),
     "mmce": Parameter("λ", 4.0, 0.0, math.inf),
     "mmce_weighted": Parameter("λ", 2.0, 0.0, math.inf),
+    "mmce_mukhoti": Parameter("λ", 1.0, 0.0, math.inf),
+    "mmce_weighted_mukhoti": Parameter("λ", 2.0, 0.0, math.inf),
 }
 
 # An augmentation that is not listed has no parameter.

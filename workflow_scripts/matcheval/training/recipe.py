@@ -9,7 +9,7 @@ from typing import Any
 
 from matcheval.errors import InputError, suggest, unknown_name_error
 from matcheval.models.packages import SUFFIXES, is_file_of_weights
-from matcheval.models.sizes import ARCHITECTURES, check_architecture
+from matcheval.models.sizes import ARCHITECTURES, SPECIFICATIONS, check_architecture
 from matcheval.training import (
     AUGMENTATIONS,
     DECAYED,
@@ -41,7 +41,7 @@ _CHOICES: Mapping[str, Collection[str]] = {
 # Fields that were added after checkpoints recorded all of them.
 _RECORDED_IF_GIVEN = (
     "algorithm", "optimizer", "options", "frozen_batch_norm", "epoch_steps", "keep",
-    "pretrained", "seeded_by",
+    "pretrained", "seeded_by", "dropout_factor",
 )  # fmt: skip
 
 
@@ -119,6 +119,8 @@ class Recipe:
     seeded_by : str
         What seeds random numbers in place of the model's name, so that models which differ in
         another column start from the same weights and see the same batches; empty for the name.
+    dropout_factor : float
+        Factor of the architecture's dropout rates, which stay below 1; 1 if it has no dropout.
 
     Raises
     ------
@@ -157,6 +159,7 @@ class Recipe:
     keep: str = "last"
     pretrained: str = ""
     seeded_by: str = ""
+    dropout_factor: float = 1.0
 
     def __post_init__(self) -> None:
         for field, known in _CHOICES.items():
@@ -177,6 +180,7 @@ class Recipe:
         self._check("train_fraction", 0, 1, open_low=True)
         self._check_parameter("loss", LOSS_PARAMETERS)
         self._check_parameter("augmentation", AUGMENTATION_PARAMETERS)
+        self._check_dropout()
         self._check_optimizer()
         self._check_labels()
         if self.pretrained and not (
@@ -194,6 +198,17 @@ class Recipe:
                 "warm-up",
                 field="warmup_epochs",
                 remedy="Leave it empty, or choose another schedule",
+            )
+
+    def _check_dropout(self) -> None:
+        rate = SPECIFICATIONS[self.architecture].dropout
+        if rate:
+            self._check("dropout_factor", 0, 1 / rate, open_high=True)
+        elif self.dropout_factor != 1:
+            raise InputError(
+                f"is {self.dropout_factor:g}, but {self.architecture} has no dropout",
+                field="dropout_factor",
+                remedy="Leave it empty",
             )
 
     def _check_optimizer(self) -> None:

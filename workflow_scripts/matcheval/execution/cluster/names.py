@@ -1,9 +1,13 @@
-"""Checks of the names of rules, groups and resources in a profile."""
+"""Checks of the names of rules, groups, resources and executors in a profile."""
 
 import difflib
 from collections.abc import Iterable
 
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
+
+# Of workflow_scripts/snakemake_executor_plugin_matcheval_slurm, and the one that it is based on.
+EXECUTOR = "matcheval-slurm"
+_OTHER_EXECUTOR = "slurm"
 
 # Resources that have an effect in Snakemake or its SLURM executor.
 RESOURCES = (
@@ -104,3 +108,28 @@ def check_resources(given: Iterable[str], where: str) -> None:
                     remedy=f"Did you mean '{meant}'?",
                 )
     problems.raise_any()
+
+
+def check_executor(name: str) -> None:
+    """Check that jobs are not submitted by the executor that this workflow's is based on.
+
+    That one runs the jobs of a group at once, although the memory of one is requested, and counts
+    interrupted jobs as failures. Its array jobs have not been tested with this workflow.
+
+    Parameters
+    ----------
+    name : str
+        Name of the executor of the run.
+
+    Raises
+    ------
+    InputError
+        With the name of the executor to use.
+    """
+    if name == _OTHER_EXECUTOR:
+        raise InputError(
+            "the executor 'slurm' does not fit this workflow: it runs all jobs of a group at once, "
+            "counts interrupted jobs as failures, and its array jobs were not tested",
+            remedy=f"Use '--executor {EXECUTOR}', as profiles/slurm does. Its options begin with "
+            f"--{EXECUTOR}- in place of --slurm-; groups in the profile replace array jobs",
+        )

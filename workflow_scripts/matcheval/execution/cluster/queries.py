@@ -1,7 +1,7 @@
 """Queries of SLURM's commands: nodes, configuration and accounts of the cluster."""
 
 import functools
-import os
+import getpass
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -184,6 +184,41 @@ def min_job_age() -> int:
 
 def accounts() -> list[str]:
     """Names of the accounts that this user may charge, sorted."""
-    user = os.environ.get("USER") or str(os.getuid())
-    text = run_slurm("sacctmgr", "-nP", "list", "associations", f"user={user}", "format=account")
-    return sorted({line.strip() for line in text.splitlines() if line.strip()})
+    rows = _listed("associations", f"user={getpass.getuser()}", "Account")
+    return sorted({row[0] for row in rows if row[0]})
+
+
+def submit_limits(account: str | None, qos: str | None) -> dict[str, int]:
+    """Limits on the number of jobs that this user may have in the queue, by what sets them.
+
+    Parameters
+    ----------
+    account : str or None
+        Account that is charged; None for any of the user's.
+    qos : str or None
+        Quality of service of the jobs; None for the account's default.
+
+    Returns
+    -------
+    dict
+        Numbers of jobs; empty where none is set.
+    """
+    limits: dict[str, int] = {}
+    fields = ("Account", "DefaultQOS", "MaxSubmitJobs", "GrpSubmitJobs")
+    for name, default, *numbers in _listed("associations", f"user={getpass.getuser()}", *fields):
+        if account is None or name.lower() == account.lower():
+            qos = qos or default
+            limits |= {f"account {name}": int(number) for number in numbers if number}
+    fields = ("Name", "MaxSubmitJobsPerUser", "MaxSubmitJobsPerAccount", "GrpSubmitJobs")
+    for name, *numbers in _listed("qos", *fields):
+        if name == (qos or "normal"):
+            limits |= {f"QOS {name}": int(number) for number in numbers if number}
+    return limits
+
+
+def _listed(what: str, *words: str) -> list[list[str]]:
+    """Rows of a list of `sacctmgr`: its conditions, then its columns."""
+    conditions = [word for word in words if "=" in word]
+    columns = ",".join(word for word in words if "=" not in word)
+    text = run_slurm("sacctmgr", "-nP", "list", what, *conditions, f"format={columns}")
+    return [[field.strip() for field in line.split("|")] for line in text.splitlines() if line]

@@ -233,6 +233,33 @@ def check_accounts(requests: Iterable[Request]) -> None:
             )
 
 
+def check_submit_limit(requests: Iterable[Request], jobs: int | None) -> None:
+    """Compare the number of jobs in the queue with what SLURM accepts of this user.
+
+    More are submitted later, when others have ended; a warning says how that can be avoided.
+
+    Parameters
+    ----------
+    requests : iterable of Request
+        The requests of the jobs.
+    jobs : int or None
+        Largest number of jobs that Snakemake submits at a time; None for any number.
+    """
+    wanted = list(requests)
+    if not queries.has_accounting():
+        return
+    for account, qos in sorted({(one.account, one.qos) for one in wanted}, key=str):
+        number = sum((one.account, one.qos) == (account, qos) for one in wanted)
+        for place, most in queries.submit_limits(account, qos).items():
+            if min(number, jobs or number) > most:
+                LOGGER.warning(
+                    "SLURM accepts %d jobs at a time (%s), and up to %s are submitted: the others "
+                    "wait in Snakemake and are submitted later. To be refused less often, set "
+                    "'jobs: %d' in %s",
+                    most, place, jobs or number, most, PROFILE,
+                )  # fmt: skip
+
+
 def check_with_scheduler(requests: Iterable[Request]) -> None:
     """Check with `sbatch --test-only` that SLURM would accept the requests.
 
@@ -287,7 +314,7 @@ def check_status_command(command: str | None, seconds_between: int) -> None:
     if command == "sacct":
         raise InputError(
             "sacct cannot monitor jobs here: the cluster has no accounting",
-            remedy="Give '--slurm-status-command squeue'",
+            remedy="Give '--matcheval-slurm-status-command squeue'",
         )
     # If MinJobAge is below 120 s, the executor uses sacct regardless of the status command.
     needed, kept = max(3 * seconds_between, 120), queries.min_job_age()

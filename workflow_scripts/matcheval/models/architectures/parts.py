@@ -104,6 +104,21 @@ class Dropout(Noisy):
         return x * left.to(x.device, x.dtype) / (1 - self.rate)
 
 
+def scale_dropout(model: nn.Module, factor: float) -> None:
+    """Multiply the rates of dropout of single values; stochastic depth stays as it is.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Modified in place.
+    factor : float
+        All rates stay below 1.
+    """
+    for module in model.modules():
+        if isinstance(module, Dropout) and not module.per_image:
+            module.rate *= factor
+
+
 def convolution(
     inputs: int, outputs: int, size: int = 3, stride: int = 1, groups: int = 1
 ) -> nn.Conv2d:

@@ -1,0 +1,188 @@
+"""What a run tells a person: reasons of failures, the table of failed jobs, where to start."""
+
+import logging
+import os
+import sys
+from types import SimpleNamespace
+
+import pytest
+from snakemake.logging import ColorizingTextHandler, DefaultFilter, DefaultFormatter, logger
+from snakemake.settings.enums import Quietness
+from snakemake_interface_logger_plugins.common import LogEvent
+
+from matcheval.execution.entry_points import run_script
+from matcheval.execution.failures import error_in, reason_of_failure
+from matcheval.execution.run_summary import Failure, Job, RunRecord, failure_page, success_page
+from run_messages import RunMessages
+
+TRACEBACK = """\
+60 images
+Traceback (most recent call last):
+  File "match.py", line 3, in <module>
+    raise Error
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "reason"),
+    [
+        ("epoch 1\nerror: x.csv: no such file\n", "x.csv: no such file"),
+        (TRACEBACK + "matcheval.errors.InputError: b.csv: row 0\nc.csv: row 1\n",
+         "b.csv: row 0 c.csv: row 1"),
+        (TRACEBACK + "torch.OutOfMemoryError: 3 GiB\n", "OutOfMemoryError: 3 GiB"),
+        (TRACEBACK + "AssertionError\n", "AssertionError"),
+        ("error: the first\nerror: the \x1b[2Jlast\n", "the \\x1b[2Jlast"),
+        ("slurmstepd: error: *** JOB 7 CANCELLED DUE TO TIME LIMIT ***\n",
+         "*** JOB 7 CANCELLED DUE TO TIME LIMIT ***"),
+        ("epoch 1\nno error: all well\n", ""),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_the_error_in_a_log(log, reason):
+    assert error_in(log) == reason
+
+
+@pytest.mark.parametrize(
+    ("log", "executor", "reason"),
+    [
+        ("error: a\n", "Command 'x' returned non-zero exit status 1.", "a"),
+        ("error: caught\n", "Command 'x' returned non-zero exit status 137.",
+         "killed by SIGKILL, perhaps because the machine ran out of memory"),
+        ("", "Command 'x' died with <Signals.SIGTERM: 15>.", "killed by SIGTERM"),
+        ("", "Command 'x' returned non-zero exit status 255.", "it has left no message"),
+        ("epoch 1\n1 failed\n\n", "Command 'x' returned non-zero exit status 1.", "1 failed"),
+        ("epoch 1\n", "SLURM status is:\n TIMEOUT", "SLURM status is: TIMEOUT"),
+        ("error: " + "long " * 100, "", ("long " * 100)[:299] + "…"),
+        (None, "", "it has left no message"),
+    ],
+)  # fmt: skip
+def test_the_reason_of_a_failure(tmp_path, log, executor, reason):
+    file = tmp_path / "job.log"
+    if log is not None:
+        file.write_text(log)
+    assert reason_of_failure([str(file)], since=0, executor=executor) == reason
+
+
+def test_a_log_of_an_earlier_run_tells_nothing(tmp_path):
+    file = tmp_path / "job.log"
+    file.write_text("error: then\n")
+    os.utime(file, (1000, 1000))
+    assert reason_of_failure([str(file)], since=2000) == "it has left no message"
+
+
+def test_the_table_of_failed_jobs():
+    train = Job("train_model", {"model": "mlp"})
+    match = Job("match_predictions", {"pair": "new-writers", "batch": "001"})
+    run = RunRecord(failed={3: Failure(train, "no memory", "a.log"), 4: Failure(match, "b.csv: x")})
+    run.finished[1], run.total = Job("prepare_dataset"), 6
+    lines = failure_page(run).splitlines()
+    assert lines[0] == "2 jobs failed; 1 of 6 are done, and 3 did not run."
+    assert lines[2:5] == [
+        "rule               model  set          log    reason",
+        "train_model        mlp                 a.log  no memory",
+        "match_predictions  001    new-writers         b.csv: x",
+    ]
+    run.failed |= {n: Failure(train, "no memory") for n in range(10, 40)}
+    assert "... and 12 × train_model." in failure_page(run)
+
+
+def test_what_was_made_and_where_to_start(tmp_path):
+    (tmp_path / "summary.md").touch()
+    run = RunRecord(finished={
+        1: Job("plot", {}, ("r/s/a/x.png", "r/s/a/b/y.png")), 2: Job("plot", {}, ("r/t/z.png",)),
+        0: Job("all"),
+    })  # fmt: skip
+    page = success_page(run, {"matching": f"{tmp_path}/summary.md", "groups": "none.md"})
+    assert page == f"Made: 2 × plot.\nStart reading here:\n  {tmp_path}/summary.md  matching"
+    assert success_page(run, {}) == "Made: 2 × plot.\nFiles are in r/s/a, r/t."
+
+
+def test_a_script_that_fails_tells_its_log_only(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(logging.root, "handlers", [])
+    job = SimpleNamespace(params={}, input={}, output={}, wildcards={}, log=[tmp_path / "a.log"])
+
+    def divide() -> None:
+        1 / 0  # noqa: B018
+
+    with pytest.raises(SystemExit, match="1"):
+        run_script(divide, job)
+    assert capsys.readouterr().err == ""
+    log = (tmp_path / "a.log").read_text()
+    assert log.count("Traceback") == 1
+    assert error_in(log) == "ZeroDivisionError: division by zero"
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Messages of a run as they appear on a terminal, with `quiet: rules` as on a laptop."""
+    shown = []
+    handler = ColorizingTextHandler(
+        nocolor=True, stream=SimpleNamespace(write=shown.append, flush=lambda: None),
+        formatter=DefaultFormatter(), filter=DefaultFilter({Quietness.RULES}, *4 * [False]),
+    )  # fmt: skip
+    handler.name = "DefaultStreamHandler"
+    monkeypatch.setattr(logger, "handlers", [handler])
+    monkeypatch.setattr(logger, "level", logging.INFO)
+    first_page = str(sys.executable)  # some file
+    study = SimpleNamespace(analyses={"matching": SimpleNamespace(first_page=first_page)})
+    messages = RunMessages(study)
+    messages.start()
+
+    def lines():
+        return [line[11:] for line in "".join(shown).splitlines() if line.startswith("[")]
+
+    return messages, lines
+
+
+def tell(event, message="", **fields):
+    logger.error(message, extra={"event": event, **fields})
+
+
+def begin(number, rule, **wildcards):
+    tell(LogEvent.JOB_INFO, jobid=number, rule_name=rule, wildcards=wildcards, output=["a"],
+         rule_msg="")  # fmt: skip
+
+
+def end(number, done):
+    tell(LogEvent.JOB_FINISHED, job_id=number)
+    tell(LogEvent.PROGRESS, done=done, total=9)
+
+
+def test_progress_names_rule_model_and_set(terminal):
+    begin(4, "predict_dataset", dataset="known", model="mlp")
+    end(4, 1)
+    assert terminal[1]() == ["1 of 9 (11%): predict_dataset mlp known"]
+
+
+def test_a_job_tried_again_has_not_failed(terminal, tmp_path):
+    (tmp_path / "log").write_text("error: no\n")
+    begin(4, "train_model", model="mlp")
+    tell(LogEvent.ERROR, "CalledProcessError in file x:\nreturned non-zero exit status 1.")
+    error = {"jobid": 4, "rule_name": "train_model", "log": [f"{tmp_path}/log"], "rule_msg": None}
+    tell(LogEvent.JOB_ERROR, **error)
+    assert terminal[1]() == [f"failed: train_model mlp: no (log: {tmp_path}/log)"]
+    assert list(terminal[0].run.failed) == [4]
+    end(4, 1)
+    assert not terminal[0].run.failed
+
+
+def test_of_a_group_the_job_with_an_error_has_failed(terminal, tmp_path):
+    jobs = []
+    for number, log in enumerate(("fine\n", "error: no\n", "fine\n")):
+        (tmp_path / str(number)).write_text(log)
+        begin(number, "count", dataset=f"set{number}")
+        jobs.append({"jobid": number, "rule_name": "count", "log": [f"{tmp_path}/{number}"]})
+    tell(LogEvent.GROUP_ERROR, groupid="tables", job_error_info=jobs, aux_logs=[])
+    for job in jobs:
+        tell(LogEvent.JOB_ERROR, rule_msg=None, **job)
+    assert terminal[1]() == [
+        "failed: group tables", f"failed: count set1: no (log: {tmp_path}/1)"
+    ]  # fmt: skip
+    assert list(terminal[0].run.failed) == [1]
+
+
+def test_missing_output_is_a_failure(terminal):
+    begin(4, "count", dataset="known")
+    tell(LogEvent.ERROR, "MissingOutputException in rule count in file x, line 3:\n"
+         "Job 4 completed successfully, but some output files are missing. a (1 s)")  # fmt: skip
+    assert "output files are missing" in terminal[0].run.failed[4].reason

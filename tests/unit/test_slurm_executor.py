@@ -1,0 +1,149 @@
+"""The executor for SLURM: states, refused submissions, versions, and what is submitted.
+
+tests/cluster has it run jobs on a real SLURM.
+"""
+
+import logging
+import subprocess
+import sys
+from importlib import metadata
+from types import SimpleNamespace
+
+import pytest
+
+from matcheval.errors import InputError
+from matcheval.execution.cluster.names import check_executor
+from matcheval.execution.cluster.requests import Request
+from matcheval.execution.cluster.states import Meaning, meaning, parse_states, passes, pause
+
+workflow_errors = pytest.importorskip("snakemake_interface_common.exceptions")
+plugin = pytest.importorskip("snakemake_executor_plugin_matcheval_slurm")
+
+from snakemake_executor_plugin_matcheval_slurm import jobs, versions  # noqa: E402
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        ("COMPLETED", Meaning.COMPLETED), ("TIMEOUT", Meaning.TIMEOUT),
+        ("CANCELLED by 0", Meaning.INTERRUPTED), ("CANCELLED+", Meaning.INTERRUPTED),
+        ("PREEMPTED", Meaning.INTERRUPTED), ("REVOKED", Meaning.INTERRUPTED),
+        ("NODE_FAIL", Meaning.INTERRUPTED), ("BOOT_FAIL", Meaning.INTERRUPTED),
+        ("OUT_OF_MEMORY", Meaning.FAILED),
+        ("FAILED", Meaning.FAILED), ("DEADLINE", Meaning.FAILED),
+        ("PENDING", Meaning.RUNNING), ("REQUEUED", Meaning.RUNNING),
+        ("SUSPENDED", Meaning.RUNNING), ("COMPLETING", Meaning.RUNNING), ("", Meaning.RUNNING),
+    ],
+)  # fmt: skip
+def test_what_states_mean(state, expected):
+    assert meaning(state) == expected
+
+
+def test_the_last_run_of_a_requeued_job_counts():
+    text = "7|PREEMPTED\n8|CANCELLED by 0\n7|RUNNING\nno job\n"
+    assert parse_states(text) == {"7": "RUNNING", "8": "CANCELLED by 0"}
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ('Munge encode failed: Failed to access "/run/munge/munge.socket.2"', True),
+        ("Batch job submission failed: Protocol authentication error", True),
+        ("sbatch: error: QOSMaxSubmitJobPerUserLimit\nJob violates accounting/QOS policy", True),
+        ("sbatch: error: AssocMaxSubmitJobLimit", True),
+        ("sbatch: error: AssocGrpSubmitJobsLimit", True),
+        ("Batch job submission failed: Socket timed out on send/recv operation", True),
+        ("Unable to contact slurm controller (connect failure)", True),
+        ("sbatch: error: QOSMaxWallDurationPerJobLimit\nJob violates accounting/QOS policy", False),
+        ("sbatch: error: QOSMaxCpuPerJobLimit", False),
+        ("Batch job submission failed: Invalid account or account/partition combination", False),
+        ("Batch job submission failed: Requested node configuration is not available", False),
+    ],
+)
+def test_refusals_that_pass(message, expected):
+    assert passes(message) is expected
+
+
+def test_pauses_grow_up_to_five_minutes():
+    assert [pause(n, 15) for n in (1, 2, 3, 5, 6, 50)] == [15, 30, 60, 240, 300, 300]
+
+
+def job(**resources):
+    return SimpleNamespace(
+        name="train_model", threads=2, resources=resources, is_group=lambda: False,
+        wildcards=["cnn/a"],
+    )  # fmt: skip
+
+
+def submitted(gpus=0, settings=None, **resources):
+    limited = Request("train_model", 2, 1000, 60, gpus=gpus)
+    settings = plugin.ExecutorSettings(**(settings or {}))
+    return jobs.changes(job(**resources), limited, settings)
+
+
+class TestWhatIsSubmitted:
+    def test_limits_and_options(self):
+        assert submitted(mem_mb=4000, runtime=90, slurm_extra="--nice=5") == {
+            "mem_mb": 1000, "runtime": 60, "slurm_extra": "--nice=5 --no-requeue",
+            "gpu_model": None,
+        }  # fmt: skip
+        assert submitted(settings={"requeue": True})["slurm_extra"] == "--requeue"
+
+    def test_gpus_as_generic_resources(self):
+        changed = submitted(gpus=2, settings={"gres": "gpu:a100"})
+        assert (changed["gpu"], changed["gres"]) == (None, "gpu:a100:2")
+        assert "gres" not in submitted(settings={"gres": "gpu"})
+
+    def test_a_type_of_gpu_for_jobs_that_have_one(self):
+        assert "gpu_model" not in submitted(gpus=1)
+        assert submitted()["gpu_model"] is None
+
+    def test_comments_name_the_job(self):
+        assert jobs.comment_of(job()) == "rule_train_model_wildcards_cnn_a"
+
+
+class TestVersions:
+    @pytest.mark.parametrize("version", ["2.0.0", "2.3.1", "2.8.0", "2.8.3"])
+    def test_tested_ones(self, version, monkeypatch, caplog):
+        monkeypatch.setattr(metadata, "version", lambda name: version)
+        versions.check(logging.getLogger())
+        assert caplog.text == ""
+
+    def test_a_newer_one_is_tried(self, monkeypatch, caplog):
+        monkeypatch.setattr(metadata, "version", lambda name: "2.9.0")
+        versions.check(logging.getLogger())
+        assert "2.9.0 is newer than the versions" in caplog.text
+        assert "pip install 'snakemake-executor-plugin-slurm==2.8.0'" in caplog.text
+
+    @pytest.mark.parametrize("version", ["1.9.2", "3.0.0"])
+    def test_others_are_refused(self, version, monkeypatch):
+        monkeypatch.setattr(metadata, "version", lambda name: version)
+        with pytest.raises(workflow_errors.WorkflowError, match=r"tested with 2\.0\.0 to 2\.8\.0"):
+            versions.check(logging.getLogger())
+
+    def test_none(self, monkeypatch):
+        def missing(name):
+            raise metadata.PackageNotFoundError(name)
+
+        monkeypatch.setattr(metadata, "version", missing)
+        with pytest.raises(workflow_errors.WorkflowError, match="is not installed"):
+            versions.check(logging.getLogger())
+
+
+def test_finding_the_executor_loads_no_other():
+    """A run without a cluster must not depend on what is installed for one."""
+    code = (
+        "import sys, snakemake_executor_plugin_matcheval_slurm as plugin; "
+        "print('snakemake_executor_plugin_slurm' in sys.modules, plugin.Executor.__name__)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout == "False Executor\n"
+
+
+def test_the_executor_that_this_one_is_based_on_is_refused():
+    check_executor("local")
+    check_executor("matcheval-slurm")
+    with pytest.raises(InputError, match=r"at once.*array jobs.*--executor matcheval-slurm"):
+        check_executor("slurm")

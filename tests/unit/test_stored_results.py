@@ -1,0 +1,79 @@
+"""Warnings of results on file, and digests of code that are kept as long as it does not change."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from matcheval.io import code_digests
+from matcheval.io.code_digests import CodeDigests
+from matcheval.study.stored_results import mixed_software, without_records
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Three models on one set; of the third, there are no predictions."""
+    for model, torch in (("a", "2.11"), ("b", "2.15")):
+        table = pa.table({"label": [1]}).replace_schema_metadata({"torch": torch, "numpy": "2.4"})
+        pq.write_table(table, tmp_path / f"{model}.parquet")
+    (tmp_path / "d.parquet").write_bytes(b"damaged")
+    return SimpleNamespace(
+        predicting=SimpleNamespace(collection_of={"old": "old"}, batch_of=dict.fromkeys("abcd")),
+        predictions_file=lambda dataset, model: f"{tmp_path}/{model}.parquet",
+        results=str(tmp_path), name="mine",
+    )  # fmt: skip
+
+
+def test_predictions_of_several_versions_of_torch(study, tmp_path):
+    warning = mixed_software(study)
+    assert "torch 2.11 (1) and 2.15 (1)." in warning
+    assert "numpy" not in warning
+    (tmp_path / "a.parquet").unlink()
+    assert mixed_software(study) == ""
+
+
+def test_results_without_records(study, tmp_path):
+    records = tmp_path / ".snakemake"
+    assert without_records(study, records) == ""  # nothing made yet
+    (tmp_path / "checkpoints").mkdir()
+    assert without_records(study, records) == ""
+    (tmp_path / "checkpoints" / "a.safetensors").touch()
+    assert f"{tmp_path}/checkpoints hold files" in without_records(study, records)
+    (records / "metadata").mkdir(parents=True)
+    (records / "metadata" / "x").touch()
+    assert without_records(study, records) == ""
+
+
+def test_code_is_parsed_again_only_if_it_has_changed(tmp_path, monkeypatch):
+    parsed = []
+
+    def parse(script: Path, *modules: str) -> str:
+        parsed.append(script.stem)
+        return f"{script.read_text()} {modules}"
+
+    monkeypatch.setattr(code_digests, "code_digest", parse)
+    scripts, file = tmp_path / "scripts", tmp_path / "records" / "digests.json"
+    (scripts / "matcheval" / "io").mkdir(parents=True)
+    library = scripts / "matcheval" / "io" / "files.py"
+    library.write_text("1")
+    (scripts / "train.py").write_text("2")
+
+    def digest() -> str:
+        digests = CodeDigests(scripts, file)
+        found = digests("train", "module")
+        digests.save()
+        return found
+
+    assert digest() == digest() == "2 ('module',)"
+    assert parsed == ["train"]
+    library.write_text("3")
+    digest()
+    assert parsed == ["train"] * 2
+    (scripts / "matcheval" / "new.py").touch()
+    digest()
+    assert parsed == ["train"] * 3
+    file.write_text("{damaged")
+    assert digest() == "2 ('module',)"
+    assert parsed == ["train"] * 4

@@ -1,0 +1,181 @@
+"""What a run made and what failed, as texts that a person reads."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# Wildcards that name a model, or several together.
+_MODELS = ("model", "scored", "tested", "experiment", "batch")
+_MAX_FAILURES = 20
+_HEADS = ("rule", "model", "set", "log", "reason")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job of a run.
+
+    Attributes
+    ----------
+    rule : str
+        Its rule.
+    wildcards : mapping
+        Values of its wildcards by name.
+    outputs : tuple of str
+        Files that it writes.
+    """
+
+    rule: str
+    wildcards: Mapping[str, str] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
+
+    @property
+    def model(self) -> str:
+        """The model or the batch of models that it is of, or an empty text."""
+        return ", ".join(v for name, v in self.wildcards.items() if name in _MODELS)
+
+    @property
+    def subject(self) -> str:
+        """What else it is of: the set, pair or suite first, as in its rule's paths."""
+        return ", ".join(v for name, v in self.wildcards.items() if name not in _MODELS)
+
+    def __str__(self) -> str:
+        """Return rule, model and set in one line."""
+        return " ".join(filter(None, (self.rule, self.model, self.subject)))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A job that failed.
+
+    Attributes
+    ----------
+    job : Job
+        The job.
+    reason : str
+        Why, in one line.
+    log : str
+        Its log file; empty if it has none.
+    """
+
+    job: Job
+    reason: str
+    log: str = ""
+
+    def __str__(self) -> str:
+        """Return the failure in one line."""
+        return f"{self.job}: {self.reason}" + (f" (log: {self.log})" if self.log else "")
+
+
+@dataclass
+class RunRecord:
+    """The jobs of a run, by Snakemake's numbers.
+
+    Attributes
+    ----------
+    started, finished : dict
+        Jobs that have begun, and those of them that have ended well.
+    failed : dict
+        Failures; a job that is tried again, and ends well, is in `finished` only.
+    total : int
+        Number of the run's jobs, once it is known.
+    """
+
+    started: dict[int, Job] = field(default_factory=dict)
+    finished: dict[int, Job] = field(default_factory=dict)
+    failed: dict[int, Failure] = field(default_factory=dict)
+    total: int = 0
+
+    def finish(self, number: int) -> Job:
+        """Note that a job has ended well, and return it.
+
+        Parameters
+        ----------
+        number : int
+        """
+        self.failed.pop(number, None)
+        job = self.finished[number] = self.started[number]
+        return job
+
+
+def failure_page(record: RunRecord) -> str:
+    """Return a table of the failed jobs, with what has been done and what to do.
+
+    Parameters
+    ----------
+    record : RunRecord
+        With the run's failures.
+
+    Returns
+    -------
+    str
+        Several lines; of more than 20 failures, the others are counted by rule.
+    """
+    failures = list(record.failed.values())
+    shown, others = failures[:_MAX_FAILURES], failures[_MAX_FAILURES:]
+    done, left = len(record.finished), record.total - len(record.finished) - len(failures)
+    head = f"{_counted(len(failures), 'job')} failed; {done} of {record.total} are done"
+    if left > 0:
+        head += f", and {left} did not run"
+    lines = [f"{head}.", ""]
+    if shown:
+        rows = [(f.job.rule, f.job.model, f.job.subject, f.log, f.reason) for f in shown]
+        columns = [c for c in zip(_HEADS, *rows, strict=True) if any(c[1:])]
+        lines += [*_aligned(list(zip(*columns, strict=True))), ""]
+    if others:
+        lines += [f"... and {_by_rule(failure.job for failure in others)}.", ""]
+    lines.append("Once the cause is removed, the same command goes on; what is done is kept.")
+    return "\n".join(lines)
+
+
+def success_page(record: RunRecord, pages: Mapping[str, str]) -> str:
+    """Return what a run made, and where to start reading.
+
+    Parameters
+    ----------
+    record : RunRecord
+        Of a run that ended well.
+    pages : mapping
+        By analysis, the file to read first; those that are not there are left out.
+
+    Returns
+    -------
+    str
+        Several lines.
+    """
+    made = [job for job in record.finished.values() if job.outputs]
+    lines = [f"Made: {_by_rule(made)}."] if made else []
+    there = [(page, name) for name, page in pages.items() if Path(page).is_file()]
+    if there:
+        return "\n".join([*lines, "Start reading here:", *(f"  {row}" for row in _aligned(there))])
+    folders = sorted({str(Path(file).parent) for job in made for file in job.outputs})
+    if folders:
+        lines.append("Files are in " + ", ".join(_outermost(folders)) + ".")
+    return "\n".join(lines)
+
+
+def _by_rule(jobs: Iterable[Job]) -> str:
+    counts = Counter(job.rule for job in jobs)
+    return ", ".join(f"{n} × {rule}" for rule, n in counts.items())
+
+
+def _outermost(folders: Sequence[str]) -> list[str]:
+    """Of sorted folders, those that are in no other one."""
+    return [
+        one
+        for one in folders
+        if not any(Path(one).is_relative_to(other) for other in folders if other != one)
+    ]
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of text in columns; the last one is as wide as it is."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")

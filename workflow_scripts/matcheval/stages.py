@@ -1,0 +1,135 @@
+"""For which code the versions of the expensive stages were decided on.
+
+Datasets, sampling, training and inference are not repeated when the library is edited, but when
+the version of the stage is raised. Whoever edits their code decides whether results change, raises
+the version if so, and enters the code's digest in `stages.json` (`make stages`). Until then, every
+run warns, and `tests/unit/test_versions.py` fails.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from matcheval.accuracy_prediction import ROTATION_VERSION
+from matcheval.analyses.sampling import SAMPLING_VERSION
+from matcheval.datasets.derivations import DERIVATION_VERSION
+from matcheval.datasets.kinds import KINDS
+from matcheval.inference import INFERENCE_VERSION
+from matcheval.io.files import atomic_file
+from matcheval.training import TRAINING_VERSION
+from matcheval.training.options import ALGORITHMS
+
+FILE = Path(__file__).with_suffix(".json")
+# Syntax trees, and so digests, differ between versions of Python.
+PYTHON = "3.11"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A script that is not repeated when its code is edited.
+
+    Attributes
+    ----------
+    versions : mapping of str to int
+        What is raised when results change: constants of the library, or, of datasets, the
+        `builder_version` of every kind.
+    modules : tuple of str
+        Modules that it imports by name: builders of datasets, algorithms of training.
+    """
+
+    versions: Mapping[str, int]
+    modules: tuple[str, ...] = ()
+
+
+def _modules(folder: str, names: set[str]) -> tuple[str, ...]:
+    """Modules by full name, of names such as `module.function` within a folder."""
+    return tuple(sorted({f"matcheval.{folder}.{name.split('.')[0]}" for name in names}))
+
+
+_SAMPLING = {"SAMPLING_VERSION": SAMPLING_VERSION}
+STAGES = {
+    "prepare_dataset": Stage(
+        {f"builder_version of {name}": k.builder_version for name, k in KINDS.items() if k.builder},
+        _modules("datasets", {kind.builder for kind in KINDS.values() if kind.builder}),
+    ),
+    "train_model": Stage(
+        {"TRAINING_VERSION": TRAINING_VERSION},
+        _modules("training.algorithms", {kind.implementation for kind in ALGORITHMS.values()}),
+    ),
+    "predict_datasets": Stage({"INFERENCE_VERSION": INFERENCE_VERSION}),
+    "score_rotation": Stage({"ROTATION_VERSION": ROTATION_VERSION}),
+    "derive_dataset": Stage({"DERIVATION_VERSION": DERIVATION_VERSION}),
+    "simulate_annotations": Stage(_SAMPLING),
+    "count_selections": Stage(_SAMPLING),
+    "sample_dataset": Stage(_SAMPLING),
+}
+
+
+def decisions(digest: Callable[..., str]) -> dict[str, dict[str, Any]]:
+    """Return versions and digests of the code as they are, by script.
+
+    Parameters
+    ----------
+    digest : callable
+        Returns the digest of a script from its name and those of modules (`CodeDigests`).
+    """
+    return {
+        script: {"versions": dict(stage.versions), "code": digest(script, *stage.modules)}
+        for script, stage in STAGES.items()
+    }
+
+
+def decided() -> dict[str, dict[str, Any]]:
+    """Return versions and digests of the code as they were decided on, by script."""
+    found: dict[str, dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))
+    return found
+
+
+def enter(digest: Callable[..., str]) -> None:
+    """Enter versions and code as they are.
+
+    Parameters
+    ----------
+    digest : callable
+        As for `decisions`.
+    """
+    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in decisions(digest).items()]
+    with atomic_file(FILE) as path:
+        path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def undecided(digest: Callable[..., str]) -> list[str]:
+    """Return a warning for every stage whose code was edited and whose versions were not raised.
+
+    Parameters
+    ----------
+    digest : callable
+        As for `decisions`.
+
+    Returns
+    -------
+    list of str
+        Empty for another version of Python than that of the digests on file.
+    """
+    if ".".join(map(str, sys.version_info[:2])) != PYTHON:
+        return []
+    known = decided()
+    edited = [
+        script
+        for script, now in decisions(digest).items()
+        if now["versions"] == known[script]["versions"] and now["code"] != known[script]["code"]
+    ]
+    return [
+        f"The code of {script} was edited, and nobody has decided yet whether its results change; "
+        f"files that it wrote before are kept. If they change, raise {_raised(STAGES[script])}; in "
+        "both cases, enter the decision by `make stages`"
+        for script in edited
+    ]
+
+
+def _raised(stage: Stage) -> str:
+    names = list(stage.versions)
+    return names[0] if len(names) == 1 else "`builder_version` of the kind of dataset"

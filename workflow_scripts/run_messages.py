@@ -1,0 +1,205 @@
+"""Messages of a run on the terminal: one line per job, a table of failures, where to start reading.
+
+Snakemake's own messages are unchanged in its log, `.snakemake/log/`, and in a dry run.
+"""
+
+import logging
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from snakemake.logging import logger
+from snakemake.settings.enums import Quietness
+from snakemake_interface_logger_plugins.common import LogEvent
+
+from matcheval.execution.failures import error_of_job, reason_of_failure
+from matcheval.execution.run_summary import Failure, Job, RunRecord, failure_page, success_page
+from matcheval.stages import undecided
+from matcheval.study.stored_results import mixed_software, without_records
+from matcheval.study.study import Study
+
+# The name of Snakemake's handler for the terminal; those of logger plugins are left as they are.
+_TERMINAL = "DefaultStreamHandler"
+# Said between any two jobs.
+_NOISE = re.compile(r"Select jobs to execute\.\.\.|Execute \d+ jobs\.\.\.")
+# The clock of a file server may be behind.
+_CLOCK_SECONDS = 60
+
+
+class RunMessages(logging.Handler):
+    """Takes note of a run from Snakemake's messages, and replaces those on the terminal.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    """
+
+    def __init__(self, study: Study) -> None:
+        super().__init__()
+        self.run = RunRecord()
+        self._study, self._since = study, time.time() - _CLOCK_SECONDS
+        # By thread: the exception that Snakemake tells before it names the job.
+        self._exceptions: dict[int | None, str] = {}
+        self._in_failed_groups: set[int] = set()
+        self._ended: list[Job] = []
+
+    def warn_of_stored_results(self, digest: Callable[..., str]) -> None:
+        """Warn of results that may be of other code, or of nobody knows what.
+
+        Parameters
+        ----------
+        digest : callable
+            Returns the digest of a script's code, a `CodeDigests`.
+        """
+        for warning in (*undecided(digest), without_records(self._study, Path(".snakemake"))):
+            if warning:
+                logger.warning(f"Warning: {warning}.")
+
+    def start(self) -> None:
+        """Begin, with a run."""
+        for handler in logger.handlers:
+            if handler.name == _TERMINAL and handler.formatter is not None:
+                handler.setFormatter(_Formatter(handler.formatter, self))
+                for each in list(handler.filters):
+                    handler.removeFilter(each)
+                    handler.addFilter(_Filter(each))
+        logger.handlers.insert(0, self)  # the first, as the formatter writes what it has noted
+
+    def on_success(self) -> None:
+        """Tell what was made, and where to start reading."""
+        pages = {name: one.first_page for name, one in self._study.analyses.items()}
+        self._tell(success_page(self.run, {name: page for name, page in pages.items() if page}))
+        if warning := mixed_software(self._study):
+            logger.warning(f"Warning: {warning}.")
+
+    def on_error(self) -> None:
+        """Tell which jobs failed, and why."""
+        self._tell(failure_page(self.run))
+
+    def _tell(self, page: str) -> None:
+        if page:
+            logger.warning(f"\n{page}\n")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take note of a message.
+
+        Parameters
+        ----------
+        record : logging.LogRecord
+            With Snakemake's event and its fields as attributes.
+        """
+        note = {
+            LogEvent.JOB_INFO: self._note_start,
+            LogEvent.JOB_FINISHED: self._note_end,
+            LogEvent.PROGRESS: self._note_progress,
+            LogEvent.ERROR: self._note_exception,
+            LogEvent.JOB_ERROR: self._note_failure,
+            LogEvent.GROUP_ERROR: self._note_failed_group,
+        }.get(getattr(record, "event", None))
+        if note:
+            note(record)
+
+    def _note_start(self, record: Any) -> None:
+        self.run.started[record.jobid] = Job(
+            record.rule_name, dict(record.wildcards or {}), tuple(record.output)
+        )
+
+    def _note_end(self, record: Any) -> None:
+        self._ended.append(self.run.finish(record.job_id))
+
+    def _note_progress(self, record: Any) -> None:
+        self.run.total = record.total
+
+    def _note_exception(self, record: Any) -> None:
+        """Keep it for the job named next; one about missing output names the job itself."""
+        self._exceptions[record.thread] = record.msg
+        missing = re.search(r"^Job (\d+) +completed successfully, but.*", record.msg, re.M | re.S)
+        if missing:
+            self._fail(int(missing[1]), "", [], missing[0])
+
+    def _note_failure(self, record: Any) -> None:
+        if record.jobid not in self._in_failed_groups:
+            words = record.rule_msg or self._exceptions.pop(record.thread, "")
+            self._fail(record.jobid, record.rule_name, record.log, words)
+
+    def _note_failed_group(self, record: Any) -> None:
+        """Of a group, jobs have failed whose logs tell an error; if none does, it is the first."""
+        jobs = record.job_error_info
+        self._in_failed_groups.update(job["jobid"] for job in jobs)
+        failed = [job for job in jobs if error_of_job(job["log"], since=self._since)]
+        for job in failed or jobs[:1]:
+            self._fail(job["jobid"], job["rule_name"], [*job["log"], *record.aux_logs], "")
+
+    def _fail(self, number: int, rule: str, logs: list[str], words: str) -> None:
+        job = self.run.started.get(number, Job(rule))
+        reason = reason_of_failure(logs, since=self._since, executor=words)
+        self.run.failed[number] = Failure(job, reason, logs[0] if logs else "")
+
+    def progress_lines(self, done: int, total: int) -> str:
+        """Return a line for each job that has ended since the last call.
+
+        Parameters
+        ----------
+        done, total : int
+            Numbers of jobs.
+        """
+        ended, self._ended = self._ended, []
+        return "\n".join(
+            f"{_clock()} {number} of {total} ({number / total:.0%}): {job}"
+            for number, job in enumerate(ended, done - len(ended) + 1)
+        )
+
+
+class _Formatter(logging.Formatter):
+    """Writes lines that name rule, model and set; other messages are formatted as before."""
+
+    def __init__(self, before: logging.Formatter, messages: RunMessages) -> None:
+        super().__init__()
+        self._before, self._messages = before, messages
+
+    def format(self, record: Any) -> str:
+        """Return the text of a message; nothing is written for an empty one."""
+        event, run = getattr(record, "event", None), self._messages.run
+        if event == LogEvent.JOB_INFO:
+            message = f": {record.rule_msg}" if record.rule_msg else ""
+            return f"{_clock()} start {run.started[record.jobid]}{message}"
+        if event == LogEvent.JOB_FINISHED:
+            return ""  # its line comes with the numbers
+        if event == LogEvent.PROGRESS:
+            return self._messages.progress_lines(record.done, record.total)
+        if event == LogEvent.JOB_ERROR:
+            failure = run.failed.get(record.jobid)  # none for other jobs of a failed group
+            return f"{_clock()} failed: {failure}" if failure else ""
+        if event == LogEvent.GROUP_ERROR:
+            return f"{_clock()} failed: group {record.groupid}"
+        return self._before.format(record)
+
+
+class _Filter(logging.Filter):
+    """Lets failures pass that Snakemake hides with `quiet: rules`, and hides command lines.
+
+    Parameters
+    ----------
+    before : logging.Filter
+        Snakemake's own filter, which decides on all other messages.
+    """
+
+    def __init__(self, before: Any) -> None:
+        super().__init__()
+        self._before = before
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a message is written."""
+        event = getattr(record, "event", None)
+        if event in (LogEvent.JOB_ERROR, LogEvent.GROUP_ERROR):
+            return Quietness.ALL not in self._before.quiet
+        if event == LogEvent.ERROR and "CalledProcessError" in str(record.msg):
+            return False  # the job's failure follows
+        return not _NOISE.fullmatch(str(record.msg)) and bool(self._before.filter(record))
+
+
+def _clock() -> str:
+    return time.strftime("[%H:%M:%S]")

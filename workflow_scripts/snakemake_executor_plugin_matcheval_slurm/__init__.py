@@ -1,0 +1,115 @@
+"""Snakemake's executor for SLURM, for jobs that clusters interrupt: `--executor matcheval-slurm`.
+
+It submits jobs with `snakemake-executor-plugin-slurm`, and watches them itself. Snakemake finds
+executors by the prefix of their module's name and imports all of them at every start; therefore
+this file imports nothing of the other plugin, which is loaded only when this executor is chosen.
+docs/cluster.md lists what is different, and why.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
+from snakemake_interface_executor_plugins.settings import CommonSettings, ExecutorSettingsBase
+
+
+def _setting(text: str, kind: type | None = None) -> dict[str, Any]:
+    """Describe a setting for Snakemake, which derives the type from all but optional ones."""
+    about = {"help": text, "env_var": False, "required": False}
+    return about | ({"type": kind} if kind else {})
+
+
+@dataclass
+class ExecutorSettings(ExecutorSettingsBase):
+    """Settings of the executor, which are options `--matcheval-slurm-...` and keys of profiles."""
+
+    status_command: str = field(
+        default="squeue",
+        metadata=_setting(
+            "Command that is asked for the states of jobs first: squeue, or sacct. Jobs that it "
+            "does not know are looked up with the other, where there is accounting."
+        ),
+    )
+    gres: str | None = field(
+        default=None,
+        metadata=_setting(
+            "Name with which GPUs are requested as generic resources, such as gpu or gpu:a100; by "
+            "default they are requested with --gpus.",
+            str,
+        ),
+    )
+    qos: str | None = field(default=None, metadata=_setting("Quality of service of all jobs.", str))
+    reservation: str | None = field(
+        default=None, metadata=_setting("Reservation of all jobs.", str)
+    )
+    requeue: bool = field(
+        default=False,
+        metadata=_setting(
+            "Let SLURM requeue jobs that were preempted or whose node failed; by default this "
+            "executor submits them again."
+        ),
+    )
+    signal_seconds: int = field(
+        default=300,
+        metadata=_setting(
+            "Seconds before the end of its time at which a training is told to save and stop."
+        ),
+    )
+    submit_hours: float = field(
+        default=24.0,
+        metadata=_setting(
+            "Hours for which the submission of a job is repeated while SLURM refuses it for a "
+            "reason that passes, such as a limit on submitted jobs."
+        ),
+    )
+    logdir: Path | None = field(
+        default=None,
+        metadata=_setting("Folder of SLURM's logs, by default .snakemake/slurm_logs.", Path),
+    )
+    keep_successful_logs: bool = field(
+        default=False, metadata=_setting("Keep the logs of jobs that succeeded as well.")
+    )
+    delete_logfiles_older_than: int = field(
+        default=10, metadata=_setting("Days after which SLURM's logs are deleted; 0 to keep them.")
+    )
+    partition_config: Path | None = field(
+        default=None,
+        metadata=_setting(
+            "YAML file of partitions and their limits, among which every job is given one.",
+            Path,
+        ),
+    )
+
+
+common_settings = CommonSettings(
+    non_local_exec=True,
+    implies_no_shared_fs=False,
+    job_deploy_sources=False,
+    pass_envvar_declarations_to_cmd=False,
+    auto_deploy_default_storage_provider=False,
+)
+
+
+class Executor(RemoteExecutor):
+    """Makes the executor when a run begins, and thus loads the other plugin no earlier."""
+
+    def __new__(cls, workflow: Any, logger: Any) -> Any:
+        """Return the executor of a run.
+
+        Parameters
+        ----------
+        workflow : snakemake.workflow.Workflow
+        logger : logging.Logger
+
+        Raises
+        ------
+        WorkflowError
+            If `snakemake-executor-plugin-slurm` is missing, or of a version that does not fit.
+        """
+        from snakemake_executor_plugin_matcheval_slurm import versions
+
+        versions.check(logger)
+        from snakemake_executor_plugin_matcheval_slurm.executor import SlurmExecutor
+
+        return SlurmExecutor(workflow, logger)

@@ -1,0 +1,352 @@
+"""The executor: submits with `snakemake-executor-plugin-slurm`, and watches the jobs itself."""
+
+import shlex
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import snakemake_executor_plugin_slurm as plugin
+from snakemake_interface_common.exceptions import WorkflowError
+from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
+
+from matcheval.errors import InputError
+from matcheval.execution.cluster import queries
+from matcheval.execution.cluster.requests import within
+from matcheval.execution.cluster.states import (
+    Meaning,
+    meaning,
+    normalized,
+    parse_states,
+    passes,
+    patience,
+    pause,
+    status_command,
+)
+from snakemake_executor_plugin_matcheval_slurm.jobs import (
+    SubmittedAs,
+    changes,
+    comment_of,
+    has_written_all,
+    original,
+    request_of,
+)
+
+# Within this many seconds `sacct` knows a new job.
+_DELAY_SECONDS = 60
+
+
+class _WithSettings:
+    """Snakemake's workflow, with the settings of the executor that this one is based on."""
+
+    def __init__(self, workflow: Any, settings: Any) -> None:
+        self._workflow, self.executor_settings = workflow, settings
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._workflow, name)
+
+
+@dataclass
+class _Refused:
+    """A job that SLURM did not accept.
+
+    Attributes
+    ----------
+    job : snakemake job or group of jobs
+    since : float
+        When it was refused first, by the monotonic clock.
+    failures : int
+        How often.
+    due : float
+        When it is to be submitted again.
+    """
+
+    job: Any
+    since: float
+    failures: int = 0
+    due: float = 0.0
+
+
+class SlurmExecutor(plugin.Executor):
+    """The executor.
+
+    Parameters
+    ----------
+    workflow : snakemake.workflow.Workflow
+    logger : logging.Logger
+    """
+
+    def __init__(self, workflow: Any, logger: Any) -> None:
+        self._settings = workflow.executor_settings
+        self._started = time.strftime("%Y-%m-%dT%H:%M", time.localtime(time.time() - 3600))
+        self._lock = threading.Lock()
+        self._refused: dict[Any, _Refused] = {}
+        self._interruptions: dict[Any, int] = {}
+        self._numbers: set[str] = set()  # of all jobs that SLURM is known to have accepted
+        self._silent = False
+        shared = {field.name for field in fields(plugin.ExecutorSettings)}
+        given = {name: value for name, value in vars(self._settings).items() if name in shared}
+        # Requeueing is an option of each job; the state of jobs is asked for here.
+        given |= {"requeue": False} | (
+            {"status_command": None} if "status_command" in shared else {}
+        )
+        super().__init__(_WithSettings(workflow, plugin.ExecutorSettings(**given)), logger)
+
+    def additional_general_args(self) -> str:
+        """Return arguments with which the Snakemake process on a node runs its jobs itself.
+
+        The other executor would let it start one more Snakemake process for each job, under `srun`.
+        Jobs on a single node do not need this: the limits and GPUs of the submission apply to them
+        anyway. `turn=1` makes the jobs of a group run one after the other, which is what their
+        resources are requested for (profiles/slurm).
+        """
+        return "--executor local --resources turn=1"
+
+    def format_job_exec(self, job: Any) -> str:
+        """Return the command that runs a job on a node.
+
+        Parameters
+        ----------
+        job : snakemake job or group of jobs
+        """
+        return str(super().format_job_exec(original(job)))
+
+    def get_account_arg(self, job: Any) -> Iterator[str]:
+        """Build the argument for the account; none where none is given, as SLURM has a default.
+
+        The other executor guesses one, for which it needs `sacct`.
+
+        Parameters
+        ----------
+        job : snakemake job or group of jobs
+        """
+        account = job.resources.get("slurm_account")
+        yield f" -A {shlex.quote(str(account))}" if account else ""
+
+    def run_job(self, job: Any) -> None:
+        """Submit a job; requests for retries are limited to what the partition has.
+
+        Parameters
+        ----------
+        job : snakemake job or group of jobs
+        """
+        wanted = request_of(job)
+        limited = within(wanted, queries.nodes()) if job.attempt > 1 else wanted
+        if limited != wanted:
+            self.logger.info(
+                f"Attempt {job.attempt} of {job.name} requests {limited.mem_mb} MB and "
+                f"{limited.minutes} minutes instead of {wanted.mem_mb} and {wanted.minutes}: the "
+                "partition has no more."
+            )
+        submitted = SubmittedAs(job, changes(job, limited, self._settings))
+        try:
+            super().run_job(submitted)
+        except WorkflowError as error:
+            self.report_job_error(SubmittedJobInfo(submitted), msg=str(error))
+
+    def report_job_submission(self, job_info: Any, register_job: bool = True) -> None:
+        """Record that a job was submitted.
+
+        Parameters
+        ----------
+        job_info : SubmittedJobInfo
+            The job.
+        register_job : bool
+            As for the other executor.
+        """
+        job_info.aux["submitted"] = job_info.job.since
+        job_info.job = original(job_info.job)
+        with self._lock:
+            self._refused.pop(job_info.job, None)
+            self._numbers.add(job_info.external_jobid)
+        super().report_job_submission(job_info, register_job=register_job)
+
+    def report_job_error(self, job_info: Any, msg: str | None = None, **options: Any) -> None:
+        """Report that a job has failed, or submit it later if SLURM refused it for now.
+
+        Parameters
+        ----------
+        job_info : SubmittedJobInfo
+            The job; without a number if it was not submitted.
+        msg : str, optional
+            What went wrong.
+        **options
+            As for the other executor.
+        """
+        job = job_info.job = original(job_info.job)
+        if job_info.external_jobid is None and passes(msg or ""):
+            with self._lock:
+                refused = self._refused.setdefault(job, _Refused(job, time.monotonic()))
+            refused.failures += 1
+            if time.monotonic() - refused.since < 3600 * self._settings.submit_hours:
+                seconds = pause(refused.failures, self._interval)
+                refused.due = time.monotonic() + seconds
+                self.logger.warning(
+                    f"SLURM does not accept job {job.jobid} ({job.name}) now; it is submitted "
+                    f"again in {seconds:.0f} s. {_reason(msg or '')}"
+                )
+                return
+        with self._lock:
+            self._refused.pop(job, None)
+        super().report_job_error(job_info, msg=msg, **options)
+
+    @property
+    def _interval(self) -> float:
+        return float(self.workflow.remote_execution_settings.seconds_between_status_checks)
+
+    async def check_active_jobs(self, active_jobs: Sequence[Any]) -> AsyncIterator[Any]:
+        """Check the states of jobs, and yield those that have not ended.
+
+        Parameters
+        ----------
+        active_jobs : sequence of SubmittedJobInfo
+            The submitted jobs that are not known to have ended.
+        """
+        self._submit_refused()
+        if not active_jobs:
+            return
+        async with self.status_rate_limiter:
+            states = self._states(active_jobs)
+        for job_info in active_jobs:
+            if states is None or not self._has_ended(job_info, states):
+                yield job_info
+
+    def _submit_refused(self) -> None:
+        """Submit the jobs again whose time has come."""
+        with self._lock:
+            due = [one for one in self._refused.values() if 0 < one.due <= time.monotonic()]
+        if not due or self._cancel_unknown({comment_of(one.job) for one in due}) is None:
+            return
+        for one in due:
+            one.due = 0.0
+            self.run_job(one.job)
+
+    def _cancel_unknown(self, comments: set[str]) -> list[str] | None:
+        """Cancel jobs that SLURM accepted although it told `sbatch` otherwise, or did not answer.
+
+        Returns their numbers; None if SLURM does not answer now.
+        """
+        command = ["squeue", "--noheader", "--me", f"--name={self.run_uuid}", "--format=%i|%k"]
+        text = self._ask(command)
+        if text is None:
+            return None
+        unknown = [
+            number
+            for number, comment in parse_states(text).items()
+            if comment in comments and number not in self._numbers
+        ]
+        self._cancel(unknown)
+        return unknown
+
+    def _states(self, active_jobs: Sequence[Any]) -> dict[str, str] | None:
+        """Ask for the states of all jobs; None if SLURM does not answer.
+
+        What one command does not know, the other may: finished jobs leave the queue, and new ones
+        reach the accounting late.
+        """
+        programs = ["squeue", "sacct"] if queries.has_accounting() else ["squeue"]
+        # Of a job that waits for its next run, `sacct` says how the last one ended.
+        first = "squeue" if self._settings.requeue else self._settings.status_command
+        programs.sort(key=lambda program: program != first)
+        states: dict[str, str] = {}
+        for program in programs:
+            text = self._ask(status_command(program, self.run_uuid, self._started))
+            if text is None:
+                return None
+            states = parse_states(text) | states
+            if all(job_info.external_jobid in states for job_info in active_jobs):
+                break
+        return states
+
+    def _ask(self, command: Sequence[str]) -> str | None:
+        """Return the output of a command, or None if SLURM does not answer; say so once."""
+        try:
+            text = queries.run_slurm(*command)
+        except InputError as error:
+            if not self._silent:
+                self.logger.warning(f"SLURM does not answer; it is asked again. {error}")
+            self._silent = True
+            return None
+        self._silent = False
+        return text
+
+    def _has_ended(self, job_info: Any, states: dict[str, str]) -> bool:
+        """Whether a job has ended; if so, report it or submit it again."""
+        if job_info.external_jobid not in states:
+            return self._has_vanished(job_info)
+        state = states[job_info.external_jobid]
+        match meaning(state):
+            case Meaning.RUNNING:
+                return False
+            case Meaning.COMPLETED:
+                self._succeeded(job_info)
+            case Meaning.INTERRUPTED:
+                self._interrupted(job_info, normalized(state))
+            case _:
+                self._failed(job_info, state)
+        return True
+
+    def _has_vanished(self, job_info: Any) -> bool:
+        """Treat a job that SLURM does not know: it has ended, and its files say how.
+
+        This happens after a power failure of SLURM's controller, or if there was no status check
+        for `MinJobAge`.
+        """
+        since = job_info.aux["submitted"]
+        if queries.has_accounting() and time.time() - since < _DELAY_SECONDS:
+            return False
+        if has_written_all(job_info.job, since):
+            self._succeeded(job_info)
+        else:
+            self._interrupted(job_info, "SLURM no longer knows it")
+        return True
+
+    def _succeeded(self, job_info: Any) -> None:
+        log = job_info.aux["slurm_logfile"]
+        if not self._settings.keep_successful_logs:
+            log.unlink(missing_ok=True)
+        self.report_job_success(job_info)
+
+    def _failed(self, job_info: Any, state: str) -> None:
+        log = str(job_info.aux["slurm_logfile"])
+        message = f"SLURM-job '{job_info.external_jobid}' failed, SLURM status is: '{state}'. "
+        self.report_job_error(job_info, msg=message, aux_logs=[log])
+
+    def _interrupted(self, job_info: Any, state: str) -> None:
+        """Submit a job that was interrupted again, unless that has happened too often."""
+        times = self._interruptions.get(job_info.job, 0)
+        if times >= patience(state):
+            self._failed(job_info, f"{state} ({times + 1} times)")
+            return
+        self._interruptions[job_info.job] = times + 1
+        self._submit_again(job_info, f"was interrupted: {state}")
+
+    def _submit_again(self, job_info: Any, what: str) -> None:
+        """Submit a job again, with the same request, without counting an attempt."""
+        job, number = job_info.job, job_info.external_jobid
+        self.logger.warning(
+            f"SLURM-job {number} ({job.name}) {what}. It is submitted again with the same request, "
+            "and this does not count as an attempt."
+        )
+        self._cancel([number])
+        self.run_job(job)
+
+    def cancel_jobs(self, active_jobs: Sequence[Any]) -> None:
+        """Cancel jobs, as Snakemake is interrupted.
+
+        Parameters
+        ----------
+        active_jobs : sequence of SubmittedJobInfo
+        """
+        self._cancel([job_info.external_jobid for job_info in active_jobs])
+
+    def _cancel(self, numbers: Sequence[str]) -> None:
+        for start in range(0, len(numbers), 500):
+            self._ask(["scancel", "--quiet", *numbers[start : start + 500]])
+
+
+def _reason(message: str) -> str:
+    """Return what `sbatch` said of an error, without its command line."""
+    quoted = message.partition("The error message was '")[2].partition("'.\n")[0] or message
+    return queries.last_lines(quoted)

@@ -1,0 +1,119 @@
+"""Snakemake's jobs as SLURM is asked for them."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from matcheval.execution.cluster.requests import Request
+
+
+def request_of(job: Any) -> Request:
+    """Return what a job or group requests from SLURM.
+
+    Parameters
+    ----------
+    job : snakemake job or group of jobs
+        The job, with its resources.
+    """
+    resource = job.resources.get
+    return Request(
+        job=job.name,
+        cpus=int(resource("cpus_per_task") or job.threads),
+        mem_mb=int(resource("mem_mb") or 0),
+        minutes=int(resource("runtime") or 0),
+        gpus=int(resource("gpu") or 0),
+        partition=resource("slurm_partition"),
+        account=resource("slurm_account"),
+        qos=resource("qos"),
+        constraint=resource("constraint"),
+        group=job.is_group(),
+    )
+
+
+def comment_of(job: Any) -> str:
+    """Return the comment with which a job is submitted, which identifies it in SLURM.
+
+    Parameters
+    ----------
+    job : snakemake job or group of jobs
+        The job.
+    """
+    wildcards = "" if job.is_group() else "_".join(job.wildcards).replace("/", "_")
+    return f"rule_{job.name}" + (f"_wildcards_{wildcards}" if wildcards else "")
+
+
+def changes(job: Any, limited: Request, settings: Any) -> dict[str, Any]:
+    """Return the resources that a job is submitted with in place of its own.
+
+    Parameters
+    ----------
+    job : snakemake job or group of jobs
+    limited : Request
+        Its memory and time, within what the partition has.
+    settings : ExecutorSettings
+
+    Returns
+    -------
+    dict
+        Values by name; None for resources that are left out.
+    """
+    given = job.resources.get
+    requeue = "--requeue" if settings.requeue else "--no-requeue"
+    changed = {
+        "mem_mb": limited.mem_mb or None,
+        "runtime": limited.minutes or None,
+        "slurm_extra": f"{given('slurm_extra') or ''} {requeue}".strip(),
+    }
+    if not limited.gpus:
+        changed["gpu_model"] = None  # would request a GPU
+    elif settings.gres:
+        changed |= {"gpu": None, "gres": f"{settings.gres}:{limited.gpus}"}
+    return changed
+
+
+class SubmittedAs:
+    """A job that is submitted with other resources; on the node, it has its original ones.
+
+    Parameters
+    ----------
+    job : snakemake job or group of jobs
+    changed : dict
+        Resources by name; those that are None are left out.
+
+    Attributes
+    ----------
+    since : float
+        When it is submitted, in seconds since 1970.
+    """
+
+    def __init__(self, job: Any, changed: dict[str, Any]) -> None:
+        self.job, self.since = job, time.time()
+        resources = {**dict(job.resources.items()), **changed}
+        kept = {name: value for name, value in resources.items() if value is not None}
+        self.resources = type(job.resources)(fromdict=kept)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.job, name)
+
+
+def original(job: Any) -> Any:
+    """Return Snakemake's own job.
+
+    Parameters
+    ----------
+    job : snakemake job or `SubmittedAs`
+    """
+    return job.job if isinstance(job, SubmittedAs) else job
+
+
+def has_written_all(job: Any, since: float) -> bool:
+    """Whether all output files of a job exist and are newer than its submission.
+
+    Parameters
+    ----------
+    job : snakemake job or group of jobs
+    since : float
+        When it was submitted, in seconds since 1970.
+    """
+    files = [Path(file) for file in job.products(include_logfiles=False)]
+    return all(file.exists() and file.stat().st_mtime >= since for file in files)
