@@ -22,7 +22,7 @@ help:
 ## make demo      run the digits study: tables and figures appear in results/digits/
 demo: $(VENV)/.workflow
 	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES)
-	@echo "Done: start with results/digits/summary.md; figures are in results/digits/figures/."
+	@echo "Done: open results/digits/report.html in a browser; tables and figures are beside it."
 
 ## make domains   domain generalisation on digits: results appear in results/digit-domains/
 domains: $(VENV)/.workflow

@@ -38,11 +38,15 @@ for analysis in STUDY.analyses.values():
         localrule: True
 
 
+include: "rules/report.smk"
+
+
 rule all:
     default_target: True
     input:
         rules.predictions.input,
         [analysis.targets for analysis in STUDY.analyses.values()],
+        rules.write_report.output if SECTIONS else [],
     localrule: True
 
 

@@ -70,7 +70,8 @@ class RunMessages(logging.Handler):
 
     def on_success(self) -> None:
         """Tell what was made, and where to start reading."""
-        pages = {name: one.first_page for name, one in self._study.analyses.items()}
+        of_analyses = {name: one.first_page for name, one in self._study.analyses.items()}
+        pages = {"all results": self._study.report_page, **of_analyses}
         self._tell(success_page(self.run, {name: page for name, page in pages.items() if page}))
         if warning := mixed_software(self._study):
             logger.warning(f"Warning: {warning}.")

@@ -124,7 +124,8 @@ def terminal(monkeypatch):
     monkeypatch.setattr(logger, "handlers", [handler])
     monkeypatch.setattr(logger, "level", logging.INFO)
     first_page = str(sys.executable)  # some file
-    study = SimpleNamespace(analyses={"matching": SimpleNamespace(first_page=first_page)})
+    matching = SimpleNamespace(first_page=first_page)
+    study = SimpleNamespace(analyses={"matching": matching}, report_page="none.html")
     messages = RunMessages(study)
     messages.start()
 

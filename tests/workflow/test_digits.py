@@ -1,5 +1,6 @@
 """The default study, with fewer models, run by the real Snakemake: properties of its results."""
 
+import re
 import subprocess
 import time
 
@@ -65,6 +66,21 @@ def test_the_report_holds_figures_and_summary(digits, tmp_path):
     page = report.read_text(encoding="utf-8")
     for word in ("matched_accuracy.png", "confidence.png", "reliability", "summary.md"):
         assert word in page
+
+
+def test_the_studys_own_report_tells_results_and_where_they_come_from(digits):
+    page = (digits.folder / "results/digits/report.html").read_text(encoding="utf-8")
+    summary = (digits.folder / "results/digits/summary.md").read_text(encoding="utf-8")
+    matched_gaps = re.findall(r"matched gap is (\S+ \[[^]]+\])", summary)
+    assert len(matched_gaps) == 2
+    for gap in matched_gaps:
+        assert f"Matched gap {gap}" in page
+    weights = digits.folder / "results/predictions/digits-known/cnn-16-focal.parquet"
+    assert pq.read_schema(weights).metadata[b"weights_sha256"].decode() in page
+    for heading in ("Gaps before and after matching", "Replication", "Left out", "Provenance"):
+        assert heading in page
+    assert page.count("<img src=") == 9
+    assert "snakemake." not in page  # wildcards of captions are filled in
 
 
 @pytest.mark.parametrize("name", ["digits-known", "digits-new-writers"])

@@ -119,7 +119,7 @@ def test_a_replaced_file_of_labels_is_counted_again(published, tmp_path):
     del plan["all"]
     assert plan == {
         "count_correct": 1, "tabulate_replication": 1, "fit_replication": 1,
-        "plot_replication": 2, "summarize_replication": 1,
+        "plot_replication": 2, "summarize_replication": 1, "write_report": 1,
     }  # fmt: skip
 
 

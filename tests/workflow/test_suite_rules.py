@@ -77,7 +77,7 @@ def test_a_set_that_is_added_changes_nothing_else(workflow, tmp_path):
     plan = copy.plan()
     assert plan.jobs == {
         "prepare_dataset": 1, "index_suite": 2, "predict_datasets": 3, "all": 1,
-        "tabulate_suite_accuracies": 1, "plot_suite_accuracies": 1,
+        "tabulate_suite_accuracies": 1, "plot_suite_accuracies": 1, "write_report": 1,
     }  # fmt: skip
     # A setting that changes at the same time is noticed nevertheless.
     assert copy.plan("--config", "matching={seeds: 2}").jobs["match_predictions"] == 1

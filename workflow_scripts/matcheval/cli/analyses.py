@@ -16,7 +16,7 @@ from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.registry import ANALYSES
 from matcheval.study.artifacts import TABLE_SUFFIXES
 
-_FIGURE_SUFFIXES = (".pdf", ".png")
+_FIGURE_SUFFIXES = (".pdf", ".png", ".svg")
 
 
 @dataclass(frozen=True)

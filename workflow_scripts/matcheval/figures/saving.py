@@ -1,4 +1,4 @@
-"""Saving figures as PDF and PNG files."""
+"""Saving figures as PDF, PNG and SVG files."""
 
 import logging
 import os
@@ -20,11 +20,12 @@ DPI = 300
 _OPTIONS: dict[str, dict[str, Any]] = {
     ".pdf": {"format": "pdf", "metadata": {"CreationDate": None}},
     ".png": {"format": "png", "dpi": DPI},
+    ".svg": {"format": "svg", "metadata": {"Date": None}},
 }
 
 
 def save_figure(figure: "Figure", *paths: str | os.PathLike[str]) -> None:
-    """Save a figure atomically as PDF or PNG, depending on the suffixes of `paths`.
+    """Save a figure atomically as PDF, PNG or SVG, depending on the suffixes of `paths`.
 
     With the same version of matplotlib, the same figure gives the same bytes, and every format
     has the same layout. The layout is fixed when the figure is first saved.
@@ -39,13 +40,13 @@ def save_figure(figure: "Figure", *paths: str | os.PathLike[str]) -> None:
     Raises
     ------
     InputError
-        If a suffix is neither `.pdf` nor `.png`, or a file cannot be written.
+        If a suffix is another one, or a file cannot be written.
     """
     for path in paths:
         suffix = Path(path).suffix.lower()
         if suffix not in _OPTIONS:
             raise InputError(
-                f"cannot save '{suffix}' figures", file=path, remedy="Use .pdf or .png"
+                f"cannot save '{suffix}' figures", file=path, remedy="Use .pdf, .png or .svg"
             )
         with style(), _quiet("fontTools"), atomic_file(path) as partial:
             fix_layout(figure)

@@ -53,6 +53,8 @@ _RC: Any = {  # matplotlib's own type for keys differs between its versions
     "figure.constrained_layout.h_pad": 0.03,
     "figure.constrained_layout.w_pad": 0.03,
     "savefig.bbox": "standard",
+    "svg.fonttype": "none",  # text stays text, which can be searched and edited
+    "svg.hashsalt": "matcheval",  # the same names of clip paths in every run
     "pdf.fonttype": 42,  # embed fonts as TrueType, which publishers require
 }
 

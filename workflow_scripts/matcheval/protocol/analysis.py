@@ -9,6 +9,7 @@ from matcheval.execution import resources
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.gap_jobs import GapJobs
 from matcheval.protocol.settings import MatchingSettings
+from matcheval.report.sections import Section
 from matcheval.study.analysis import Analysis, Wildcards, file_states
 from matcheval.study.artifacts import Artifact, ReportEntry
 from matcheval.study.sizes import dataset_size
@@ -201,6 +202,24 @@ class Matching(Analysis):
     def targets(self) -> list[str]:
         """All files."""
         return [*self.matched_files, *self.table_files, *self.figure_files]
+
+    @property
+    def report_section(self) -> Section:
+        """Gaps of all pairs, matchings and models, besides the figures."""
+        places = [[pair, matching] for pair in self.pairs for matching in self.matchings]
+        if not places:
+            return self.section()
+        data = {
+            "means": self.means_of_summary,
+            "tables": self.tables_of_summary,
+            "gaps": [self.gaps.models.file(".parquet", pair=p, matching=m) for p, m in places],
+        }
+        return self.section(data, {"titles": self.titles, "places": places}, [self.summary])
+
+    @property
+    def title(self) -> str:
+        """Its name for a reader."""
+        return "Gaps before and after matching"
 
     # --- inputs and parameters of jobs
 

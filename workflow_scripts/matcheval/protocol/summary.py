@@ -76,15 +76,33 @@ def _warnings(
     rows: Sequence[pd.Series], titles: Mapping[str, str], suspicions: Sequence[tuple[str, str]]
 ) -> list[str]:
     """Lines of a section on what to look at before results are used; none if there is nothing."""
-    unmatched = [
-        f"- {row['pair']}, {titles[row['matching']]}: more than half of the targets of "
+    unmatched = [f"- {note}" for note in unmatched_notes(rows, titles)]
+    found = [f"- {model}, {text}{'' if text.endswith('?') else '.'}" for model, text in suspicions]
+    return ["## Warnings", "", *found, *unmatched, ""] if found or unmatched else []
+
+
+def unmatched_notes(rows: Sequence[pd.Series], titles: Mapping[str, str]) -> list[str]:
+    """Say where most targets are unmatched.
+
+    Parameters
+    ----------
+    rows : sequence of pandas.Series
+        Rows of `gap_schemas.MEAN_GAPS`.
+    titles : mapping of str to str
+        What readers call the matchings, by name.
+
+    Returns
+    -------
+    list of str
+        Sentences.
+    """
+    return [
+        f"{row['pair']}, {titles[row['matching']]}: more than half of the targets of "
         f"{row['n_mostly_unmatched']} of {n} model{'s' * (n > 1)} are unmatched, so that matched "
         "accuracies are those of a minority."
         for row in rows
         if row["n_mostly_unmatched"] and (n := row["n_models"] + row["n_left_out"])
     ]
-    found = [f"- {model}, {text}{'' if text.endswith('?') else '.'}" for model, text in suspicions]
-    return ["## Warnings", "", *found, *unmatched, ""] if found or unmatched else []
 
 
 def _statement(row: pd.Series, titles: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ narrowings in percent.
 import pandas as pd
 
 UNDEFINED = "undefined"
+BEYOND = "beyond sampling error"
 
 
 def points(value: float) -> str:
@@ -74,7 +75,7 @@ def verdict(row: pd.Series) -> str:
         return "of unknown error"
     if low <= 0 <= high:
         return "within sampling error of 0"
-    return "beyond sampling error"
+    return BEYOND
 
 
 def narrowing(row: pd.Series) -> str:

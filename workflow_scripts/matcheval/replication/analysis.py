@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.replication.settings import ReplicationSettings
+from matcheval.report.sections import Section
 from matcheval.statistics.lines import MIN_MODELS
 from matcheval.statistics.scales import Scale
 from matcheval.study.analysis import Analysis, Wildcards
@@ -74,6 +75,25 @@ class Replication(Analysis):
             *self.plot.expand(**each, scale=self.fitted_scales),
             *(self.changes.files if self.study.pairs else []),
         ]
+
+    @property
+    def report_section(self) -> Section:
+        """Accuracies of all pairs and models, besides fits and figures."""
+        if not self.study.pairs:
+            return self.section()
+        each = {"pair": self.study.pairs, "top": self.settings.top}
+        fits = self.fits.file(".parquet"), self.region.file()
+        fitted = [Artifact(file, ("",)).expand(**each) for file in fits if self.fitted_scales]
+        data = {
+            "results": self.all_results,
+            "fits": fitted[0] if fitted else [],
+            "regions": fitted[1] if fitted else [],
+        }
+        matched = any(
+            all(self.study.datasets[d].has_probabilities for d in pair.datasets.values())
+            for pair in self.study.pairs.values()
+        )
+        return self.section(data, {"is_headline": not matched}, [self.result])
 
     # --- inputs and parameters of jobs
 

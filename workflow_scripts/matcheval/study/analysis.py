@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from matcheval.datasets.derivations import Derivation
 from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import InputError, unknown_name_error
+from matcheval.report.sections import Section
 from matcheval.settings import Settings
 from matcheval.study.artifacts import TABLE_SUFFIXES, Artifact, ReportEntry
+from matcheval.study.reported import shown_files
 from matcheval.study.trained_models import TestedModels, TrainedModel
 
 if TYPE_CHECKING:
@@ -157,6 +159,37 @@ class Analysis:
     def resource_requests(self) -> "Mapping[str, Callable[[Any], ResourceRequest]]":
         """Resource requests of its rules' jobs, by rule; jobs of the other rules are small."""
         return {}
+
+    @property
+    def report_section(self) -> Section:
+        """Its section of the study's report: by default its tables for readers and its figures.
+
+        An analysis with a section of its own design names further files in `data`, which the
+        function `content` of the module `report` of its room reads, and has a template
+        `report.html` there.
+        """
+        return self.section()
+
+    def section(
+        self,
+        data: Mapping[str, Sequence[str]] | None = None,
+        values: Mapping[str, Any] | None = None,
+        left_out: Iterable[Artifact] = (),
+    ) -> Section:
+        """Return a section of the study's report.
+
+        Parameters
+        ----------
+        data, values : mapping, optional
+            See `Section`.
+        left_out : iterable of Artifact
+            Files that the section shows in another way.
+        """
+        shown = shown_files(self, left_out)
+        settings = self.settings.model_dump(mode="json") if shown or data else {}
+        return Section(
+            self.name, self.title, self.room, shown, data or {}, values or {}, settings
+        )  # fmt: skip
 
     def table(self, stem: str, caption: str, labels: Mapping[str, str]) -> Artifact:
         """Declare a table in all formats, of which the readable one appears in the report.

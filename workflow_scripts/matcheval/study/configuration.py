@@ -57,7 +57,7 @@ class FigureSettings(Settings):
     """How all figures are saved."""
 
     formats: Annotated[
-        tuple[Literal["pdf", "png"], ...], Unique, UniqueItems, Field(min_length=1)
+        tuple[Literal["pdf", "png", "svg"], ...], Unique, UniqueItems, Field(min_length=1)
     ] = Field(("pdf", "png"), description="A file of every figure for each")
 
     renamed: ClassVar[Mapping[str, str]] = {

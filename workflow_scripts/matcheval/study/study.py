@@ -79,6 +79,11 @@ class Study(StudyContents):
             *(file for name in settings.sources for file in self.dataset_files(name)),
         ]
 
+    @property
+    def report_page(self) -> str:
+        """The page with all its results."""
+        return f"{self.folder}/report.html"
+
     # --- models and predictions
 
     def weights_file(self, model: str) -> str | None:

@@ -1,0 +1,45 @@
+# The report of the study: one HTML file for readers, in which analyses have a section each.
+import yaml
+from dataclasses import asdict
+
+from matcheval.report.pages import template_digest
+from matcheval.study import reported
+
+SECTIONS = reported.study_sections(STUDY)
+CAPTIONS = Path(workflow.basedir) / "rules" / "captions"
+
+
+rule write_report:
+    input:
+        files=reported.section_files(SECTIONS),
+        captions=sorted(
+            {
+                str(CAPTIONS / f"{file.caption}.rst")
+                for section in SECTIONS
+                for file in section.shown
+                if file.caption
+            }
+        ),
+    output:
+        page=STUDY.report_page,
+    log:
+        f"{OWN}/logs/write_report.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("write_report"),
+    params:
+        study=STUDY.name,
+        sections=[asdict(section) for section in SECTIONS],
+        notes=reported.left_out(STUDY),
+        asked=yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True),
+        models=reported.described_models(STUDY),
+        datasets=reported.described_datasets(STUDY),
+        templates=template_digest(),
+        code=digest(
+            "write_report", *(f"{one.room}.report" for one in SECTIONS if one.data)
+        ),
+    message:
+        "Writing the report of study {params.study}"
+    script:
+        "../workflow_scripts/write_report.py"

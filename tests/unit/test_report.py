@@ -1,0 +1,298 @@
+"""The report: what it says, that it needs nothing beside it, and how it behaves in a browser."""
+
+import base64
+import io
+import re
+import shutil
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+from PIL import Image
+
+from compared import models
+from matcheval.errors import InputError
+from matcheval.io.tables import write_table
+from matcheval.io.text_tables import TextColumn, markdown
+from matcheval.protocol.gap_estimates import estimate_gaps
+from matcheval.protocol.gap_schemas import GAPS, MEAN_GAPS
+from matcheval.protocol.runs import MatchedComparison
+from matcheval.protocol.schemas import MODEL_TABLE
+from matcheval.protocol.tables import tabulate_runs
+from matcheval.report.charts import Chart, Point, Series
+from matcheval.report.embedding import FigureSpace
+from matcheval.report.pages import Provenance, render_report
+from matcheval.report.sections import Section, ShownFile
+from matcheval.report.tables import read_markdown
+from matcheval.study.artifacts import Artifact, ReportEntry
+from matcheval.study.reported import shown_files
+
+NASTY = "<img src=http://evil.example/x onerror=alert(1)>"
+PROVENANCE = Provenance({"matcheval": "0"}, "study: s\n")
+
+
+class TestCharts:
+    def chart(self, xs, ys, **options):
+        points = [Point(x, y, f"m{i}", "") for i, (x, y) in enumerate(zip(xs, ys, strict=True))]
+        return Chart("t", "x", "y", [Series("s", points)], **options)
+
+    def test_points_lie_between_the_axes_in_their_order(self):
+        chart = self.chart([0.0, 5.0, 10.0], [3.0, 1.0, 2.0])
+        low, middle, high = chart.marks[0]
+        assert chart.left < low.x < middle.x < high.x < chart.right
+        assert chart.top < low.y < high.y < middle.y < chart.bottom  # y points down
+        assert middle.x == pytest.approx((low.x + high.x) / 2, abs=0.1)
+
+    def test_undefined_points_are_left_out(self):
+        chart = self.chart([1.0, float("nan"), 2.0], [1.0, 1.0, float("nan")])
+        assert [mark.name for mark in chart.marks[0]] == ["m0"]
+
+    def test_ticks_are_round_and_few(self):
+        texts = [text for _, text in self.chart([-0.83, 9.4], [0.991, 0.9936]).x_ticks]
+        assert texts == ["0", "2", "4", "6", "8"]
+        texts = [text for _, text in self.chart([-0.83, 9.4], [0.991, 0.9936]).y_ticks]
+        assert texts == ["0.9910", "0.9915", "0.9920", "0.9925", "0.9930", "0.9935"]
+
+    def test_a_single_point_and_none_have_axes(self):
+        for values in ([], [0.0], [42.0]):
+            assert len(self.chart(values, values).x_ticks) > 1
+
+    def test_zero_is_part_of_the_axis_on_request(self):
+        chart = self.chart([5.0, 9.0], [5.0, 9.0], zero="y")
+        assert chart.zero_line[1] == pytest.approx(chart.place(0, 0)[1])
+        assert chart.zero_line[1] < chart.bottom
+
+
+class TestTables:
+    def test_a_markdown_table_is_read_as_it_was_written(self):
+        columns = [TextColumn("Model", ["a|b", "c"], is_number=False), TextColumn("n", ["1", "2"])]
+        found, notes = read_markdown(f"# Head\n\n{markdown(columns)}\nA note.\n", "f.md")
+        assert found == columns
+        assert notes == ["Head", "A note."]
+
+    def test_rows_of_unequal_length_are_refused(self):
+        with pytest.raises(InputError, match=r"f\.md: is not a table"):
+            read_markdown("| a | b |\n| --- | --- |\n| 1 |\n", "f.md")
+
+
+class TestFigures:
+    @pytest.fixture
+    def png(self, tmp_path):
+        path = tmp_path / "f.png"
+        Image.new("RGB", (200, 100), "red").save(path)
+        return str(path)
+
+    def test_a_drawing_is_preferred_and_a_picture_reduced(self, tmp_path, png):
+        (tmp_path / "f.svg").write_text("<svg/>")
+        both = FigureSpace().embed(ShownFile((str(tmp_path / "f.svg"), png), "t"), "")
+        assert both.source == "data:image/svg+xml;base64," + base64.b64encode(b"<svg/>").decode()
+        one = FigureSpace().embed(ShownFile((png,), "t"), "")
+        data = base64.b64decode(one.source.removeprefix("data:image/png;base64,"))
+        assert Image.open(io.BytesIO(data)).size == (100, 50)
+
+    def test_what_does_not_fit_or_cannot_be_shown_is_named(self, png):
+        space = FigureSpace(left=10)
+        assert not space.embed(ShownFile((png,), "t"), "").source
+        assert not FigureSpace().embed(ShownFile(("f.pdf",), "t"), "").source
+        assert space.left_out == [png]
+
+    def test_a_missing_file_is_named(self):
+        with pytest.raises(InputError, match=r"gone\.png: no such file"):
+            FigureSpace().embed(ShownFile(("gone.png",), "t"), "")
+
+
+def test_files_of_an_analysis_are_found_by_its_artifacts():
+    entry = ReportEntry("Tables", "cap", {"of": "{pair}", "top": "top {top}"})
+    analysis = SimpleNamespace(
+        title="Own", one=Artifact("r/{pair}/t{top}", (".csv", ".md"), entry),
+        hidden=Artifact("r/{pair}/hidden", (".md",), entry),
+        targets=["r/p/t1.csv", "r/p/t1.md", "r/p/hidden.md", "r/other.pdf", "r/other.png"],
+    )  # fmt: skip
+    assert shown_files(analysis, [analysis.hidden]) == (
+        ShownFile(("r/p/t1.md",), "Tables, p, top 1", "cap", {"pair": "p", "top": "1"}),
+        ShownFile(("r/other.pdf", "r/other.png"), "other"),
+    )
+
+
+# --- the page of a study
+
+
+@pytest.fixture(scope="module")
+def estimated():
+    known = models(seeds=2)
+    tables = {
+        name: tabulate_runs(
+            [MatchedComparison(one, method, known.seeds).runs() for one in known.comparisons]
+        )
+        for name, method in known.methods.items()
+    }
+    return estimate_gaps(known), tables
+
+
+def gap_section(estimated, folder, *, pairs=("p",), names=("m0", "m1"), change=lambda means: means):
+    """The section of a study whose models are those of `estimated`, in turn, under other names."""
+    gaps, tables = estimated
+    data = {"means": [], "tables": [], "gaps": []}
+    places = [[pair, matching] for pair in pairs for matching in tables]
+
+    def write(kind, schema, table, path):
+        write_table(schema.from_frame(table), folder / path)
+        data[kind].append(str(folder / path))
+
+    for pair in pairs:
+        write("means", MEAN_GAPS, change(gaps.means.assign(pair=pair)), f"{pair}.parquet")
+        for matching, table in tables.items():
+            rows = [i % 2 for i in range(len(names))]
+            for kind, schema, frame in (
+                ("tables", MODEL_TABLE, table), ("gaps", GAPS, gaps.models[matching]),
+            ):  # fmt: skip
+                taken = frame.sort_values("model").iloc[rows].assign(model=names, pair=pair)
+                if kind == "tables":
+                    spread = [i / 1000 for i in range(len(names))]
+                    taken = taken.assign(accuracy_original=0.6 + pd.Series(spread).to_numpy())
+                write(kind, schema, taken, f"{pair}-{matching}.{kind}.parquet")
+    titles = {"label_probability": "criterion 1", "probability": "criterion 2"}
+    return Section(
+        "matching", "Gaps", "matcheval.protocol", (), data, {"titles": titles, "places": places},
+        {"seeds": 2},
+    )  # fmt: skip
+
+
+def page_of(*args, **kwargs):
+    return render_report("Study s", [gap_section(*args, **kwargs)], PROVENANCE)
+
+
+def test_it_begins_with_the_result_its_interval_and_the_verdict(estimated, tmp_path):
+    page = page_of(estimated, tmp_path)
+    mean = estimated[0].means.iloc[0]
+    start = page.index("<h2")
+    first = page[start : page.index("<nav")]
+    low, high = (f"{100 * mean[f'matched_gap_{end}'] + 0.0:.2f}" for end in ("low", "high"))
+    assert f"Matched gap {100 * mean['matched_gap'] + 0.0:.2f} [{low}, {high}]" in first
+    assert re.search("beyond sampling error|within sampling error of 0", first)
+
+
+def test_names_cannot_become_markup_and_nothing_is_loaded(estimated, tmp_path):
+    page = page_of(estimated, tmp_path, names=(NASTY, "m1"))
+    assert "<img src=http" not in page
+    assert "&lt;img src=http://evil.example/x" in page
+    assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
+    without_names = page.replace("http://evil.example", "")
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", without_names)
+
+
+def test_what_was_left_out_is_said(estimated, tmp_path):
+    def unmatched(means):
+        return means.assign(n_mostly_unmatched=1, remarks="a remark")
+
+    page = page_of(estimated, tmp_path, change=unmatched)
+    left_out = page[page.index('id="left-out"') : page.index('id="provenance"')]
+    assert "more than half of the targets of 1 of 2 models are unmatched" in left_out
+    assert "a remark" in left_out
+    assert "Nothing was left out" in render_report("s", [], PROVENANCE)
+
+
+def test_settings_and_captions_are_shown(estimated, tmp_path):
+    (tmp_path / "t.md").write_text(markdown([TextColumn("n", ["1"])]))
+    caption = "Of ``{{ snakemake.wildcards.pair }}``."
+    shown = ShownFile((str(tmp_path / "t.md"),), "Tab", caption, {"pair": "x"})
+    section = Section("groups", "Groups", "matcheval.analyses.groups", (shown,))
+    page = render_report("s", [gap_section(estimated, tmp_path), section], PROVENANCE)
+    assert "Of <code>x</code>." in page
+    assert "<code>seeds: 2</code>" in page
+    assert "study: s" in page
+
+
+# --- in a browser
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="needs playwright: pip install '.[browser]'"
+    )
+    if CHROMIUM is None:
+        pytest.skip("needs a browser: apt install chromium")
+    with playwright.sync_playwright() as started:
+        running = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+class Opened:
+    """A page in the browser, with what it printed and asked for."""
+
+    def __init__(self, browser, path):
+        self.page = browser.new_page(viewport={"width": 1200, "height": 900})
+        self.messages, self.requests = [], []
+        self.page.on("console", lambda message: self.messages.append(message.text))
+        self.page.on("pageerror", lambda error: self.messages.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(path.as_uri(), timeout=120_000)
+
+    def column(self, n):
+        rows = self.page.locator("#matching tbody tr:visible")
+        return [text.strip() for text in rows.locator(f"td:nth-child({n})").all_inner_texts()]
+
+
+@pytest.fixture(scope="module")
+def large(estimated, tmp_path_factory):
+    """The page of 286 models on four pairs."""
+    folder = tmp_path_factory.mktemp("large")
+    names = [f"model-{i:03d}" for i in range(286)]
+    path = folder / "report.html"
+    path.write_text(page_of(estimated, folder, pairs=tuple("abcd"), names=names), encoding="utf-8")
+    return path
+
+
+def test_sorting_search_and_hover(browser, estimated, tmp_path):
+    path = tmp_path / "report.html"
+    names = [f"m{i}" for i in range(12)]
+    path.write_text(page_of(estimated, tmp_path, names=names), encoding="utf-8")
+    opened = Opened(browser, path)
+    page = opened.page
+    head = page.get_by_role("button", name="Accuracy, original (%)")
+    head.click()
+    ascending = [float(text) for text in opened.column(3)]
+    assert ascending == sorted(ascending)
+    head.press("Enter")  # by keyboard, the other way round
+    assert opened.column(1) == [f"m{i}" for i in range(11, -1, -1)]
+    assert page.locator("th[aria-sort=descending]").inner_text().startswith("Accuracy, original")
+    page.get_by_label("Search").first.fill("M1 p")
+    assert opened.column(1) == ["m11", "m10", "m1"]
+    chart = page.locator(".chart > svg").nth(1)
+    chart.locator("use[data-name=m7]").first.hover(force=True)
+    assert page.locator("#tip").inner_text().startswith("m7\naccuracy on the original: 60.70 %")
+    page.mouse.move(5, 5)
+    assert page.locator("#tip").is_hidden()
+    chart.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#told").inner_text().startswith("m")
+    assert opened.messages == []
+    assert opened.requests == [path.as_uri()]
+
+
+def test_a_page_of_286_models_on_4_pairs_is_small_and_opens_at_once(browser, large):
+    """In processor time of the browser's main thread, which other programs do not lengthen."""
+    assert large.stat().st_size < 6_000_000
+    page = browser.new_page()
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    page.goto(large.as_uri(), timeout=120_000)  # on a machine that is busy
+    assert page.locator("#matching tbody tr").count() == 4 * 286
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    taken = {one["name"]: one["value"] for one in metrics}
+    assert 0 < taken["TaskDuration"] < 2  # seconds
+
+
+def test_it_prints_and_follows_the_colour_scheme(browser, large):
+    page = Opened(browser, large).page
+    colour = "getComputedStyle(document.body).backgroundColor"
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(colour) == "rgb(21, 25, 29)"
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate(colour) == "rgb(255, 255, 255)"
+    assert page.locator(".search").first.is_hidden()

@@ -1,0 +1,230 @@
+"""The section of a report on gaps before and after matching."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from matcheval.io.text_tables import TextColumn
+from matcheval.protocol.gap_schemas import GAPS, MEAN_GAPS
+from matcheval.protocol.schemas import MODEL_TABLE
+from matcheval.protocol.summary import unmatched_notes
+from matcheval.protocol.suspicions import suspicions_in
+from matcheval.protocol.words import (
+    BEYOND,
+    narrowing,
+    percent,
+    share_of_confidence,
+    verdict,
+    with_interval,
+)
+from matcheval.report.charts import Chart, Point, Series
+from matcheval.report.sections import Content, Headline
+from matcheval.report.tables import HtmlTable
+
+_QUANTITIES = {"gap": "gap", "matched_gap": "matched gap"}
+
+
+@dataclass(frozen=True)
+class GapTables:
+    """The tables that the section is made from.
+
+    Attributes
+    ----------
+    means : pandas.DataFrame
+        Columns of `gap_schemas.MEAN_GAPS`.
+    gaps : mapping of (str, str) to pandas.DataFrame
+        Columns of `gap_schemas.GAPS`, by pair and matching.
+    tables : mapping of (str, str) to pandas.DataFrame
+        Columns of `schemas.MODEL_TABLE`, by pair and matching.
+    suspicions : sequence of (str, str)
+        Models, and what looks wrong about their predictions.
+    """
+
+    means: pd.DataFrame
+    gaps: Mapping[tuple[str, str], pd.DataFrame]
+    tables: Mapping[tuple[str, str], pd.DataFrame]
+    suspicions: Sequence[tuple[str, str]] = ()
+
+
+def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Content:
+    """Read the tables of a study, and make its section.
+
+    Parameters
+    ----------
+    data : mapping of str to sequence of str
+        `means`: a file per pair; `gaps` and `tables`: a file per pair and matching, in the order of
+        `places`.
+    values : mapping
+        `titles`: what readers call the matchings, by name; `places`: a pair and a matching each.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read.
+    """
+    places = [(pair, matching) for pair, matching in values["places"]]
+    tables = [MODEL_TABLE.read(path) for path in data["tables"]]
+    read = GapTables(
+        means=pd.concat([MEAN_GAPS.read(p).to_pandas() for p in data["means"]], ignore_index=True),
+        gaps={
+            place: GAPS.read(path).to_pandas()
+            for place, path in zip(places, data["gaps"], strict=True)
+        },
+        tables={k: table.to_pandas() for k, table in zip(places, tables, strict=True)},
+        suspicions=suspicions_in(tables),
+    )
+    return gap_content(read, values["titles"])
+
+
+def gap_content(read: GapTables, titles: Mapping[str, str]) -> Content:
+    """Make the section on gaps: headlines, charts, and a table of all models.
+
+    Parameters
+    ----------
+    read : GapTables
+    titles : mapping of str to str
+        What readers call the matchings, by name.
+    """
+    rows = [row for _, row in read.means.iterrows()]
+    charts = [
+        (row["pair"], titles[row["matching"]],
+         _chart_of_models(row, read.gaps[row["pair"], row["matching"]], read.tables, titles))
+        for row in rows
+    ]  # fmt: skip
+    notes = [
+        f"{model}, {text}{'' if text.endswith('?') else '.'}" for model, text in read.suspicions
+    ]
+    return Content(
+        headlines=tuple(_headline(row, titles) for row in rows),
+        variables={
+            "overview": _overview(rows, titles),
+            "charts": [one for one in charts if one[2].series[0].defined],
+            "models": _model_table(read, titles),
+        },
+        notes=(*notes, *unmatched_notes(rows, titles), *_remarks(rows, titles)),
+    )
+
+
+def _headline(row: pd.Series, titles: Mapping[str, str]) -> Headline:
+    text = verdict(row)
+    n = row["n_models"]
+    if not n:
+        n = row["n_left_out"]
+        statement = f"No target was matched in any run of {n} model{'s' * (n > 1)}."
+    else:
+        statement = (
+            f"{n} model{'s' * (n > 1)}; `{row['original']}` (n = {row['n_original']:,}) and "
+            f"`{row['replication']}` (n = {row['n_replication']:,}). Of the gap, "
+            f"{with_interval(row, 'confidence_part')} points go with confidence (share: "
+            f"{share_of_confidence(row)}). The matched gap is {narrowing(row)}. Unmatched targets: "
+            f"{percent(row['fraction_unmatched'], 1)}."
+        )
+    return Headline(
+        subject=f"{row['pair']}: {titles[row['matching']]}",
+        value=f"Gap {with_interval(row, 'gap')} points",
+        verdict=f"Matched gap {with_interval(row, 'matched_gap')}: {text}",
+        statement=statement,
+        is_clear=text == BEYOND,
+    )
+
+
+def _overview(rows: Sequence[pd.Series], titles: Mapping[str, str]) -> Chart:
+    """Show gap and matched gap of every pair and matching, with intervals."""
+    names = [f"{row['pair']}: {titles[row['matching']]}" for row in rows]
+    series = [
+        Series(
+            f"{label}, mean over models" if max(r["n_models"] for r in rows) > 1 else label,
+            [
+                Point(
+                    100 * row[quantity], i, names[i],
+                    f"{label}: {with_interval(row, quantity)} points",
+                    x_bounds=_bounds(row, quantity),
+                )
+                for i, row in enumerate(rows)
+            ],
+        )
+        for quantity, label in _QUANTITIES.items()
+    ]  # fmt: skip
+    return Chart(
+        "Gaps before and after matching, with 95 % intervals, of every pair and matching.",
+        "accuracy on the original − on the replication (percentage points)", "",
+        series, categories=names, zero="x",
+    )  # fmt: skip
+
+
+def _chart_of_models(
+    row: pd.Series,
+    gaps: pd.DataFrame,
+    tables: Mapping[tuple[str, str], pd.DataFrame],
+    titles: Mapping[str, str],
+) -> Chart:
+    """Show gap and matched gap of every model against its accuracy."""
+    accuracies = tables[row["pair"], row["matching"]].set_index("model")["accuracy_original"]
+    models = [model for _, model in gaps.iterrows()]
+    series = [
+        Series(
+            label,
+            [
+                Point(
+                    100 * accuracies[model["model"]], 100 * model[quantity], model["model"],
+                    _values(model, accuracies[model["model"]]), y_bounds=_bounds(model, quantity),
+                )
+                for model in models
+            ],
+        )
+        for quantity, label in _QUANTITIES.items()
+    ]  # fmt: skip
+    return Chart(
+        f"{row['pair']}, {titles[row['matching']]}: gap and matched gap of {len(models)} "
+        f"model{'s' * (len(models) > 1)} against accuracy, with 95 % intervals.",
+        f"accuracy on {row['original']} (%)", "percentage points", series, zero="y",
+    )  # fmt: skip
+
+
+def _values(model: pd.Series, accuracy: float) -> str:
+    lines = [f"{label}: {with_interval(model, name)}" for name, label in _QUANTITIES.items()]
+    return "\n".join([f"accuracy on the original: {percent(accuracy, 2)}", *lines])
+
+
+def _bounds(row: pd.Series, name: str) -> tuple[float, float]:
+    return 100 * float(row[f"{name}_low"]), 100 * float(row[f"{name}_high"])
+
+
+def _model_table(read: GapTables, titles: Mapping[str, str]) -> HtmlTable:
+    """Lay out one row per pair and model, with the matched gaps of all matchings."""
+    pairs = list(dict.fromkeys(pair for pair, _ in read.gaps))
+    matchings = list(dict.fromkeys(matching for _, matching in read.gaps))
+    cells: dict[str, list[str]] = {}
+
+    def add(head: str, values: Sequence[str]) -> None:
+        cells.setdefault(head, []).extend(values)
+
+    for pair in pairs:
+        of_pair = {m: read.gaps[pair, m].set_index("model") for m in matchings}
+        table = read.tables[pair, matchings[0]]
+        models = table["model"].tolist()
+        add("Model", models)
+        add("Pair", [pair] * len(models))
+        for origin in ("original", "replication"):
+            add(f"Accuracy, {origin} (%)", [f"{100 * a:.2f}" for a in table[f"accuracy_{origin}"]])
+        first = of_pair[matchings[0]]
+        add("Gap (points)", [with_interval(first.loc[name], "gap") for name in models])
+        for matching in matchings:
+            found = [of_pair[matching].loc[name] for name in models]
+            title = titles[matching]
+            add(f"Matched gap, {title}", [with_interval(row, "matched_gap") for row in found])
+            add(f"Unmatched, {title}", [percent(row["fraction_unmatched"], 1) for row in found])
+    columns = [
+        TextColumn(head, values, is_number=head not in ("Model", "Pair"))
+        for head, values in cells.items()
+    ]
+    return HtmlTable("All models", tuple(columns))
+
+
+def _remarks(rows: Sequence[pd.Series], titles: Mapping[str, str]) -> list[str]:
+    return [
+        f"{row['pair']}, {titles[row['matching']]}: {row['remarks']}." for row in rows
+        if row["remarks"]
+    ]  # fmt: skip

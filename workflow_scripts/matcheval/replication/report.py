@@ -1,0 +1,125 @@
+"""The section of a report on accuracies on the original and the replication, and their fits."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from matcheval.replication.columns import results_columns
+from matcheval.replication.schemas import FITS, REGION, RESULTS
+from matcheval.report.charts import Chart, Line, Point, Series
+from matcheval.report.sections import Content, Headline
+from matcheval.report.tables import HtmlTable
+from matcheval.statistics.scales import Scale
+
+
+def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Content:
+    """Read the tables of a study, and make its section.
+
+    Parameters
+    ----------
+    data : mapping of str to sequence of str
+        `results`, and `fits` and `regions` where lines were fitted: a file per pair and number of
+        top classes.
+    values : mapping
+        `is_headline`: whether the results begin the page, because no pair is matched.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read.
+    """
+    results = [RESULTS.read(path).to_pandas() for path in data["results"]]
+    fits = [FITS.read(path).to_pandas() for path in data["fits"]]
+    regions = [REGION.read(path).to_pandas() for path in data["regions"]]
+    parts = []
+    for i, table in enumerate(results):
+        lines = _lines(fits[i], regions[i]) if fits else []
+        title = _title(table)
+        columns = tuple(results_columns(table))
+        file = data["results"][i].removesuffix(".parquet") + ".csv"
+        parts.append((title, _chart(table, lines), HtmlTable(title, columns, file)))
+    return Content(
+        headlines=tuple(map(_headline, results)) if values["is_headline"] else (),
+        variables={"parts": parts},
+        notes=tuple(note for table in fits for note in _notes(table)),
+    )
+
+
+def _title(results: pd.DataFrame) -> str:
+    top = results["top"].iloc[0]
+    return f"{results['pair'].iloc[0]}{f', top {top}' if top > 1 else ''}"
+
+
+def _headline(results: pd.DataFrame) -> Headline:
+    gaps = 100 * results["gap"]
+    n, first = len(results), results.iloc[0]
+    certain = int((results["z"].abs() > 2).sum())
+    return Headline(
+        subject=_title(results),
+        value=f"Gap {gaps.mean():.2f} points, mean over {n} model{'s' * (n > 1)}",
+        statement=(
+            f"Accuracy on `{first['original']}` minus accuracy on `{first['replication']}`; from "
+            f"{gaps.min():.2f} to {gaps.max():.2f}. {certain} of {n} gaps exceed twice their "
+            "standard error."
+        ),
+    )
+
+
+def _lines(fits: pd.DataFrame, regions: pd.DataFrame) -> list[Line]:
+    """Return the fits as lines on axes in percent."""
+    lines = []
+    for _, fit in fits.iterrows():
+        region = regions[regions["scale"] == fit["scale"]]
+        if fit["scale"] == Scale.LINEAR.value or len(fits) == 1:
+            label = f"{fit['scale']} fit, slope {fit['slope']:.2f}"
+            xs, ys = 100 * region["accuracy_original"], 100 * region["fit"]
+            lines.append(Line(label, "fit", xs.tolist(), ys.tolist()))
+    return lines
+
+
+def _chart(results: pd.DataFrame, lines: Sequence[Line]) -> Chart:
+    rows = [row for _, row in results.iterrows()]
+    points = [
+        Point(
+            100 * row["accuracy_original"], 100 * row["accuracy_replication"], row["model"],
+            f"{row['original']}: {_accuracy(row, 'original')}\n"
+            f"{row['replication']}: {_accuracy(row, 'replication')}\n"
+            f"gap: {100 * row['gap']:.2f} points",
+            x_bounds=_bounds(row, "original"), y_bounds=_bounds(row, "replication"),
+        )
+        for row in rows
+    ]  # fmt: skip
+    ends = [0.0, 100.0]
+    first = rows[0]
+    return Chart(
+        f"{_title(results)}: accuracy on the replication against accuracy on the original, "
+        f"{len(rows)} model{'s' * (len(rows) > 1)}, with intervals.",
+        f"accuracy on {first['original']} (%)", f"accuracy on {first['replication']} (%)",
+        [Series("a model", points)],
+        lines=[Line("equal accuracy", "reference", ends, ends), *lines], is_square=True,
+    )  # fmt: skip
+
+
+def _bounds(row: pd.Series, origin: str) -> tuple[float, float]:
+    low, high = (100 * float(row[f"accuracy_{origin}_{end}"]) for end in ("low", "high"))
+    return low, high
+
+
+def _accuracy(row: pd.Series, origin: str) -> str:
+    low, high = _bounds(row, origin)
+    interval = "" if pd.isna(low) else f" [{low:.2f}, {high:.2f}]"
+    return f"{100 * row[f'accuracy_{origin}']:.2f} %{interval}"
+
+
+def _notes(fits: pd.DataFrame) -> list[str]:
+    """Name the models that are not in a fit."""
+    notes = []
+    for _, fit in fits.iterrows():
+        where = f"{fit['pair']}, {fit['scale']} fit"
+        if fit["left_out"]:
+            notes.append(f"{where}: {fit['left_out']} left out, as the settings ask.")
+        if fit["extreme"]:
+            how = "clipped" if fit["extremes"] == "clip" else "left out"
+            notes.append(f"{where}: {fit['extreme']} {how}, because of accuracies of 0 or 100 %.")
+    return notes

@@ -1,0 +1,238 @@
+"""Charts that tell names and values under the pointer, as SVG that pages hold as it is.
+
+Geometry only: colours and the reaction to the pointer are those of the page. A chart is complete
+without JavaScript, and its points are in the document, so that it prints.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+_WIDTH = 640.0
+_MARGINS = (14.0, 16.0, 46.0, 58.0)  # top, right, bottom, left
+_PER_CHARACTER = 6.6  # width of a character of a category's name
+_ROW = 26.0  # height of a category
+_AROUND = 0.04  # free share of the range at each end
+_INTERVALS = 6  # between ticks, at most
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point, with an interval on each axis where there is one.
+
+    Attributes
+    ----------
+    x, y : float
+    name : str
+        What it stands for, such as a model.
+    text : str
+        Its values, as read by people.
+    x_bounds, y_bounds : tuple of float
+        NaN where there is no interval.
+    """
+
+    x: float
+    y: float
+    name: str
+    text: str
+    x_bounds: tuple[float, float] = (math.nan, math.nan)
+    y_bounds: tuple[float, float] = (math.nan, math.nan)
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points of one kind. Points that are not defined are left out."""
+
+    label: str
+    points: Sequence[Point]
+
+    @property
+    def defined(self) -> list[Point]:
+        """Points whose values are both finite."""
+        return [p for p in self.points if math.isfinite(p.x) and math.isfinite(p.y)]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line through points, such as a fit; `kind` is `reference` or `fit`."""
+
+    label: str
+    kind: str
+    xs: Sequence[float]
+    ys: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A point in the coordinates of the drawing; bars are x1, y1, x2, y2."""
+
+    x: float
+    y: float
+    name: str
+    text: str
+    bars: list[tuple[float, float, float, float]]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart of points.
+
+    Attributes
+    ----------
+    title : str
+        What it shows, for people who cannot see it.
+    x_title, y_title : str
+    series : sequence of Series
+    lines : sequence of Line
+        Drawn where they lie in the range of the points.
+    categories : sequence of str
+        Names of y = 0, 1, 2, ... from the top; without any, y is a number.
+    zero : str
+        `x` or `y` for a line at 0 of this axis, which it then includes.
+    is_square : bool
+        Whether both axes have the same range and length.
+    """
+
+    title: str
+    x_title: str
+    y_title: str
+    series: Sequence[Series]
+    lines: Sequence[Line] = field(default=())
+    categories: Sequence[str] = field(default=())
+    zero: str = ""
+    is_square: bool = False
+
+    @property
+    def width(self) -> float:
+        """Width of the drawing."""
+        return 480.0 if self.is_square else _WIDTH
+
+    @cached_property
+    def height(self) -> float:
+        """Height of the drawing."""
+        if self.categories:
+            return _MARGINS[0] + _MARGINS[2] + _ROW * len(self.categories)
+        return (
+            self.width - self.left - _MARGINS[1] + _MARGINS[0] + _MARGINS[2]
+            if self.is_square
+            else 340.0
+        )
+
+    @cached_property
+    def left(self) -> float:
+        """Where the x axis begins."""
+        longest = max(map(len, self.categories), default=0)
+        return max(_MARGINS[3], min(_PER_CHARACTER * longest + 16, 0.45 * _WIDTH))
+
+    @property
+    def right(self) -> float:
+        """Where the x axis ends."""
+        return self.width - _MARGINS[1]
+
+    @property
+    def top(self) -> float:
+        """Where the y axis ends."""
+        return _MARGINS[0]
+
+    @property
+    def bottom(self) -> float:
+        """Where the y axis begins."""
+        return self.height - _MARGINS[2]
+
+    @cached_property
+    def _ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        points = [p for each in self.series for p in each.defined]
+        x = [v for p in points for v in (p.x, *p.x_bounds) if math.isfinite(v)]
+        y = [v for p in points for v in (p.y, *p.y_bounds) if math.isfinite(v)]
+        x, y = x + [0.0] * (self.zero == "x"), y + [0.0] * (self.zero == "y")
+        if self.is_square:
+            x = y = [*x, *y]
+        if self.categories:
+            return _widened(x), (len(self.categories) - 0.5, -0.5)
+        return _widened(x), _widened(y)
+
+    def place(self, x: float, y: float) -> tuple[float, float]:
+        """Return where a point lies in the drawing, rounded to tenths.
+
+        Parameters
+        ----------
+        x, y : float
+            Values on the axes.
+        """
+        (x0, x1), (y0, y1) = self._ranges
+        across = self.left + (x - x0) / (x1 - x0) * (self.right - self.left)
+        up = self.bottom - (y - y0) / (y1 - y0) * (self.bottom - self.top)
+        return round(across, 1), round(up, 1)
+
+    @property
+    def marks(self) -> list[list[Mark]]:
+        """The points of every series, as drawn."""
+        return [[self._mark(point) for point in each.defined] for each in self.series]
+
+    def _mark(self, point: Point) -> Mark:
+        x, y = self.place(point.x, point.y)
+        bars = []
+        if all(map(math.isfinite, point.x_bounds)):
+            ends = [self.place(end, point.y)[0] for end in point.x_bounds]
+            bars.append((ends[0], y, ends[1], y))
+        if all(map(math.isfinite, point.y_bounds)):
+            ends = [self.place(point.x, end)[1] for end in point.y_bounds]
+            bars.append((x, ends[0], x, ends[1]))
+        return Mark(x, y, point.name, point.text, bars)
+
+    @property
+    def x_ticks(self) -> list[tuple[float, str]]:
+        """Positions and texts of the ticks of the x axis."""
+        low, high = self._ranges[0]
+        return [(self.place(v, 0)[0], text) for v, text in _ticks(low, high)]
+
+    @property
+    def y_ticks(self) -> list[tuple[float, str]]:
+        """Positions and texts of the ticks of the y axis."""
+        if self.categories:
+            return [(self.place(0, i)[1], name) for i, name in enumerate(self.categories)]
+        low, high = self._ranges[1]
+        return [(self.place(0, v)[1], text) for v, text in _ticks(low, high)]
+
+    @property
+    def zero_line(self) -> tuple[float, float, float, float] | None:
+        """Ends of the line at 0, if it is asked for."""
+        if self.zero == "x":
+            x = self.place(0, 0)[0]
+            return x, self.top, x, self.bottom
+        if self.zero == "y":
+            y = self.place(0, 0)[1]
+            return self.left, y, self.right, y
+        return None
+
+    def path(self, line: Line) -> str:
+        """Return a line as the data of an SVG path.
+
+        Parameters
+        ----------
+        line : Line
+            One of `lines`; the page cuts it at the axes.
+        """
+        places = [self.place(x, y) for x, y in zip(line.xs, line.ys, strict=True)]
+        return "M" + "L".join(f"{x},{y}" for x, y in places)
+
+
+def _widened(values: Sequence[float]) -> tuple[float, float]:
+    """Return the range of values with a margin; 0 to 1 if there are none."""
+    low, high = (min(values), max(values)) if values else (0.0, 1.0)
+    margin = _AROUND * (high - low) or max(abs(high), 1.0) * _AROUND
+    return low - margin, high + margin
+
+
+def _ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Return multiples of 1, 2 or 5 times a power of ten within a range."""
+    least = (high - low) / _INTERVALS
+    power = 10.0 ** math.floor(math.log10(least))
+    step = next(power * k for k in (1, 2, 5, 10) if power * k >= least)
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    values = [float(step * k) for k in np.arange(first, last + 1)]
+    return [(value, f"{value + 0.0:.{digits}f}".replace("-", "−")) for value in values]

@@ -1,0 +1,106 @@
+"""What a report consists of: sections with tables, figures, headlines and notes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class ShownFile:
+    """A table or figure on file.
+
+    Attributes
+    ----------
+    paths : tuple of str
+        The file in one or several formats: `.md` for a table, `.svg`, `.png` or `.pdf` for a
+        figure.
+    title : str
+        What tells it from the other files of the section.
+    caption : str
+        Sentences about it, in which `{{ snakemake.wildcards.NAME }}` stands for a wildcard, as in
+        captions of Snakemake's report.
+    wildcards : mapping of str to str
+        Values of wildcards.
+    """
+
+    paths: tuple[str, ...]
+    title: str
+    caption: str = ""
+    wildcards: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a table for reading."""
+        return self.paths[0].endswith(".md")
+
+
+@dataclass(frozen=True)
+class Section:
+    """The part of a report that one analysis gives.
+
+    Attributes
+    ----------
+    name, title : str
+        Of the analysis: its key in study files, and its name for a reader.
+    room : str
+        Full name of the package of the analysis.
+    shown : tuple of ShownFile
+    data : mapping of str to sequence of str
+        Files, by name, that the function `content` of the room's module `report` reads. Without
+        any, the section shows the tables and figures only.
+    values : mapping
+        Further arguments of that function.
+    settings : mapping
+        Settings of the analysis.
+    """
+
+    name: str
+    title: str
+    room: str
+    shown: tuple[ShownFile, ...] = ()
+    data: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A result that the page begins with.
+
+    Attributes
+    ----------
+    subject : str
+        What it is about, such as the pair.
+    value : str
+        The number with its interval.
+    verdict : str
+        What follows from the interval, in a few words; empty if nothing does.
+    statement : str
+        A sentence or two.
+    is_clear : bool
+        Whether the verdict says that there is a difference.
+    """
+
+    subject: str
+    value: str
+    verdict: str = ""
+    statement: str = ""
+    is_clear: bool = False
+
+
+@dataclass(frozen=True)
+class Content:
+    """What the module `report` of a room makes of a section's data.
+
+    Attributes
+    ----------
+    headlines : tuple of Headline
+    variables : mapping
+        Variables of the room's template.
+    notes : tuple of str
+        What was left out and why, and what looks wrong.
+    """
+
+    headlines: tuple[Headline, ...] = ()
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,69 @@
+"""Rule write_report: the report of a study, one HTML file."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from matcheval.execution.entry_points import run_script
+from matcheval.io.files import atomic_file
+from matcheval.report.pages import render_report
+from matcheval.report.provenance import study_provenance
+from matcheval.report.sections import Section
+
+
+def main(
+    *,
+    study: str,
+    sections: Sequence[Mapping[str, Any]],
+    notes: Sequence[str],
+    asked: str,
+    models: Mapping[str, Mapping[str, str]],
+    datasets: Mapping[str, Mapping[str, str]],
+    files: Sequence[Path],
+    captions: Sequence[Path],
+    page: Path,
+) -> None:
+    """Write the report of a study.
+
+    Parameters
+    ----------
+    study : str
+        Name of the study.
+    sections : sequence of mapping
+        Fields of `Section`; captions are names of files without suffix.
+    notes : sequence of str
+        What the study leaves out.
+    asked : str
+        The study file.
+    models, datasets : mapping
+        As of `study.reported`.
+    files : sequence of Path
+        What the sections are made from.
+    captions : sequence of Path
+        Files of captions.
+    page : Path
+        File to write.
+    """
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in captions}
+    read = TypeAdapter(list[Section]).validate_python(sections)
+    titled = [
+        replace(
+            one,
+            shown=tuple(replace(file, caption=texts.get(file.caption, "")) for file in one.shown),
+        )
+        for one in read
+    ]
+    tables = [path for path in files if path.suffix == ".parquet"]
+    provenance = study_provenance(asked, models, datasets, tables)
+    text = render_report(f"Study {study}", titled, provenance, notes)
+    with atomic_file(page) as partial:
+        partial.write_text(text, encoding="utf-8")
+    logging.info("%d sections, %d bytes", len(sections), len(text))
+
+
+if __name__ == "__main__":
+    run_script(main, snakemake)
