@@ -29,7 +29,7 @@ from matcheval.training.algorithm import Minibatch, Setup
 from matcheval.training.algorithms.erm import Erm
 from matcheval.training.data import ResidentSet, channel_statistics
 from matcheval.training.engine import Engine
-from matcheval.training.loop import train
+from matcheval.training.loop import StoppedError, train
 from matcheval.training.recipe import Recipe
 from matcheval.training.running import train_to_checkpoint
 
@@ -252,6 +252,15 @@ class TestResuming:
         assert seen[0] == recipe.epochs // 2 + 1
         assert same(resumed, whole)
         assert resumed.history == whole.history
+
+    def test_stops_when_it_is_told(self, sets, tmp_path):
+        """Not after the last epoch, when it is done."""
+        path, told = tmp_path / "m.partial", iter([False, True])
+        with pytest.raises(StoppedError, match=r"m: stopped .*; the state after epoch 2 is in"):
+            train("m", FULL, *sets, resume_file=path, is_to_stop=lambda: next(told))
+        told = iter([False] * (FULL.epochs - 3))
+        resumed = train("m", FULL, *sets, resume_file=path, is_to_stop=lambda: next(told))
+        assert same(resumed, train("m", FULL, *sets))
 
     @pytest.mark.parametrize(
         ("recipe", "identity", "reason"),

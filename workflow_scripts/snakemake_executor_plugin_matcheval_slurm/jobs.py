@@ -27,6 +27,7 @@ def request_of(job: Any) -> Request:
         qos=resource("qos"),
         constraint=resource("constraint"),
         group=job.is_group(),
+        resumable=bool(resource("resumable")) and not job.is_group(),
     )
 
 
@@ -58,11 +59,15 @@ def changes(job: Any, limited: Request, settings: Any) -> dict[str, Any]:
         Values by name; None for resources that are left out.
     """
     given = job.resources.get
-    requeue = "--requeue" if settings.requeue else "--no-requeue"
+    options = ["--requeue" if settings.requeue else "--no-requeue"]
+    if limited.resumable:
+        # At most half of its time before the end, should that be short.
+        seconds = min(settings.signal_seconds, 30 * limited.minutes)
+        options.append(f"--signal=B:USR1@{seconds}")
     changed = {
         "mem_mb": limited.mem_mb or None,
         "runtime": limited.minutes or None,
-        "slurm_extra": f"{given('slurm_extra') or ''} {requeue}".strip(),
+        "slurm_extra": " ".join(filter(None, [given("slurm_extra"), *options])),
     }
     if not limited.gpus:
         changed["gpu_model"] = None  # would request a GPU
@@ -104,6 +109,21 @@ def original(job: Any) -> Any:
     job : snakemake job or `SubmittedAs`
     """
     return job.job if isinstance(job, SubmittedAs) else job
+
+
+def has_saved(job: Any, since: float) -> bool:
+    """Whether a resumable job has saved its state since it was submitted.
+
+    Its state is beside its first output file, with the ending `.partial`.
+
+    Parameters
+    ----------
+    job : snakemake job
+    since : float
+        When it was submitted, in seconds since 1970.
+    """
+    state = Path(job.output[0]).with_suffix(".partial")
+    return state.exists() and state.stat().st_mtime >= since
 
 
 def has_written_all(job: Any, since: float) -> bool:

@@ -10,6 +10,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from matcheval.datasets.dataset import Dataset
+from matcheval.errors import InputError
 from matcheval.models.devices import full_memory
 from matcheval.training.data import ResidentSet, check_sets
 from matcheval.training.engine import Engine
@@ -18,6 +19,11 @@ from matcheval.training.resume import load_resume_state, save_resume_state
 from matcheval.training.run import Run
 from matcheval.training.running_metrics import Epoch
 from matcheval.training.sources import check_sources
+
+
+class StoppedError(InputError):
+    """A training that was told to stop, and has saved its state."""
+
 
 _STATE_FORMAT = 3  # of the resume state, as part of its identity
 
@@ -53,6 +59,7 @@ def train(
     resume_file: Path | None = None,
     identity: Mapping[str, Any] | None = None,
     on_epoch: Callable[[Sequence[Epoch]], None] | None = None,
+    is_to_stop: Callable[[], bool] = lambda: False,
     progress: bool = False,
 ) -> Training:
     """Train a model.
@@ -80,6 +87,8 @@ def train(
         Further entries of the identity that a resume state must match, such as data and versions.
     on_epoch : callable, optional
         Called with the history after each epoch.
+    is_to_stop : callable
+        Asked after each epoch but the last whether to save the state and stop.
     progress : bool
         Whether to show a progress bar.
 
@@ -90,6 +99,8 @@ def train(
 
     Raises
     ------
+    StoppedError
+        If it was to stop: the state is saved, and the same arguments continue from it.
     InputError
         If the sets do not match each other or the algorithm, the device is missing or runs out of
         memory, or the loss is no longer finite: the message names the step and the state that was
@@ -131,8 +142,11 @@ def train(
             bar.set_postfix(loss=run.history[-1].train_loss)
             if on_epoch:
                 on_epoch(run.history)
-            if resume_file and time.monotonic() - saved >= 60 * engine.save_minutes:
+            stops = resume_file is not None and epoch + 1 < recipe.epochs and is_to_stop()
+            if resume_file and (stops or time.monotonic() - saved >= 60 * engine.save_minutes):
                 save_resume_state(resume_file, full_identity, run.state())
                 run.note_saved(resume_file)
                 saved = time.monotonic()
+            if stops:
+                raise StoppedError(f"stopped as its time is nearly over; {run.saved}", file=name)
         return Training(run.weights(), tuple(run.history), run.mean, run.std)

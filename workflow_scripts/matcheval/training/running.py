@@ -1,7 +1,7 @@
 """Training from files to files: the implementation of the entry point `train_model`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from matcheval.datasets.folders import read_dataset
@@ -55,6 +55,7 @@ def train_to_checkpoint(
     history_file: Path,
     *,
     engine: Engine | None = None,
+    is_to_stop: Callable[[], bool] = lambda: False,
     progress: bool = False,
 ) -> Epoch:
     """Train a model, and write its history and its checkpoint.
@@ -78,6 +79,8 @@ def train_to_checkpoint(
         The history to write, a CSV file that is updated after each epoch.
     engine : Engine, optional
         Device and other machine settings; by default one thread of the CPU.
+    is_to_stop : callable
+        As for `train`.
     progress : bool
         Whether to show a progress bar.
 
@@ -113,6 +116,7 @@ def train_to_checkpoint(
         resume_file=resume_file,
         identity={"data": data, "versions": versions},
         on_epoch=lambda history: write_history(history, history_file),
+        is_to_stop=is_to_stop,
         progress=progress,
     )
     info = CheckpointInfo(
