@@ -14,7 +14,7 @@ DATA ?= data/recht
 RECHT := recht-cifar10 recht-imagenet recht-revisions
 SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 
-.PHONY: help demo slurm recht recht-docs sampling-docs domains test cluster-test lint format docs settings fingerprints stages clean
+.PHONY: help demo slurm recht recht-docs cifar10-docs sampling-docs domains test cluster-test lint format docs settings fingerprints stages clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -97,6 +97,16 @@ docs: demo
 		cp results/digits/figures/new-writers/$$c/matched_accuracy.png docs/digits/matched_accuracy_$$c.png; \
 		cp results/digits/figures/new-writers/$$c/gaps.png docs/digits/gaps_$$c.png; \
 	done
+	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_readme.py
+
+## make cifar10-docs  run the check on CIFAR-10 images, and update its results in README.md and docs/cifar10-check.md
+cifar10-docs: $(VENV)/.workflow
+	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) --configfile studies/cifar10-check.yaml
+	mkdir -p docs/cifar10-check
+	cp results/cifar10-check/gaps/jpeg.csv docs/cifar10-check/gaps.csv
+	cp results/cifar10-check/gaps/jpeg/*.csv results/cifar10-check/replication/jpeg/top1.csv docs/cifar10-check/
+	cp results/cifar10-check/paired_gaps/jpeg.csv docs/cifar10-check/paired_gaps.csv
+	cp results/cifar10-check/figures/jpeg/label_probability/gaps.png docs/cifar10-check-gaps.png
 	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_readme.py
 
 ## make sampling-docs  run the sampling study on digits, and update its results in docs/analyses/sampling.md

@@ -1,29 +1,49 @@
-"""Enter the results of the digits study into the README: `make_readme.py` after `make docs`."""
+"""Enter results of studies into the pages that show them: `make_readme.py` after `make docs`.
 
+The tables are made from the CSV files in docs/digits and docs/cifar10-check, which `make docs` and
+`make cifar10-docs` copy from the results.
+"""
+
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 from take_over import take_over
 
+from matcheval.io.text_tables import accuracy_cells
 from matcheval.protocol.words import percent, share_of_confidence, verdict, with_interval
+from matcheval.study.catalogue import read_catalogue
 
 ROOT = Path(__file__).resolve().parents[1]
+DIGITS, PHOTOGRAPHS = ROOT / "docs" / "digits", ROOT / "docs" / "cifar10-check"
 CRITERIA = {
     "label_probability": "1: predicted label and probability",
     "probability": "2: probability",
 }
+PAGES = ("README.md", "docs/cifar10-check.md")
 
 
-def table(means: pd.DataFrame) -> str:
-    """Lay out the means over models as a table in Markdown.
+def markdown(head: list[str], rows: list[list[str]]) -> str:
+    """Lay out a table in Markdown, with text in the first column and numbers in the others.
 
     Parameters
     ----------
-    means : pandas.DataFrame
-        Columns of `gap_schemas.MEAN_GAPS`, a row per criterion.
+    head : list of str
+    rows : list of list of str
     """
-    rows = {row["matching"]: row for _, row in means.iterrows()}
-    cells = {
+    lines = [
+        f"| {' | '.join(head)} |",
+        f"| --- |{' --: |' * (len(head) - 1)}",
+        *(f"| {' | '.join(row)} |" for row in rows),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def digits() -> str:
+    """Return means over the 20 models of the digits study, a row per criterion."""
+    means = pd.read_csv(DIGITS / "gaps.csv").set_index("matching")
+    cells: dict[str, Callable[[pd.Series], str]] = {
         "gap": lambda row: with_interval(row, "gap"),
         "matched gap": lambda row: with_interval(row, "matched_gap"),
         "verdict": verdict,
@@ -34,22 +54,88 @@ def table(means: pd.DataFrame) -> str:
         "the same without warning": lambda row: percent(row["reference_narrowing"]),
         "unmatched targets": lambda row: percent(row["fraction_unmatched"]),
     }
-    lines = [
-        f"| criterion | {' | '.join(cells)} |",
-        f"| --- |{' --: |' * len(cells)}",
-        *(
-            f"| {title} | {' | '.join(cell(rows[name]) for cell in cells.values())} |"
-            for name, title in CRITERIA.items()
-        ),
+    rows = [
+        [title, *(cell(means.loc[name]) for cell in cells.values())]
+        for name, title in CRITERIA.items()
     ]
-    return "\n".join(lines) + "\n"
+    return markdown(["criterion", *cells], rows)
 
 
-def digits(_: str) -> str:
-    """Return the table of docs/digits/gaps.csv."""
-    return table(pd.read_csv(ROOT / "docs" / "digits" / "gaps.csv"))
+def photographs_by_model() -> str:
+    """Return accuracies and gaps of the CIFAR-10 check, a row per model."""
+    accuracies = pd.read_csv(PHOTOGRAPHS / "top1.csv").set_index("model")
+    by_label, by_probability = (
+        pd.read_csv(PHOTOGRAPHS / f"{name}.csv").set_index("model") for name in CRITERIA
+    )
+    cells = {part: accuracy_cells(accuracies, part, 2) for part in ("original", "replication")}
+    table = pd.DataFrame(cells, index=accuracies.index)
+    rows = [
+        [
+            model, published, *table.loc[model], with_interval(by_label.loc[model], "gap"),
+            with_interval(by_label.loc[model], "matched_gap"),
+            with_interval(by_probability.loc[model], "matched_gap"),
+            share_of_confidence(by_label.loc[model]),
+        ]
+        for model, published in published_accuracies().items()
+    ]  # fmt: skip
+    head = ["model", "published", "CIFAR-10", "as JPEG", "gap", "matched gap, criterion 1"]
+    return markdown([*head, "criterion 2", "share with confidence"], rows)
+
+
+def published_accuracies() -> dict[str, str]:
+    """Return the published accuracies in percent, which the catalogue's notes name, by model."""
+    file = ROOT / "studies" / "cifar10-check-models.csv"
+    notes = pd.read_csv(file).set_index("name")["note"]
+    found = {name: re.search(r"published accuracy ([0-9.]+) %", notes[name]) for name in
+             read_catalogue(file)}  # fmt: skip
+    return {name: match[1] for name, match in found.items() if match}
+
+
+def photographs() -> str:
+    """Return means over the models of the CIFAR-10 check, a column per criterion."""
+    means = pd.read_csv(PHOTOGRAPHS / "gaps.csv").set_index("matching")
+    first = means.iloc[0]
+    sizes = f"{first['n_reference_original']:,} and {first['n_reference_replication']:,}"
+    cells: dict[str, Callable[[pd.Series], str]] = {
+        "gap": lambda row: with_interval(row, "gap"),
+        "matched gap": lambda row: with_interval(row, "matched_gap"),
+        "verdict": verdict,
+        "goes with confidence": lambda row: with_interval(row, "confidence_part"),
+        "at equal confidence": lambda row: with_interval(row, "conditional_part"),
+        "share with confidence": share_of_confidence,
+        "narrower by": lambda row: percent(row["narrowing"]),
+        f"in samples of {sizes}": lambda row: percent(row["same_size_narrowing"]),
+        "the same without warning": lambda row: percent(row["reference_narrowing"]),
+        "unmatched targets": lambda row: percent(row["fraction_unmatched"]),
+    }
+    rows = [[title, *(cell(means.loc[name]) for name in CRITERIA)] for title, cell in cells.items()]
+    return markdown(["mean over the four models", "criterion 1", "criterion 2"], rows)
+
+
+def paired_gaps() -> str:
+    """Return the tests of the CIFAR-10 check's gaps, image by image."""
+    table = pd.read_csv(PHOTOGRAPHS / "paired_gaps.csv")
+    rows = [
+        [
+            row["model"], with_interval(row, "gap"), f"{100 * row['gap_se']:.2f}",
+            f"{row['gap'] / row['gap_se']:.1f}", f"{100 * row['unpaired_se']:.2f}",
+            f"{row['gap'] / row['unpaired_se']:.1f}",
+        ]
+        for _, row in table.iterrows()
+    ]  # fmt: skip
+    return markdown(["model", "gap", "SE", "z", "SE if unpaired", "z if unpaired"], rows)
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "digits": digits,
+    "cifar10-check/models": photographs_by_model,
+    "cifar10-check/means": photographs,
+    "cifar10-check/paired": paired_gaps,
+}
 
 
 if __name__ == "__main__":
-    page = ROOT / "README.md"
-    page.write_text(take_over(page.read_text(encoding="utf-8"), digits), encoding="utf-8")
+    for name in PAGES:
+        page = ROOT / name
+        text = take_over(page.read_text(encoding="utf-8"), lambda block: BLOCKS[block]())
+        page.write_text(text, encoding="utf-8")

@@ -103,6 +103,7 @@ rule compare_gaps:
         "../workflow_scripts/compare_gaps.py"
 
 
+# One of its regressions is a network, so that its environment has torch.
 rule predict_accuracy:
     input:
         unpack(ACCURACY_PREDICTION.table_jobs.all_scores),
@@ -118,7 +119,7 @@ rule predict_accuracy:
     wildcard_constraints:
         suite=one_of(ACCURACY_PREDICTION.settings.suites),
     conda:
-        "../envs/analysis.yaml"
+        "../envs/models.yaml"
     resources:
         **REQUESTS.resources("predict_accuracy"),
     params:

@@ -32,6 +32,7 @@ rule count_correct:
 
 rule tabulate_replication:
     input:
+        settled(REPLICATION.image_inputs),
         unpack(REPLICATION.accuracies_of_pair),
     output:
         outputs=in_report(REPLICATION.result),

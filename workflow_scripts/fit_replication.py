@@ -1,7 +1,7 @@
 """Rule fit_replication: fit lines to the accuracies on one pair, with confidence regions."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -16,7 +16,12 @@ from matcheval.replication.settings import ReplicationSettings
 
 
 def main(
-    *, results: Path, settings: ReplicationSettings, outputs: Sequence[Path], region: Path
+    *,
+    results: Path,
+    settings: ReplicationSettings,
+    families: Mapping[str, str],
+    outputs: Sequence[Path],
+    region: Path,
 ) -> None:
     """Fit a line on every scale, and write the fits and their confidence regions.
 
@@ -26,6 +31,8 @@ def main(
         Accuracies of the models on both sets, with the columns of `schemas.RESULTS`.
     settings : ReplicationSettings
         Settings of the fits.
+    families : mapping of str to str
+        Family of each model, empty where unknown.
     outputs : sequence of Path
         Tables to write, with the columns of `schemas.FITS`, in the formats of their suffixes.
     region : Path
@@ -37,7 +44,7 @@ def main(
         As for `replication.fits.fit_replication`.
     """
     table = RESULTS.read(results).to_pandas()
-    fits = [fit_replication(table, scale, settings) for scale in settings.scales]
+    fits = [fit_replication(table, scale, settings, families) for scale in settings.scales]
     write_readable(pd.DataFrame([fit.row for fit in fits]), FITS, fits_columns, outputs)
     write_table(REGION.from_frame(pd.concat([fit.region for fit in fits])), region)
     for fit in fits:

@@ -5,6 +5,7 @@ jobs start, as a dry run does not need them; and whether a cluster can run the j
 submitted to it.
 """
 
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,6 +25,7 @@ from matcheval.execution.cluster.names import (
     check_resources,
 )
 from matcheval.study.checks import check_custom_images
+from matcheval.study.requests import Requests
 from matcheval.study.shared_names import check_shared_names, record_shared_names
 from matcheval.study.study import Study
 
@@ -37,10 +39,12 @@ class Preflight:
         Snakemake's description of the run.
     study : Study
         The study.
+    wanted : Requests
+        What its jobs request.
     """
 
-    def __init__(self, workflow: Any, study: Study) -> None:
-        self._workflow, self._study = workflow, study
+    def __init__(self, workflow: Any, study: Study, wanted: Requests) -> None:
+        self._workflow, self._study, self._wanted = workflow, study, wanted
 
     def on_load(self) -> None:
         """Run the checks that are possible once the rules have been read.
@@ -58,6 +62,12 @@ class Preflight:
             check_custom_images(self._study)
         except InputError as error:
             logger.warning(f"Required before jobs can run: {error}")
+        # The executor is not known yet; groups are for clusters, of which SLURM's have `sinfo`.
+        if self._workflow.group_settings.overwrite_groups and shutil.which("sinfo"):
+            try:
+                self._cut_groups()
+            except InputError as error:  # a dry run may be elsewhere; `on_start` refuses others
+                logger.info(f"Groups are not cut by the time limits of a cluster: {error}")
 
     def on_start(self) -> None:
         """Run the checks that are possible once jobs are about to start.
@@ -87,6 +97,22 @@ class Preflight:
         for given in settings.overwrite_resources.values():
             check_resources(given, "set-resources")
 
+    def _cut_groups(self) -> None:
+        """Submit no more jobs together than the time limit of their partition allows."""
+        from matcheval.execution.cluster import queries, requests
+
+        groups = self._workflow.group_settings
+        cut = requests.sizes_of_groups(
+            groups.group_components,
+            groups.overwrite_groups,
+            self._wanted.longest_grouped(),
+            queries.nodes(),
+        )
+        for name, size in cut.items():
+            if size < groups.group_components[name]:
+                logger.info(f"Jobs of group '{name}': {size} at a time, for the time limit.")
+        groups.group_components = cut
+
     def _check_profile_groups(self) -> None:
         """Check names of rules and groups in the profile and on the command line."""
         groups = self._workflow.group_settings
@@ -106,7 +132,8 @@ class Preflight:
             if workflow.dag.needrun(job) and not job.is_local
         ]
         wanted = [
-            replace(request, qos=request.qos or settings.qos) for request in map(request_of, jobs)
+            replace(requests.startable(request, queries.nodes()), qos=request.qos or settings.qos)
+            for request in map(request_of, jobs)
         ]
         requests.check_requests(wanted, queries.nodes())
         requests.check_accounts(wanted)
@@ -120,7 +147,7 @@ class Preflight:
         folders.check_shared(
             Path(self._study.results),
             [Path(workflow.main_snakefile).resolve(), Path(sys.executable)],
-            {request.partition for request in wanted},
+            {request.partition: requests.place_options(request) for request in wanted},
             Path(".snakemake") / "seen-by-nodes.json",
         )
 

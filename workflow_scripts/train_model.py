@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.execution.entry_points import run_command, show_progress
+from matcheval.execution.stopping import is_to_stop
 
 log = logging.getLogger("train_model")
 
@@ -57,6 +58,7 @@ def train_model(
         Path(output),
         Path(history),
         engine=Engine(**engine),
+        is_to_stop=is_to_stop(),
         progress=show_progress(),
     )
     log.info(

@@ -122,7 +122,11 @@ class Cluster:
     @classmethod
     @contextlib.contextmanager
     def started(
-        cls, hidden: Path | None = None, *, accounting: bool = False
+        cls,
+        hidden: Path | None = None,
+        fixed: Path | None = None,
+        *,
+        accounting: bool = False,
     ) -> Iterator["Cluster"]:
         """Bring a cluster up, and down again whatever happens.
 
@@ -130,6 +134,8 @@ class Cluster:
         ----------
         hidden : Path, optional
             A folder the nodes see empty, as if it were not on a shared file system.
+        fixed : Path, optional
+            With `hidden`, a folder to which the nodes cannot write.
         accounting : bool
             Whether it has a database of jobs and accounts (`accounting.Accounting`).
         """
@@ -152,7 +158,7 @@ class Cluster:
                 for command in database.set_up():
                     cluster.command(*command)
             for node in NODES:
-                cluster.start_node(node, hidden)
+                cluster.start_node(node, hidden, fixed)
             cluster.wait_for_nodes()
             yield cluster
 
@@ -200,12 +206,16 @@ class Cluster:
         self._start("slurmctld", "slurmctld", "-D", *(["-c"] if fresh else []))
         self._wait(self._answers, 20, "slurmctld does not answer")
 
-    def start_node(self, node: str, hidden: Path | None = None) -> None:
-        """Start a node's slurmd; `hidden` is a folder that its jobs see empty."""
+    def start_node(self, node: str, hidden: Path | None = None, fixed: Path | None = None) -> None:
+        """Start a node's slurmd; its jobs see one folder empty, and cannot write to another."""
         start = ["slurmd", "-D", "-N", node]
         if hidden is not None:
-            mount = 'mount -t tmpfs none "$0" && exec "$@"'
-            start = ["unshare", "--mount", "sh", "-c", mount, str(hidden), *start]
+            mount = (
+                'mount -t tmpfs none "$0"; [ -z "$1" ] || { mount --bind "$1" "$1" && '
+                'mount -o remount,bind,ro "$1"; }; shift; exec "$@"'
+            )
+            places = [str(hidden), str(fixed or "")]
+            start = ["unshare", "--mount", "sh", "-ec", mount, *places, *start]
         self._start(node, *start)
 
     def _start(self, name: str, *command: str) -> None:

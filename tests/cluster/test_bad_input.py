@@ -6,6 +6,9 @@ import pytest
 from runs import ClusterRun, checkpoint, without
 from slurm import Cluster
 
+from matcheval.errors import InputError
+from matcheval.execution.cluster.folders import check_shared
+
 CASES = {
     "partition": (
         ["--default-resources", "slurm_partition=cpus"],
@@ -97,14 +100,32 @@ def test_no_sbatch(run, tmp_path):
     assert "on a login node of the cluster" in output
 
 
-def test_results_that_nodes_do_not_see(slurm, prepared, tmp_path):
+@pytest.fixture(scope="module")
+def limited(slurm, tmp_path_factory):
+    """A cluster whose nodes do not see a folder, and may not write to another."""
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
         pytest.skip("in this container no folder can be hidden from a node (unshare --mount)")
-    tree = prepared.copy_to(tmp_path / "tree")
-    (tmp_path / "elsewhere").mkdir()
-    with Cluster.started(hidden=tmp_path / "elsewhere") as cluster:
-        run = ClusterRun(tree, cluster)
-        target = checkpoint("linear").replace("results", str(tmp_path / "elsewhere"))
-        code, output = run.run(target, "--config", f"results={tmp_path}/elsewhere")
-    assert code == 1
-    assert f"nodes of partition 'cpu' do not see {tmp_path}/elsewhere" in output
+    folder = tmp_path_factory.mktemp("limited")
+    for name in ("hidden", "fixed"):
+        (folder / name).mkdir()
+    with Cluster.started(hidden=folder / "hidden", fixed=folder / "fixed") as cluster:
+        yield folder, cluster
+
+
+@pytest.fixture
+def check(limited, tmp_path, monkeypatch):
+    """Check a results folder of the nodes."""
+    folder, cluster = limited
+    for name, value in cluster.environment.items():
+        monkeypatch.setenv(name, value)
+    return lambda name: check_shared(folder / name, [], {"cpu": []}, tmp_path / "seen.json")
+
+
+def test_results_that_nodes_do_not_see(check, limited):
+    with pytest.raises(InputError, match=f"partition 'cpu' do not see {limited[0]}/hidden"):
+        check("hidden")
+
+
+def test_results_that_nodes_cannot_write(check):
+    with pytest.raises(InputError, match=r"'cpu' cannot write to .*/fixed: .*Read-only file sys"):
+        check("fixed")

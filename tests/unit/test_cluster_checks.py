@@ -102,10 +102,9 @@ def test_what_fits_is_let_through():
         ),
         (Request("a", 33, 100, 10), r"33 processors \(at most 32\)"),
         (Request("a", 1, 100, 2000), r"2000 minutes \(at most 1440\)"),
-        (
-            Request("a", 1, 100, 2000, group=True),
-            r"'--group-components a=5' \(less",
-        ),
+        (Request("a", 1, 100, 2000), "'--set-resources a:runtime=1440'"),
+        (Request("a", 33, 9**9, 10), "'--set-resources a:mem_mb=512000 a:cpus_per_task=32'"),
+        (Request("a", 1, 100, 2000, group=True), r"'--group-components a=1' \(fewer jobs"),
         (Request("a", 1, 100, 10, gpus=1), r"1 GPUs \(at most 0\).*inference\.device=cpu"),
         (Request("a", 1, 100, 10, gpus=5, partition="gpu"), r"5 GPUs \(at most 4\)"),
         (Request("a", 32, 500_000, 10), "32 processors, 500000 MB, 0 GPUs and 10 minutes together"),
@@ -151,6 +150,27 @@ def test_retries_ask_for_what_there_is_at_most(request_, mem_mb, minutes):
     asked = requests.within(request_, NODES)
     assert (asked.mem_mb, asked.minutes) == (mem_mb, minutes)
     assert replace(asked, mem_mb=0, minutes=0) == replace(request_, mem_mb=0, minutes=0)
+
+
+def test_a_job_that_another_one_continues_fits_the_time_limit():
+    long = Request("train_model", 1, 1000, 6970, partition="cpu", resumable=True)
+    assert requests.startable(long, NODES) == replace(long, minutes=1440)
+    check_requests([requests.startable(long, NODES)], NODES)
+    for as_it_is in (replace(long, resumable=False), replace(long, partition="gpu")):
+        assert requests.startable(as_it_is, NODES) == as_it_is
+
+
+def test_groups_are_cut_by_time():
+    """ImageNet's longest job asks for 318 minutes: 4 of them fit into a day."""
+    sizes, groups = {"inference": 20, "tables": 50}, {"predict": "inference", "plot": "tables"}
+    cut = requests.sizes_of_groups(sizes, groups, {"predict": (318, "cpu")}, NODES)
+    assert cut == {"inference": 4, "tables": 50}
+    for longest, size in ((10, 20), (5000, 1)):
+        cut = requests.sizes_of_groups(sizes, groups, {"predict": (longest, None)}, NODES)
+        assert cut["inference"] == size
+    cut = requests.sizes_of_groups(sizes, groups, {"predict": (5000, "gpu")}, NODES)
+    assert cut["inference"] == 20
+    assert requests.sizes_of_groups(sizes, {}, {"predict": (5000, "cpu")}, NODES) == sizes
 
 
 def test_minutes_of_a_limit_with_seconds_are_whole():
@@ -230,7 +250,9 @@ class TestFolders:
         return tmp_path / "results"
 
     def check(self, results: Path) -> None:
-        folders.check_shared(results, [Path("/bin/sh")], ["cpu"], results.parent / "seen.json")
+        folders.check_shared(
+            results, [Path("/bin/sh")], {"cpu": ["--account=biology"]}, results.parent / "seen.json"
+        )
 
     def run_command(self, before: str = "") -> str:
         """An srun that runs its command here."""
@@ -243,21 +265,37 @@ class TestFolders:
         # It is remembered, and not asked again.
         commands("srun", "exit 1")
         self.check(results)
-        assert json.loads((results.parent / "seen.json").read_text()) == [f"{results} in cpu"]
+        known = json.loads((results.parent / "seen.json").read_text())
+        assert known == [f"{results} written in cpu"]
+
+    def test_in_the_name_of_the_jobs_account(self, commands, results):
+        asked = results.parent / "asked"
+        commands("srun", self.run_command(f'echo "$*" > {asked}'))
+        self.check(results)
+        assert "--partition=cpu --account=biology sh -c" in asked.read_text()
+
+    def test_not_written_by_nodes(self, commands, results):
+        """The system's own words are shown."""
+        said = "sh: 1: cannot create probe: Read-only file system"
+        commands("srun", f"echo '{said}'; echo looked")
+        with pytest.raises(InputError, match=f"'cpu' cannot write to {results}: {said}"):
+            self.check(results)
 
     def test_not_seen_by_nodes(self, commands, results):
         # A node on which everything of that name is missing.
         commands("srun", self.run_command().replace('exec "$@"', 'exec "$@" /nowhere'))
         with pytest.raises(InputError, match="partition 'cpu' do not see /nowhere"):
             self.check(results)
-        commands("srun", f"for f; do case $f in {results}/*) echo $f; esac; done; echo looked")
+        commands(
+            "srun", f"for f; do case $f in {results}/*) echo missing $f; esac; done; echo looked"
+        )
         with pytest.raises(InputError, match=f"partition 'cpu' do not see {results}"):
             self.check(results)
 
     def test_busy_nodes_tell_nothing(self, commands, results, caplog):
         commands("srun", "echo 'srun: error: Unable to allocate resources' >&2; exit 1")
         self.check(results)
-        assert "was not checked" in caplog.text
+        assert "was not checked: no node is free (srun: error: Unable to" in caplog.text
         assert json.loads((results.parent / "seen.json").read_text()) == []
 
     def test_jobs_of_an_earlier_run(self, commands, tmp_path):

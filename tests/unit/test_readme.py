@@ -1,4 +1,4 @@
-"""The README's numbers are those of docs/digits, and near those of other processors."""
+"""Numbers on pages are those of their tables, and those of the digits near other processors'."""
 
 import importlib.util
 import sys
@@ -24,11 +24,31 @@ def make_readme(monkeypatch):
     return module
 
 
-def test_the_table_is_made_by_its_script(monkeypatch):
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_tables_of_pages_are_made_by_their_script(monkeypatch):
     module = make_readme(monkeypatch)
-    assert module.take_over(readme, module.digits) == readme
-    assert "within sampling error of 0" in module.digits("digits")
+    named = set()
+    for name in module.PAGES:
+        page = (ROOT / name).read_text(encoding="utf-8")
+        entered = lambda block: named.add(block) or module.BLOCKS[block]()  # noqa: E731
+        assert module.take_over(page, entered) == page, name
+    assert named == set(module.BLOCKS)
+    assert "within sampling error of 0" in module.digits()
+
+
+def test_the_protocols_page_has_the_numbers_of_the_jpeg_check():
+    means = pd.read_csv(ROOT / "docs" / "cifar10-check" / "gaps.csv").set_index("matching")
+    row = means.loc[Criterion.LABEL_PROBABILITY.value]
+    page = " ".join((ROOT / "docs" / "protocol.md").read_text(encoding="utf-8").split())
+    share, low, high = (100 * row[f"confidence_share{end}"] for end in ("", "_low", "_high"))
+    for said in (
+        f"the mean gap of {100 * row['gap']:.2f} points is narrower by",
+        f"is narrower by {100 * row['narrowing']:.0f} %, in samples",
+        f"in samples by {100 * row['same_size_narrowing']:.0f} %",
+        f"where {100 * row['reference_narrowing']:.0f} % would be observed without any warning",
+        f"{share:.0f} [{low:.0f}, {high:.0f}] % of the gap",
+        f"A matched gap of {100 * row['matched_gap']:.2f} points remains",
+    ):
+        assert said in page
 
 
 @pytest.mark.parametrize("criterion", list(Criterion))

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from scipy.special import ndtri
 
 import count_correct as count_script
 import fit_replication as fit_script
@@ -13,15 +14,20 @@ from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.io.text_tables import TextColumn, latex, markdown, outward, write_readable
+from matcheval.predictions.correctness import Correctness
 from matcheval.predictions.schemas import ACCURACIES
 from matcheval.replication.columns import changes_columns, fits_columns, results_columns
 from matcheval.replication.fits import GRID_POINTS, fit_replication
 from matcheval.replication.results import summarize_changes, tabulate_replication
 from matcheval.replication.schemas import CHANGES, FITS, REGION, RESULTS
 from matcheval.replication.settings import Extremes, ReplicationSettings
-from matcheval.statistics.differences import count_significant, two_sample_z
+from matcheval.statistics.differences import count_significant, difference_error
 from matcheval.statistics.intervals import clopper_pearson
-from matcheval.statistics.lines import bootstrap_lines, percentile_interval
+from matcheval.statistics.lines import (
+    bootstrap_families,
+    bootstrap_lines,
+    percentile_interval,
+)
 from matcheval.statistics.scales import Scale
 
 PAIR = Pair("both", "old", "new")
@@ -122,14 +128,33 @@ class TestResults:
         assert row.least_z == table.set_index("model").z["b"]
         assert row.n_significant == 2
 
+    def test_paired_errors_by_hand(self):
+        """Of 4 images a is right on 3 and 1, once on the replication only: d = 1, 1, 1, -1."""
+        right = (
+            np.array([[1, 1, 1, 0], [1, 1, 0, 0]], bool),
+            np.array([[0, 0, 0, 1], [1, 1, 0, 0]], bool),
+        )
+        images = [Correctness(("a", "b"), np.arange(4), np.zeros(4, int), of) for of in right]
+        table = results({"a": 3, "b": 2}, {"a": 1, "b": 2}, 4, 4, images=images)
+        row = table.set_index("model").loc["a"]
+        assert row.is_paired
+        assert row.z == pytest.approx(0.5 / (1 / 2))  # standard deviation 1, over the root of 4
+        assert np.isnan(table.set_index("model").z["b"])  # right on the same images
+        other = Correctness(("a", "b"), np.arange(4), np.ones(4, int), right[1])
+        with pytest.raises(InputError, match=r"both\.paired': sets of 4 and 4 datapoints differ"):
+            results({"a": 3}, {"a": 1}, 4, 4, images=[images[0], other])
+
     def test_z_by_hand(self):
         """80 of 100 against 30 of 50: 0.2 over the root of 0.0016 + 0.0048."""
         row = results({"a": 80}, {"a": 30}).iloc[0]
         assert row.z == pytest.approx(0.2 / 0.08)
         assert np.isnan(results({"a": 0.8}, {"a": 0.6}, 100, 0).z[0])
-        assert np.isnan(
-            two_sample_z([50, 50, 5, 5], [50, 50, 0, 9], [100, 0, 1, 1], [100, 9, 9, 0])
-        ).all()
+        reach = -ndtri(0.025) * 0.08
+        assert [row.gap_low, row.gap_high] == pytest.approx([0.2 - reach, 0.2 + reach])
+        assert not row.is_paired
+        assert np.isnan(results({"a": 50}, {"a": 50}, 50, 50).z[0])  # all right: no error
+        unknown = difference_error([5, 5], [0, 9], [1, 1], [9, 0])
+        assert np.isnan(unknown).all()
         assert count_significant([2.0, -2.3, 2.45, np.nan]) == 1  # three tests: 2.394; four: 2.498
         assert count_significant([-2.5, 1.0]) == 1
         assert count_significant([np.nan]) == 0
@@ -159,6 +184,25 @@ class TestFits:
             assert (row[f"{name}_low"], row[f"{name}_high"]) == pytest.approx(expected)
         assert row["n_degenerate"] == boot.n_degenerate
         assert row["slopes_at_most_1"] == (boot.slope <= 1).mean()
+        about = np.array(y) - np.polyval([row["slope"], row["offset"]], x)
+        assert row["residual_sd"] == pytest.approx(np.sqrt((about**2).sum() / 2))
+        assert row["n_families"] == 0
+        assert np.isnan(row["family_slope_low"])
+
+    def test_bootstrap_over_families_draws_whole_families(self):
+        """Every resample is a fit of all models of the families drawn; here of two families."""
+        table, families = results(MODELS, ON_NEW), dict(zip(MODELS, "1122", strict=True))
+        row = fit_replication(table, Scale.LINEAR, SETTINGS, families).row
+        x, y = (100 * table[f"accuracy_{o}"].to_numpy() for o in ("original", "replication"))
+        one = (table["model"].map(families) == "1").to_numpy()
+        slopes = [np.polyfit(x[of], y[of], 1)[0] for of in (one, ~one, one | True)]
+        assert row["n_families"] == 2
+        assert row["family_slope_low"] == pytest.approx(min(slopes))
+        assert row["family_slope_high"] == pytest.approx(max(slopes))
+        partly = families | {"vgg": ""}
+        assert fit_replication(table, Scale.LINEAR, SETTINGS, partly).row["n_families"] == 0
+        with pytest.raises(InputError, match="all models are of one family"):
+            bootstrap_families(x, y, ["a"] * 4)
         FITS.from_records([pd.Series(row)])
 
     def test_order_of_the_rows_does_not_matter(self):
@@ -268,7 +312,7 @@ class TestRendering:
         assert dashes == "| --: | --- |" + " --: |" * 7
         assert head.startswith("| Original rank | Model | Original accuracy (%) [95 % CI] |")
         assert first == (
-            "| 1 | res | 95.0 [88.7, 98.4] | 80.0 [66.3, 90.0] | 15.0 | "
+            "| 1 | res | 95.0 [88.7, 98.4] | 80.0 [66.3, 90.0] | 15.0 [3.1, 26.9] | "
             "[−13.8, 10.0] | [5.0, 28.8] | 2 | −1 |"
         )
 
@@ -287,17 +331,20 @@ class TestRendering:
         fits = pd.DataFrame({
             "scale": ["linear", "probit"], "slope": 1.254, "slope_low": 1.249, "slope_high": 1.261,
             "offset": -7.5, "offset_low": -8.25, "offset_high": 0.001, "r_squared": 0.98765,
+            "residual_sd": 0.5678, "family_slope_low": 1.1, "family_slope_high": 1.4,
+            "n_families": [0, 8],
             "slopes_at_most_1": 0.01234, "n_models": 5, "left_out": ["", "a b"],
             "extreme": ["", "best"], "extremes": "clip", "confidence": 0.9, "resamples": 2000,
             "seed": 7,
         })  # fmt: skip
         head, dashes, *lines = markdown(fits_columns(fits)).splitlines()
-        assert dashes == "| --- | --: | --: | --: | --: | --: | --- | --- | --: | --: |"
-        assert head.startswith("| Fit | Slope [90 % CI] | Offset [90 % CI] | R² | Slopes ≤ 1 |")
-        numbers = "1.25 [1.24, 1.27] | −7.50 [−8.25, 0.01] | 0.988 | 1.23 % | 5"
+        assert dashes == "| --- |" + " --: |" * 7 + " --- | --- | --: | --: |"
+        assert head.startswith("| Fit | Slope [90 % CI] | Offset [90 % CI] | R² | Residual SD |")
+        numbers = "1.25 [1.24, 1.27] | −7.50 [−8.25, 0.01] | 0.988 | 0.568"
+        families = "[1.10, 1.40] (8 families, few)"
         assert lines == [
-            f"| linear | {numbers} | – | – | 2,000 | 7 |",
-            f"| probit | {numbers} | a b | best (clipped) | 2,000 | 7 |",
+            f"| linear | {numbers} | – | 1.23 % | 5 | – | – | 2,000 | 7 |",
+            f"| probit | {numbers} | {families} | 1.23 % | 5 | a b | best (clipped) | 2,000 | 7 |",
         ]
         table = results({"a": 80, "b": 75, "c": 60}, {"a": 20, "b": 36, "c": 40})
         table = pd.concat([summarize_changes([table])] * 2)
@@ -344,11 +391,12 @@ def test_scripts(tmp_path):
     outputs, fits, changes = map(outputs_of, ("results", "fits", "changes"))
     table_script.main(
         original=tmp_path / "old.parquet", replication=tmp_path / "new.parquet",
-        pair=PAIR, top=1, confidence=0.9, outputs=outputs,
+        pair=PAIR, top=1, confidence=0.9, models=[], sets=[], files=[], outputs=outputs,
     )  # fmt: skip
     fit_script.main(
-        results=outputs[0], settings=SETTINGS, outputs=fits, region=tmp_path / "region.parquet"
-    )
+        results=outputs[0], settings=SETTINGS, families={}, outputs=fits,
+        region=tmp_path / "region.parquet",
+    )  # fmt: skip
     summary_script.main(
         results=[outputs[0]], selection_frequencies={}, range_without=[], outputs=changes
     )

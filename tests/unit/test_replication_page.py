@@ -56,7 +56,9 @@ class Results:
     def fits(self, pair, top, **other):
         table = self.results(pair, top)
         settings = changed(self.replication, **other)
-        return pd.DataFrame([fit_replication(table, s, settings).row for s in settings.scales])
+        families = {name: model.family for name, model in self.study.models.items()}
+        fits = [fit_replication(table, scale, settings, families) for scale in settings.scales]
+        return pd.DataFrame([fit.row for fit in fits])
 
     def changes(self):
         tops, pairs = self.replication.top, self.study.pairs

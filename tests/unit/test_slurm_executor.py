@@ -89,6 +89,12 @@ class TestWhatIsSubmitted:
         }  # fmt: skip
         assert submitted(settings={"requeue": True})["slurm_extra"] == "--requeue"
 
+    def test_a_resumable_job_is_told_when_its_time_is_nearly_over(self):
+        for minutes, seconds in ((60, 300), (1, 30)):
+            limited = Request("train_model", 2, 1000, minutes, resumable=True)
+            changed = jobs.changes(job(), limited, plugin.ExecutorSettings())
+            assert changed["slurm_extra"] == f"--no-requeue --signal=B:USR1@{seconds}"
+
     def test_gpus_as_generic_resources(self):
         changed = submitted(gpus=2, settings={"gres": "gpu:a100"})
         assert (changed["gpu"], changed["gres"]) == (None, "gpu:a100:2")

@@ -24,12 +24,12 @@ from matcheval.errors import InputError
 from matcheval.models import FAMILIES
 from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.sizes import SPECIFICATIONS
-from matcheval.training import loop
+from matcheval.training import run as run_module
 from matcheval.training.algorithm import Minibatch, Setup
 from matcheval.training.algorithms.erm import Erm
 from matcheval.training.data import ResidentSet, channel_statistics
 from matcheval.training.engine import Engine
-from matcheval.training.loop import train
+from matcheval.training.loop import StoppedError, train
 from matcheval.training.recipe import Recipe
 from matcheval.training.running import train_to_checkpoint
 
@@ -137,7 +137,7 @@ def test_the_moving_average_is_saved(sets):
             return result
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "build_algorithm", Recorded)
+        patch.setattr(run_module, "build_algorithm", Recorded)
         run = train("m", recipe, *sets)
     first, second, third = (w["0.weight"] for w in weights)
     expected = 0.5 * (0.5 * first + 0.5 * second) + 0.5 * third
@@ -252,6 +252,15 @@ class TestResuming:
         assert seen[0] == recipe.epochs // 2 + 1
         assert same(resumed, whole)
         assert resumed.history == whole.history
+
+    def test_stops_when_it_is_told(self, sets, tmp_path):
+        """Not after the last epoch, when it is done."""
+        path, told = tmp_path / "m.partial", iter([False, True])
+        with pytest.raises(StoppedError, match=r"m: stopped .*; the state after epoch 2 is in"):
+            train("m", FULL, *sets, resume_file=path, is_to_stop=lambda: next(told))
+        told = iter([False] * (FULL.epochs - 3))
+        resumed = train("m", FULL, *sets, resume_file=path, is_to_stop=lambda: next(told))
+        assert same(resumed, train("m", FULL, *sets))
 
     @pytest.mark.parametrize(
         ("recipe", "identity", "reason"),

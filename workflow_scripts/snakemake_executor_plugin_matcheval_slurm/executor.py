@@ -1,10 +1,12 @@
 """The executor: submits with `snakemake-executor-plugin-slurm`, and watches the jobs itself."""
 
 import shlex
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import snakemake_executor_plugin_slurm as plugin
@@ -13,7 +15,7 @@ from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 
 from matcheval.errors import InputError
 from matcheval.execution.cluster import queries
-from matcheval.execution.cluster.requests import within
+from matcheval.execution.cluster.requests import startable, within
 from matcheval.execution.cluster.states import (
     Meaning,
     meaning,
@@ -24,10 +26,12 @@ from matcheval.execution.cluster.states import (
     pause,
     status_command,
 )
+from matcheval.execution.stopping import stop_file
 from snakemake_executor_plugin_matcheval_slurm.jobs import (
     SubmittedAs,
     changes,
     comment_of,
+    has_saved,
     has_written_all,
     original,
     request_of,
@@ -110,7 +114,12 @@ class SlurmExecutor(plugin.Executor):
         ----------
         job : snakemake job or group of jobs
         """
-        return str(super().format_job_exec(original(job)))
+        job = original(job)
+        command = str(super().format_job_exec(job))
+        if request_of(job).resumable:
+            # Takes the place of the shell, to which SLURM sends its signal.
+            return f"exec {shlex.quote(sys.executable)} -m run_until_signal {command}"
+        return command
 
     def get_account_arg(self, job: Any) -> Iterator[str]:
         """Build the argument for the account; none where none is given, as SLURM has a default.
@@ -132,8 +141,8 @@ class SlurmExecutor(plugin.Executor):
         job : snakemake job or group of jobs
         """
         wanted = request_of(job)
-        limited = within(wanted, queries.nodes()) if job.attempt > 1 else wanted
-        if limited != wanted:
+        limited = (within if job.attempt > 1 else startable)(wanted, queries.nodes())
+        if job.attempt > 1 and limited != wanted:
             self.logger.info(
                 f"Attempt {job.attempt} of {job.name} requests {limited.mem_mb} MB and "
                 f"{limited.minutes} minutes instead of {wanted.mem_mb} and {wanted.minutes}: the "
@@ -281,6 +290,8 @@ class SlurmExecutor(plugin.Executor):
                 return False
             case Meaning.COMPLETED:
                 self._succeeded(job_info)
+            case Meaning.TIMEOUT | Meaning.FAILED if self._has_stopped(job_info, state):
+                self._interrupted(job_info, "TIME is over, and it has saved its state")
             case Meaning.INTERRUPTED:
                 self._interrupted(job_info, normalized(state))
             case _:
@@ -301,6 +312,16 @@ class SlurmExecutor(plugin.Executor):
         else:
             self._interrupted(job_info, "SLURM no longer knows it")
         return True
+
+    def _has_stopped(self, job_info: Any, state: str) -> bool:
+        """Whether a job has saved its state as its time was over, so that another can go on."""
+        job, since = job_info.job, job_info.aux["submitted"]
+        if not request_of(job).resumable or not has_saved(job, since):
+            return False
+        stop = stop_file(Path.cwd(), job_info.external_jobid)
+        told = stop.exists()
+        stop.unlink(missing_ok=True)
+        return told or meaning(state) == Meaning.TIMEOUT
 
     def _succeeded(self, job_info: Any) -> None:
         log = job_info.aux["slurm_logfile"]

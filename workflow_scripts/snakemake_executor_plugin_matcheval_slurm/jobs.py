@@ -1,5 +1,6 @@
 """Snakemake's jobs as SLURM is asked for them."""
 
+import glob
 import time
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ def request_of(job: Any) -> Request:
         qos=resource("qos"),
         constraint=resource("constraint"),
         group=job.is_group(),
+        resumable=bool(resource("saves")),
     )
 
 
@@ -58,11 +60,15 @@ def changes(job: Any, limited: Request, settings: Any) -> dict[str, Any]:
         Values by name; None for resources that are left out.
     """
     given = job.resources.get
-    requeue = "--requeue" if settings.requeue else "--no-requeue"
+    options = ["--requeue" if settings.requeue else "--no-requeue"]
+    if limited.resumable:
+        # At most half of its time before the end, should that be short.
+        seconds = min(settings.signal_seconds, 30 * limited.minutes)
+        options.append(f"--signal=B:USR1@{seconds}")
     changed = {
         "mem_mb": limited.mem_mb or None,
         "runtime": limited.minutes or None,
-        "slurm_extra": f"{given('slurm_extra') or ''} {requeue}".strip(),
+        "slurm_extra": " ".join(filter(None, [given("slurm_extra"), *options])),
     }
     if not limited.gpus:
         changed["gpu_model"] = None  # would request a GPU
@@ -104,6 +110,21 @@ def original(job: Any) -> Any:
     job : snakemake job or `SubmittedAs`
     """
     return job.job if isinstance(job, SubmittedAs) else job
+
+
+def has_saved(job: Any, since: float) -> bool:
+    """Whether a resumable job has saved something since it was submitted.
+
+    Its resource `saves` is the pattern of the files that the next job goes on from.
+
+    Parameters
+    ----------
+    job : snakemake job or group of jobs
+    since : float
+        When it was submitted, in seconds since 1970.
+    """
+    files = map(Path, glob.glob(job.resources.get("saves")))  # noqa: PTH207 - may be absolute
+    return any(file.stat().st_mtime >= since for file in files)
 
 
 def has_written_all(job: Any, since: float) -> bool:

@@ -191,7 +191,7 @@ def signed(value: float, digits: int, *, plus: bool = False) -> str:
     return ("−" if value < 0 else "+" * plus) + text
 
 
-def accuracy_cells(table: pd.DataFrame, part: str) -> list[str]:
+def accuracy_cells(table: pd.DataFrame, part: str, digits: int = 1) -> list[str]:
     """Format accuracies with their confidence intervals.
 
     Parameters
@@ -202,6 +202,8 @@ def accuracy_cells(table: pd.DataFrame, part: str) -> list[str]:
     part : str
         Suffix of the columns' names; if empty, the columns are `accuracy`, `accuracy_low` and
         `accuracy_high`.
+    digits : int
+        Decimal digits of the accuracy; its bounds have one.
 
     Returns
     -------
@@ -214,7 +216,7 @@ def accuracy_cells(table: pd.DataFrame, part: str) -> list[str]:
     return [
         "–"
         if pd.isna(accuracy)
-        else f"{100 * accuracy:.1f}"
+        else f"{100 * accuracy:.{digits}f}"
         + ("" if pd.isna(low) else f" [{100 * low:.1f}, {100 * high:.1f}]")
         for accuracy, low, high in values
     ]

@@ -152,6 +152,26 @@ class Replication(Analysis):
         pair = self.study.pairs[wildcards.pair]
         return {o: self.study.accuracies_file(name) for o, name in pair.datasets.items()}
 
+    def image_inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return what a pair's table waits for beside accuracies: predictions of paired images.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `pair`.
+        """
+        return [
+            file
+            for name in self._sets_of_same_images(wildcards.pair)
+            for file in self.study.results_inputs(name)
+        ]
+
+    def _sets_of_same_images(self, pair: str) -> tuple[str, ...]:
+        """Return both sets of a pair that shows the same images, if these are known one by one."""
+        names = tuple(self.study.pairs[pair].datasets.values())
+        known = (self.study.datasets[name].kind_class.has_correctness for name in names)
+        return names if self.study.pairs[pair].paired and all(known) else ()
+
     def pair_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the parameters of a pair's table.
 
@@ -160,9 +180,13 @@ class Replication(Analysis):
         wildcards : Wildcards
             `pair`.
         """
+        same = self._sets_of_same_images(wildcards.pair)
         return {
             "pair": vars(self.study.pairs[wildcards.pair]),
             "confidence": self.study.confidence,
+            "models": list(self.study.models) if same else [],
+            "sets": [vars(self.study.datasets[name]) for name in same],
+            "files": [self.study.probability_files(name, self.study.models) for name in same],
         }
 
     @property
@@ -170,7 +194,8 @@ class Replication(Analysis):
         """What fits depend on."""
         keys = {"scales", "resamples", "seed", "extremes", "fit_without", "fit_range"}
         settings = self.settings.model_dump(mode="json", include=keys)
-        return {"settings": settings}
+        families = {name: model.family for name, model in self.study.models.items()}
+        return {"settings": settings, "families": families}
 
     @property
     def all_results(self) -> list[str]:

@@ -5,6 +5,7 @@ import math
 import pandas as pd
 
 from matcheval.io.text_tables import TextColumn, accuracy_cells, outward, signed
+from matcheval.statistics.lines import FEW_FAMILIES
 from matcheval.statistics.scales import Scale
 
 
@@ -27,7 +28,7 @@ def results_columns(results: pd.DataFrame) -> list[TextColumn]:
         TextColumn("Model", results["model"].tolist(), is_number=False),
         TextColumn(f"Original accuracy (%) [{level}]", accuracy_cells(results, "original")),
         TextColumn(f"New accuracy (%) [{level}]", accuracy_cells(results, "replication")),
-        TextColumn("Gap", [signed(100 * gap, 1) for gap in results["gap"]]),
+        TextColumn(f"Gap [{level}]", _gaps(results)),
         TextColumn("Of it random", _ranges(results, "random_gap")),
         TextColumn("Rest of it", _ranges(results, "rest_gap")),
         TextColumn("New rank", [f"{r}" for r in results["replication_rank"]]),
@@ -55,6 +56,8 @@ def fits_columns(fits: pd.DataFrame) -> list[TextColumn]:
         TextColumn(f"Slope [{level}]", _estimates(fits, "slope")),
         TextColumn(f"Offset [{level}]", _estimates(fits, "offset")),
         TextColumn("R²", [f"{r:.3f}" for r in fits["r_squared"]]),
+        TextColumn("Residual SD", [f"{sd:.3g}" for sd in fits["residual_sd"]]),
+        TextColumn(f"Slope over families [{level}]", _of_families(fits)),
         TextColumn("Slopes ≤ 1", [f"{100 * part:.3g} %" for part in fits["slopes_at_most_1"]]),
         TextColumn("Models", [f"{n}" for n in fits["n_models"]]),
         TextColumn("Left out", [name or "–" for name in fits["left_out"]], is_number=False),
@@ -100,6 +103,15 @@ def changes_columns(changes: pd.DataFrame) -> list[TextColumn]:
     ]
 
 
+def _gaps(results: pd.DataFrame) -> list[str]:
+    """Format gaps in percentage points with their intervals, where there are such."""
+    bounds = 100 * results[["gap", "gap_low", "gap_high"]].to_numpy(dtype=float)
+    return [
+        signed(gap, 1) + ("" if math.isnan(low) else f" [{signed(low, 1)}, {signed(high, 1)}]")
+        for gap, low, high in bounds
+    ]
+
+
 def _ranges(results: pd.DataFrame, part: str) -> list[str]:
     """Format bounds in percentage points, rounded outward; a dash stands for unknown bounds."""
     bounds = 100 * results[[f"{part}_low", f"{part}_high"]].to_numpy(dtype=float)
@@ -111,6 +123,18 @@ def _ranges(results: pd.DataFrame, part: str) -> list[str]:
 def _estimates(fits: pd.DataFrame, name: str) -> list[str]:
     values = fits[[name, f"{name}_low", f"{name}_high"]].to_numpy(dtype=float)
     return [f"{signed(v, 2)} [{', '.join(outward(low, high, 2))}]" for v, low, high in values]
+
+
+def _of_families(fits: pd.DataFrame) -> list[str]:
+    """Intervals of the slope by the bootstrap over families, with their number; or a dash."""
+    return [
+        f"[{', '.join(outward(low, high, 2))}] ({n} families{', few' * (n < FEW_FAMILIES)})"
+        if n > 1
+        else "–"
+        for low, high, n in zip(
+            fits["family_slope_low"], fits["family_slope_high"], fits["n_families"], strict=True
+        )
+    ]
 
 
 def _extremes(fits: pd.DataFrame) -> list[str]:

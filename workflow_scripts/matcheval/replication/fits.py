@@ -3,6 +3,7 @@
 Recht et al. (2019), arXiv 1902.10811: linear in Fig. 1 and section 3.4, probit in appendix C.2.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from matcheval.statistics.intervals import FloatArray
 from matcheval.statistics.lines import (
     BootstrapLines,
     Line,
+    bootstrap_families,
     bootstrap_lines,
     confidence_region,
     fit_line,
@@ -25,6 +27,7 @@ from matcheval.statistics.scales import Scale, clipped_accuracy, from_scale, to_
 
 GRID_POINTS = 200
 _MARGIN = 0.05  # by which the region exceeds the range of the fitted models, as a fraction of it
+_PARAMETERS = ("slope", "offset")
 _ORIGINS = ("original", "replication")
 
 
@@ -46,16 +49,20 @@ class Fit:
 
 @dataclass(frozen=True)
 class _Selection:
-    """Accuracies of the models to fit, and the names of those left out or with accuracy 0 or 1."""
+    """The models to fit, their accuracies, and those left out or with accuracy 0 or 1."""
 
+    models: list[str]
     accuracies: dict[str, FloatArray]
     left_out: list[str]
     extreme: list[str]
 
 
 def fit_replication(
-    results: pd.DataFrame, scale: Scale, settings: ReplicationSettings
-) -> Fit:  # fmt: skip
+    results: pd.DataFrame,
+    scale: Scale,
+    settings: ReplicationSettings,
+    families: Mapping[str, str] | None = None,
+) -> Fit:
     """Fit a line to the accuracies of all models on a pair, and bootstrap it over models.
 
     Parameters
@@ -66,6 +73,9 @@ def fit_replication(
     scale : Scale
         Scale of both accuracies.
     settings : ReplicationSettings
+    families : mapping of str to str, optional
+        Family of each model, empty where unknown. If those of the fitted models are all known and
+        at least two, the line is also bootstrapped over families.
 
     Returns
     -------
@@ -102,6 +112,13 @@ def fit_replication(
         **{name: first[name] for name in ("pair", "top", "original", "replication")},
         "scale": scale.value,
         **_estimates(line, lines, confidence),
+        **_over_families(
+            x,
+            y,
+            [(families or {}).get(name, "") for name in selection.models],
+            settings,
+            confidence,
+        ),
         "n_models": len(x),
         "left_out": " ".join(selection.left_out),
         "extreme": " ".join(selection.extreme),
@@ -128,10 +145,15 @@ def _select(results: pd.DataFrame, scale: Scale, settings: ReplicationSettings) 
         is_extreme = np.any([np.isin(a, (0.0, 1.0)) for a in accuracies.values()], axis=0)
     if settings.extremes is Extremes.CLIP:
         accuracies = {o: _clipped(frame, o, accuracies[o], is_extreme) for o in _ORIGINS}
+        models = frame["model"].tolist()
     else:
         accuracies = {origin: a[~is_extreme] for origin, a in accuracies.items()}
+        models = frame.loc[~is_extreme, "model"].tolist()
     return _Selection(
-        accuracies, results.loc[left_out, "model"].tolist(), frame.loc[is_extreme, "model"].tolist()
+        models,
+        accuracies,
+        results.loc[left_out, "model"].tolist(),
+        frame.loc[is_extreme, "model"].tolist(),
     )
 
 
@@ -162,8 +184,27 @@ def _estimates(line: Line, lines: BootstrapLines, confidence: float) -> dict[str
         "offset_low": offset_low,
         "offset_high": offset_high,
         "r_squared": line.r_squared,
+        "residual_sd": line.residual_sd,
         "slopes_at_most_1": float((lines.slope <= 1).mean()),
     }
+
+
+def _over_families(
+    x: FloatArray,
+    y: FloatArray,
+    families: list[str],
+    settings: ReplicationSettings,
+    confidence: float,
+) -> dict[str, float]:
+    """Bootstrap the line over families of models; NaN where there are no two, or not all known."""
+    known = all(families)
+    bounds = {f"family_{name}_{end}": np.nan for name in _PARAMETERS for end in ("low", "high")}
+    if known and len(set(families)) > 1:
+        lines = bootstrap_families(x, y, families, settings.resamples, settings.seed)
+        for name in _PARAMETERS:
+            low, high = percentile_interval(getattr(lines, name), confidence)
+            bounds |= {f"family_{name}_low": low, f"family_{name}_high": high}
+    return {"n_families": len(set(families)) if known else 0, **bounds}
 
 
 def _region(

@@ -12,16 +12,23 @@ import pyarrow as pa
 
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
+from matcheval.predictions.correctness import Correctness
 from matcheval.replication.schemas import CHANGES, RESULTS
-from matcheval.statistics.differences import count_significant, two_sample_z
-from matcheval.statistics.intervals import FloatArray, clopper_pearson
+from matcheval.statistics.differences import count_significant, difference_error, paired_error
+from matcheval.statistics.intervals import FloatArray, clopper_pearson, normal_quantile
 from matcheval.statistics.ranks import ordinal_ranks, rank_correlations
 
+_ORIGINS = ("original", "replication")
 _CONSTANT = ("pair", "top", "original", "replication")
 
 
 def tabulate_replication(
-    original: pa.Table, replication: pa.Table, pair: Pair, top: int = 1, confidence: float = 0.95
+    original: pa.Table,
+    replication: pa.Table,
+    pair: Pair,
+    top: int = 1,
+    confidence: float = 0.95,
+    images: Sequence[Correctness] = (),
 ) -> pd.DataFrame:
     """Tabulate the accuracies of all models on both sets of a pair.
 
@@ -34,19 +41,25 @@ def tabulate_replication(
     top : int
         A prediction is correct if the label is among the `top` most probable classes.
     confidence : float
-        Confidence level of the Clopper-Pearson intervals, in (0, 1).
+        Confidence level of the intervals, in (0, 1): Clopper-Pearson of accuracies, normal of
+        gaps.
+    images : sequence of Correctness
+        Which images each model gets right (top-1), on the original and on the replication, if
+        both show the same images. Errors of top-1 gaps and their z are then paired.
 
     Returns
     -------
     pandas.DataFrame
         Columns of `schemas.RESULTS`, sorted by rank on the original set. Equal accuracies are
-        ranked by name. Gaps are differences of unrounded accuracies.
+        ranked by name. Gaps are differences of unrounded accuracies. Of paired images, gaps of
+        other `top` have no error, as the classes after the first are not compared image by image.
 
     Raises
     ------
     InputError
         If some models have accuracies on one set only, or have no accuracy for this value of
-        `top`; the message names them. If the confidence level is out of range.
+        `top`; the message names them. If the confidence level is out of range, or paired sets
+        differ in size, indices or labels.
     """
     sets = {
         origin: _of_top(table, top, getattr(pair, origin))
@@ -72,13 +85,42 @@ def tabulate_replication(
         columns |= _accuracies(frame.loc[models], origin, confidence)
         columns[f"{origin}_rank"] = ordinal_ranks(columns[f"accuracy_{origin}"], models)
     columns["gap"] = columns["accuracy_original"] - columns["accuracy_replication"]
-    columns |= _decomposition(columns)
-    columns["z"] = two_sample_z(
-        *(columns[f"{name}_{origin}"] for origin in sets for name in ("n_correct", "n"))
-    )
+    columns |= _decomposition(columns) | _errors(columns, pair, images)
     columns["delta_rank"] = columns["original_rank"] - columns["replication_rank"]
     table = pd.DataFrame(columns)[RESULTS.names]
     return table.sort_values("original_rank", ignore_index=True)
+
+
+def _errors(columns: dict[str, Any], pair: Pair, images: Sequence[Correctness]) -> dict[str, Any]:
+    """Compute z of the gaps and their intervals, paired where the images are the same."""
+    gap: FloatArray = columns["gap"]
+    if images:
+        error = _paired_errors(columns, pair, images)
+    else:
+        counts = (columns[f"{name}_{o}"] for o in _ORIGINS for name in ("n_correct", "n"))
+        error = difference_error(*counts)
+    reach = normal_quantile(columns["confidence"]) * error
+    z = np.divide(gap, error, out=np.full(len(gap), np.nan), where=error > 0)
+    low, high = gap - reach, gap + reach
+    return {"z": z, "gap_low": low, "gap_high": high, "is_paired": bool(images)}
+
+
+def _paired_errors(
+    columns: dict[str, Any], pair: Pair, images: Sequence[Correctness]
+) -> FloatArray:
+    """Compute the standard errors of gaps on the same images; NaN but for top-1."""
+    first, second = images
+    same = np.array_equal(first.index, second.index) and np.array_equal(first.labels, second.labels)
+    if not same:
+        raise InputError(
+            f"sets of {len(first)} and {len(second)} datapoints differ in size, indices or labels",
+            field=f"pairs.{pair.name}.paired",
+            remedy="Two sets are paired only if row by row they show the same image",
+        )
+    if columns["top"] != 1:
+        return np.full(len(columns["model"]), np.nan)
+    rows = [[one.models.index(model) for model in columns["model"]] for one in images]
+    return paired_error(first.right[rows[0]], second.right[rows[1]])
 
 
 def _decomposition(columns: dict[str, Any]) -> dict[str, FloatArray]:

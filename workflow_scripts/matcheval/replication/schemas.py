@@ -25,11 +25,14 @@ RESULTS = TableSchema(
         *_of_set("original"),
         *_of_set("replication"),
         fraction("gap", "accuracy, original minus replication"),
+        fraction("gap_low", "lower bound of its normal interval; NaN if n is unknown"),
+        fraction("gap_high", "upper bound"),
         fraction("random_gap_low", "lower bound of the part due to the choice of new images"),
         fraction("random_gap_high", "upper bound: interval of accuracy_replication minus itself"),
         fraction("rest_gap_low", "lower bound of the rest: adaptivity gap plus distribution gap"),
         fraction("rest_gap_high", "upper bound of the rest"),
         Column("z", pa.float64(), "1", "gap over its standard error; NaN if n is unknown"),
+        Column("is_paired", pa.bool_(), "", "whether error and z are those of the same images"),
         Column("replication_rank", pa.int32(), "1", "rank on the replication, ties by name"),
         Column("delta_rank", pa.int32(), "1", "original minus replication rank; < 0: worse"),
         CONFIDENCE_LEVEL,
@@ -40,9 +43,10 @@ _OFFSET_UNIT = "percentage points (linear), standard deviations (probit)"
 
 
 def _bounds(name: str, unit: str) -> tuple[Column, ...]:
+    of = "families; NaN below two" if name.startswith("family") else "models"
     return (
-        Column(f"{name}_low", pa.float64(), unit, "bootstrap lower bound"),
-        Column(f"{name}_high", pa.float64(), unit, "bootstrap upper bound"),
+        Column(f"{name}_low", pa.float64(), unit, f"lower bound, bootstrap over {of}"),
+        Column(f"{name}_high", pa.float64(), unit, f"upper bound, bootstrap over {of}"),
     )
 
 
@@ -56,6 +60,10 @@ FITS = TableSchema(
         Column("offset", pa.float64(), _OFFSET_UNIT, "least squares offset"),
         *_bounds("offset", _OFFSET_UNIT),
         Column("r_squared", pa.float64(), "1", "coefficient of determination, on the scale"),
+        Column("residual_sd", pa.float64(), _OFFSET_UNIT, "of the models about the line"),
+        Column("n_families", pa.int32(), "families", "of the models fitted; 0 if not all have one"),
+        *_bounds("family_slope", "1"),
+        *_bounds("family_offset", _OFFSET_UNIT),
         fraction("slopes_at_most_1", "share of the bootstrap slopes that are 1 or less"),
         Column("n_models", pa.int32(), "models", "models fitted"),
         Column("left_out", pa.string(), "", "models left out by name, separated by spaces"),

@@ -3,16 +3,16 @@
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.statistics.intervals import FloatArray, check_level
+from matcheval.statistics.intervals import FloatArray, check_level, normal_quantile
 
 
-def two_sample_z(
+def difference_error(
     correct: npt.ArrayLike, n: npt.ArrayLike, other_correct: npt.ArrayLike, other_n: npt.ArrayLike
 ) -> FloatArray:
-    """Compute the z statistic of the difference between two independent accuracies.
+    """Compute the standard error of the difference between two independent accuracies.
 
-    The statistic is the difference divided by its standard error. The two binomial proportions
-    are not pooled, because pooling would assume the equality that is being tested.
+    The difference over this error is a z statistic. The two binomial proportions are not pooled,
+    because pooling would assume the equality that is being tested.
 
     Parameters
     ----------
@@ -25,22 +25,44 @@ def two_sample_z(
     Returns
     -------
     float64 array
-        z, positive where the first accuracy is higher. NaN where a size is unknown (n of 0) or
-        the standard error is 0, which is the case if both accuracies are 0 or 1.
+        NaN where a size is unknown (n of 0); 0 if both accuracies are 0 or 1.
 
     References
     ----------
     Recht et al. (2019), arXiv 1902.10811, appendix B.2.1, test whether new and original accuracy
     are equal.
     """
-    sizes = [np.asarray(size, np.float64) for size in (n, other_n)]
-    counts = [np.asarray(count, np.float64) for count in (correct, other_correct)]
+    variance: FloatArray = np.zeros(())
     with np.errstate(divide="ignore", invalid="ignore"):
-        first, second = (count / size for count, size in zip(counts, sizes, strict=True))
-        variance = first * (1 - first) / sizes[0] + second * (1 - second) / sizes[1]
-        z = (first - second) / np.sqrt(variance)
-    # With a size of 0 the variance is NaN or negative.
-    return np.where(variance > 0, z, np.nan)
+        for count, size in ((correct, n), (other_correct, other_n)):
+            sizes = np.asarray(size, np.float64)
+            accuracy = np.asarray(count, np.float64) / sizes
+            variance = variance + np.where(sizes > 0, accuracy * (1 - accuracy) / sizes, np.nan)
+    return np.sqrt(variance)
+
+
+def paired_error(right: npt.ArrayLike, other_right: npt.ArrayLike) -> FloatArray:
+    """Compute the standard error of the difference between two accuracies on the same images.
+
+    The difference over this error is the z statistic of McNemar's test, but for its error, which
+    is not taken under the hypothesis of no difference.
+
+    Parameters
+    ----------
+    right, other_right : array-like of bool, shape (n_models, n)
+        Whether each model is right on each image, in both sets.
+
+    Returns
+    -------
+    float64 array, shape (n_models,)
+        Standard deviation of the images' differences (ddof = 1) over √n; NaN for n < 2.
+    """
+    difference = np.asarray(right, np.int8) - np.asarray(other_right, np.int8)
+    n = difference.shape[1]
+    if n < 2:
+        return np.full(len(difference), np.nan)
+    error: FloatArray = difference.std(axis=1, ddof=1, dtype=np.float64) / np.sqrt(n)
+    return error
 
 
 def count_significant(z: npt.ArrayLike, level: float = 0.95) -> int:
@@ -67,11 +89,9 @@ def count_significant(z: npt.ArrayLike, level: float = 0.95) -> int:
     InputError
         If the level is out of range and there is at least one test.
     """
-    from scipy.special import ndtri
-
     values = np.asarray(z, np.float64)
     values = values[~np.isnan(values)]
     if not len(values):
         return 0
-    threshold = -ndtri((1 - check_level(level)) / (2 * len(values)))
+    threshold = normal_quantile(1 - (1 - check_level(level)) / len(values))
     return int((np.abs(values) > threshold).sum())

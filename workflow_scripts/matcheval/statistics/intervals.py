@@ -38,6 +38,24 @@ def check_level(level: float) -> float:
     return float(level)
 
 
+def normal_quantile(level: float) -> float:
+    """Return the half-width, in standard errors, of a two-sided normal interval.
+
+    Parameters
+    ----------
+    level : float
+        Confidence level, in (0, 1).
+
+    Raises
+    ------
+    InputError
+        If the level is out of range.
+    """
+    from scipy.special import ndtri
+
+    return float(-ndtri((1 - check_level(level)) / 2))
+
+
 def clopper_pearson(
     correct: npt.ArrayLike, n: npt.ArrayLike, level: float = 0.95
 ) -> Interval:  # fmt: skip

@@ -4,6 +4,7 @@ As in the analysis of Recht et al. (2019), the bootstrap resamples models: it dr
 as there are, with replacement, and fits the line again. The datapoints are not resampled.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,10 @@ from matcheval.errors import InputError
 from matcheval.statistics.intervals import FloatArray, Interval, check_level
 
 MIN_MODELS = 3
+FEW_FAMILIES = 20  # fewer make the bootstrap over families too narrow
 RESAMPLES = 100_000
+# Resamples of families whose sum of squares of x is below this fraction of all models' have one x.
+_SMALL_SPREAD = 1e-12
 SEED = 720257663  # the seed in the code of Recht et al. (2019)
 
 
@@ -26,11 +30,14 @@ class Line:
     slope, offset : float
     r_squared : float
         Coefficient of determination; NaN if y is constant.
+    residual_sd : float
+        Standard deviation of y about the line, with m - 2 degrees of freedom for m models.
     """
 
     slope: float
     offset: float
     r_squared: float
+    residual_sd: float
 
     def at(self, x: npt.ArrayLike) -> FloatArray:
         """Evaluate the line.
@@ -85,9 +92,14 @@ def fit_line(x: npt.ArrayLike, y: npt.ArrayLike) -> Line:
     x, y = _checked(x, y)
     dx, dy = x - x.mean(), y - y.mean()
     slope = (dx @ dy) / (dx @ dx)
-    residual, total = dy - slope * dx, dy @ dy
-    r_squared = 1 - (residual @ residual) / total if np.ptp(y) > 0 else np.nan
-    return Line(float(slope), float(y.mean() - slope * x.mean()), float(r_squared))
+    residual = dy - slope * dx
+    rest, total = float(residual @ residual), float(dy @ dy)
+    return Line(
+        slope=float(slope),
+        offset=float(y.mean() - slope * x.mean()),
+        r_squared=1 - rest / total if np.ptp(y) > 0 else float("nan"),
+        residual_sd=float(np.sqrt(rest / (len(x) - 2))),
+    )
 
 
 def bootstrap_lines(
@@ -143,6 +155,64 @@ def bootstrap_lines(
     slope, offset = slope[kept], offset[kept]
     offset += centre_y - slope * centre_x
     return BootstrapLines(slope, offset, int(resamples - len(slope)))
+
+
+def bootstrap_families(
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    families: Sequence[str],
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> BootstrapLines:
+    """Fit lines to whole families of models drawn with replacement.
+
+    Models of one family err alike, so that a bootstrap over models is far too narrow. This one is
+    too narrow as well with few families: below 20 of them, simulated intervals of 95 % covered the
+    truth in 84 to 90 %.
+
+    Parameters
+    ----------
+    x, y : array-like, shape (n_models,)
+        As for `fit_line`.
+    families : sequence of str, length n_models
+        Family of each model; at least two.
+    resamples : int
+        Number of resamples, each of as many families as there are.
+    seed : int
+        Seed of NumPy's default generator.
+
+    Returns
+    -------
+    BootstrapLines
+        Resamples in which all x are equal determine no line; they are left out and counted.
+
+    Raises
+    ------
+    InputError
+        For the reasons given in `fit_line`, if there is one family only, or if no resample
+        determines a line.
+    """
+    x, y = _checked(x, y)
+    names, family = np.unique(np.asarray(families), return_inverse=True)
+    if len(names) < 2:
+        raise InputError("all models are of one family", field="family")
+    centre_x, centre_y = x.mean(), y.mean()
+    dx, dy = x - centre_x, y - centre_y
+    # A line is determined by sums over the models, and these are sums over the families drawn.
+    terms = np.stack([np.ones_like(dx), dx, dy, dx * dx, dx * dy], axis=1)
+    sums = np.zeros((len(names), terms.shape[1]))
+    np.add.at(sums, family, terms)
+    drawn = np.random.default_rng(seed).multinomial(
+        len(names), np.full(len(names), 1 / len(names)), size=resamples
+    )
+    n, sum_x, sum_y, sum_xx, sum_xy = (drawn @ sums).T
+    square = sum_xx - sum_x**2 / n
+    kept = square > _SMALL_SPREAD * (dx @ dx)
+    if not kept.any():
+        raise InputError("no resample of the families determines a line", field="family")
+    slope = (sum_xy - sum_x * sum_y / n)[kept] / square[kept]
+    offset = (sum_y[kept] - slope * sum_x[kept]) / n[kept] + centre_y - slope * centre_x
+    return BootstrapLines(slope, offset, int(resamples - kept.sum()))
 
 
 def percentile_interval(values: FloatArray, level: float = 0.95) -> tuple[float, float]:

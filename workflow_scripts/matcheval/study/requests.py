@@ -6,6 +6,7 @@ The numbers are in `execution.resources`; here they meet the study and the machi
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 from matcheval.execution import resources, workloads
@@ -130,6 +131,25 @@ class Requests:
                     else self._machine.partition
                 )
         return given
+
+    def longest_grouped(self) -> dict[str, tuple[int, str | None]]:
+        """Minutes that the longest job of a rule requests, and its partition.
+
+        Only of rules whose jobs are grouped and may take hours.
+        """
+        batches = self._study.predicting.batches
+        inference = {
+            "predict_datasets": [SimpleNamespace(batch=one) for one in batches],
+            "predict_tested": [SimpleNamespace(tested=one) for one in self._study.tested],
+        }
+        longest: dict[str, tuple[int, str | None]] = {}
+        for rule, jobs in inference.items():
+            if jobs:
+                most = max((self.of(rule, job) for job in jobs), key=lambda one: one.runtime)
+                machine = self._machine
+                partition = machine.gpu_partition if most.gpu else None
+                longest[rule] = most.runtime, partition or machine.partition
+        return longest
 
     def threads(self, rule: str) -> Callable[[Wildcards], int]:
         """Return the threads of a rule, as a function of wildcards.

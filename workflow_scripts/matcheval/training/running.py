@@ -1,7 +1,7 @@
 """Training from files to files: the implementation of the entry point `train_model`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from matcheval.datasets.folders import read_dataset
@@ -9,7 +9,7 @@ from matcheval.downloads.checksums import file_digests
 from matcheval.errors import InputError
 from matcheval.io.provenance import software_versions
 from matcheval.models.checkpoints import Checkpoint, CheckpointInfo, save_checkpoint
-from matcheval.models.packages import package_weights
+from matcheval.models.packages import pretrained_weights
 from matcheval.training import TRAINING_VERSION
 from matcheval.training.engine import Engine
 from matcheval.training.history import write_history
@@ -55,6 +55,7 @@ def train_to_checkpoint(
     history_file: Path,
     *,
     engine: Engine | None = None,
+    is_to_stop: Callable[[], bool] = lambda: False,
     progress: bool = False,
 ) -> Epoch:
     """Train a model, and write its history and its checkpoint.
@@ -78,6 +79,8 @@ def train_to_checkpoint(
         The history to write, a CSV file that is updated after each epoch.
     engine : Engine, optional
         Device and other machine settings; by default one thread of the CPU.
+    is_to_stop : callable
+        As for `train`.
     progress : bool
         Whether to show a progress bar.
 
@@ -100,7 +103,7 @@ def train_to_checkpoint(
         "validation": ", ".join(f"{each.name} {each.sha256}" for each in validation_sets),
     }
     if recipe.pretrained:
-        file = package_weights(recipe.pretrained, model=name)
+        file = pretrained_weights(recipe.pretrained, name)
         data["pretrained"] = f"{file.name} {file_digests(file)['sha256']}"
     versions = software_versions("numpy", "torch") | {"training": str(TRAINING_VERSION)}
     resume_file = checkpoint_file.with_suffix(".partial")
@@ -113,6 +116,7 @@ def train_to_checkpoint(
         resume_file=resume_file,
         identity={"data": data, "versions": versions},
         on_epoch=lambda history: write_history(history, history_file),
+        is_to_stop=is_to_stop,
         progress=progress,
     )
     info = CheckpointInfo(

@@ -1,29 +1,36 @@
-"""Checks that nodes see the files of a run, and that no jobs of an earlier run write to them."""
+"""Checks that nodes see and may write the files of a run, and that no earlier jobs do so."""
 
 import getpass
 import json
 import logging
 import secrets
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from matcheval.errors import InputError
-from matcheval.execution.cluster.queries import run_slurm
+from matcheval.execution.cluster.queries import last_lines, run_slurm
 from matcheval.io.files import atomic_file
 
 LOGGER = logging.getLogger(__name__)
 
-# A shell script that prints which of its arguments do not exist, and then `looked`.
-_MISSING = 'for f in "$@"; do [ -e "$f" ] || printf "%s\\n" "$f"; done; echo looked'
+# A shell script that writes to its first argument and prints what the system says if it cannot, or
+# which of its arguments do not exist; and then `looked`.
+_MISSING = (
+    'for f in "$@"; do [ -e "$f" ] || printf "missing %s\\n" "$f"; done; '
+    '{ [ ! -e "$1" ] || true >> "$1"; } 2>&1; echo looked'
+)
 # How long to wait for a free node.
 _PATIENCE_SECONDS = 20
 
 
 def check_shared(
-    results: Path, others: Sequence[Path], partitions: Iterable[str | None], record: Path
+    results: Path,
+    others: Sequence[Path],
+    partitions: Mapping[str | None, Sequence[str]],
+    record: Path,
 ) -> None:
-    """Check that nodes see the results folder and other files.
+    """Check that nodes see the results folder and other files, and may write to the folder.
 
     One node of each partition is tested by a job of about one second. Successful tests are
     recorded and not repeated. A partition of which no node becomes free soon is not tested; a
@@ -35,36 +42,46 @@ def check_shared(
         Folder of results, created if missing.
     others : sequence of Path
         Further files that jobs need: the workflow, and the Python that runs it.
-    partitions : iterable of str or None
-        Names of partitions; None for the default partition.
+    partitions : mapping of str or None to sequence of str
+        Names of partitions, None for the default partition; and the options with which `srun` is to
+        ask for them, such as `--account`.
     record : Path
         JSON file that records the successful tests.
 
     Raises
     ------
     InputError
-        Naming the partition and a file that its node does not see.
+        Naming the partition and a file that its node does not see, or what the node says of
+        writing to the folder.
     """
     known = _read_record(record)
     results.mkdir(parents=True, exist_ok=True)
-    for partition in sorted({name or "" for name in partitions}):
-        key = f"{results.resolve()} in {partition}"
+    for name, options in sorted(partitions.items(), key=str):
+        partition = name or ""
+        key = f"{results.resolve()} written in {partition}"
         if key in known:
             continue
         probe = results.resolve() / f".seen-by-nodes-{secrets.token_hex(4)}"
         probe.touch()
         try:
-            missing = _missing_on_node(partition, [probe, *others])
+            missing, reason = _missing_on_node(partition, options, [probe, *others])
         finally:
             probe.unlink()
         if missing is None:
             LOGGER.warning(
-                "whether the nodes of partition '%s' see %s was not checked: no node is free",
-                partition, results,
+                "whether the nodes of partition '%s' see %s was not checked: %s",
+                partition, results, reason,
             )  # fmt: skip
             continue
+        if missing and not missing[0].startswith("missing "):
+            raise InputError(
+                f"nodes of partition '{partition}' cannot write to {results}: {missing[0]}",
+                remedy="Choose a folder for 'results' that the nodes may write to; some clusters "
+                "mount the home folders read-only on their nodes",
+            )
         if missing:
-            hidden = results if missing[0] == str(probe) else missing[0]
+            file = missing[0].removeprefix("missing ")
+            hidden = results if file == str(probe) else file
             raise InputError(
                 f"nodes of partition '{partition}' do not see {hidden}",
                 remedy="Run this in a folder that all nodes share (often below the home, project "
@@ -84,12 +101,17 @@ def _read_record(record: Path) -> list[str]:
         return []  # without a valid record, the tests are repeated
 
 
-def _missing_on_node(partition: str, files: Sequence[Path]) -> list[str] | None:
-    """List the files that a node does not see; None if no node was free."""
+def _missing_on_node(
+    partition: str, options: Sequence[str], files: Sequence[Path]
+) -> tuple[list[str] | None, str]:
+    """List the files that a node does not see, and what it says of writing to the first one.
+
+    None, and a reason, if no node was free.
+    """
     where = [f"--partition={partition}"] if partition else []
     command = [
         "srun", "--quiet", "--ntasks=1", "--mem=100", "--time=1", "--job-name=sees-results",
-        f"--immediate={_PATIENCE_SECONDS}", "--chdir=/", *where,
+        f"--immediate={_PATIENCE_SECONDS}", "--chdir=/", *where, *options,
         "sh", "-c", _MISSING, "sh", *map(str, files),
     ]  # fmt: skip
     try:
@@ -97,9 +119,11 @@ def _missing_on_node(partition: str, files: Sequence[Path]) -> list[str] | None:
             command, capture_output=True, text=True, check=False, timeout=4 * _PATIENCE_SECONDS
         )
     except subprocess.TimeoutExpired:
-        return None
+        return None, "no node is free"
     lines = result.stdout.splitlines()
-    return lines[:-1] if lines and lines[-1] == "looked" else None
+    if lines and lines[-1] == "looked":
+        return lines[:-1], ""
+    return None, f"no node is free ({last_lines(result.stderr)})"
 
 
 def check_no_earlier_jobs(comments: Iterable[str], folder: Path) -> None:

@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from matcheval.errors import ErrorCollector, InputError
@@ -32,6 +32,8 @@ class Request:
         As in the profile; None where it has none.
     group : bool
         Whether it is a group of jobs.
+    resumable : bool
+        Whether it saves its state, from which another job continues.
     """
 
     job: str
@@ -44,6 +46,7 @@ class Request:
     qos: str | None = None
     constraint: str | None = None
     group: bool = False
+    resumable: bool = False
 
     @property
     def place(self) -> tuple[str | None, ...]:
@@ -155,6 +158,69 @@ def within(request: Request, nodes: Sequence[Node]) -> Request:
     return replace(request, mem_mb=mem_mb, minutes=minutes)
 
 
+def startable(request: Request, nodes: Sequence[Node]) -> Request:
+    """Limit the time of a job that another one can continue to what its partition has.
+
+    Parameters
+    ----------
+    request : Request
+        The request of any job; its memory, processors and GPUs are not changed.
+    nodes : sequence of Node
+        All nodes of the cluster, from `queries.nodes`.
+
+    Raises
+    ------
+    InputError
+        If the cluster does not have the partition.
+    """
+    if not request.resumable:
+        return request
+    fitting = [
+        node.minutes
+        for node in _nodes_of(request.partition, nodes)
+        if _fits(replace(request, minutes=0), node)
+    ]
+    return replace(request, minutes=int(min(request.minutes, max(fitting, default=math.inf))))
+
+
+def sizes_of_groups(
+    sizes: Mapping[str, int],
+    groups: Mapping[str, str],
+    longest: Mapping[str, tuple[int, str | None]],
+    nodes: Sequence[Node],
+) -> dict[str, int]:
+    """Cut groups of jobs such that none requests more time than its partition has.
+
+    Parameters
+    ----------
+    sizes : mapping of str to int
+        Numbers of jobs by name of group, as in the profile.
+    groups : mapping of str to str
+        Groups by rule.
+    longest : mapping of str to (int, str or None)
+        Minutes that the longest job of a rule requests, and its partition.
+    nodes : sequence of Node
+        All nodes of the cluster, from `queries.nodes`.
+
+    Returns
+    -------
+    dict
+        Numbers of jobs by name of group, at least 1 and none larger than before.
+
+    Raises
+    ------
+    InputError
+        If the cluster does not have a partition.
+    """
+    cut = dict(sizes)
+    for rule, (minutes, partition) in longest.items():
+        group = groups.get(rule)
+        if group is not None and group in cut:
+            limit = max(node.minutes for node in _nodes_of(partition, nodes))
+            cut[group] = max(1, int(min(cut[group], limit // minutes)))
+    return cut
+
+
 def _check_one(request: Request, nodes: Sequence[Node]) -> None:
     place = nodes[0].partition
     _check_amounts(request, place, nodes)
@@ -168,28 +234,30 @@ def _check_one(request: Request, nodes: Sequence[Node]) -> None:
 
 def _check_amounts(request: Request, place: str, nodes: Sequence[Node]) -> None:
     """Check each amount against the largest of the partition, then all of them on one node."""
-    exceeded = []
-    for name, wanted, most in (
-        ("MB of memory", request.mem_mb, max(node.mem_mb for node in nodes)),
-        ("processors", request.cpus, max(node.cpus for node in nodes)),
-        ("GPUs", request.gpus, max(node.gpus for node in nodes)),
-        ("minutes", request.minutes, max(node.minutes for node in nodes)),
+    exceeded: list[str] = []
+    less: list[str] = []
+    for name, key, wanted, most in (
+        ("MB of memory", "mem_mb", request.mem_mb, max(node.mem_mb for node in nodes)),
+        ("processors", "cpus_per_task", request.cpus, max(node.cpus for node in nodes)),
+        ("GPUs", "gpu", request.gpus, max(node.gpus for node in nodes)),
+        ("minutes", "runtime", request.minutes, max(node.minutes for node in nodes)),
     ):
         if wanted > most:
             exceeded.append(f"{wanted} {name} (at most {most:g})")
+            less.append(f"{request.job}:{key}={most:g}")
     if not exceeded and not any(_fits(request, node) for node in nodes):
         exceeded.append(
             f"{request.cpus} processors, {request.mem_mb} MB, {request.gpus} GPUs and "
             f"{request.minutes} minutes together, which no node has"
         )
     if exceeded:
-        less = f"'--set-resources {request.job}:mem_mb=8000'"
+        way = f"'--set-resources {' '.join(less or [f'{request.job}:mem_mb=8000'])}'"
         if request.group:
-            less = f"'--group-components {request.job}=5' (less time)"
+            way = f"'--group-components {request.job}=1' (fewer jobs together: less time)"
         raise InputError(
             f"{request.job} requests {' and '.join(exceeded)} in partition '{place}': it would "
             "never start",
-            remedy=f"Name a partition with larger nodes, or request less, as in {less}"
+            remedy=f"Name a partition with larger nodes, or request less, as in {way}"
             + (" (without GPUs: inference.device=cpu)" if request.gpus else ""),
         )
 
@@ -260,6 +328,20 @@ def check_submit_limit(requests: Iterable[Request], jobs: int | None) -> None:
                 )  # fmt: skip
 
 
+def place_options(request: Request) -> list[str]:
+    """Return options of SLURM's commands that say where a job runs and who pays, but the partition.
+
+    Parameters
+    ----------
+    request : Request
+        The request of a job.
+    """
+    options = {
+        "--account": request.account, "--qos": request.qos, "--constraint": request.constraint,
+    }  # fmt: skip
+    return [f"{key}={value}" for key, value in options.items() if value is not None]
+
+
 def check_with_scheduler(requests: Iterable[Request]) -> None:
     """Check with `sbatch --test-only` that SLURM would accept the requests.
 
@@ -278,11 +360,12 @@ def check_with_scheduler(requests: Iterable[Request]) -> None:
     problems = ErrorCollector()
     for request in largest(requests):
         options = {
-            "--partition": request.partition, "--account": request.account, "--qos": request.qos,
-            "--constraint": request.constraint, "--cpus-per-task": request.cpus,
-            "--mem": request.mem_mb, "--time": request.minutes, "--gpus": request.gpus or None,
+            "--cpus-per-task": request.cpus, "--mem": request.mem_mb, "--time": request.minutes,
+            "--gpus": request.gpus or None,
         }  # fmt: skip
-        given = [f"{key}={value}" for key, value in options.items() if value is not None]
+        partition = [f"--partition={request.partition}"] if request.partition else []
+        given = [*partition, *place_options(request)]
+        given += [f"{key}={value}" for key, value in options.items() if value is not None]
         with problems.collected():
             try:
                 queries.run_slurm("sbatch", "--test-only", *given, "--wrap=true")
