@@ -45,6 +45,8 @@ rule predict_datasets:
     threads: REQUESTS.threads("predict_datasets")
     resources:
         **REQUESTS.resources("predict_datasets"),
+        # The next job computes what this one had no time for.
+        saves=f"{SHARED}/predictions/*/*.parquet",
         machine=JOBS.inference_options,
     params:
         arguments=JOBS.batch_arguments,
@@ -103,6 +105,8 @@ rule predict_tested:
     threads: REQUESTS.threads("predict_tested")
     resources:
         **REQUESTS.resources("predict_tested"),
+        # The next job computes what this one had no time for.
+        saves=f"{SHARED}/predictions/*/*.parquet",
         machine=JOBS.inference_options,
     params:
         arguments=JOBS.tested_arguments,

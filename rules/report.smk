@@ -7,6 +7,13 @@ from matcheval.study import reported
 
 SECTIONS = reported.study_sections(STUDY)
 CAPTIONS = Path(workflow.basedir) / "rules" / "captions"
+REPORTED = {
+    "sections": [asdict(section) for section in SECTIONS],
+    "notes": reported.left_out(STUDY),
+    "asked": yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True),
+    "models": reported.described_models(STUDY),
+    "datasets": reported.described_datasets(STUDY),
+}
 
 
 rule write_report:
@@ -30,11 +37,8 @@ rule write_report:
         **REQUESTS.resources("write_report"),
     params:
         study=STUDY.name,
-        sections=[asdict(section) for section in SECTIONS],
-        notes=reported.left_out(STUDY),
-        asked=yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True),
-        models=reported.described_models(STUDY),
-        datasets=reported.described_datasets(STUDY),
+        # By a function, as study files hold braces that are no wildcards: `{model}`.
+        job=lambda wildcards: REPORTED,
         templates=template_digest(),
         code=digest(
             "write_report", *(f"{one.room}.report" for one in SECTIONS if one.data)

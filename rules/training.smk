@@ -19,7 +19,7 @@ rule train_model:
     resources:
         **REQUESTS.resources("train_model"),
         # On a cluster it may end before it is done, and continues from its state in another job.
-        resumable=1,
+        saves=lambda w: f"{SHARED}/checkpoints/{w.model}.partial",
         # Machine settings change at most the last bits of the weights, which is no reason to train
         # again. They are a resource because a changed resource, unlike a changed parameter, does
         # not repeat a job.

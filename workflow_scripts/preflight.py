@@ -5,6 +5,7 @@ jobs start, as a dry run does not need them; and whether a cluster can run the j
 submitted to it.
 """
 
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -61,8 +62,12 @@ class Preflight:
             check_custom_images(self._study)
         except InputError as error:
             logger.warning(f"Required before jobs can run: {error}")
-        if self._workflow.executor_plugin.name == EXECUTOR:
-            _checked(self._cut_groups)
+        # The executor is not known yet; groups are for clusters, of which SLURM's have `sinfo`.
+        if self._workflow.group_settings.overwrite_groups and shutil.which("sinfo"):
+            try:
+                self._cut_groups()
+            except InputError as error:  # a dry run may be elsewhere; `on_start` refuses others
+                logger.info(f"Groups are not cut by the time limits of a cluster: {error}")
 
     def on_start(self) -> None:
         """Run the checks that are possible once jobs are about to start.

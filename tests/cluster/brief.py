@@ -31,7 +31,7 @@ rule work:
 # Saves its state when it is told that its time is nearly over; the next one goes on from there.
 rule long:
     output: "out/long.txt"
-    resources: mem_mb=1000, runtime=10, slurm_partition="cpu", resumable=1
+    resources: mem_mb=1000, runtime=10, slurm_partition="cpu", saves="out/long.partial"
     shell:
         "echo long $SLURM_JOB_ID >> starts; if [ -e out/long.partial ]; then echo ok > {output};"
         " else while [ ! -e $MATCHEVAL_STOP_FILE ]; do sleep 0.1; done;"

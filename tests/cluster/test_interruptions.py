@@ -95,5 +95,5 @@ def test_a_time_limit_below_a_trainings_length(cluster, tmp_path):
     run.wait(lambda: run.starts == ["long", "long"], "the second job", 150)
     output = run.finish(process)
     assert process.returncode == 0, output
-    assert "has saved its state, and its time is over. It is submitted again" in output
+    assert f"TIME is over, and it has saved its state. {AGAIN}" in output
     assert "Trying to restart" not in output

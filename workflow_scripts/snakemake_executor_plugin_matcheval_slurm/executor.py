@@ -291,7 +291,7 @@ class SlurmExecutor(plugin.Executor):
             case Meaning.COMPLETED:
                 self._succeeded(job_info)
             case Meaning.TIMEOUT | Meaning.FAILED if self._has_stopped(job_info, state):
-                self._submit_again(job_info, "has saved its state, and its time is over")
+                self._interrupted(job_info, "TIME is over, and it has saved its state")
             case Meaning.INTERRUPTED:
                 self._interrupted(job_info, normalized(state))
             case _:

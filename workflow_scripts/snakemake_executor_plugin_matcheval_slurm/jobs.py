@@ -1,5 +1,6 @@
 """Snakemake's jobs as SLURM is asked for them."""
 
+import glob
 import time
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ def request_of(job: Any) -> Request:
         qos=resource("qos"),
         constraint=resource("constraint"),
         group=job.is_group(),
-        resumable=bool(resource("resumable")) and not job.is_group(),
+        resumable=bool(resource("saves")),
     )
 
 
@@ -112,18 +113,18 @@ def original(job: Any) -> Any:
 
 
 def has_saved(job: Any, since: float) -> bool:
-    """Whether a resumable job has saved its state since it was submitted.
+    """Whether a resumable job has saved something since it was submitted.
 
-    Its state is beside its first output file, with the ending `.partial`.
+    Its resource `saves` is the pattern of the files that the next job goes on from.
 
     Parameters
     ----------
-    job : snakemake job
+    job : snakemake job or group of jobs
     since : float
         When it was submitted, in seconds since 1970.
     """
-    state = Path(job.output[0]).with_suffix(".partial")
-    return state.exists() and state.stat().st_mtime >= since
+    files = map(Path, glob.glob(job.resources.get("saves")))  # noqa: PTH207 - may be absolute
+    return any(file.stat().st_mtime >= since for file in files)
 
 
 def has_written_all(job: Any, since: float) -> bool:

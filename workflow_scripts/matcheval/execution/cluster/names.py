@@ -13,7 +13,7 @@ _OTHER_EXECUTOR = "slurm"
 RESOURCES = (
     "clusters", "constraint", "cpus_per_gpu", "cpus_per_task", "disk", "disk_mb", "disk_mib", "gpu",
     "gpu_model", "gpu_partition", "gres", "mem", "mem_mb", "mem_mb_per_cpu", "mem_mib", "mpi",
-    "nodes", "qos", "resumable", "runtime", "slurm_account", "slurm_cluster", "slurm_extra",
+    "nodes", "qos", "runtime", "saves", "slurm_account", "slurm_cluster", "slurm_extra",
     "slurm_partition", "tasks", "tasks_per_gpu", "tasks_per_node", "tmpdir", "turn",
 )  # fmt: skip
 # Names that are often used by mistake, and the names that have an effect.

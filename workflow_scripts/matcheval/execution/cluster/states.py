@@ -8,7 +8,7 @@ _INTERRUPTED = ("BOOT_FAIL", "CANCELLED", "NODE_FAIL", "PREEMPTED", "REVOKED")
 _FAILED = ("DEADLINE", "FAILED", "LAUNCH_FAILED", "OUT_OF_MEMORY", "RECONFIG_FAIL")
 # Jobs that ended so are submitted again this many times before it counts as a failure. A cluster
 # may preempt for as long as it is busy; a node that fails again and again may fail for the job.
-_PATIENCE = {"PREEMPTED": 100, "REVOKED": 100}
+_PATIENCE = {"PREEMPTED": 100, "REVOKED": 100, "TIME": 100}
 _OTHER_PATIENCE = 3
 
 
