@@ -36,8 +36,9 @@ from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.study.catalogue import read_catalogue
 from matcheval.training.data import ResidentSet
 from matcheval.training.engine import Engine
-from matcheval.training.loop import _Run, train
+from matcheval.training.loop import train
 from matcheval.training.recipe import Recipe
+from matcheval.training.run import Run
 
 BATCH, THREADS, REPEATS = 128, 2, 5
 RECIPE = Recipe(
@@ -133,7 +134,7 @@ def engine_epoch(recipe: Recipe, dataset: Dataset, channels_last: bool) -> Calla
     """An epoch of this project's engine, not validated."""
     engine = Engine(n_threads=THREADS, channels_last=channels_last, validate_every=10**6)
     device = torch.device("cpu")
-    run = _Run("benchmark", recipe, [dataset], engine, device)
+    run = Run("benchmark", recipe, [dataset], engine, device)
     watched = ResidentSet.of(dataset, device)
 
     def epoch() -> None:

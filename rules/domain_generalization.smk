@@ -52,6 +52,7 @@ rule compare_domain_algorithms:
         results=in_report(DOMAINS.results),
         gains=DOMAINS.gains.files,
         spread=DOMAINS.spread.files,
+        image_counts=DOMAINS.image_counts.files,
     log:
         f"{OWN}/logs/compare_domain_algorithms.log",
     conda:
@@ -113,3 +114,51 @@ rule plot_domain_generalization:
         "Plotting {wildcards.figure}"
     script:
         "../workflow_scripts/plot_domain_generalization.py"
+
+
+# The scores of accuracy prediction, of models that this analysis trains.
+rule score_domain_model:
+    input:
+        DOMAINS.scored.inputs,
+    output:
+        scores=DOMAINS.scores.file(),
+    log:
+        f"{OWN}/logs/score_domain_model/{{suite}}/{{scored}}.log",
+    wildcard_constraints:
+        suite=one_of(STUDY.suites),
+        scored=one_of(DOMAINS.trained),
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("score_domain_model"),
+    params:
+        job=DOMAINS.scored.parameters,
+        code=digest("score_accuracy"),
+    message:
+        "Scoring {wildcards.scored} on suite {wildcards.suite}"
+    script:
+        "../workflow_scripts/score_accuracy.py"
+
+
+rule compare_domain_scores:
+    input:
+        runs=DOMAINS.runs.file(".parquet"),
+        accuracies=DOMAINS.accuracies.file(".parquet"),
+        scores=DOMAINS.score_files,
+    output:
+        predictability=in_report(DOMAINS.predictability),
+        near_far=DOMAINS.near_far.files,
+        figure=in_report(DOMAINS.plot_of_scores),
+    log:
+        f"{OWN}/logs/compare_domain_scores.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("compare_domain_scores"),
+    params:
+        job=DOMAINS.result_parameters,
+        code=digest("compare_domain_scores"),
+    message:
+        "Comparing scores with accuracies of generalised models"
+    script:
+        "../workflow_scripts/compare_domain_scores.py"

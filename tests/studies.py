@@ -18,6 +18,11 @@ def configuration(name) -> dict:
     return config | {"models": str(ROOT / config["models"])}
 
 
+def digit_domains() -> dict:
+    """The configuration of the embedded study of domain generalisation."""
+    return yaml.safe_load((ROOT / "studies" / "digit-domains.yaml").read_text(encoding="utf-8"))
+
+
 def load(given) -> Study:
     """Load a study with all analyses, as the workflow does."""
     return load_study(given, default_study=ROOT / "config.yaml", analyses=ANALYSES)

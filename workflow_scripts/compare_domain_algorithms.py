@@ -7,12 +7,20 @@ from pathlib import Path
 from matcheval.domain_generalization.chosen import chosen_runs
 from matcheval.domain_generalization.designs import Block
 from matcheval.domain_generalization.layout import result_columns
+from matcheval.domain_generalization.predictability import tabulate_image_counts
 from matcheval.domain_generalization.results import (
     tabulate_gains,
     tabulate_results,
     tabulate_spread,
 )
-from matcheval.domain_generalization.schemas import ACCURACIES, GAINS, RESULTS, RUNS, SPREAD
+from matcheval.domain_generalization.schemas import (
+    ACCURACIES,
+    GAINS,
+    IMAGE_COUNTS,
+    RESULTS,
+    RUNS,
+    SPREAD,
+)
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import write_readable
@@ -33,8 +41,9 @@ def main(
     results: Sequence[Path],
     gains: Sequence[Path],
     spread: Sequence[Path],
+    image_counts: Sequence[Path],
 ) -> None:
-    """Write the tables of results, gains by set, and spread.
+    """Write the tables of results, gains by set, spread, and correlations with image counts.
 
     Parameters
     ----------
@@ -46,7 +55,7 @@ def main(
         Level of the intervals, in (0, 1).
     runs, accuracies : Path
         Tables with the columns of `schemas.RUNS` and `schemas.ACCURACIES`.
-    results, gains, spread : sequence of Path
+    results, gains, spread, image_counts : sequence of Path
         Files to write, in the formats of their suffixes.
     """
     chosen = chosen_runs(
@@ -56,6 +65,7 @@ def main(
     write_readable(table, RESULTS, result_columns, results, [_NOTE])
     for schema, each, paths in (
         (GAINS, tabulate_gains(chosen), gains), (SPREAD, tabulate_spread(table), spread),
+        (IMAGE_COUNTS, tabulate_image_counts(chosen), image_counts),
     ):  # fmt: skip
         for path in paths:
             write_table(schema.from_frame(each), path)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from matcheval.accuracy_prediction.outputs.joining import joined
 from matcheval.accuracy_prediction.outputs.loading import OutputFiles, average
 from matcheval.accuracy_prediction.outputs.model_outputs import ClassRule, Outputs
 from matcheval.accuracy_prediction.schemas import SCORES
@@ -44,6 +45,7 @@ def main(
     suite : Suite
     base, reference : str
         Names of the base, and of the training set that features are compared with; None for none.
+        Several sets that are one together are joined by `+`.
     members : sequence of str
         The model, or those of the ensemble.
     files : OutputFiles
@@ -67,7 +69,10 @@ def main(
         If a file is missing or invalid, or a set has no datapoints of the classes that count.
     """
 
-    def read(name: str) -> Outputs:
+    def read(names: str) -> Outputs:
+        return joined([read_one(name) for name in names.split("+")])
+
+    def read_one(name: str) -> Outputs:
         found = {member: files.read(name, member) for member in members}
         return found[members[0]] if len(found) == 1 else average(found, scored, name)
 

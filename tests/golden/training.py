@@ -37,7 +37,7 @@ SIZES = {
     "pnasnet_a": (4, 22, 1, 16), "pnasnet_b": (4, 42, 1, 16), "regnet_x": (24, 41, 1, 16),
     "regnet_y": (24, 41, 1, 16), "resnet_b": (4, 8, 1, 16), "repvgg": (3, 23, 1, 16),
     "vgg_three_linear": (4, 11, 1, 32),
-    "efficientnet_lite": (32, 50, 1, 32),
+    "efficientnet_lite": (32, 50, 1, 32), "resnet_7x7": (4, 18, 1, 32),
 }  # fmt: skip
 
 # Deep networks of which a training pass amplifies last bits above the tolerance. None has a

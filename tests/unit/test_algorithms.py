@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from matcheval.datasets.dataset import make_dataset
 from matcheval.errors import InputError
-from matcheval.training import loop
+from matcheval.training import run as run_module
 from matcheval.training.algorithm import Algorithm, Minibatch, Setup, Update
 from matcheval.training.algorithm_options import AlgorithmOptions
 from matcheval.training.algorithms.erm import Erm
@@ -71,7 +71,7 @@ def test_every_step_takes_a_batch_of_each_set(domains, monkeypatch):
             seen.append(minibatches)
             return super().step(minibatches, factor)
 
-    monkeypatch.setattr(loop, "build_algorithm", Recorded)
+    monkeypatch.setattr(run_module, "build_algorithm", Recorded)
     recipe = replace(RECIPE, epochs=1, augmentation="none")
     run = train("m", recipe, *domains)
     assert len(seen) == 4  # the larger set has 30 images, in batches of at most 8
@@ -96,8 +96,20 @@ def test_statistics_are_of_all_sets_together(domains):
     assert train("m", replace(RECIPE, epochs=1), *domains).mean == mean
 
 
+def test_models_seeded_by_one_name_start_alike_and_see_the_same_batches(domains):
+    """Without a step of the optimiser's, losses of the first epoch are those of the same draws."""
+    recipe = replace(RECIPE, epochs=1, learning_rate=1e-12)
+    shared = replace(recipe, seeded_by="pair")
+    first, *others = (
+        train(name, one, *domains).history[0].train_loss
+        for name, one in (("m", shared), ("n", shared), ("pair", recipe), ("n", recipe))
+    )
+    assert others[:2] == [first, first]
+    assert others[2] != first
+
+
 def test_the_fraction_is_taken_of_every_set(domains):
-    run = loop._Run("m", replace(RECIPE, train_fraction=0.5), domains[0], Engine(), "cpu")
+    run = run_module.Run("m", replace(RECIPE, train_fraction=0.5), domains[0], Engine(), "cpu")
     assert [len(rows) for _, rows in run.domains] == [15, 6]
 
 

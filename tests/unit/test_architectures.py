@@ -174,6 +174,7 @@ WAREHOUSE = {
     "regnet_x": (24, 41), "regnet_y": (24, 41), "resnext_doubling": (4, 11, 2),
     "shufflenet": (48, 50, 2), "shufflenet_v2": (8, 51), "resnet_b": (4, 8), "repvgg": (3, 23),
     "vgg_three_linear": (4, 11), "efficientnet_lite": (32, 50),
+    "resnet_7x7": (4, 18),
 }  # fmt: skip
 
 

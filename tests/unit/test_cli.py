@@ -1,10 +1,12 @@
 """`matched-eval` as a user runs it, on custom prediction files."""
 
 import dataclasses
+import json
 import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -251,14 +253,88 @@ def test_compare_writes_what_the_workflow_writes(files, tmp_path):
         ["compare", *files, "--output", str(out), "--model", "hub/m", "--pair", "p", "--seeds", "2"]
     )
     written = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
-    expected = ["summary.md"]
-    expected += [f"figures/p/confidence.{f}" for f in ("pdf", "png")]
+    formats = ("pdf", "png", "svg")
+    expected = ["summary.md", "report.html", "files.json", "gaps/p.csv", "gaps/p.parquet"]
+    expected += [f"figures/p/confidence.{f}" for f in formats]
     for c in Criterion:
         expected += [f"matched/p/{c.value}.parquet", f"pairs/p/{c.value}/hub_m.parquet"]
         expected += [f"{t}/p/{c.value}.{f}" for t in ("tables", "gaps") for f in ("csv", "parquet")]
         for name in ("matched_accuracy", "gaps", "reliability/hub_m"):
-            expected += [f"figures/p/{c.value}/{name}.{f}" for f in ("pdf", "png")]
+            expected += [f"figures/p/{c.value}/{name}.{f}" for f in formats]
     assert written == sorted(expected)
     table = pd.read_csv(out / "tables" / "p" / "probability.csv")
     assert table.model.tolist() == ["hub/m"]
     assert table.n_seeds.tolist() == [2]
+
+
+class TestComparingManyModels:
+    @pytest.fixture
+    def folders(self, tmp_path, monkeypatch):
+        """Three models on sets `old` and `new`, and one without predictions on `new`."""
+        monkeypatch.chdir(tmp_path)
+        rng = np.random.default_rng(0)
+        labels = {"old": rng.integers(0, 5, 500), "new": rng.integers(0, 5, 300)}
+        for name, label in labels.items():
+            (tmp_path / name).mkdir()
+            for i, model in enumerate(("m/1".replace("/", "-"), "net.v2", "z", "alone")):
+                if (name, model) != ("new", "alone"):
+                    one = simulate(len(label), 5, 10 * i + len(name), label=label)
+                    write_predictions(one, tmp_path / name / f"{model}.csv")
+        return ["--original", "old/{model}.csv", "--replication", "new/{model}.csv", "--seeds", "2"]
+
+    def test_all_models_are_compared_and_written(self, folders, capsys, caplog):
+        main(["compare", *folders, "--output", "out"])
+        out = capsys.readouterr().out
+        assert "3 models: old (original) against new (replication)" in out
+        assert "alone is left out: it has no file new/alone.csv" in caplog.text
+        table = pd.read_csv("out/tables/pair/probability.csv")
+        assert sorted(table.model) == ["m-1", "net.v2", "z"]
+        assert set(table.source) == {"old"}  # the larger set
+        page = (Path("out") / "report.html").read_text(encoding="utf-8")
+        assert "3 models: old (original) against new (replication)" in page
+        assert "net.v2" in page
+
+    def test_models_have_the_numbers_that_they_have_alone(self, folders, capsys):
+        main(["compare", *folders, "--json"])
+        many = json.loads(capsys.readouterr().out)
+        main(["compare", "old/z.csv", "new/z.csv", "--model", "z", "--seeds", "2", "--json"])
+        one = json.loads(capsys.readouterr().out)
+        for criterion in Criterion:
+            (row,) = one["tables"][criterion.value]
+            assert row in many["tables"][criterion.value]
+
+    def test_a_second_run_replaces_the_first(self, folders):
+        main(["compare", *folders, "--output", "out"])
+        main(
+            ["compare", "old/z.csv", "new/z.csv", "--pair", "q", "--seeds", "1", "--output", "out"]
+        )
+        assert not list(Path("out").rglob("pair*"))
+        assert (Path("out") / "tables/q/probability.csv").is_file()
+
+    def test_other_files_are_not_touched(self, folders, capsys):
+        Path("mine").mkdir()
+        (Path("mine") / "thesis.tex").write_text("x")
+        code, err = fails(capsys, "compare", *folders, "--output", "mine")
+        assert (code, "holds files that no comparison wrote" in err) == (1, True)
+
+    def test_the_header_names_files_where_no_model_is_named(self, folders, capsys):
+        main(["compare", "old/z.csv", "new/net.v2.csv", "--seeds", "1"])
+        header = capsys.readouterr().out.splitlines()[0]
+        assert header == "z (original) against net.v2 (replication)"
+
+    @pytest.mark.parametrize(
+        ("arguments", "code", "said"),
+        [
+            (
+                ["--original", "a", "--replication", "b/{model}.csv"],
+                1,
+                "each must hold {model} once",
+            ),
+            (["--original", "a/{model}", "--replication", "b/{model}"], 1, "no files of this name"),
+            (["x", "--replication", "b"], 2, "needs --original FILE"),
+            (["x", "y", "--original", "z"], 2, "name two files"),
+        ],
+    )
+    def test_invalid_patterns(self, capsys, arguments, code, said):
+        found, err = fails(capsys, "compare", *arguments)
+        assert (found, said in " ".join(err.split())) == (code, True)

@@ -2,24 +2,17 @@
 
 import json
 import math
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from scipy.stats import ttest_rel
 
-from matcheval.datasets.build import build_dataset
-from matcheval.datasets.dataset import make_dataset
-from matcheval.datasets.restyled import over_backgrounds
-from matcheval.domain_generalization.analysis import DomainGeneralization
 from matcheval.domain_generalization.chosen import chosen_runs
 from matcheval.domain_generalization.comparison import mean_over_runs
 from matcheval.domain_generalization.designs import Block, make_plan
 from matcheval.domain_generalization.figures import KINDS, Tables, draw
 from matcheval.domain_generalization.groups import groups_of, scaling
-from matcheval.domain_generalization.image_checks import check_images
 from matcheval.domain_generalization.layout import by_domain, by_group, plan_columns
 from matcheval.domain_generalization.results import (
     only,
@@ -41,11 +34,7 @@ from matcheval.domain_generalization.selection import choose
 from matcheval.errors import InputError
 from matcheval.io.text_tables import markdown
 from matcheval.statistics.multiple_tests import holm
-from matcheval.training.engine import Engine
-from matcheval.training.loop import train
 from matcheval.training.options import ALGORITHMS
-from matcheval.training.recipe import Recipe
-from studies import ROOT, load
 
 RULES = ("source_validation", "leave_one_domain_out", "oracle")
 
@@ -279,209 +268,6 @@ class TestComparison:
         assert adjusted[2:] == pytest.approx([0.06, 0.06])
 
 
-# --- the embedded study, and what is refused before any training
-
-
-def study_with(**changes):
-    config = configuration_of_domains()
-    config["domain_generalization"] |= changes
-    return load(config)
-
-
-def configuration_of_domains():
-    return yaml.safe_load((ROOT / "studies" / "digit-domains.yaml").read_text(encoding="utf-8"))
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"algorithms": ["corall"]}, "unknown algorithm 'corall'.*coral"),
-        ({"options": {"coral": {"wieght": 1}}}, "unknown option 'wieght'.*weight"),
-        ({"options": {"sd": {"weight": 1}}}, "'domain_generalization.options.sd': unknown"),
-        ({"recipe": {"architecture": "cnn"}}, "missing: width, depth"),
-        ({"recipe": {"epochs": 3}}, "'epochs' is determined by the protocol"),
-        (
-            {
-                "blocks": {
-                    "x": {"sources": ["plain", "new-writers"], "targets": "new-writers-shifted"}
-                }
-            },
-            "'new-writers' is a source, and a target as well",
-        ),
-        ({"blocks": {"x": {"sources": ["plain"], "targets": "nope"}}}, "unknown suite 'nope'"),
-        ({"blocks": {"x": {"sources": ["plan"], "targets": "domains"}}}, "unknown dataset 'plan'"),
-        ({"leave_one_out": {"three": "domains"}}, "name of blocks as well"),
-        ({"figure_algorithm": "mixup"}, "unknown algorithm 'mixup'"),
-    ],
-)
-def test_settings_that_are_refused(changes, message):
-    with pytest.raises(InputError, match=message):
-        study_with(**changes)
-
-
-def test_sources_of_different_label_spaces_are_refused():
-    config = configuration_of_domains()
-    config["datasets"]["photos"] = {"kind": "cifar10", "part": "test"}
-    config["domain_generalization"]["blocks"]["three"]["sources"] = ["plain", "photos"]
-    with pytest.raises(InputError, match="'photos' has, against 'plain', different classes"):
-        load(config)
-
-
-def test_a_study_without_models_and_without_trainings_is_refused():
-    config = configuration_of_domains()
-    del config["domain_generalization"]
-    with pytest.raises(InputError, match=r"models.*catalogue"):
-        load(config)
-
-
-def test_models_are_trained_on_parts_split_by_their_seed():
-    study = study_with()
-    analysis = study.analysis(DomainGeneralization)
-    models = [name for name in study.trained if name.endswith("erm-0.seed-1")]
-    assert len(models) == 5
-    trained = study.trained[next(name for name in models if ".plain.erm" in name)]
-    assert trained.train == ("plain.without-1-of-5.seed-1",)
-    assert trained.validation == ("plain.part-1-of-5.seed-1",)
-    recipe = trained.model.recipe
-    assert (recipe.keep, recipe.epochs, recipe.epoch_steps, recipe.seed) == ("best", 6, 25, 1)
-    assert set(analysis.derivations) >= {*trained.train, *trained.validation}
-    assert study.runnable[models[0]].source is not None
-
-
-def test_the_warehouse_is_planned_with_the_columns_of_the_paper():
-    """One source: ERM and four algorithms of three groups; else eleven, with three seeds each."""
-    path = ROOT / "studies" / "cifar10-warehouse-dg.yaml"
-    study = load(yaml.safe_load(path.read_text(encoding="utf-8")))
-    analysis = study.analysis(DomainGeneralization)
-    assert len(study.trained) == (13 + 3 * 31) * 3
-    assert [len(block.sources) for block in analysis.expansion.blocks] == [1, 2, 3, 4]
-    assert len(analysis.expansion.blocks[0].targets) == 180
-    assert len(set(analysis.expansion.blocks[0].columns)) == 14
-    recipe = next(iter(study.trained.values())).model.recipe
-    assert (recipe.epochs * recipe.epoch_steps, recipe.learning_rate) == (5000, 5e-5)
-
-
-def test_the_real_digits_are_selected_by_leaving_one_domain_out_too():
-    path = ROOT / "studies" / "digit-domains-real.yaml"
-    study = load(yaml.safe_load(path.read_text(encoding="utf-8")))
-    assert len(study.trained) == 372 + 558
-    # Every model of three sources is tested on the fourth, those of two on both others.
-    tested = [len(batch.datasets) for batch in study.tested.values()]
-    assert sorted(set(tested)) == [1, 2]
-    assert len(tested) == (4 + 6) * 11
-
-
-def a_set(name, labels, *, classes=("a", "b"), side=4, max_value=255):
-    images = np.zeros((len(labels), side, side, 1), np.uint8)
-    return make_dataset(
-        name, images, np.asarray(labels), classes=classes, max_value=max_value, source="made up"
-    )
-
-
-@pytest.mark.parametrize(
-    ("other", "message"),
-    [
-        (a_set("other", [0] * 40), "images of class 'a' only"),
-        (a_set("other", [0, 1] * 5), "'domain_generalization.recipe.batch_size': is 16, but other"),
-        (a_set("other", [0] * 40 + [1]), "1 images of class 'b', fewer than 4 parts"),
-        (a_set("other", [0, 1] * 20, classes=("a", "c")), "classes"),
-        (a_set("other", [0, 1] * 20, side=5), "image_shape"),
-        (a_set("other", [0, 1] * 20, max_value=16), "max_value"),
-    ],
-)
-def test_prepared_sources_that_are_refused(other, message):
-    good = a_set("good", [0, 1] * 20)
-    blocks = [Block("x", "", ("good", "other"), ("good",), ("good",))]
-    with pytest.raises(InputError, match=message):
-        check_images(blocks, {"good": good, "other": other}, 16, 4)
-    check_images(blocks, {"good": good, "other": replace(good, name="other")}, 16, 4)
-
-
-def test_backgrounds_are_differences_and_differ_between_images():
-    blank = np.zeros((3, 8, 8, 1), np.uint8)
-    backgrounds = over_backgrounds(blank, 16, 5).astype(int)
-    assert backgrounds.max() <= 16
-    assert not np.array_equal(backgrounds[0], backgrounds[1])
-    full = over_backgrounds(np.full_like(blank, 16), 16, 5)
-    assert np.array_equal(full, 16 - backgrounds)
-    assert np.array_equal(over_backgrounds(blank, 16, 5), backgrounds)
-
-
-# --- training: the best of several evaluations, epochs of a number of steps
-
-
-RECIPE = Recipe(
-    architecture="linear", width=0, depth=0, loss="cross_entropy", loss_parameter=None,
-    augmentation="none", schedule="constant", epochs=6, batch_size=8, learning_rate=0.5,
-    weight_decay=0.0, train_fraction=1.0, seed=0, optimizer="adam", epoch_steps=3, keep="best",
-)  # fmt: skip
-
-
-def noisy_sets(seed=3):
-    rng = np.random.default_rng(seed)
-    return [
-        make_dataset(
-            f"set-{i}", rng.integers(0, 200, (40, 4, 4, 1)).astype(np.uint8), np.arange(40) % 3,
-            classes=("a", "b", "c"), max_value=255, source="",
-        )
-        for i in range(4)
-    ]  # fmt: skip
-
-
-def same(one, other):
-    return all(np.array_equal(one.state[key], other.state[key]) for key in one.state)
-
-
-def test_the_weights_of_the_best_evaluation_are_kept():
-    """A training that ends with the best epoch has the same weights."""
-    first, second, *validation = noisy_sets()
-    run = train("m", RECIPE, [first, second], validation)
-    accuracies = [epoch.validation_accuracy for epoch in run.history]
-    best = accuracies.index(max(accuracies))
-    assert len(accuracies) - 1 - best > 0  # else the last would do, too
-    shorter = replace(RECIPE, epochs=best + 1, keep="last")
-    assert same(run, train("m", shorter, [first, second], validation))
-    assert not same(run, train("m", replace(RECIPE, keep="last"), [first, second], validation))
-
-
-def test_several_validation_sets_count_the_same():
-    first, *validation = noisy_sets()[:3]
-    both = train("m", RECIPE, [first], validation).history
-    each = [train("m", RECIPE, [first], one).history for one in validation]
-    for epoch, one, two in zip(both, *each, strict=True):
-        assert epoch.validation_accuracy == pytest.approx(
-            (one.validation_accuracy + two.validation_accuracy) / 2
-        )
-
-
-def test_a_killed_training_keeps_the_best_weights_from_before(tmp_path):
-    first, second, *validation = noisy_sets()
-    whole = train("m", RECIPE, [first, second], validation)
-
-    def kill(history):
-        if len(history) == RECIPE.epochs - 1:
-            raise KeyboardInterrupt
-
-    path, sets = tmp_path / "m.partial", ([first, second], validation)
-    engine = Engine(save_minutes=0)
-    with pytest.raises(KeyboardInterrupt):
-        train("m", RECIPE, *sets, engine=engine, resume_file=path, on_epoch=kill)
-    resumed = train("m", RECIPE, *sets, engine=engine, resume_file=path)
-    assert same(whole, resumed)
-    assert resumed.history == whole.history
-
-
-def test_epoch_steps_and_keep_are_checked():
-    for field, value in (("epoch_steps", -1), ("keep", "first")):
-        with pytest.raises(InputError, match=field):
-            replace(RECIPE, **{field: value})
-
-
-def test_recipes_of_earlier_versions_are_recorded_as_before():
-    record = replace(RECIPE, epoch_steps=0, keep="last").to_record()
-    assert not {"epoch_steps", "keep"} & set(record)
-
-
 def test_the_plan_is_a_table_that_a_person_can_read():
     plan = tabulate_plan(
         make_plan("s", left_out("a", "b", "c"), all_groups(2), 1, leave_one_out=False)
@@ -490,29 +276,3 @@ def test_the_plan_is_a_table_that_a_person_can_read():
     drawn = plan[(plan.algorithm == "sd") & (plan.group == 1)].options.unique()
     assert len(drawn) == 1
     assert set(json.loads(drawn[0])) == {"weight"}
-
-
-def test_training_on_the_shift_beats_training_without_it():
-    """The embedded study's ERM: above chance, and above the model that knows plain scans only."""
-
-    def digits(name, part, rows, style=""):
-        found = build_dataset(name, "digits", {"part": part, "rows": rows})
-        pixels = np.asarray(found.pixels)
-        pixels = 16 - pixels if style == "inverted" else pixels
-        return make_dataset(
-            name, pixels, found.labels, classes=found.classes, max_value=16, source=style
-        )
-
-    plain = digits("plain", "train", [0, 300])
-    inverted = digits("inverted", "train", [300, 600], "inverted")
-    new = digits("new", "new-writers", [0, 200], "inverted")
-    recipe = replace(
-        RECIPE, architecture="cnn", width=8, depth=2, batch_size=16, learning_rate=3e-3, epochs=1,
-        epoch_steps=150, keep="last", normalization="channels",
-    )  # fmt: skip
-    alone, both = (
-        train("m", recipe, sets, new).history[-1].validation_accuracy
-        for sets in ([plain], [plain, inverted])
-    )
-    assert both > 0.5
-    assert both > alone + 0.3

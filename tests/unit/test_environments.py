@@ -140,6 +140,8 @@ def test_a_missing_package_is_noticed():
     assert "pandas is not in the environment" in message
 
 
+# Brought by requests and jinja2.
+DEPENDENCIES = {"urllib3", "markupsafe"}
 # Imported in functions that jobs with the environment `analysis` do not call.
 DEEP_LEARNING = {"timm", "torch", "torchvision"}
 
@@ -172,7 +174,7 @@ def test_an_environment_has_what_functions_import(environment):
     listed = set(pins(environment)) | ({"pydantic-core"} if "pydantic" in needed else set())
     names = {name: owners[name][0].lower().replace("_", "-") for name in needed}
     left_out = DEEP_LEARNING if environment == "analysis" else set()
-    assert {name for name, owner in names.items() if owner not in listed} <= left_out | {"urllib3"}
+    assert {name for name, owner in names.items() if owner not in listed} <= left_out | DEPENDENCIES
 
 
 def test_both_containers_are_of_one_recipe():

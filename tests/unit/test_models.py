@@ -27,6 +27,7 @@ SIZES = {
     "googlenet": (12, 29), "mobilenet": (32, 28), "mobilenet_v2": (4, 54), "pnasnet_a": (4, 22),
     "pnasnet_b": (4, 42), "regnet_x": (24, 41), "regnet_y": (24, 41), "resnet_b": (4, 8),
     "repvgg": (3, 23), "vgg_three_linear": (8, 11), "efficientnet_lite": (32, 50),
+    "resnet_7x7": (4, 18),
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import timm
 import torch
+import torchvision
 
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
@@ -16,7 +17,7 @@ from matcheval.errors import InputError
 from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.loading import load_model
 from matcheval.models.rows import ModelSource
-from matcheval.training.loop import initial_model
+from matcheval.training.initial import initial_model
 from matcheval.training.recipe import Recipe
 from matcheval.training.running import train_to_checkpoint
 from studies import configuration, load
@@ -179,6 +180,25 @@ class TestPretrained:
             start = random if name.startswith("classifier.") else published
             assert torch.equal(value, start[name]), name
 
+    def test_a_file_of_weights(self, tmp_path):
+        """Torchvision's ResNet-18, by the names of its layers, but for the head."""
+        published = torchvision.models.resnet18().state_dict()
+        torch.save(published, tmp_path / "resnet18.pth")
+        changes = {
+            "architecture": "resnet_7x7", "width": 64, "depth": 18, "normalization": "imagenet",
+            "pretrained": str(tmp_path / "resnet18.pth"),
+        }  # fmt: skip
+        found = initial_model("m", Recipe.from_mapping(self.RECIPE | changes), self.images())
+        state = found.state_dict()
+        assert state.keys() == published.keys()
+        same = {key for key, value in state.items() if torch.equal(value, published[key])}
+        assert state.keys() - same == {"fc.weight", "fc.bias"}
+        photo = torch.rand(1, 3, 64, 64, generator=torch.Generator().manual_seed(0))
+        reference = torchvision.models.resnet18()
+        reference.load_state_dict(published)
+        reference.fc = found.fc
+        assert torch.allclose(found.eval()(photo), reference.eval()(photo), atol=1e-5)
+
     def test_the_whole_network_is_trained(self, published, package, tmp_path):
         write_dataset(self.images(), tmp_path / "photos")
         checkpoint = tmp_path / "m.safetensors"
@@ -194,6 +214,9 @@ class TestPretrained:
         assert load_checkpoint(checkpoint).build() is not None  # which needs the package no more
 
     def test_refused(self, published):
+        absent = Recipe.from_mapping(self.RECIPE | {"pretrained": "absent.pth"})
+        with pytest.raises(InputError, match=r"m: 'pretrained': no such file: absent\.pth"):
+            initial_model("m", absent, self.images())
         with pytest.raises(InputError, match="'pretrained': 'no package' is not the name"):
             Recipe.from_mapping(self.RECIPE | {"pretrained": "no package"})
         other = Recipe.from_mapping(self.RECIPE | {"architecture": "cnn", "width": 4, "depth": 1})

@@ -11,7 +11,7 @@ from matcheval.errors import InputError
 from matcheval.models import ARCHITECTURES
 from matcheval.models.architectures.parts import Dropout, scale_dropout
 from matcheval.training import AUGMENTATIONS, LOSSES, NORMALIZATIONS, PRECISIONS, SCHEDULES
-from matcheval.training.loop import initial_model
+from matcheval.training.initial import initial_model
 from matcheval.training.options import ALGORITHMS, OPTIMIZERS
 from matcheval.training.recipe import Recipe
 from matcheval.training.schedules import _FACTORS, learning_rate_factor

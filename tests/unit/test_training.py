@@ -17,8 +17,9 @@ from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.loaded_model import state_digest
 from matcheval.training.engine import Engine
 from matcheval.training.history import HISTORY
-from matcheval.training.loop import _Run, train
+from matcheval.training.loop import train
 from matcheval.training.recipe import Recipe
+from matcheval.training.run import Run
 from matcheval.training.running import train_to_checkpoint
 from matcheval.training.schedules import learning_rate_factor
 from matcheval.training.seeds import derived_seed
@@ -91,7 +92,7 @@ def test_the_model_learns(sets):
 
 def test_only_the_fraction_of_the_training_set_is_used(sets):
     recipe = replace(RECIPE, train_fraction=0.1, epochs=1, augmentation="none")
-    run = _Run("m", recipe, sets[0], Engine(), torch.device("cpu"))
+    run = Run("m", recipe, sets[0], Engine(), torch.device("cpu"))
     ((_, rows),) = run.domains
     assert len(rows) == 60
     (known,), validation = sets

@@ -24,7 +24,7 @@ from matcheval.errors import InputError
 from matcheval.models import FAMILIES
 from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.sizes import SPECIFICATIONS
-from matcheval.training import loop
+from matcheval.training import run as run_module
 from matcheval.training.algorithm import Minibatch, Setup
 from matcheval.training.algorithms.erm import Erm
 from matcheval.training.data import ResidentSet, channel_statistics
@@ -137,7 +137,7 @@ def test_the_moving_average_is_saved(sets):
             return result
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "build_algorithm", Recorded)
+        patch.setattr(run_module, "build_algorithm", Recorded)
         run = train("m", recipe, *sets)
     first, second, third = (w["0.weight"] for w in weights)
     expected = 0.5 * (0.5 * first + 0.5 * second) + 0.5 * third

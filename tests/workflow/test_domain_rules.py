@@ -11,11 +11,20 @@ datasets:
   scans: {kind: digits, part: train, rows: [200, 320]}
   b: {kind: restyled, of: scans, style: inverted}
   c: {kind: digits, part: known, rows: [0, 100]}
-  new: {kind: digits, part: new-writers, rows: [0, 60]}
+  new-0: {kind: digits, part: new-writers, rows: [0, 60]}
+  new-1: {kind: digits, part: new-writers, rows: [60, 150]}
+  new-2: {kind: digits, part: new-writers, rows: [150, 300]}
+  new-3: {kind: restyled, of: new-0, style: inverted}
 suites:
   domains: {members: [a, b, c]}
-  far: {members: [{dataset: new, group: writers}]}
+  far:
+    members:
+      - {dataset: new-0, group: first}
+      - {dataset: new-1, group: second}
+      - {dataset: new-2, group: second}
+      - new-3
 training: {device: cpu}
+inference: {outputs: [statistics]}
 domain_generalization:
   blocks:
     one: {sources: [a], targets: far}
@@ -30,6 +39,7 @@ domain_generalization:
   recipe: {architecture: linear, width: 0, depth: 0, batch_size: 16, learning_rate: 0.05}
   selection: [source_validation, leave_one_domain_out]
   figure_algorithm: coral
+  scores: {algorithms: [erm]}
 figures: {formats: [png]}
 """
 RUN = ("--configfile", "tiny.yaml")
@@ -64,8 +74,28 @@ def test_the_study_has_its_trainings_tables_and_figures(tiny):
     assert "| Algorithm | a | b | c | average |" in (made / "left-out-default.md").read_text()
     drawn = results / "tiny" / "figures" / "domain_generalization"
     assert {path.stem for path in drawn.glob("*.png")} == {
-        "gain_by_set", "gain_by_algorithm", "by_sources", "learning_curves",
+        "gain_by_set", "gain_by_algorithm", "by_sources", "learning_curves", "scores",
     }  # fmt: skip
+
+
+def test_accuracies_of_the_models_are_predicted_from_their_scores(tiny):
+    """The base is the validation parts of the sources, the reference their training parts."""
+    made = tiny.folder / "results" / "tiny" / "domain_generalization"
+    (file,) = made.glob("scores/far/tiny.a.and.b.erm-0.seed-1.parquet")
+    scores = pd.read_parquet(file)
+    assert set(scores.base) == {"a.part-1-of-4.seed-1+b.part-1-of-4.seed-1"}
+    assert set(scores.n_base) == {60}
+    assert scores.score.notna().all()
+    table = pd.read_parquet(made / "predictability.parquet")
+    assert set(table.block) == {"one", "two"}
+    assert set(table.method) == {"nuclear_norm", "frechet_reference"}
+    assert table[table.algorithm == "erm"].mae.between(0, 1).all()
+    distances = pd.read_parquet(made / "near_far.parquet")
+    assert set(distances.n_sets) == {4}
+    assert distances[distances.block == "two"].spearman.notna().any()
+    counts = pd.read_parquet(made / "image_counts.parquet")
+    assert set(counts.n_columns) == {3}
+    assert set(counts.n_images) == {360}
 
 
 def test_another_algorithm_trains_no_more_than_it_must(tiny, tmp_path):

@@ -17,9 +17,6 @@ from matcheval.study.artifacts import Artifact
 from matcheval.study.sizes import dataset_size, model_size
 from matcheval.study.study import Study
 
-# For estimates before any job: classes of a base that are not known, and features of a model.
-_MANY_CLASSES, _FEATURES = 1000, 2048
-
 
 class AccuracyPrediction(Analysis):
     """Predict the accuracies on the sets of a suite without their labels, by many methods."""
@@ -195,12 +192,12 @@ class AccuracyPrediction(Analysis):
     def _scoring_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         suite = wildcards.suite
         kind = self.study.datasets[self.settings.suites[suite].base].settings
-        n_classes = kind.n_classes or _MANY_CLASSES
+        n_classes = kind.n_classes or resources.MANY_CLASSES
         return resources.of_scoring(
             len(self.study.suites[suite].datasets),
             self._largest(suite),
             n_classes if self.keeps("logits") else 1,
-            _FEATURES if self.keeps("features") else 0,
+            resources.MANY_FEATURES if self.keeps("features") else 0,
         )
 
     def _agreement_request(self, wildcards: Wildcards) -> resources.ResourceRequest:

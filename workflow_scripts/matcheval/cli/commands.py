@@ -1,25 +1,20 @@
-"""The commands `compare` and `match`: from the user's prediction files to tables and figures."""
+"""The command `match`, and what it shares with `compare`: arguments, and reading two files."""
 
 import argparse
 import logging
 import os
 import re
-import sys
 from typing import TYPE_CHECKING
 
 from matcheval.cli.layouts import read_layout
 from matcheval.datasets.pairs import Pair
-from matcheval.errors import InputError, printable
+from matcheval.errors import InputError
 from matcheval.io.files import check_place
 from matcheval.io.tables import check_suffix, write_table
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.formats import check_is_file
-from matcheval.predictions.group_files import read_group_column
-from matcheval.protocol.blocks import Blocks
-from matcheval.protocol.compared_models import ComparedModels, PredictionFile
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import MAX_SEEDS, Criterion, check_epsilon
-from matcheval.protocol.pair_blocks import blocks_of_pair
 from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import RUNS
 from matcheval.protocol.settings import MatchingMethod
@@ -27,66 +22,10 @@ from matcheval.protocol.suspicions import MANY_UNMATCHED, suspicions_of
 from matcheval.settings import MAX_NAME_LENGTH, NAME_PATTERN
 
 if TYPE_CHECKING:
-    from matcheval.cli.analyses import CommandAnalysis
+    pass
 
 LOGGER = logging.getLogger(__name__)
-
-
-def run_compare(arguments: argparse.Namespace) -> None:
-    """Print a comparison of two sets, and optionally write tables, figures and a summary.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Arguments of `matched-eval compare`.
-
-    Raises
-    ------
-    InputError
-        If an argument is invalid, the files cannot be read or compared, or the output cannot be
-        written.
-    """
-    from matcheval.cli.console import describe
-    from matcheval.protocol.gap_estimates import estimate_gaps
-    from matcheval.protocol.tables import tabulate_runs
-
-    analyses = _analyses(arguments)
-    if arguments.output is not None:
-        check_place(arguments.output / "summary.md")
-    comparison = _comparison(
-        arguments, original=arguments.original, paired=arguments.paired,
-        groups_shared=arguments.groups_shared,
-    )  # fmt: skip
-    blocks = _blocks(comparison, arguments)
-    criteria = [Criterion(name) for name in dict.fromkeys(arguments.criterion or Criterion)]
-    seeds = range(arguments.seeds)
-    matched = {
-        criterion: MatchedComparison(comparison, _method(criterion, arguments), seeds)
-        for criterion in criteria
-    }
-    tables = {criterion: tabulate_runs([each.runs()]) for criterion, each in matched.items()}
-    for criterion, table in tables.items():
-        _warn_of_unmatched(float(table["fraction_unmatched_mean"].iloc[0]), criterion)
-    methods = {criterion.value: _method(criterion, arguments) for criterion in criteria}
-    files = _prediction_files(arguments) if analyses else {}
-    known = ComparedModels(
-        comparison.pair, (comparison,), methods, tuple(seeds), blocks, files=(files,)
-    )
-    gaps = estimate_gaps(known)
-    sys.stdout.write(printable(describe(comparison, tables, gaps.means)))
-    results = [analysis.tabulated(known) for analysis in analyses]
-    for result in results:
-        sys.stdout.write(printable(result.describe()))
-    if arguments.output is not None:
-        from matcheval.cli.comparison_files import write_comparison
-
-        for path in write_comparison(
-            comparison, matched, tables, gaps, list(seeds), arguments.output
-        ):
-            LOGGER.info("wrote %s", path)
-        for result in results:
-            for path in result.write(comparison.pair.name, arguments.output):
-                LOGGER.info("wrote %s", path)
+UNNAMED = "model"  # the name of a model that neither files nor arguments name
 
 
 def run_match(arguments: argparse.Namespace) -> None:
@@ -104,9 +43,11 @@ def run_match(arguments: argparse.Namespace) -> None:
         written.
     """
     _check_outputs(arguments)
-    comparison = _comparison(arguments, original="source")
+    comparison = read_files(arguments, original="source")
     criterion, seeds = Criterion(arguments.criterion), range(arguments.seeds)
-    matched = MatchedComparison(comparison, _method(criterion, arguments), seeds)
+    matched = MatchedComparison(
+        comparison, MatchingMethod(criterion=criterion, epsilon=arguments.epsilon), seeds
+    )
     runs = matched.runs()
     identity = {
         "model": comparison.model,
@@ -115,21 +56,20 @@ def run_match(arguments: argparse.Namespace) -> None:
     }
     columns = {name: runs[name].to_numpy() for name in RUNS.names}
     write_table(RUNS.table(columns, identity | {"criterion": criterion.value}), arguments.output)
-    _warn_of_unmatched(float(columns["fraction_unmatched"].mean()), criterion)
+    warn_of_unmatched(float(columns["fraction_unmatched"].mean()), criterion)
     if arguments.pairs is not None:
         write_table(matched.pairs(), arguments.pairs)
 
 
-def _analyses(arguments: argparse.Namespace) -> "list[CommandAnalysis]":
-    """Find the analyses that are asked for; those of studies are imported only if there are any."""
-    if not arguments.analyses:
-        return []
-    from matcheval.cli.analyses import chosen_analyses
+def warn_of_unmatched(share: float, criterion: Criterion) -> None:
+    """Warn if most targets are unmatched.
 
-    return chosen_analyses(arguments.analyses)
-
-
-def _warn_of_unmatched(share: float, criterion: Criterion) -> None:
+    Parameters
+    ----------
+    share : float
+        Mean share of unmatched targets.
+    criterion : Criterion
+    """
     if share == 1:
         LOGGER.warning(
             "warning: no target was matched in any run by %s: matched accuracies are NaN "
@@ -140,32 +80,6 @@ def _warn_of_unmatched(share: float, criterion: Criterion) -> None:
             "warning: %.1f %% of the targets are unmatched by %s: matched accuracies are those of "
             "a minority", 100 * share, criterion.description,
         )  # fmt: skip
-
-
-def _prediction_files(arguments: argparse.Namespace) -> dict[str, PredictionFile]:
-    """Return both files of a comparison, by origin."""
-    layout, _ = read_layout(arguments, [arguments.source, arguments.target])
-    origins = ("original", "replication")
-    if arguments.original == "target":
-        origins = ("replication", "original")
-    paths = (arguments.source, arguments.target)
-    return {o: PredictionFile(path, layout) for o, path in zip(origins, paths, strict=True)}
-
-
-def _method(criterion: Criterion, arguments: argparse.Namespace) -> MatchingMethod:
-    return MatchingMethod(criterion=criterion, epsilon=arguments.epsilon)
-
-
-def _blocks(comparison: Comparison, arguments: argparse.Namespace) -> Blocks | None:
-    """Return what belongs together, according to the arguments and the files' columns `group`."""
-    files = {"source": arguments.source, "target": arguments.target}
-    other = "target" if arguments.original == "source" else "source"
-    layout, _ = read_layout(arguments, list(files.values()))
-    known = {
-        origin: read_group_column(files[role], getattr(comparison, origin).index, layout)
-        for origin, role in (("original", arguments.original), ("replication", other))
-    }
-    return blocks_of_pair(comparison, known)
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
@@ -186,14 +100,18 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
         taken.add(os.path.realpath(path))
 
 
-def _comparison(
-    arguments: argparse.Namespace,
-    *,
-    original: str,
-    paired: bool = False,
-    groups_shared: bool = False,
-) -> Comparison:
-    """Check the arguments and read both files; the roles are those on the command line."""
+def check_common(arguments: argparse.Namespace) -> None:
+    """Check the arguments that `compare` and `match` share.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+
+    Raises
+    ------
+    InputError
+        If one is out of range, or is no name.
+    """
     check_epsilon(arguments.epsilon)
     if not 1 <= arguments.seeds <= MAX_SEEDS:
         what = "no run" if arguments.seeds < 1 else "too many runs"
@@ -206,6 +124,32 @@ def _comparison(
             f"--pair '{arguments.pair}' is not a valid name",
             remedy="Use letters, digits, '.', '_' and '-'",
         )
+
+
+def read_files(
+    arguments: argparse.Namespace,
+    *,
+    original: str,
+    paired: bool = False,
+    groups_shared: bool = False,
+) -> Comparison:
+    """Check the arguments and read SOURCE and TARGET.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        Those that `compare` and `match` share.
+    original : str
+        Which of `source` and `target` is the original.
+    paired, groups_shared : bool
+        See `Pair`.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid, or the files cannot be read or compared.
+    """
+    check_common(arguments)
     layout, n_classes = read_layout(arguments, [arguments.source, arguments.target])
     source = read_predictions(arguments.source, n_classes, layout)
     target = read_predictions(arguments.target, n_classes, layout)
@@ -226,7 +170,7 @@ def _comparison(
         arguments.pair, names[original], names[other], names["source"], paired, groups_shared
     )
     sets = {"source": source, "target": target}
-    model = arguments.model or source.metadata.get("model") or "model"
+    model = arguments.model or source.metadata.get("model") or UNNAMED
     if not model.isprintable() or len(model) > MAX_NAME_LENGTH:
         raise InputError(
             f"the name of the model, {model!a:.100}, is not printable or too long",

@@ -19,7 +19,10 @@ _WIDTH = 100
 
 
 def describe(
-    comparison: Comparison, tables: Mapping[Criterion, pd.DataFrame], gaps: pd.DataFrame
+    comparison: Comparison,
+    tables: Mapping[Criterion, pd.DataFrame],
+    gaps: pd.DataFrame,
+    header: str,
 ) -> str:
     """Format a comparison as text, with accuracies in percent and gaps in percentage points.
 
@@ -31,6 +34,8 @@ def describe(
         Columns of `schemas.MODEL_TABLE`, one row each; at least one criterion.
     gaps : pandas.DataFrame
         Columns of `gap_schemas.MEAN_GAPS`, a row per criterion.
+    header : str
+        The first line.
 
     Returns
     -------
@@ -38,7 +43,7 @@ def describe(
         Lines of text, each ending with a newline.
     """
     records = {criterion: table.iloc[0] for criterion, table in tables.items()}
-    pair, row = comparison.pair, next(iter(records.values()))
+    row = next(iter(records.values()))
     rows = [*_plain_rows(comparison, row)]
     notes = []
     found = {row["matching"]: row for _, row in gaps.iterrows()}
@@ -52,9 +57,6 @@ def describe(
                 "undefined."
             )
     several = row.n_seeds > 1
-    header = (
-        f"{comparison.model}: {pair.original} (original) against {pair.replication} (replication)"
-    )
     footer = (
         f"ε = {row.epsilon:g}, {row.n_seeds} seed{'s' if several else ''}"
         f"{', ± standard deviation over them' if several else ''}; gaps in percentage points\n"

@@ -9,7 +9,8 @@ from matcheval.analyses.near_duplicates.commands import add_search
 from matcheval.analyses.sampling.commands import add_allocate, add_count, add_sample, add_simulate
 from matcheval.cli.accuracy import FILES as ACCURACY_FILES
 from matcheval.cli.accuracy import add_predict_accuracy
-from matcheval.cli.commands import run_compare, run_match
+from matcheval.cli.commands import run_match
+from matcheval.cli.comparing import run_compare
 from matcheval.cli.layouts import add_layout
 from matcheval.cli.studies import DESCRIPTION as CHECK_STUDY
 from matcheval.cli.studies import add_check_study
@@ -87,14 +88,21 @@ def _add_compare(commands: Any) -> None:
         description="Compare a model's accuracy on two sets before and after matching.",
         epilog=_FILES, formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    _add_common(compare)
+    _add_common(compare, n_files="?")
     compare.add_argument(
         "--criterion", action="append", choices=[c.value for c in Criterion], default=None,
         help="matching criterion; repeat for several (default: both)",
     )  # fmt: skip
     compare.add_argument(
-        "--original", choices=["source", "target"], default="source",
-        help="which set is the original; gaps are original minus replication (default: source)",
+        "--original", default="source", metavar="source|target|FILE",
+        help="which of SOURCE and TARGET is the original; gaps are original minus replication "
+        "(default: source). Or, with --replication, the file of the original",
+    )  # fmt: skip
+    compare.add_argument(
+        "--replication", metavar="FILE",
+        help="the file of the replication, in place of SOURCE and TARGET; the larger set is the "
+        "source. For many models, {model} in both FILEs stands for their names: --original "
+        "'old/{model}.csv' --replication 'new/{model}.csv'",
     )  # fmt: skip
     compare.add_argument(
         "--paired", action="store_true",
@@ -111,9 +119,12 @@ def _add_compare(commands: Any) -> None:
         "of a pair's matched predictions",
     )  # fmt: skip
     compare.add_argument(
-        "--output", type=Path, metavar="DIR", help="write tables, figures and a summary to DIR"
-    )
-    compare.set_defaults(run=run_compare)
+        "--output", type=Path, metavar="DIR",
+        help="write a report, tables and figures to DIR, in place of what an earlier comparison "
+        "wrote there",
+    )  # fmt: skip
+    compare.add_argument("--json", action="store_true", help="print JSON instead of text")
+    compare.set_defaults(run=run_compare, parser=compare)
 
 
 def _add_match(commands: Any) -> None:
@@ -156,10 +167,10 @@ def _add_replicate(commands: Any) -> None:
         add(steps.add_parser(step, help=summary, description=description))
 
 
-def _add_common(parser: argparse.ArgumentParser) -> None:
+def _add_common(parser: argparse.ArgumentParser, n_files: str | None = None) -> None:
     """Add the arguments that `compare` and `match` share."""
-    parser.add_argument("source", type=Path, metavar="SOURCE")
-    parser.add_argument("target", type=Path, metavar="TARGET")
+    parser.add_argument("source", type=Path, metavar="SOURCE", nargs=n_files)
+    parser.add_argument("target", type=Path, metavar="TARGET", nargs=n_files)
     parser.add_argument(
         "--epsilon", type=float, default=EPSILON,
         help="largest difference between matched probabilities, in (0, 1] (default: %(default)s)",

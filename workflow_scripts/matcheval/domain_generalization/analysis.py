@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 from matcheval.datasets.derivations import Derivation
 from matcheval.domain_generalization.checks import check_names, check_recipe, check_sources
-from matcheval.domain_generalization.designs import ERM, Plan
+from matcheval.domain_generalization.designs import Plan, batch_of
 from matcheval.domain_generalization.expansion import Expansion
 from matcheval.domain_generalization.groups import Group
+from matcheval.domain_generalization.scored import ScoredModels
 from matcheval.domain_generalization.selection import DEFAULT
-from matcheval.domain_generalization.settings import DomainGeneralizationSettings
+from matcheval.domain_generalization.settings import ERM, DomainGeneralizationSettings
 from matcheval.execution import resources
 from matcheval.study.analysis import Analysis, Wildcards
 from matcheval.study.artifacts import Artifact
@@ -34,9 +35,13 @@ class DomainGeneralization(Analysis):
         self.expansion = Expansion(study.name, settings, study.suites)
         folder = f"{study.folder}/{self.name}"
         self.planned = self.table("plan", "domain_plan", {"table": "plan"})
-        self.runs, self.curves, self.accuracies, self.gains, self.spread = (
+        self.runs, self.curves, self.accuracies = (
             Artifact(f"{folder}/{name}", (".parquet", ".csv"))
-            for name in ("runs", "curves", "accuracies", "gains", "spread")
+            for name in ("runs", "curves", "accuracies")
+        )
+        self.gains, self.spread, self.image_counts, self.near_far = (
+            Artifact(f"{folder}/{name}", (".parquet", ".csv"))
+            for name in ("gains", "spread", "image_counts", "near_far")
         )
         self.results = self.table("results", "domain_results", {"table": "results"})
         self.layout = Artifact(
@@ -44,6 +49,14 @@ class DomainGeneralization(Analysis):
         )
         self.plot = self.figure(
             f"{self.name}/{{figure}}", "domain_figures", {"table": "{figure} (figure)"}
+        )
+        self.scored = ScoredModels(settings, study, self.expansion, lambda: self.trained)
+        self.scores = Artifact(f"{folder}/scores/{{suite}}/{{scored}}", (".parquet",))
+        self.predictability = self.table(
+            "predictability", "domain_predictability", {"table": "predictability"}
+        )
+        self.plot_of_scores = self.figure(
+            f"{self.name}/scores", "domain_figures", {"table": "scores (figure)"}
         )
 
     # --- what is trained
@@ -72,6 +85,7 @@ class DomainGeneralization(Analysis):
             Naming the key and the value.
         """
         _ = self.plan
+        self.scored.check()
 
     @property
     def trained(self) -> Mapping[str, TrainedModel]:
@@ -86,11 +100,15 @@ class DomainGeneralization(Analysis):
 
     @property
     def tested(self) -> Mapping[str, TestedModels]:
+        """The models of the plan on their targets, and scored ones on their sources."""
+        return self.tested_on_targets | self.scored.tested
+
+    @property
+    def tested_on_targets(self) -> dict[str, TestedModels]:
         """The models of the plan, those of the same sources and algorithm together."""
         batches: dict[str, list[str]] = {}
         for name, run in self.plan.trained.items():
-            batch = f"{self.study.name}.{'.and.'.join(run.sources)}.{run.group.algorithm}"
-            batches.setdefault(batch, []).append(name)
+            batches.setdefault(batch_of(self.study.name, run), []).append(name)
         return {
             batch: TestedModels(tuple(models), self.plan.tested[models[0]])
             for batch, models in batches.items()
@@ -124,10 +142,20 @@ class DomainGeneralization(Analysis):
             return []
         single = (self.results, self.planned, self.runs, self.curves, self.accuracies)
         return [
-            *(file for one in (*single, self.gains, self.spread) for file in one.files),
+            *(file for one in (*single, *self._compared) for file in one.files),
             *self.layout.expand(view=self.views, selection=self.selections),
             *self.plot.expand(figure=_FIGURES),
+            *(
+                file
+                for one in (self.predictability, self.near_far, self.plot_of_scores)
+                for file in one.files
+                if self.scored.models
+            ),
         ]
+
+    @property
+    def _compared(self) -> tuple[Artifact, ...]:
+        return self.gains, self.spread, self.image_counts
 
     figures = _FIGURES
 
@@ -173,7 +201,9 @@ class DomainGeneralization(Analysis):
         return {
             "plan": [self.planned.file(".parquet")],
             "histories": [self.study.history_file(name) for name in self.plan.trained],
-            "indexes": [self.study.predicting.tested_index(batch) for batch in self.tested],
+            "indexes": [
+                self.study.predicting.tested_index(batch) for batch in self.tested_on_targets
+            ],
         }
 
     def run_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -186,7 +216,7 @@ class DomainGeneralization(Analysis):
         return {
             "models": list(self.plan.trained),
             "epoch_steps": self.settings.evaluate_every,
-            "tested": [asdict(batch) for batch in self.tested.values()],
+            "tested": [asdict(batch) for batch in self.tested_on_targets.values()],
             "predictions": self.study.predictions_folder,
         }
 
@@ -202,6 +232,15 @@ class DomainGeneralization(Analysis):
             "rules": list(self.settings.selection),
             "confidence": self.study.confidence,
         }
+
+    def score_files(self, wildcards: Wildcards) -> list[str]:
+        """Return the scores of all scored models.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+        """
+        return [self.scores.file(suite=suite, scored=name) for suite, name in self.scored.models]
 
     def layout_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the parameters of a table in a paper's layout.
@@ -235,7 +274,16 @@ class DomainGeneralization(Analysis):
     @property
     def resource_requests(self) -> Mapping[str, Callable[[Any], resources.ResourceRequest]]:
         """By the number of models and of the sets that they are tested on."""
-        return {"collect_domain_runs": self._request}
+        return {"collect_domain_runs": self._request, "score_domain_model": self._scoring_request}
+
+    def _scoring_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
+        from matcheval.study.sizes import dataset_size
+
+        study, targets = self.study, self.study.suites[wildcards.suite].datasets
+        images = max(dataset_size(study, name).images for name in (*targets, *self.trained_on))
+        return resources.of_scoring(
+            len(targets), images, resources.MANY_CLASSES, resources.MANY_FEATURES
+        )
 
     def _request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         from matcheval.study.sizes import dataset_size

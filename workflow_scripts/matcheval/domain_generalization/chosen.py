@@ -31,11 +31,12 @@ def chosen_runs(
     -------
     pandas.DataFrame
         A row per block, selection, algorithm, seed and target: `design`, `block`, `n_sources`,
-        `selection`, `algorithm`, `same_as_erm`, `seed`, `group`, `dataset`, `column`, `accuracy`.
+        `selection`, `algorithm`, `same_as_erm`, `seed`, `group`, `model`, `dataset`, `column`,
+        `n` (images of the set), `accuracy`.
         Selection by leaving one domain out lacks blocks of one source, and algorithms that are not
         defined for one source less.
     """
-    known = accuracies[["model", "dataset", "accuracy"]]
+    known = accuracies[["model", "dataset", "n", "accuracy"]]
     parts = []
     for block in blocks:
         own = _runs_of(runs, block.sources)
@@ -51,7 +52,7 @@ def chosen_runs(
             )  # fmt: skip
     names = [
         "design", "block", "n_sources", "selection", "algorithm", "same_as_erm", "seed", "group",
-        "dataset", "column", "accuracy",
+        "model", "dataset", "column", "n", "accuracy",
     ]  # fmt: skip
     return pd.concat(parts, ignore_index=True)[names]
 

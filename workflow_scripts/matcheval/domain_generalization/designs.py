@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from matcheval.domain_generalization.groups import Group
+from matcheval.domain_generalization.settings import ERM
 from matcheval.training.options import ALGORITHMS, equals_erm
 
-ERM = "erm"
 # What becomes of an algorithm on the sources of a block.
 TRAINED, SAME_AS_ERM, REFUSED = "trained", "= ERM", "refused"
 
@@ -148,6 +148,39 @@ def make_plan(
     return Plan(tuple(blocks), runs, tested)
 
 
+def name_of_sources(study: str, sources: Sequence[str]) -> str:
+    """Return what the names of all models of the same sources begin with.
+
+    Parameters
+    ----------
+    study : str
+        Name of the study.
+    sources : sequence of str
+
+    Returns
+    -------
+    str
+    """
+    return f"{study}.{'.and.'.join(sources)}"
+
+
+def batch_of(study: str, run: Run) -> str:
+    """Return the name of the job that tests a model, with others of its sources and algorithm.
+
+    Parameters
+    ----------
+    study : str
+        Name of the study.
+    run : Run
+        One that is trained.
+
+    Returns
+    -------
+    str
+    """
+    return f"{name_of_sources(study, run.sources)}.{run.group.algorithm}"
+
+
 def _runs(
     study: str, sources: tuple[str, ...], groups: Sequence[Group], seeds: int
 ) -> Iterator[Run]:
@@ -158,7 +191,7 @@ def _runs(
         state = REFUSED if refused else SAME_AS_ERM if same else TRAINED
         for seed in range(seeds):
             algorithm, number = (ERM, 0) if same else (group.algorithm, group.number)
-            name = f"{study}.{'.and.'.join(sources)}.{algorithm}-{number}.seed-{seed}"
+            name = f"{name_of_sources(study, sources)}.{algorithm}-{number}.seed-{seed}"
             note = kind.refusal if refused else ""
             yield Run(sources, group, seed, state, "" if refused else name, note)
 
@@ -198,4 +231,6 @@ DEFAULT_RECIPE: Mapping[str, Any] = {
     "optimizer": "adam", "normalization": "channels",
 }  # fmt: skip
 # Columns that the protocol determines.
-PROTOCOL_COLUMNS = ("algorithm", "epochs", "epoch_steps", "keep", "seed", "train", "train_fraction")
+PROTOCOL_COLUMNS = (
+    "algorithm", "epochs", "epoch_steps", "keep", "seed", "seeded_by", "train", "train_fraction",
+)  # fmt: skip

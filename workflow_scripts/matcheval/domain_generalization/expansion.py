@@ -2,13 +2,21 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 
 from matcheval.datasets.derivations import Derivation, part, rest
 from matcheval.datasets.suites import Member, Suite
-from matcheval.domain_generalization.designs import ERM, Block, Plan, Run, make_plan, recipe_values
+from matcheval.domain_generalization.designs import (
+    Block,
+    Plan,
+    Run,
+    make_plan,
+    name_of_sources,
+    recipe_values,
+)
 from matcheval.domain_generalization.groups import Group, groups_of, scaling
-from matcheval.domain_generalization.settings import LEFT_OUT, DomainGeneralizationSettings
+from matcheval.domain_generalization.settings import ERM, LEFT_OUT, DomainGeneralizationSettings
 from matcheval.models.rows import TRAINED, ModelSource
 from matcheval.study.catalogue import Model
 from matcheval.study.trained_models import TrainedModel
@@ -106,6 +114,9 @@ class Expansion:
     def trained(self, run: Run, plan_file: str) -> TrainedModel:
         """Return the model of a run.
 
+        Models of the same sources and seed start from the same weights and see the same batches,
+        so that they differ by algorithm and options alone.
+
         Parameters
         ----------
         run : Run
@@ -113,7 +124,9 @@ class Expansion:
         plan_file : str
             The plan, which has to be there first.
         """
-        recipe, parts = self.recipe(run.group, run.seed), self._settings.validation_parts
+        parts = self._settings.validation_parts
+        shared = name_of_sources(self._study, run.sources)
+        recipe = replace(self.recipe(run.group, run.seed), seeded_by=shared)
         return TrainedModel(
             Model(run.model, recipe, ModelSource(run.model, TRAINED)),
             tuple(rest(name, 1, parts, run.seed).name for name in run.sources),

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from matcheval.domain_generalization.designs import ERM
 from matcheval.domain_generalization.layout import TITLES
 from matcheval.domain_generalization.results import AVERAGE, MEAN
+from matcheval.domain_generalization.settings import ERM
 from matcheval.figures.style import COLUMN_WIDTH, NOTE_SIZE, REFERENCE, new_figure, style
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from matcheval.domain_generalization.designs import ERM
 from matcheval.domain_generalization.results import AVERAGE, MEAN
 from matcheval.domain_generalization.selection import PER_RUN
+from matcheval.domain_generalization.settings import ERM
 from matcheval.io.text_tables import TextColumn, percent_cell, signed_cells
 
 # Names in tables and figures, as in the papers.
@@ -79,7 +79,7 @@ def result_columns(results: pd.DataFrame) -> list[TextColumn]:
     ]
     return [
         TextColumn("Block", blocks, is_number=False),
-        TextColumn("Selection", _selections(rows), is_number=False),
+        TextColumn("Selection", selection_names(rows), is_number=False),
         TextColumn("Algorithm", [TITLES[name] for name in rows["algorithm"]], is_number=False),
         TextColumn("Groups", rows["groups"].tolist(), is_number=False),
         TextColumn("Runs", [str(n) for n in rows["n_runs"]]),
@@ -173,7 +173,14 @@ def _marked(rows: pd.DataFrame) -> list[str]:
     ]
 
 
-def _selections(rows: pd.DataFrame) -> Sequence[str]:
+def selection_names(rows: pd.DataFrame) -> Sequence[str]:
+    """Return the names of selections for readers.
+
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+        With `selection`.
+    """
     return [name.replace("_", " ") for name in rows["selection"]]
 
 

@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 
+from matcheval.accuracy_prediction.schemas import METHOD
 from matcheval.io.columns import CONFIDENCE_LEVEL, fraction
 from matcheval.io.tables import Column, TableSchema
 
@@ -110,5 +111,57 @@ SPREAD = TableSchema(
         fraction("range_algorithms", "highest minus lowest of these"),
         fraction("sd_runs", "root mean square over algorithms of the deviations over runs"),
         fraction("erm", "mean accuracy of ERM"),
+    ),
+)
+_SELECTION = Column("selection", pa.string(), "", "how the group of hyper-parameters was selected")
+_N_SOURCES = Column("n_sources", pa.int64(), "sets", "number of sources")
+_COEFFICIENTS = (
+    Column("spearman", pa.float64(), "1", "rank correlation, ties by average ranks"),
+    Column("kendall", pa.float64(), "1", "tau-b, with ties"),
+)
+IMAGE_COUNTS = TableSchema(
+    "numbers of images and accuracies",
+    (
+        _BLOCK,
+        _N_SOURCES,
+        _SELECTION,
+        _ALGORITHM,
+        Column("n_columns", pa.int64(), "groups of sets", "that are compared"),
+        Column("n_images", pa.int64(), "images", "in these"),
+        *_COEFFICIENTS,
+    ),
+)
+PREDICTABILITY = TableSchema(
+    "accuracies predicted by scores",
+    (
+        _BLOCK,
+        _N_SOURCES,
+        _SELECTION,
+        _ALGORITHM,
+        *METHOD,
+        Column("n_sets", pa.int64(), "sets", "with a score"),
+        Column("n_runs", pa.int64(), "runs", "seeds"),
+        Column("spearman", pa.float64(), "1", "of score and accuracy over sets, mean over runs"),
+        Column("spearman_low", pa.float64(), "1", "lower bound of Student's interval"),
+        Column("spearman_high", pa.float64(), "1", "upper bound"),
+        fraction("mae", "mean absolute error if each set is left out of a line, mean over runs"),
+        fraction("mae_low", "lower bound of Student's interval"),
+        fraction("mae_high", "upper bound"),
+        fraction("mae_gain", "mean over runs of the error minus that of ERM of the same seed"),
+        fraction("mae_gain_low", "lower bound of Student's interval of the difference"),
+        fraction("mae_gain_high", "upper bound"),
+        CONFIDENCE_LEVEL,
+    ),
+)
+NEAR_FAR = TableSchema(
+    "gains and distances",
+    (
+        _BLOCK,
+        _N_SOURCES,
+        _SELECTION,
+        _ALGORITHM,
+        Column("n_sets", pa.int64(), "sets", "that are compared"),
+        *_COEFFICIENTS,
+        Column("pearson", pa.float64(), "1", "correlation"),
     ),
 )

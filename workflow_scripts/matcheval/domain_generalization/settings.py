@@ -11,6 +11,8 @@ Rule = Literal["source_validation", "leave_one_domain_out", "oracle"]
 SOURCE_VALIDATION: Rule = "source_validation"
 LEFT_OUT: Rule = "leave_one_domain_out"
 ORACLE: Rule = "oracle"
+ERM = "erm"
+FRECHET = "frechet_reference"  # the method that says how far a set is from the sources
 
 
 class BlockSettings(Settings):
@@ -18,6 +20,19 @@ class BlockSettings(Settings):
 
     sources: SomeNames = Field(description="Sets that models are trained on: one or several")
     targets: Name = Field(description="Suite that they are tested on; none of its sets is a source")
+
+
+class ScoredSettings(Settings):
+    """Scores of accuracy prediction on the targets of blocks, of the models of some algorithms."""
+
+    algorithms: Annotated[tuple[str, ...], Unique, UniqueItems, Field(min_length=1)] = Field(
+        (ERM, "sd"), description="Algorithms whose models are scored; ERM is always there"
+    )
+    methods: Annotated[tuple[str, ...], Unique, UniqueItems, Field(min_length=1)] = Field(
+        ("nuclear_norm", FRECHET),
+        description="Methods of accuracy prediction. The base is the validation parts of the "
+        "sources, the reference their training parts",
+    )
 
 
 class DomainGeneralizationSettings(Settings):
@@ -66,6 +81,11 @@ class DomainGeneralizationSettings(Settings):
     ] = Field(
         (SOURCE_VALIDATION, ORACLE),
         description="How groups are selected; the first is that of the figures",
+    )
+    scores: ScoredSettings | None = Field(
+        None,
+        description="Whether accuracies on the targets of blocks are also predicted without "
+        "labels, and by which scores; not by default",
     )
     figure_algorithm: str | None = Field(
         None,

@@ -292,6 +292,10 @@ def of_reading(n_models: int, n_sets: int, images: int) -> ResourceRequest:
     return ResourceRequest(_megabytes(BASE_MB, memory), _minutes(n_models * n_sets * 0.05))
 
 
+# For estimates before any job: classes of a base that are not known, and features of a model.
+MANY_CLASSES, MANY_FEATURES = 1000, 2048
+
+
 def of_scoring(n_sets: int, images: int, n_classes: int, n_features: int) -> ResourceRequest:
     """Estimate the request for the scores of one model on many sets.
 

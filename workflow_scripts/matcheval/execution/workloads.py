@@ -126,6 +126,7 @@ _FOR_CIFAR = {
     "repvgg": (0.49, 2.1, 48, 23),
     "vgg_three_linear": (0.314, 0.9, 64, 16),
     "efficientnet_lite": (0.009, 0.2, 32, 50),
+    "resnet_7x7": (0.037, 0.06, 64, 18),
 }
 
 # Millions of weights at the same width and depth, of networks that have far fewer than 3 × 3
@@ -151,8 +152,8 @@ _MILLIONS_OF_WEIGHTS = {
 # Architectures that are estimated with four stages, like the ResNets for ImageNet; all others have
 # three, like the ResNets for CIFAR.
 _FOUR_STAGES = (
-    "vgg", "vgg_three_linear", "resnet_imagenet", "preact_imagenet", "preact_unnormed",
-    "seresnet_imagenet", "sepreact_unnormed",
+    "vgg", "vgg_three_linear", "resnet_imagenet", "resnet_7x7", "preact_imagenet",
+    "preact_unnormed", "seresnet_imagenet", "sepreact_unnormed",
 )  # fmt: skip
 
 

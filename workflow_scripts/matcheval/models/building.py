@@ -27,6 +27,7 @@ from matcheval.models.architectures.pyramidnet import pyramidnet
 from matcheval.models.architectures.regnet import regnet_x, regnet_y
 from matcheval.models.architectures.repvgg import repvgg
 from matcheval.models.architectures.resnet import (
+    resnet_7x7,
     resnet_a,
     resnet_b,
     resnet_imagenet,
@@ -135,4 +136,5 @@ _BUILDERS: dict[str, Callable[[NetworkConfig], nn.Module]] = {
     "repvgg": repvgg,
     "vgg_three_linear": vgg_three_linear,
     "efficientnet_lite": efficientnet_lite,
+    "resnet_7x7": resnet_7x7,
 }

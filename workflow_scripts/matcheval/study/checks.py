@@ -6,7 +6,7 @@ from matcheval.datasets.label_spaces import compare_classes
 from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import PREDICTIONS_KIND, DatasetSpec
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
-from matcheval.models.packages import package_weights
+from matcheval.models.packages import is_file_of_weights, pretrained_weights
 from matcheval.study.study import Study
 from matcheval.training.options import check_n_sources
 
@@ -185,8 +185,9 @@ def _check_pretrained(study: Study) -> None:
     """Check that the packages are installed whose weights models start from."""
     for trained in study.trained.values():
         recipe = trained.model.recipe
-        if recipe is not None and recipe.pretrained:
-            package_weights(recipe.pretrained, model=trained.model.name, field="pretrained")
+        # Files of the user's are looked for when the first job starts (`missing_files`).
+        if recipe is not None and recipe.pretrained and not is_file_of_weights(recipe.pretrained):
+            pretrained_weights(recipe.pretrained, trained.model.name)
 
 
 def _check_predictions(study: Study) -> None:

@@ -14,6 +14,7 @@ from matcheval.datasets.suites import Suite
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.inference.planning import InferencePlan
 from matcheval.inference.settings import InferenceSettings
+from matcheval.models.packages import is_file_of_weights
 from matcheval.models.rows import CHECKPOINT
 from matcheval.study.analysis import Analysis, BuiltDataset, check_known
 from matcheval.study.catalogue import Model
@@ -308,4 +309,7 @@ class StudyContents:
             if model.source and model.source.kind == CHECKPOINT:
                 file = Path(model.source.source)
                 missing |= {} if file.is_file() else {f"model '{name}': source": [file]}
-        return missing
+        started = {one.model.recipe.pretrained for one in self.trained.values() if one.model.recipe}
+        weights = [Path(name) for name in sorted(started) if is_file_of_weights(name)]
+        absent = [file for file in weights if not file.is_file()]
+        return missing | ({"pretrained": absent} if absent else {})

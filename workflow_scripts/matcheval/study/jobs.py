@@ -13,6 +13,7 @@ from typing import Any
 from matcheval.datasets.derivations import DERIVATION_VERSION
 from matcheval.datasets.kinds import builder_version
 from matcheval.inference import INFERENCE_VERSION
+from matcheval.models.packages import is_file_of_weights
 from matcheval.models.rows import CHECKPOINT, ModelSource
 from matcheval.study.analysis import Wildcards
 from matcheval.study.study import Study
@@ -147,7 +148,7 @@ class StageJobs:
     # --- training
 
     def training_sets(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """Return the files of the sets that a model is trained and validated on.
+        """Return the files of the sets that a model is trained and validated on, and of its start.
 
         Parameters
         ----------
@@ -155,10 +156,15 @@ class StageJobs:
             `model`.
         """
         trained = self._study.trained[wildcards.model]
-        return {
+        sets = {
             what: [file for name in names for file in self._study.dataset_files(name)]
             for what, names in (("train", trained.train), ("validation", trained.validation))
         }
+        recipe = trained.model.recipe
+        start = recipe.pretrained if recipe else ""
+        # A study can be planned without the file.
+        started = is_file_of_weights(start) and Path(start).is_file()
+        return sets | ({"pretrained": [start]} if started else {})
 
     def training_waits_for(self, wildcards: Wildcards) -> list[str]:
         """Return the files that have to be there before a model is trained, however old.

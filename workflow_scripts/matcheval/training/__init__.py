@@ -37,7 +37,7 @@ MIXING_AUGMENTATIONS = ("mixup", "basic_mixup", "basic_cutmix", "basic_ricap")
 SCHEDULES = ("constant", "cosine", "step", "warmup_cosine", "multistep", "onecycle")
 # Schedules that begin with a built-in warm-up.
 WARM_SCHEDULES = ("warmup_cosine", "onecycle")
-NORMALIZATIONS = ("none", "channels", "half")
+NORMALIZATIONS = ("none", "channels", "half", "imagenet")
 DECAYED = ("all", "weights")
 PRECISIONS = ("fp32", "bf16", "fp16")
 # Which weights of a training are saved.

