@@ -54,8 +54,9 @@ def errors(study: str) -> str:
     str
         A row per method and way of predicting that gave any prediction; percentage points.
     """
-    table = pd.read_csv(KEPT / f"{study}.csv", keep_default_na=False, na_values=["nan", ""])
-    table = table.fillna(dict.fromkeys(("variant", "calibrated_on", "regressor"), ""))
+    table = pd.read_csv(KEPT / f"{study}.csv")
+    texts = ["variant", "calibrated_on", "regressor"]
+    table[texts] = table[texts].astype("str").replace("nan", "")
     n_sets = (
         table.groupby("group", sort=False)["n_sets"]
         .max()

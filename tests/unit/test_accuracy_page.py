@@ -14,5 +14,5 @@ def test_the_page_is_made_by_its_script(monkeypatch):
     sys.modules.pop("take_over")
     page = (ROOT / "docs" / "accuracy-prediction.md").read_text(encoding="utf-8")
     assert module.take_over(page, module.errors) == page, "make accuracy-docs"
-    row = "| calibrated on Syn1 | DoC |  | 4.2 | 152.5 | 2.5 | 3.6 | 17.0 | [6.2, 37.3] | [12.8, 21.4] |"
-    assert row in module.errors("cifar10-shifts")
+    cells = "|  | 4.2 | 152.5 | 2.5 | 3.6 | 17.0 | [6.2, 37.3] | [12.8, 21.4] |"
+    assert f"| calibrated on Syn1 | DoC {cells}" in module.errors("cifar10-shifts")

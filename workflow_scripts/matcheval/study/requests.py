@@ -138,7 +138,7 @@ class Requests:
         Only of rules whose jobs are grouped and may take hours.
         """
         batches = self._study.predicting.batches
-        inference = {
+        inference: dict[str, list[Any]] = {
             "predict_datasets": [SimpleNamespace(batch=one) for one in batches],
             "predict_tested": [SimpleNamespace(tested=one) for one in self._study.tested],
         }
