@@ -56,7 +56,7 @@ def errors(study: str) -> str:
     """
     table = pd.read_csv(KEPT / f"{study}.csv")
     texts = ["variant", "calibrated_on", "regressor"]
-    table[texts] = table[texts].astype("str").replace("nan", "")
+    table[texts] = table[texts].astype(object).fillna("")
     n_sets = (
         table.groupby("group", sort=False)["n_sets"]
         .max()
