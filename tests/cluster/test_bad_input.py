@@ -13,7 +13,7 @@ CASES = {
     "partition": (
         ["--default-resources", "slurm_partition=cpus"],
         "the cluster has no partition 'cpus'. Set 'slurm_partition' or 'gpu_partition' in "
-        "profiles/slurm/config.yaml to one of: cpu, gpu",
+        "profiles/slurm/config.yaml to one of: again, cpu, gpu, spare, urgent",
     ),
     "account": (
         ["--default-resources", "slurm_partition=cpu", "slurm_account=physics"],

@@ -141,7 +141,11 @@ class SlurmExecutor(plugin.Executor):
         job : snakemake job or group of jobs
         """
         wanted = request_of(job)
-        limited = (within if job.attempt > 1 else startable)(wanted, queries.nodes())
+        limited = wanted
+        if job.attempt > 1:
+            limited = within(wanted, queries.nodes())
+        elif wanted.resumable:
+            limited = startable(wanted, queries.nodes())
         if job.attempt > 1 and limited != wanted:
             self.logger.info(
                 f"Attempt {job.attempt} of {job.name} requests {limited.mem_mb} MB and "
