@@ -36,13 +36,9 @@ CASES = {
         ["--set-resources", "train_model:gpu=3", "train_model:slurm_partition=gpu"],
         "train_model requests 3 GPUs (at most 2) in partition 'gpu': it would never start",
     ),
-    "time": (
-        ["--set-resources", "train_model:runtime=5000"],
-        "train_model requests 5000 minutes (at most 1440) in partition 'cpu'",
-    ),
     "rule": (
         ["--set-resources", "train_modle:mem_mb=1000"],
-        "'set-resources': unknown rule 'train_modle'. Did you mean 'train_model'?",
+        "'set-resources': unknown rule 'train_modle'. Did you mean 'train_model'",
     ),
     "group": (
         ["--group-components", "inferense=5"],

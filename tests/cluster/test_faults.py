@@ -153,7 +153,7 @@ class TestMisbehavingJobs:
         assert misbehaved.starts.count("broken") == 3
         assert [job["state"] for job in misbehaved.jobs_of("broken")] == ["FAILED"] * 3
         assert "results/logs/train_model/broken.log" in misbehaved.output
-        assert "error: this model fails for good" in misbehaved.output
+        assert "this model fails for good" in misbehaved.output
         assert not (misbehaved.folder / checkpoint("broken")).exists()
         assert (misbehaved.folder / checkpoint("fine")).exists()
         assert misbehaved.starts.count("fine") == 1
