@@ -301,14 +301,16 @@ class TestComparingManyModels:
         one = json.loads(capsys.readouterr().out)
         for criterion in Criterion:
             (row,) = one["tables"][criterion.value]
-            assert row in many["tables"][criterion.value]
+            (same,) = [r for r in many["tables"][criterion.value] if r["model"] == "z"]
+            numbers = {k: v for k, v in row.items() if not isinstance(v, str)}
+            assert numbers.items() <= same.items()
 
     def test_a_second_run_replaces_the_first(self, folders):
         main(["compare", *folders, "--output", "out"])
         main(
             ["compare", "old/z.csv", "new/z.csv", "--pair", "q", "--seeds", "1", "--output", "out"]
         )
-        assert not list(Path("out").rglob("pair*"))
+        assert not list(Path("out").rglob("pair"))
         assert (Path("out") / "tables/q/probability.csv").is_file()
 
     def test_other_files_are_not_touched(self, folders, capsys):

@@ -128,7 +128,7 @@ def test_saving_leaves_the_log_alone(tmp_path, caplog):
 
 
 def test_other_formats_are_errors(tmp_path):
-    with pytest.raises(InputError, match=r"\.jpg.*Use \.pdf or \.png"):
+    with pytest.raises(InputError, match=r"\.jpg.*Use \.pdf, \.png or \.svg"):
         save_figure(small_figure(), tmp_path / "a.jpg")
     assert not list(tmp_path.iterdir())
 

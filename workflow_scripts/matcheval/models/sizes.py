@@ -162,8 +162,8 @@ SPECIFICATIONS = {
     "vgg_three_linear": Architecture(
         "VGG", _CHANNELS, *_one_of(11, 13, 16, 19), min_side=32, dropout=0.5
     ),
-    "resnet_7x7": Architecture("ResNet", _CHANNELS, *_STAGES, min_side=32),
     "efficientnet_lite": Architecture("EfficientNet", _STEM, *_one_of(50), **_only({50: 32})),
+    "resnet_7x7": Architecture("ResNet", _CHANNELS, *_STAGES, min_side=32),
 }  # fmt: skip
 
 ARCHITECTURES = tuple(SPECIFICATIONS)
