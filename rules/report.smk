@@ -13,20 +13,19 @@ REPORTED = {
     "asked": yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True),
     "models": reported.described_models(STUDY),
     "datasets": reported.described_datasets(STUDY),
+    # As texts, because files of a new checkout would be newer than the report.
+    "captions": {
+        file.caption: (CAPTIONS / f"{file.caption}.rst").read_text(encoding="utf-8")
+        for section in SECTIONS
+        for file in section.shown
+        if file.caption
+    },
 }
 
 
 rule write_report:
     input:
         files=reported.section_files(SECTIONS),
-        captions=sorted(
-            {
-                str(CAPTIONS / f"{file.caption}.rst")
-                for section in SECTIONS
-                for file in section.shown
-                if file.caption
-            }
-        ),
     output:
         page=STUDY.report_page,
     log:

@@ -23,8 +23,8 @@ def main(
     asked: str,
     models: Mapping[str, Mapping[str, str]],
     datasets: Mapping[str, Mapping[str, str]],
+    captions: Mapping[str, str],
     files: Sequence[Path],
-    captions: Sequence[Path],
     page: Path,
 ) -> None:
     """Write the report of a study.
@@ -41,19 +41,20 @@ def main(
         The study file.
     models, datasets : mapping
         As of `study.reported`.
+    captions : mapping of str to str
+        Texts of captions by name.
     files : sequence of Path
         What the sections are made from.
-    captions : sequence of Path
-        Files of captions.
     page : Path
         File to write.
     """
-    texts = {path.stem: path.read_text(encoding="utf-8") for path in captions}
     read = TypeAdapter(list[Section]).validate_python(sections)
     titled = [
         replace(
             one,
-            shown=tuple(replace(file, caption=texts.get(file.caption, "")) for file in one.shown),
+            shown=tuple(
+                replace(file, caption=captions.get(file.caption, "")) for file in one.shown
+            ),
         )
         for one in read
     ]

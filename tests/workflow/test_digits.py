@@ -79,7 +79,7 @@ def test_the_studys_own_report_tells_results_and_where_they_come_from(digits):
     assert pq.read_schema(weights).metadata[b"weights_sha256"].decode() in page
     for heading in ("Gaps before and after matching", "Replication", "Left out", "Provenance"):
         assert heading in page
-    assert page.count("<img src=") == 9
+    assert page.count("<img src=") == 11
     assert "snakemake." not in page  # wildcards of captions are filled in
 
 

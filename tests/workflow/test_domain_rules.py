@@ -89,7 +89,7 @@ def test_accuracies_of_the_models_are_predicted_from_their_scores(tiny):
     table = pd.read_parquet(made / "predictability.parquet")
     assert set(table.block) == {"one", "two"}
     assert set(table.method) == {"nuclear_norm", "frechet_reference"}
-    assert table[table.algorithm == "erm"].mae.between(0, 1).all()
+    assert table[table.algorithm == "erm"].mae.ge(0).all()
     distances = pd.read_parquet(made / "near_far.parquet")
     assert set(distances.n_sets) == {4}
     assert distances[distances.block == "two"].spearman.notna().any()

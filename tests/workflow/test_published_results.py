@@ -139,7 +139,7 @@ figures: {formats: [png]}
     workflow.run("--configfile", "alone.yaml")
     own = workflow.folder / "results" / "alone"
     made = {path.name for path in own.iterdir()}
-    assert made == {"accuracies", "benchmarks", "figures", "logs", "replication"}
+    assert made == {"accuracies", "benchmarks", "figures", "logs", "replication", "report.html"}
     assert (own / "figures/both/replication/top3-linear.png").exists()
     result = workflow.run(
         "--configfile", "alone.yaml", "--config", "matching={save_pairs: [vgg]}", check=False

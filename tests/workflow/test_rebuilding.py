@@ -132,7 +132,10 @@ def test_settings_of_the_fits(small):
 
 def test_code_of_the_bootstrap(small):
     small.edit("workflow_scripts/matcheval/statistics/resampling.py", "= 1e-6", "= 1e-7")
-    assert jobs(small.plan()) == {"fit_replication": 1, "plot_replication": 2}
+    assert jobs(small.plan()) == {
+        "tabulate_replication": 1, "fit_replication": 1, "plot_replication": 2,
+        "summarize_replication": 1,
+    }  # fmt: skip
 
 
 def test_code_of_the_summary(small):
@@ -243,7 +246,7 @@ class TestKilled:
         assert (small.folder / "results/checkpoints/linear.safetensors").exists()
         assert not (small.folder / "results/checkpoints/mlp.safetensors").exists()
         done = small.run()
-        assert "Start reading here:\n  results/digits/summary.md " in done.stdout + done.stderr
+        assert "Start reading here:\n  results/digits/report.html " in done.stdout + done.stderr
         assert small.artifacts() == before
 
 
