@@ -16,7 +16,7 @@ from matcheval.accuracy_prediction.schemas import METHOD, SUITE, WAY
 from matcheval.accuracy_prediction.views import WHOLE
 from matcheval.io.columns import CONFIDENCE_LEVEL, MODEL, fraction
 from matcheval.io.tables import Column, TableSchema
-from matcheval.statistics.ranks import rank_correlations
+from matcheval.statistics.ranks import linear_correlation, rank_correlations
 
 RESAMPLES = 2000
 ALL = "all"
@@ -149,11 +149,11 @@ def tabulate_correlations(scores: pd.DataFrame) -> pd.DataFrame:
         for group, subgroup, chosen in _columns(sets):
             x, y = values[chosen & known].T
             spearman, kendall = rank_correlations(x, y)
-            pearson = np.corrcoef(x, y)[0, 1] if np.isfinite(spearman) else np.nan
             rows.append(
                 dict(zip(keys, case, strict=True))
                 | {"group": group, "subgroup": subgroup, "n_sets": len(x)}
-                | {"spearman": spearman, "pearson": pearson, "kendall": kendall}
+                | {"spearman": spearman, "pearson": linear_correlation(x, y)}
+                | {"kendall": kendall}
             )
     return pd.DataFrame(rows, columns=CORRELATIONS.names)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from matcheval.accuracy_prediction.aggregation import ALL
 from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
-from matcheval.accuracy_prediction.scores.score import Need, Predicts
+from matcheval.accuracy_prediction.scores.score import OUTPUTS_FOR, Need, Predicts
 from matcheval.accuracy_prediction.settings import SuitePredictionSettings
 from matcheval.datasets.suites import Member, check_subset
 from matcheval.errors import InputError, unknown_name_error
@@ -17,15 +17,6 @@ if TYPE_CHECKING:
 
 MIN_MODELS = 3  # for agreement between models
 _FILE = "configuration"
-
-# What has to be in `inference.outputs` for an input of a score: one of these.
-_OUTPUTS = {
-    Need.PROBABILITIES: ("logits",),
-    Need.GRAM: ("logits", "statistics"),
-    Need.LOGITS: ("logits",),
-    Need.FEATURES: ("features",),
-    Need.STATISTICS: ("features", "statistics"),
-}
 
 
 def check_settings(analysis: "AccuracyPrediction") -> None:
@@ -111,7 +102,7 @@ def _check_inputs(analysis: "AccuracyPrediction") -> None:
         else f"Name sets as 'rotation' of a suite under {analysis.field('suites')}",
         Need.MODELS: "" if len(analysis.pool) >= MIN_MODELS else "Count more models",
     }
-    for need, outputs in _OUTPUTS.items():
+    for need, outputs in OUTPUTS_FOR.items():
         kept = analysis.keeps(*outputs) or not is_run
         remedies[need] = "" if kept else f"Add {' or '.join(outputs)} to inference.outputs"
     for score in analysis.chosen:

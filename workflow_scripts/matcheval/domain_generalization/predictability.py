@@ -11,7 +11,7 @@ from matcheval.domain_generalization.comparison import mean_over_runs
 from matcheval.domain_generalization.results import tabulate_gains
 from matcheval.domain_generalization.schemas import IMAGE_COUNTS, NEAR_FAR, PREDICTABILITY
 from matcheval.domain_generalization.settings import ERM, FRECHET
-from matcheval.statistics.ranks import rank_correlations
+from matcheval.statistics.ranks import linear_correlation, rank_correlations
 
 _BLOCK = ["block", "n_sources", "selection"]
 
@@ -147,14 +147,12 @@ def tabulate_near_far(chosen: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFram
     both = gains.merge(distances, on=[*_BLOCK, "dataset"])
     rows = []
     for key, each in both.groupby([*_BLOCK, "algorithm"], sort=False):
-        x, y = each["distance"].to_numpy(), each["gain"].to_numpy()
-        spearman, kendall = rank_correlations(x, y)
-        varied = len(x) > 1 and np.ptp(x) > 0 and np.ptp(y) > 0
+        spearman, kendall = rank_correlations(each["distance"], each["gain"])
         rows.append(
             {
                 **dict(zip([*_BLOCK, "algorithm"], key, strict=True)),
                 "n_sets": len(each), "spearman": spearman, "kendall": kendall,
-                "pearson": float(np.corrcoef(x, y)[0, 1]) if varied else np.nan,
+                "pearson": linear_correlation(each["distance"], each["gain"]),
             }
         )  # fmt: skip
     return pd.DataFrame(rows, columns=NEAR_FAR.names)

@@ -11,6 +11,8 @@ _ALGORITHM = Column("algorithm", pa.string(), "", "algorithm of training")
 _MODEL = Column("model", pa.string(), "", "name of the trained model")
 _BLOCK = Column("block", pa.string(), "", "name of the block; `average` over those of a design")
 _DESIGN = Column("design", pa.string(), "", "design that leaves one domain out; empty for others")
+_N_SOURCES = Column("n_sources", pa.int64(), "sets", "number of sources")
+_SELECTION = Column("selection", pa.string(), "", "how the group of hyper-parameters was selected")
 
 PLAN = TableSchema(
     "plan of trainings",
@@ -59,8 +61,8 @@ RESULTS = TableSchema(
     (
         _DESIGN,
         _BLOCK,
-        Column("n_sources", pa.int64(), "sets", "number of sources"),
-        Column("selection", pa.string(), "", "how the group of hyper-parameters was selected"),
+        _N_SOURCES,
+        _SELECTION,
         _ALGORITHM,
         Column("same_as_erm", pa.bool_(), "", "whether it is ERM, as there is one source"),
         Column("column", pa.string(), "", "group of sets, or set; `mean` of all sets"),
@@ -84,8 +86,8 @@ GAINS = TableSchema(
     (
         _DESIGN,
         _BLOCK,
-        Column("n_sources", pa.int64(), "sets", "number of sources"),
-        Column("selection", pa.string(), "", "how the group of hyper-parameters was selected"),
+        _N_SOURCES,
+        _SELECTION,
         _ALGORITHM,
         Column("dataset", pa.string(), "", "name of the set"),
         Column("column", pa.string(), "", "group of the set"),
@@ -99,8 +101,8 @@ SPREAD = TableSchema(
     (
         _DESIGN,
         _BLOCK,
-        Column("n_sources", pa.int64(), "sets", "number of sources"),
-        Column("selection", pa.string(), "", "how the group of hyper-parameters was selected"),
+        _N_SOURCES,
+        _SELECTION,
         Column(
             "n_algorithms",
             pa.int64(),
@@ -113,8 +115,6 @@ SPREAD = TableSchema(
         fraction("erm", "mean accuracy of ERM"),
     ),
 )
-_SELECTION = Column("selection", pa.string(), "", "how the group of hyper-parameters was selected")
-_N_SOURCES = Column("n_sources", pa.int64(), "sets", "number of sources")
 _COEFFICIENTS = (
     Column("spearman", pa.float64(), "1", "rank correlation, ties by average ranks"),
     Column("kendall", pa.float64(), "1", "tau-b, with ties"),

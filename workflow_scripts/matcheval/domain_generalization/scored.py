@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from matcheval.accuracy_prediction.scores.registry import SCORES
-from matcheval.accuracy_prediction.scores.score import Need
+from matcheval.accuracy_prediction.scores.score import OUTPUTS_FOR, Need
 from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
 from matcheval.datasets.suites import Suite
 from matcheval.domain_generalization.designs import TRAINED, batch_of
@@ -18,11 +18,6 @@ from matcheval.study.study import Study
 from matcheval.study.trained_models import TestedModels, TrainedModel
 
 _FILE, _FIELD = "configuration", "domain_generalization.scores"
-# Outputs of inference that a need is met by.
-_KEPT_FOR = {
-    Need.PROBABILITIES: ("logits",), Need.GRAM: ("logits", "statistics"), Need.LOGITS: ("logits",),
-    Need.FEATURES: ("features",), Need.STATISTICS: ("features", "statistics"),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -95,7 +90,7 @@ class ScoredModels:
                         f"'{method}' runs models again over turned images, which is not done here",
                         file=_FILE, field=f"{_FIELD}.methods", remedy="Leave it out",
                     )  # fmt: skip
-                kept = _KEPT_FOR.get(need, ())
+                kept = OUTPUTS_FOR.get(need, ())
                 if kept and not set(kept) & set(self._study.inference.outputs):
                     raise InputError(
                         f"'{method}' needs {need.value}", file=_FILE, field="inference.outputs",

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from matcheval.io.text_tables import counted
+
 # Wildcards that name a model, or several together.
 _MODELS = ("model", "scored", "tested", "experiment", "batch")
 _MAX_FAILURES = 20
@@ -114,7 +116,7 @@ def failure_page(record: RunRecord) -> str:
     failures = list(record.failed.values())
     shown, others = failures[:_MAX_FAILURES], failures[_MAX_FAILURES:]
     done, left = len(record.finished), record.total - len(record.finished) - len(failures)
-    head = f"{_counted(len(failures), 'job')} failed; {done} of {record.total} are done"
+    head = f"{counted(len(failures), 'job')} failed; {done} of {record.total} are done"
     if left > 0:
         head += f", and {left} did not run"
     lines = [f"{head}.", ""]
@@ -175,7 +177,3 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" + ("" if number == 1 else "s")

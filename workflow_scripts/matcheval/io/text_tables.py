@@ -166,6 +166,22 @@ def _latex_row(cells: Sequence[str]) -> str:
     return " & ".join("".join(_LATEX.get(c, c) for c in cell) for cell in cells) + r" \\"
 
 
+def counted(number: int, noun: str) -> str:
+    """Write a number and what it counts, such as `1 model` or `3 models`.
+
+    Parameters
+    ----------
+    number : int
+    noun : str
+        In the singular; its plural ends with s.
+
+    Returns
+    -------
+    str
+    """
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
 def signed(value: float, digits: int, *, plus: bool = False) -> str:
     """Format a number with a typographic minus sign (U+2212).
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from matcheval.io.text_tables import TextColumn
+from matcheval.io.text_tables import TextColumn, counted
 from matcheval.protocol.gap_schemas import GAPS, MEAN_GAPS
 from matcheval.protocol.schemas import MODEL_TABLE
 from matcheval.protocol.summary import unmatched_notes
@@ -19,7 +19,7 @@ from matcheval.protocol.words import (
     verdict,
     with_interval,
 )
-from matcheval.report.charts import Chart, Point, Series
+from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
 from matcheval.report.sections import Content, Headline
 from matcheval.report.tables import HtmlTable
 
@@ -112,10 +112,10 @@ def _headline(row: pd.Series, titles: Mapping[str, str]) -> Headline:
     n = row["n_models"]
     if not n:
         n = row["n_left_out"]
-        statement = f"No target was matched in any run of {n} model{'s' * (n > 1)}."
+        statement = f"No target was matched in any run of {counted(n, 'model')}."
     else:
         statement = (
-            f"{n} model{'s' * (n > 1)}; `{row['original']}` (n = {row['n_original']:,}) and "
+            f"{counted(n, 'model')}; `{row['original']}` (n = {row['n_original']:,}) and "
             f"`{row['replication']}` (n = {row['n_replication']:,}). Of the gap, "
             f"{with_interval(row, 'confidence_part')} points go with confidence (share: "
             f"{share_of_confidence(row)}). The matched gap is {narrowing(row)}. Unmatched targets: "
@@ -140,7 +140,7 @@ def _overview(rows: Sequence[pd.Series], titles: Mapping[str, str]) -> Chart:
                 Point(
                     100 * row[quantity], i, names[i],
                     f"{label}: {with_interval(row, quantity)} points",
-                    x_bounds=_bounds(row, quantity),
+                    x_bounds=bounds_in_percent(row, quantity),
                 )
                 for i, row in enumerate(rows)
             ],
@@ -169,7 +169,8 @@ def _chart_of_models(
             [
                 Point(
                     100 * accuracies[model["model"]], 100 * model[quantity], model["model"],
-                    _values(model, accuracies[model["model"]]), y_bounds=_bounds(model, quantity),
+                    _values(model, accuracies[model["model"]]),
+                    y_bounds=bounds_in_percent(model, quantity),
                 )
                 for model in models
             ],
@@ -177,8 +178,8 @@ def _chart_of_models(
         for quantity, label in _QUANTITIES.items()
     ]  # fmt: skip
     return Chart(
-        f"{row['pair']}, {titles[row['matching']]}: gap and matched gap of {len(models)} "
-        f"model{'s' * (len(models) > 1)} against accuracy, with 95 % intervals.",
+        f"{row['pair']}, {titles[row['matching']]}: gap and matched gap of "
+        f"{counted(len(models), 'model')} against accuracy, with 95 % intervals.",
         f"accuracy on {row['original']} (%)", "percentage points", series, zero="y",
     )  # fmt: skip
 
@@ -186,10 +187,6 @@ def _chart_of_models(
 def _values(model: pd.Series, accuracy: float) -> str:
     lines = [f"{label}: {with_interval(model, name)}" for name, label in _QUANTITIES.items()]
     return "\n".join([f"accuracy on the original: {percent(accuracy, 2)}", *lines])
-
-
-def _bounds(row: pd.Series, name: str) -> tuple[float, float]:
-    return 100 * float(row[f"{name}_low"]), 100 * float(row[f"{name}_high"])
 
 
 def _model_table(read: GapTables, titles: Mapping[str, str]) -> HtmlTable:

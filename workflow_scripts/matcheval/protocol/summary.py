@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
+from matcheval.io.text_tables import counted
 from matcheval.protocol.words import (
     narrowing,
     percent,
@@ -98,7 +99,7 @@ def unmatched_notes(rows: Sequence[pd.Series], titles: Mapping[str, str]) -> lis
     """
     return [
         f"{row['pair']}, {titles[row['matching']]}: more than half of the targets of "
-        f"{row['n_mostly_unmatched']} of {n} model{'s' * (n > 1)} are unmatched, so that matched "
+        f"{row['n_mostly_unmatched']} of {counted(n, 'model')} are unmatched, so that matched "
         "accuracies are those of a minority."
         for row in rows
         if row["n_mostly_unmatched"] and (n := row["n_models"] + row["n_left_out"])
@@ -114,10 +115,10 @@ def _statement(row: pd.Series, titles: Mapping[str, str]) -> str:
     if not row["n_models"]:
         n = row["n_left_out"]
         return (
-            f"{where}: no target was matched in any run of {n} model{'s' * (n > 1)}; the gap "
+            f"{where}: no target was matched in any run of {counted(n, 'model')}; the gap "
             f"before matching is {with_interval(row, 'gap')} points."
         )
-    models = f"{row['n_models']} model{'s' * (row['n_models'] > 1)}"
+    models = counted(row["n_models"], "model")
     sentences = [
         f"{where}: over {models}, the gap is {with_interval(row, 'gap')} points before matching",
         f"The matched gap is {with_interval(row, 'matched_gap')} points, {verdict(row)}, and "

@@ -5,9 +5,10 @@ from typing import Any
 
 import pandas as pd
 
+from matcheval.io.text_tables import counted
 from matcheval.replication.columns import results_columns
 from matcheval.replication.schemas import FITS, REGION, RESULTS
-from matcheval.report.charts import Chart, Line, Point, Series
+from matcheval.report.charts import Chart, Line, Point, Series, bounds_in_percent
 from matcheval.report.sections import Content, Headline
 from matcheval.report.tables import HtmlTable
 from matcheval.statistics.scales import Scale
@@ -57,7 +58,7 @@ def _headline(results: pd.DataFrame) -> Headline:
     certain = int((results["z"].abs() > 2).sum())
     return Headline(
         subject=_title(results),
-        value=f"Gap {gaps.mean():.2f} points, mean over {n} model{'s' * (n > 1)}",
+        value=f"Gap {gaps.mean():.2f} points, mean over {counted(n, 'model')}",
         statement=(
             f"Accuracy on `{first['original']}` minus accuracy on `{first['replication']}`; from "
             f"{gaps.min():.2f} to {gaps.max():.2f}. {certain} of {n} gaps exceed twice their "
@@ -86,7 +87,8 @@ def _chart(results: pd.DataFrame, lines: Sequence[Line]) -> Chart:
             f"{row['original']}: {_accuracy(row, 'original')}\n"
             f"{row['replication']}: {_accuracy(row, 'replication')}\n"
             f"gap: {100 * row['gap']:.2f} points",
-            x_bounds=_bounds(row, "original"), y_bounds=_bounds(row, "replication"),
+            x_bounds=bounds_in_percent(row, "accuracy_original"),
+            y_bounds=bounds_in_percent(row, "accuracy_replication"),
         )
         for row in rows
     ]  # fmt: skip
@@ -94,20 +96,15 @@ def _chart(results: pd.DataFrame, lines: Sequence[Line]) -> Chart:
     first = rows[0]
     return Chart(
         f"{_title(results)}: accuracy on the replication against accuracy on the original, "
-        f"{len(rows)} model{'s' * (len(rows) > 1)}, with intervals.",
+        f"{counted(len(rows), 'model')}, with intervals.",
         f"accuracy on {first['original']} (%)", f"accuracy on {first['replication']} (%)",
         [Series("a model", points)],
         lines=[Line("equal accuracy", "reference", ends, ends), *lines], is_square=True,
     )  # fmt: skip
 
 
-def _bounds(row: pd.Series, origin: str) -> tuple[float, float]:
-    low, high = (100 * float(row[f"accuracy_{origin}_{end}"]) for end in ("low", "high"))
-    return low, high
-
-
 def _accuracy(row: pd.Series, origin: str) -> str:
-    low, high = _bounds(row, origin)
+    low, high = bounds_in_percent(row, f"accuracy_{origin}")
     interval = "" if pd.isna(low) else f" [{low:.2f}, {high:.2f}]"
     return f"{100 * row[f'accuracy_{origin}']:.2f} %{interval}"
 

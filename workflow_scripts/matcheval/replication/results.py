@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
+from matcheval.io.text_tables import counted
 from matcheval.predictions.correctness import Correctness
 from matcheval.replication.schemas import CHANGES, RESULTS
 from matcheval.statistics.differences import count_significant, difference_error, paired_error
@@ -233,7 +234,7 @@ def _of_top(table: pa.Table, top: int, dataset: str) -> pd.DataFrame:
     if without:
         named = ", ".join(without[:3]) + (", ..." if len(without) > 3 else "")
         raise InputError(
-            f"no top-{top} accuracy of {len(without)} model{'s' * (len(without) > 1)} ({named}): "
+            f"no top-{top} accuracy of {counted(len(without), 'model')} ({named}): "
             "their files do not contain enough classes",
             file=dataset,
             field="replication.top",

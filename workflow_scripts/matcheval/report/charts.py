@@ -5,11 +5,15 @@ without JavaScript, and its points are in the document, so that it prints.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _WIDTH = 640.0
 _MARGINS = (14.0, 16.0, 46.0, 58.0)  # top, right, bottom, left
@@ -40,6 +44,19 @@ class Point:
     text: str
     x_bounds: tuple[float, float] = (math.nan, math.nan)
     y_bounds: tuple[float, float] = (math.nan, math.nan)
+
+
+def bounds_in_percent(row: "Mapping[Any, Any] | pd.Series", name: str) -> tuple[float, float]:
+    """Return the bounds of a value's interval in percent.
+
+    Parameters
+    ----------
+    row : mapping or pandas.Series
+        With the fractions `<name>_low` and `<name>_high`.
+    name : str
+        What the bounds are of, such as `gap`.
+    """
+    return 100 * float(row[f"{name}_low"]), 100 * float(row[f"{name}_high"])
 
 
 @dataclass(frozen=True)

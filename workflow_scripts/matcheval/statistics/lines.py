@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
+from matcheval.io.text_tables import counted
 from matcheval.statistics.intervals import FloatArray, Interval, check_level
 
 MIN_MODELS = 3
@@ -278,7 +279,7 @@ def _checked(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray
         raise InputError(f"x has shape {x.shape}, y {y.shape}", remedy="Give one value per model")
     if len(x) < MIN_MODELS:
         raise InputError(
-            f"{len(x)} model{'s' * (len(x) != 1)}, but a line needs at least {MIN_MODELS}",
+            f"{counted(len(x), 'model')}, but a line needs at least {MIN_MODELS}",
             field="models",
         )
     if not (np.isfinite(x).all() and np.isfinite(y).all()):

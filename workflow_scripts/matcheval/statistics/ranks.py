@@ -1,4 +1,4 @@
-"""Ranks of models by accuracy, and correlations between ranks."""
+"""Ranks of models by accuracy, and correlations between two series."""
 
 from collections.abc import Sequence
 
@@ -49,6 +49,28 @@ def rank_correlations(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[float, float]
     from scipy.stats import kendalltau, spearmanr
 
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
-    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+    if not _are_varied(x, y):
         return float("nan"), float("nan")
     return float(spearmanr(x, y).statistic), float(kendalltau(x, y).statistic)
+
+
+def linear_correlation(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
+    """Compute Pearson's r between two series.
+
+    Parameters
+    ----------
+    x, y : array-like, shape (n,)
+
+    Returns
+    -------
+    float
+        NaN if there are fewer than two values or either series is constant.
+    """
+    x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    if not _are_varied(x, y):
+        return float("nan")
+    return float(np.corrcoef(x, y)[0, 1])
+
+
+def _are_varied(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> bool:
+    return len(x) >= 2 and np.ptp(x) != 0 and np.ptp(y) != 0

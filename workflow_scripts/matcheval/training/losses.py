@@ -161,13 +161,17 @@ def mmce(logits: Tensor, targets: Tensor, weight: float) -> Tensor:
     Kumar, Sarawagi & Jain (2018), Trainable Calibration Measures for Neural Networks from
     Kernel Mean Embeddings.
     """
-    confidence, correct = _confidence(logits, targets)
-    squared = _kernel_sum(correct - confidence, confidence) / len(confidence) ** 2
+    squared = _squared_mmce(logits, targets)
     return cross_entropy(logits, targets) + weight * squared.clamp_min(_MMCE_FLOOR).sqrt()
 
 
+def _squared_mmce(logits: Tensor, targets: Tensor) -> Tensor:
+    confidence, correct = _confidence(logits, targets)
+    return _kernel_sum(correct - confidence, confidence) / len(confidence) ** 2
+
+
 def mmce_mukhoti(logits: Tensor, targets: Tensor, weight: float) -> Tensor:
-    """Compute the cross entropy plus λ times MMCE², without the square root of `mmce`.
+    """Compute the cross entropy plus λ times MMCE²; `mmce` adds the square root of it instead.
 
     Parameters
     ----------
@@ -185,9 +189,7 @@ def mmce_mukhoti(logits: Tensor, targets: Tensor, weight: float) -> Tensor:
     github torrvision/focal_calibration, the code of Mukhoti et al. (2020): `MMCE` in
     `Losses/mmce.py`; λ = 1 is the default there.
     """
-    confidence, correct = _confidence(logits, targets)
-    squared = _kernel_sum(correct - confidence, confidence) / len(confidence) ** 2
-    return cross_entropy(logits, targets) + weight * squared
+    return cross_entropy(logits, targets) + weight * _squared_mmce(logits, targets)
 
 
 def mmce_weighted(logits: Tensor, targets: Tensor, weight: float) -> Tensor:
@@ -224,7 +226,7 @@ def mmce_weighted(logits: Tensor, targets: Tensor, weight: float) -> Tensor:
 
 
 def mmce_weighted_mukhoti(logits: Tensor, targets: Tensor, weight: float) -> Tensor:
-    """Compute the cross entropy plus λ times the weighted MMCE with counts that divide twice.
+    """Compute the cross entropy plus λ times a weighted MMCE that is divided by the counts twice.
 
     As `mmce_weighted`, but with n² and (m - n)² in place of n and m - n: the code that this follows
     takes means over pairs, and divides them by the numbers of pairs again. The term is thus smaller

@@ -17,7 +17,7 @@ from matcheval.figures.saving import fix_layout
 from matcheval.figures.style import NOTE_SIZE, REFERENCE, new_figure, style
 from matcheval.io.text_tables import signed
 from matcheval.statistics.lines import MIN_MODELS, fit_line
-from matcheval.statistics.ranks import rank_correlations
+from matcheval.statistics.ranks import linear_correlation, rank_correlations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,8 +47,8 @@ def plot_scores(results: Results, model: str = "") -> "Figure":
     def draw(axes: "Axes", part: pd.DataFrame) -> str:
         x, y = part["score"].to_numpy(), 100 * part["accuracy"].to_numpy()
         _line(axes, x, y)
-        pearson = np.corrcoef(x, y)[0, 1] if np.ptp(x) > 0 and np.ptp(y) > 0 else np.nan
-        return f"r = {signed(pearson, 2)}, ρ = {signed(rank_correlations(x, y)[0], 2)}"
+        spearman, _ = rank_correlations(x, y)
+        return f"r = {signed(linear_correlation(x, y), 2)}, ρ = {signed(spearman, 2)}"
 
     return _grid(
         results, rows, [("score", 1), ("accuracy", 100)], draw, ("Score", "Accuracy (%)"),

@@ -32,6 +32,16 @@ class Need(StrEnum):
     IMAGES = "a pass over turned images: accuracy_prediction.suites.<suite>.rotation"
 
 
+# Outputs of inference that meet a need: one of them is enough.
+OUTPUTS_FOR = {
+    Need.PROBABILITIES: ("logits",),
+    Need.GRAM: ("logits", "statistics"),
+    Need.LOGITS: ("logits",),
+    Need.FEATURES: ("features",),
+    Need.STATISTICS: ("features", "statistics"),
+}
+
+
 class Predicts(StrEnum):
     """What a score is turned into."""
 

@@ -19,6 +19,7 @@ from matcheval.figures.style import (
     set_note,
     style,
 )
+from matcheval.io.text_tables import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,7 +71,7 @@ def plot(table: pd.DataFrame) -> "Figure":
         axes.set_xticks(middles, [f"{a:g}–{b:g}\nn = {count(m)}" for a, b, m in ends])
         axes.set(xlim=(0, 1), xlabel="Selection frequency", ylabel="Accuracy (%)")
         models = filled["model"].nunique()
-        figure.suptitle(f"{filled['dataset'].iloc[0]}: {models} model{'s' * (models != 1)}")
+        figure.suptitle(f"{filled['dataset'].iloc[0]}: {counted(models, 'model')}")
         legend_above(axes, ncols=2)
         if (n < FEW).any():
             set_note(figure, f"Hollow: fewer than {FEW} datapoints.")

@@ -19,6 +19,7 @@ from matcheval.figures.style import (
     set_round_ticks,
     style,
 )
+from matcheval.io.text_tables import counted
 from matcheval.protocol.figures.derived import by_accuracy
 from matcheval.protocol.words import verdict
 
@@ -85,7 +86,7 @@ def plot_gaps(table: pd.DataFrame, gaps: pd.DataFrame, mean: pd.Series, title: s
         for panel in panels:
             panel.axvline(len(gaps) + 0.5, color="#767676", linewidth=0.5)
         figure.align_ylabels(list(panels))
-        models = f"{len(gaps)} model{'s' * (len(gaps) > 1)}"
+        models = counted(len(gaps), "model")
         figure.suptitle(f"{mean['pair']}, {title}\nε = {mean['epsilon']:g}, {models}")
         set_note(figure, _note(mean))
     return figure
