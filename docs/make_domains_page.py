@@ -13,7 +13,6 @@ from take_over import take_over
 from matcheval.domain_generalization.layout import TITLES, by_domain, by_group, result_columns
 from matcheval.domain_generalization.schemas import RESULTS
 from matcheval.domain_generalization.selection import PER_RUN
-from matcheval.domain_generalization.settings import ERM
 from matcheval.io.tables import read_table
 from matcheval.io.text_tables import TextColumn, markdown
 
