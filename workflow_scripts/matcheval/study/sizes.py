@@ -7,8 +7,9 @@ from typing import Any
 
 from matcheval.datasets.corruptions.names import SEVERITIES
 from matcheval.datasets.made_kinds import Corrupted, Restyled
-from matcheval.execution import workloads
-from matcheval.execution.workloads import ImageSet, ModelSize
+from matcheval.execution import network_sizes, workloads
+from matcheval.execution.network_sizes import ModelSize
+from matcheval.execution.workloads import ImageSet
 from matcheval.models.rows import TIMM, TORCHVISION
 from matcheval.study.study import Study
 
@@ -67,7 +68,7 @@ def model_size(study: Study, name: str, data: ImageSet) -> ModelSize:
     if model.recipe is not None:
         described = vars(model.recipe)
     if described:
-        return workloads.size_of_architecture(
+        return network_sizes.size_of_architecture(
             described["architecture"],
             int(described["width"]),
             int(described["depth"]),
@@ -76,5 +77,5 @@ def model_size(study: Study, name: str, data: ImageSet) -> ModelSize:
         )
     if model.source.kind in (TIMM, TORCHVISION):
         side = max(study.inference_plan.geometry(name).crop)
-        return workloads.size_of_published(model.source.source, side=side)
-    return workloads.UNKNOWN_PUBLISHED
+        return network_sizes.size_of_published(model.source.source, side=side)
+    return network_sizes.UNKNOWN_PUBLISHED
