@@ -15,7 +15,7 @@ from matcheval.errors import InputError
 from matcheval.execution import network_sizes, resources, workloads
 from matcheval.execution.network_sizes import ModelSize
 from matcheval.execution.resources import ResourceRequest
-from matcheval.execution.workloads import CIFAR, DIGITS, IMAGENET, ImageSet
+from matcheval.execution.workloads import CIFAR, DIGITS, IMAGENET, ImageSet, prepared_size
 from matcheval.models.building import build_model
 
 ROOT = Path(__file__).parents[2]
@@ -87,20 +87,20 @@ def test_a_prepared_dataset_says_its_size(tmp_path):
         "mine", images, np.arange(7) % 4, classes=tuple("abcd"), max_value=255, source=""
     )
     write_dataset(dataset, tmp_path)
-    size = workloads.size_of_dataset("imagenet", tmp_path)
+    size = prepared_size(tmp_path, IMAGENET)
     assert size == ImageSet(images=7, side=12, channels=3, classes=4)
 
 
 def test_kinds_of_datasets_before_they_are_prepared(tmp_path):
-    assert workloads.size_of_dataset("digits", tmp_path) == DIGITS
-    assert workloads.size_of_dataset("cifar10_1") == CIFAR
-    assert workloads.size_of_dataset("something") == IMAGENET
+    assert prepared_size(tmp_path, DIGITS) == DIGITS
+    assert workloads.size_of_kind("cifar10_1") == CIFAR
+    assert workloads.size_of_kind("something") == IMAGENET
 
 
 def test_a_broken_description_is_named(tmp_path):
     (tmp_path / "dataset.json").write_text("{")
     with pytest.raises(InputError, match=r"dataset\.json"):
-        workloads.size_of_dataset("digits", tmp_path)
+        prepared_size(tmp_path, DIGITS)
 
 
 sizes = st.builds(ModelSize, st.integers(1, 2_000_000_000), st.integers(1, 500_000_000_000))

@@ -66,29 +66,16 @@ KINDS = {
 }
 
 
-def size_of_dataset(kind: str, folder: str | Path | None = None) -> ImageSet:
-    """Return the size of a dataset: from its description if it is prepared, else by its kind.
+def size_of_kind(kind: str) -> ImageSet:
+    """Return the size of datasets of a kind: that of the longest name in `KINDS` it begins with.
 
     Parameters
     ----------
     kind : str
-        Kind of dataset; its size is that of the longest name in `KINDS` that it begins with.
-    folder : path-like, optional
-        Folder of the prepared dataset, which may not exist yet.
-
-    Returns
-    -------
-    ImageSet
-        The true size, or an estimate.
-
-    Raises
-    ------
-    InputError
-        If the description of the dataset is invalid.
+        Kind of dataset.
     """
     known = [name for name in KINDS if kind.startswith(name)]
-    guess = KINDS[max(known, key=len)] if known else IMAGENET
-    return prepared_size(Path(folder), guess) if folder is not None else guess
+    return KINDS[max(known, key=len)] if known else IMAGENET
 
 
 def together(sets: Iterable[ImageSet]) -> ImageSet:
