@@ -105,7 +105,7 @@ docs: demo
 	done
 	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_readme.py
 
-## make cifar10-docs  run the check on CIFAR-10 images, and update its results in README.md and docs/cifar10-check.md
+## make cifar10-docs  run the check on CIFAR-10 images, and update its results in docs/cifar10-check.md
 cifar10-docs: $(VENV)/.workflow
 	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) --configfile studies/cifar10-check.yaml
 	mkdir -p docs/cifar10-check
