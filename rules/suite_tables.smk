@@ -26,11 +26,11 @@ for one in STUDY.analyses.values():
         params:
             job=one.parameters,
             custom_files=one.custom_files_state,
-            code=digest(f"tabulate_{one.name}"),
+            code=digest("tabulate_suite", f"{one.room}.tables"),
         message:
             f"Tabulating {one.title.lower()}: {{wildcards.suite}}"
         script:
-            f"../workflow_scripts/tabulate_{one.name}.py"
+            "../workflow_scripts/tabulate_suite.py"
 
     rule:
         name:

@@ -27,10 +27,11 @@ class SuiteTableSettings(Settings):
 class SuiteTableAnalysis(Analysis):
     """An analysis with a table and a figure for each of some suites.
 
-    The rules of all such analyses are in `rules/suite_tables.smk`; the table is written by the
-    script `tabulate_<name>.py`, the figure is drawn by `plot(table)` of the room's module
-    `figures`. A subclass says what it asks of a suite (`check_suite`), further parameters of its
-    script (`own_parameters`), and what a job needs (`request`).
+    The rules of all such analyses are in `rules/suite_tables.smk`, so that none needs a rule file
+    of its own. The module `tables` of the room has `SCHEMA` (a `TableSchema`), `tabulate(files,
+    **options)`, which makes the table from `SuiteFiles`, and `text_columns(table)`, which lays it
+    out for reading; `figures` has `plot(table)`. A subclass says what it asks of a suite
+    (`check_suite`), the options, and what a job needs (`request`).
     """
 
     rule_files: ClassVar[tuple[str, ...]] = ("suite_tables",)
@@ -79,15 +80,10 @@ class SuiteTableAnalysis(Analysis):
         """
         raise NotImplementedError
 
-    def own_parameters(self, suite: str) -> dict[str, Any]:
-        """Return the parameters of a suite's table besides those that all such tables have.
-
-        Parameters
-        ----------
-        suite : str
-            Its name.
-        """
-        raise NotImplementedError
+    @property
+    def options(self) -> dict[str, Any]:
+        """Further arguments of the function `tabulate` that makes the table."""
+        return {}
 
     def request(self, wildcards: Wildcards) -> ResourceRequest:
         """Return what the table of a suite takes.
@@ -135,13 +131,17 @@ class SuiteTableAnalysis(Analysis):
         wildcards : Wildcards
             `suite`.
         """
-        return {
-            "suite": asdict(self.study.suites[wildcards.suite]),
+        study = self.study
+        specs = {name: study.datasets[name] for name in self.datasets_of(wildcards.suite)}
+        files = {
+            "suite": asdict(study.suites[wildcards.suite]),
             "base": self.settings.suites[wildcards.suite],
-            "predictions": self.study.predictions_folder,
+            "specs": {name: vars(spec) for name, spec in specs.items()},
+            "folders": {n: study.dataset_folder(n) for n, spec in specs.items() if spec.has_images},
+            "predictions": study.predictions_folder,
             "models": self.models,
-            **self.own_parameters(wildcards.suite),
         }
+        return {"room": self.room, "files": files, "options": self.options}
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's files that the table of a suite is made from.

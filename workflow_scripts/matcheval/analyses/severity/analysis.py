@@ -71,18 +71,11 @@ class Severity(SuiteTableAnalysis):
         """The analysis that names matchings and seeds."""
         return self.study.analysis(Matching)
 
-    def own_parameters(self, suite: str) -> dict[str, Any]:
-        """Return matchings and seeds, and which sets are the user's.
-
-        Parameters
-        ----------
-        suite : str
-            Its name.
-        """
+    @property
+    def options(self) -> dict[str, Any]:
+        """Matchings and seeds, and whether sets show the base's images."""
         methods = self.matching.settings.methods
-        specs = {name: self.study.datasets[name] for name in self.datasets_of(suite)}
         return {
-            "custom": {name: vars(one) for name, one in specs.items() if not one.has_images},
             "matchings": {name: one.model_dump(mode="json") for name, one in methods.items()},
             "seeds": list(range(self.matching.settings.seeds)),
             "paired": self.settings.paired,

@@ -21,6 +21,7 @@ from matcheval.protocol.decomposition import Decomposition, decompose_models
 from matcheval.protocol.gap_of_model import scored
 from matcheval.protocol.matched_errors import MatchedError, error_of_mean, error_of_model
 from matcheval.protocol.settings import MatchingMethod
+from matcheval.study.suite_files import SuiteFiles
 
 _PARTS = (
     "gap", "gap_se", "gap_low", "gap_high", "confidence_part", "confidence_low",
@@ -60,6 +61,32 @@ SCHEMA = TableSchema(
         Column("reason", pa.string(), "", "why values are NaN; empty if none is"),
     ),
 )
+
+
+def tabulate(
+    files: SuiteFiles,
+    *,
+    matchings: Mapping[str, Mapping[str, Any]],
+    seeds: Sequence[int],
+    paired: bool,
+) -> pd.DataFrame:
+    """Run the protocol on predictions on file; see `tabulate_severities`.
+
+    Parameters
+    ----------
+    files : SuiteFiles
+        The suite, its base and the predictions on them.
+    matchings : mapping of str to mapping
+        Settings of each matching, by name.
+    seeds : sequence of int
+        Of the runs by each matching.
+    paired : bool
+        Whether all sets show the base's images.
+    """
+    methods = {name: MatchingMethod(**settings) for name, settings in matchings.items()}
+    return tabulate_severities(
+        files.suite, files.base, files.read, files.models, methods, seeds, paired=paired
+    )
 
 
 def tabulate_severities(

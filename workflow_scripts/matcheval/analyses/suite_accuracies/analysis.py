@@ -60,24 +60,10 @@ class SuiteAccuracies(SuiteTableAnalysis):
                     remedy="Leave 'groups' out, or the suite out of suite_accuracies",
                 )  # fmt: skip
 
-    def own_parameters(self, suite: str) -> dict[str, Any]:
-        """Return what is known of the sets, and the level of intervals.
-
-        Parameters
-        ----------
-        suite : str
-            Its name.
-        """
-        specs = {name: self.study.datasets[name] for name in self.datasets_of(suite)}
-        return {
-            "specs": {name: vars(spec) for name, spec in specs.items()},
-            "folders": {
-                name: self.study.dataset_folder(name)
-                for name, spec in specs.items()
-                if spec.has_images
-            },
-            "confidence": self.study.confidence,
-        }
+    @property
+    def options(self) -> dict[str, Any]:
+        """The level of intervals."""
+        return {"confidence": self.study.confidence}
 
     def request(self, wildcards: Wildcards) -> resources.ResourceRequest:
         """By the number of models and the sizes of the sets.
