@@ -1,11 +1,11 @@
 """Configuration: completed from the defaults, and refused with one clear error before any job."""
 
-import importlib.util
 import json
 import os
 from pathlib import Path
 from types import SimpleNamespace
 
+import make_settings
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
@@ -437,11 +437,7 @@ class TestYaml:
 class TestGenerated:
     def test_schema_and_page_are_those_of_the_settings(self):
         """Where this fails: `make settings`, and look at what changed."""
-        path = ROOT / "docs" / "make_settings.py"
-        spec = importlib.util.spec_from_file_location("make_settings", path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        for file, text in module.generated().items():
+        for file, text in make_settings.generated().items():
             assert file.read_text(encoding="utf-8") == text, file
 
     @pytest.mark.parametrize("study", [DEFAULTS, *(ROOT / "studies").glob("*.yaml")], ids=str)
