@@ -1,16 +1,14 @@
 """Which files `compare` reads: two files, or the files of many models by a pattern."""
 
 import argparse
-import glob
 import logging
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from matcheval.errors import InputError
+from matcheval.predictions.patterns import MODEL, files_by_model
 
 LOGGER = logging.getLogger(__name__)
-MODEL = "{model}"
 _ROLES = ("source", "target")
 
 
@@ -77,7 +75,7 @@ def _by_pattern(original: str, replication: str) -> list[ModelFiles]:
             f"--original {original} and --replication {replication}: each must hold {MODEL} once",
             remedy="Write it where the names of the files differ: 'old/{model}.parquet'",
         )
-    old, new = _models(original), _models(replication)
+    old, new = files_by_model(original), files_by_model(replication)
     both = sorted(old.keys() & new.keys())
     if not both:
         pattern, files = (original, old) if not old else (replication, new)
@@ -89,16 +87,6 @@ def _by_pattern(original: str, replication: str) -> list[ModelFiles]:
             (replication if model in old else original).replace(MODEL, model),
         )  # fmt: skip
     return [ModelFiles(model, old[model], new[model]) for model in both]
-
-
-def _models(pattern: str) -> dict[str, Path]:
-    """Return the files of a pattern by the names in the place of `{model}`."""
-    before, after = pattern.split(MODEL)
-    name = re.compile(re.escape(before) + "([^/]+)" + re.escape(after))
-    # `{model}` may stand for a folder, which `Path.glob` has no pattern for.
-    found = glob.glob(glob.escape(before) + "*" + glob.escape(after))  # noqa: PTH207
-    matches = ((name.fullmatch(path), path) for path in found)
-    return {match[1]: Path(path) for match, path in matches if match}
 
 
 def set_name(path: Path, model: str) -> str:
