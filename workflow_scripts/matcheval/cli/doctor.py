@@ -12,6 +12,7 @@ from typing import Any
 from matcheval.errors import InputError, printable
 from matcheval.health.findings import NOTE, OK, PROBLEM, Finding
 from matcheval.health.versions import versions
+from matcheval.io.text_tables import counted
 
 DOCTOR = (
     "Look at this machine: Python, packages, torch, GPUs, disk, fonts, Snakemake, SLURM. Says what "
@@ -79,9 +80,7 @@ def run_doctor(arguments: argparse.Namespace) -> None:
         for one in findings:
             sys.stdout.write(printable(_described(one)))
         notes = sum(one.state == NOTE for one in findings)
-        sys.stdout.write(
-            f"\n{problems} problem{'s' * (problems != 1)}, {notes} note{'s' * (notes != 1)}\n"
-        )
+        sys.stdout.write(f"\n{counted(problems, 'problem')}, {counted(notes, 'note')}\n")
     if problems:
         raise SystemExit(1)
 

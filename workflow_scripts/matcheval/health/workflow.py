@@ -7,6 +7,7 @@ from matcheval.errors import InputError
 from matcheval.execution.cluster import queries
 from matcheval.health.findings import NOTE, OK, PROBLEM, Finding
 from matcheval.health.versions import version_of
+from matcheval.io.text_tables import counted
 from matcheval.starting.commands import snakefile
 
 _PLUGIN = "snakemake-executor-plugin-slurm"
@@ -54,7 +55,7 @@ def check_slurm() -> Iterator[Finding]:
     for node in nodes:
         partitions.setdefault(node.partition, []).append(node)
     shown = [
-        f"{name} ({len(of)} nodes{', GPUs' if any(node.gpus for node in of) else ''}"
+        f"{name} ({counted(len(of), 'node')}{', GPUs' if any(node.gpus for node in of) else ''}"
         f"{'' if any(node.up for node in of) else ', down'})"
         for name, of in partitions.items()
     ]
