@@ -15,7 +15,7 @@ SHIFTS ?= digits-shifts
 RECHT := recht-cifar10 recht-imagenet recht-revisions
 SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 
-.PHONY: help demo slurm recht recht-docs cifar10-docs sampling-docs accuracy-docs domains test cluster-test lint format docs \
+.PHONY: help demo slurm recht recht-docs cifar10-docs sampling-docs accuracy-docs domains test quick cluster-test browser-test lint format docs site \
 	settings fingerprints stages clean
 
 help:
@@ -62,6 +62,10 @@ recht-docs: recht
 test: $(VENV)/.test
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
+## make browser-test  run the tests of the report in a real browser (Chromium; root on Debian installs it)
+browser-test: $(VENV)/.browser
+	$(BIN)/python -m pytest tests/unit/test_report.py
+
 ## make slurm     install what is needed to run studies on a SLURM cluster (docs/cluster.md)
 slurm: $(VENV)/.slurm
 	@echo "Next: name your partitions in profiles/slurm/config.yaml; docs/cluster.md describes the next steps."
@@ -101,7 +105,7 @@ docs: demo
 	done
 	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_readme.py
 
-## make cifar10-docs  run the check on CIFAR-10 images, and update its results in README.md and docs/cifar10-check.md
+## make cifar10-docs  run the check on CIFAR-10 images, and update its results in docs/cifar10-check.md
 cifar10-docs: $(VENV)/.workflow
 	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) --configfile studies/cifar10-check.yaml
 	mkdir -p docs/cifar10-check
@@ -126,7 +130,11 @@ accuracy-docs: $(VENV)/.workflow
 	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) --configfile studies/$(SHIFTS).yaml
 	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_accuracy_page.py $(SHIFTS)
 
-## make settings  write the JSON schema and docs/settings.md from the typed settings
+## make site      build the documentation site in build/site/ (start with index.html)
+site: $(VENV)/.site
+	PYTHONPATH=workflow_scripts $(BIN)/python -m sphinx -E -q -W --keep-going docs build/site
+
+## make settings  write the JSON schema, docs/settings.md and docs/tables.md, after a change of settings or tables
 settings: $(VENV)/.workflow
 	$(BIN)/python docs/make_settings.py
 
@@ -165,6 +173,18 @@ $(VENV)/.test: $(VENV)/.workflow
 # The oldest version that pyproject.toml allows; envs/lock.txt has the newest.
 $(VENV)/oldest-slurm-plugin: $(VENV)/.test
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --upgrade --target $@ snakemake-executor-plugin-slurm==2.0.0
+
+$(VENV)/.site: $(VENV)/.workflow
+	$(PIP_INSTALL) --editable '.[workflow,site]'
+	@touch $@
+
+$(VENV)/.browser: $(VENV)/.test
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get && ! command -v chromium; then \
+		export DEBIAN_FRONTEND=noninteractive; \
+		apt-get update && apt-get install -y --no-install-recommends chromium; \
+	fi > $(VENV)/apt-chromium.log 2>&1 || tail -n 3 $(VENV)/apt-chromium.log
+	$(PIP_INSTALL) --editable '.[workflow,test,slurm,browser]'
+	@touch $@
 
 $(VENV)/.lint: $(VENV)/.test
 	$(PIP_INSTALL) --editable '.[workflow,test,slurm,lint]'

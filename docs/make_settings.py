@@ -1,4 +1,4 @@
-"""Write what is generated from the typed settings: the JSON schema and the page of all settings.
+"""Write what is generated from typed settings and declared tables: the JSON schema and two pages.
 
 python docs/make_settings.py
 """
@@ -6,18 +6,21 @@ python docs/make_settings.py
 import json
 from pathlib import Path
 
+import make_tables
+
 from matcheval.registry import ANALYSES
 from matcheval.study.schema import json_schema, settings_page
 
 ROOT = Path(__file__).parents[1]
 SCHEMA = ROOT / "rules" / "schemas" / "config.schema.json"
 PAGE = ROOT / "docs" / "settings.md"
+TABLES = ROOT / "docs" / "tables.md"
 
 
 def generated() -> dict[Path, str]:
     """Texts of the generated files."""
     schema = json.dumps(json_schema(ANALYSES), indent=2, ensure_ascii=False) + "\n"
-    return {SCHEMA: schema, PAGE: settings_page(ANALYSES)}
+    return {SCHEMA: schema, PAGE: settings_page(ANALYSES), TABLES: make_tables.page()}
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from matcheval.training import TRAINING_VERSION
 
 rule train_model:
     input:
-        unpack(JOBS.training_sets),
+        unpack(lambda w: by_description(JOBS.training_sets(w))),
         waits_for=lambda w: [ancient(file) for file in JOBS.training_waits_for(w)],
     output:
         checkpoint=f"{SHARED}/checkpoints/{{model}}.safetensors",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.execution.entry_points import run_command, show_progress
+from matcheval.execution.stopping import is_to_stop
 from matcheval.inference import N_TOP, OUTPUTS
 
 log = logging.getLogger("predict_datasets")
@@ -52,7 +53,7 @@ def predict(
     names = dict.fromkeys(name for each in members for name in each)
     digests = predict_datasets(
         files, {name: datasets / name for name in names}, predictions, outputs,
-        config=InferenceConfig(**config), progress=show_progress(),
+        config=InferenceConfig(**config), is_to_stop=is_to_stop(), progress=show_progress(),
     )  # fmt: skip
     n_top = config.get("n_top") if "top" in outputs else None
     for one, each in zip(indexes, members, strict=True):

@@ -27,17 +27,6 @@ rule work:
     shell:
         "echo {wildcards.n} $SLURM_JOB_ID >> starts;"
         " while [ ! -e go ]; do sleep 0.1; done; echo ok > {output}"
-
-# Saves its state when it is told that its time is nearly over; the next one goes on from there.
-rule long:
-    output: "out/long.txt"
-    resources: mem_mb=1000, runtime=10, slurm_partition="cpu", saves="out/long.partial"
-    shell:
-        "echo long $SLURM_JOB_ID >> starts; if [ -e out/long.partial ]; then echo ok > {output};"
-        " else while [ ! -e $MATCHEVAL_STOP_FILE ]; do sleep 0.1; done;"
-        " touch out/long.partial; exit 1; fi"
-
-ruleorder: long > work
 """
 
 

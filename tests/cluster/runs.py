@@ -31,6 +31,26 @@ while _name.startswith("hold") and not any(map(os.path.exists, ["go", f"go.{_nam
     time.sleep(0.1)
 """
 
+# Put at the head of train_model.py and predict_datasets.py: on a node, the first job of these names
+# goes no further than its first epoch or dataset, until it is told that its time is nearly over.
+UNTIL_TOLD = """
+import os, pathlib, sys, time
+_words = " ".join(sys.argv)
+if "SLURM_JOB_ID" in os.environ and any(name in _words for name in {names}):
+    _file = pathlib.Path("{starts}")
+    _told, _first = is_to_stop(), not _file.exists()
+    with _file.open("a") as _stream:
+        _stream.write(os.environ["SLURM_JOB_ID"] + "\\n")
+
+    def _wait():
+        while _first and not _told():
+            time.sleep(0.1)
+        return _told()
+
+    is_to_stop = lambda: _wait
+"""
+MAIN = 'if __name__ == "__main__":'
+
 
 class Run:
     """A folder, and runs of Snakemake in it on a cluster."""
@@ -112,8 +132,14 @@ class ClusterRun(Run):
         catalogue = self.folder / "studies" / "small.csv"
         rows = "".join(row.replace("linear", name, 1) + "\n" for name in names)
         catalogue.write_text(catalogue.read_text() + rows)
-        main = 'if __name__ == "__main__":'
-        self.workflow.edit("workflow_scripts/train_model.py", main, DISTURBANCE + main)
+        self.workflow.edit("workflow_scripts/train_model.py", MAIN, DISTURBANCE + MAIN)
+
+    def hold_until_told(self, script: str, *names: str) -> Path:
+        """Hold up the first job of a script for some models; the file with its jobs' numbers."""
+        starts = self.folder / f"jobs-of-{script}"
+        held = UNTIL_TOLD.format(names=names, starts=starts)
+        self.workflow.edit(f"workflow_scripts/{script}.py", MAIN, held + MAIN)
+        return starts
 
     def command(self, *arguments: str) -> list[str]:
         """The command line, with the waits of the profile cut short."""
@@ -142,6 +168,10 @@ class ClusterRun(Run):
             and job["folder"] == str(self.folder)
         ]
         return sorted(mine, key=lambda job: int(job["id"]))
+
+    def state(self, job: str) -> str:
+        """SLURM's state of a job."""
+        return self.cluster.command("squeue", "-h", "-j", job, "--states=all", "-o", "%T").strip()
 
     def slurm_log(self, model: str, job: str) -> str:
         """What SLURM said of a training that failed."""

@@ -156,8 +156,6 @@ class TestMisbehavingJobs:
         assert "this model fails for good" in misbehaved.output
         assert not (misbehaved.folder / checkpoint("broken")).exists()
         assert (misbehaved.folder / checkpoint("fine")).exists()
-        # Its limit of a minute is about the time for saving, so that it may go on in a second job.
-        assert misbehaved.starts.count("fine") in (1, 2)
 
 
 def megabytes(text: str) -> float:

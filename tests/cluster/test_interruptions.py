@@ -85,15 +85,3 @@ def test_submissions_that_slurm_refuses_for_now(accounted, oldest_plugin, tmp_pa
     assert sorted(run.starts) == ["a", "b", "c", "d"]
     assert "Trying to restart" not in output
     assert run.memory == {"1000M"}
-
-
-def test_a_time_limit_below_a_trainings_length(cluster, tmp_path):
-    """The job is told half a minute before the end at the latest, and the next one goes on."""
-    run = BriefRun(tmp_path / "tree", cluster)
-    (run.folder / "out").mkdir()
-    process = run.start("long", "--set-resources", "long:runtime=1")
-    run.wait(lambda: run.starts == ["long", "long"], "the second job", 150)
-    output = run.finish(process)
-    assert process.returncode == 0, output
-    assert f"TIME is over, and it has saved its state. {AGAIN}" in output
-    assert "Trying to restart" not in output

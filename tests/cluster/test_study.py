@@ -1,22 +1,57 @@
 """A whole study on a real SLURM gives the bytes of a local run, and writes to its folder only."""
 
+import re
 from pathlib import Path
 
+import pytest
 from runs import checkpoint
 
 
-def test_the_same_bytes_as_without_a_cluster(on_cluster, prepared, tmp_path):
+@pytest.fixture(scope="module")
+def local(prepared, tmp_path_factory):
+    """What a run of the study makes without a cluster: contents of its results by path."""
+    workflow = prepared.copy_to(tmp_path_factory.mktemp("local") / "tree")
+    workflow.run()
+    return workflow.artifacts()
+
+
+def test_the_same_bytes_as_without_a_cluster(on_cluster, local):
     run = on_cluster()
     code, output = run.run()
     assert code == 0, output
     # Few submissions: three trainings, and groups of the suite, predictions, matchings and tables.
     assert output.count("has been submitted with SLURM jobid") == 7
     assert (run.folder / "results/digits/suite_accuracies/all.csv").exists()
-    local = prepared.copy_to(tmp_path / "local")
-    local.run()
-    here, there = local.artifacts(), run.workflow.artifacts()
-    assert set(here) == set(there)
-    assert [name for name in here if here[name] != there[name]] == []
+    made = run.workflow.artifacts()
+    assert set(made) == set(local)
+    assert [name for name in made if made[name] != local[name]] == []
+
+
+def test_a_time_limit_below_a_trainings_length(on_cluster, local):
+    """SLURM tells a training and predictions, which stop, and the next jobs go on.
+
+    The limit is two minutes, of which SLURM leaves half at least.
+    """
+    run = on_cluster()
+    held = [
+        run.hold_until_told("train_model", "mlp"),
+        run.hold_until_told("predict_datasets", "linear"),
+    ]
+    index = "results/digits/inference/digits-known/linear.json"
+    limits = ("--set-resources", "train_model:runtime=2", "predict_datasets:runtime=2")
+    code, output = run.run(checkpoint("mlp"), index, *limits)
+    assert code == 0, output
+    for file in held:
+        first, second = file.read_text().split()
+        ended = f"SLURM-job {first} "
+        assert re.search(rf"{ended}\(\w+\) was interrupted: TIME is over, and it has saved", output)
+        assert run.state(first) == "FAILED", "it has ended before SLURM ended it"
+        assert run.state(second) == "COMPLETED"
+    assert output.count("does not count as an attempt") == 2
+    assert "Trying to restart" not in output
+    made = run.workflow.artifacts()
+    assert {name for name in made if ".partial" in name} == set()
+    assert [name for name in made if made[name] != local[name]] == []
 
 
 def test_each_job_has_its_own_gpu(on_cluster):

@@ -1,9 +1,9 @@
-import importlib.util
 import re
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
+import make_cifar10_models
 import pytest
 
 from matcheval.models import FAMILIES
@@ -22,12 +22,8 @@ SIZES = sorted({(r.architecture, r.width, r.depth, r.groups) for r in RECIPES.va
 
 
 def test_is_what_the_script_writes(tmp_path, monkeypatch):
-    path = STUDIES / "make_cifar10_models.py"
-    spec = importlib.util.spec_from_file_location("make_cifar10_models", path)
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    monkeypatch.setattr(script, "__file__", str(tmp_path / "script.py"))
-    script.main()
+    monkeypatch.setattr(make_cifar10_models, "__file__", str(tmp_path / "script.py"))
+    make_cifar10_models.main()
     written = (tmp_path / "cifar10-models.csv").read_bytes()
     assert written == (STUDIES / "cifar10-models.csv").read_bytes()
 

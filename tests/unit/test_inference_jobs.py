@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 
 from matcheval.datasets.build import build_dataset
 from matcheval.datasets.folders import write_dataset
-from matcheval.errors import InputError
+from matcheval.errors import InputError, StoppedError
 from matcheval.inference import readers, running
 from matcheval.inference.files import output_files
 from matcheval.inference.job import InferenceConfig, predict_datasets
@@ -53,10 +53,12 @@ def model(root, name):
     return ModelFiles(ModelSource(name, "checkpoint", str(file), OPTIONS), file)
 
 
-def predict(root, out, models=MODELS, sets=SETS, outputs=("logits",), **config):
+def predict(
+    root, out, models=MODELS, sets=SETS, outputs=("logits",), is_to_stop=lambda: False, **config
+):
     return predict_datasets(
         [model(root, name) for name in models], {name: root / name for name in sets}, out, outputs,
-        config=InferenceConfig(**config),
+        config=InferenceConfig(**config), is_to_stop=is_to_stop,
     )  # fmt: skip
 
 
@@ -93,6 +95,18 @@ def test_one_decoding_serves_all_models(inputs, tmp_path, monkeypatch):
     monkeypatch.setattr(readers.ArrayReader, "read", lambda *a: (reads.append(a[1:3]), read(*a)))
     predict(inputs, tmp_path, sets=["a"], batch_size=30)
     assert sorted(reads) == [(0, 30), (30, 60)]
+
+
+def test_stops_between_datasets(inputs, tmp_path, runs):
+    """But not before something new is there, or else no job would ever get further."""
+    for name in SETS[:2]:
+        with pytest.raises(StoppedError, match="stopped as its time is nearly over"):
+            predict(inputs, tmp_path / "jobs", is_to_stop=lambda: True)
+        assert [dataset for dataset, _ in runs] == [name]
+        runs.clear()
+    digests = predict(inputs, tmp_path / "jobs", is_to_stop=lambda: True)
+    assert digests == predict(inputs, tmp_path / "whole")
+    assert contents(tmp_path / "jobs") == contents(tmp_path / "whole")
 
 
 def test_only_what_is_missing_is_computed(inputs, tmp_path, runs):

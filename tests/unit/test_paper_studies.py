@@ -1,10 +1,11 @@
 """The studies of the two papers on accuracy prediction: models, sets and plans."""
 
 import csv
-import importlib.util
 import json
 from collections import Counter
 
+import make_warehouse
+import pack_vid_robust
 import pytest
 
 from matcheval.datasets.corruptions.names import C_BAR, EXTRA, STANDARD, SYN1, SYN2
@@ -35,18 +36,10 @@ def load_study(name):
     return load(given)
 
 
-def load_script(name):
-    spec = importlib.util.spec_from_file_location(name, STUDIES / f"{name}.py")
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    return script
-
-
 @pytest.mark.parametrize("name", ["models", "sets"])
 def test_the_warehouses_files_are_what_the_script_writes(name, tmp_path, monkeypatch):
-    script = load_script("make_warehouse")
-    monkeypatch.setattr(script, "__file__", str(tmp_path / "script.py"))
-    script.main()
+    monkeypatch.setattr(make_warehouse, "__file__", str(tmp_path / "script.py"))
+    make_warehouse.main()
     file = f"cifar10-warehouse-{name}.csv"
     assert (tmp_path / file).read_bytes() == (STUDIES / file).read_bytes()
 
@@ -139,17 +132,16 @@ def test_the_twelve_models_and_the_shifts_of_imagenet():
 
 
 def test_frames_of_videos_are_arranged_by_group(tmp_path):
-    script = load_script("pack_vid_robust")
     frames = {"val/a/1.JPEG": [8], "val/a/2.JPEG": [9, 17], "val/b/1.JPEG": [8]}
     (tmp_path / "in" / "metadata").mkdir(parents=True)
     for file, content in (("labels", frames), ("pmsets", {n: [] for n in list(frames)[1:]})):
         (tmp_path / "in" / "metadata" / f"{file}.json").write_text(json.dumps(content))
     with pytest.raises(InputError, match="no such file"):
-        script.pack(tmp_path / "in", tmp_path / "out")
+        pack_vid_robust.pack(tmp_path / "in", tmp_path / "out")
     for name in frames:
         (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "in" / name).write_text(name)
-    assert script.pack(tmp_path / "in", tmp_path / "out") == 2
+    assert pack_vid_robust.pack(tmp_path / "in", tmp_path / "out") == 2
     assert (tmp_path / "out/frames/n02085620/b_1.JPEG").read_text() == "val/b/1.JPEG"
     assert (tmp_path / "out/labels.csv").read_text().split() == [
         "name,labels", "n02123045/a_2.JPEG,domestic_cat;monkey", "n02085620/b_1.JPEG,dog",

@@ -55,6 +55,28 @@ class TestCodeDigest:
         path.write_text("# a comment\n\n" + path.read_text().replace('"""', '"""Edited: ', 1))
         assert digest(tree, "match_predictions") == before
 
+    def test_a_function_that_nothing_names_does_not_count(self, tree):
+        """Nor do functions that only call each other, and what they import."""
+        before = digest(tree, "match_predictions")
+        path = tree / "matcheval" / "protocol" / "matching.py"
+        code = path.read_text()
+        added = "\ndef unnamed():\n    from matcheval.report import pages\n    named_there(pages)\n"
+        added += "\ndef named_there(x):\n    unnamed()\n"
+        path.write_text(code + added)
+        assert digest(tree, "match_predictions") == before
+        for use in (
+            "\nUSED = 'a text with unnamed in it'\n",
+            "\n@cache\ndef more():\n    unnamed()\n",
+        ):
+            path.write_text(code + added + use)
+            used = digest(tree, "match_predictions")
+            path.write_text(code + added.replace("unnamed()\n", "unnamed() + 1\n") + use)
+            assert len({before, used, digest(tree, "match_predictions")}) == 3
+        # Of a module that is imported by name, any function may be called.
+        by_name = digest(tree, "tabulate_dataset", "matcheval.protocol.matching")
+        path.write_text(code)
+        assert digest(tree, "tabulate_dataset", "matcheval.protocol.matching") != by_name
+
     def test_a_module_that_is_imported_by_name(self, tree):
         room = "matcheval.analyses.groups"
         before = digest(tree, "tabulate_dataset", f"{room}.tables")

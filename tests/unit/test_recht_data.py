@@ -1,7 +1,6 @@
 """`make recht`: data are packed from the repositories, and no other folder is read by mistake."""
 
 import csv
-import importlib.util
 import json
 import os
 import shutil
@@ -9,6 +8,7 @@ import subprocess
 from types import SimpleNamespace
 
 import numpy as np
+import pack_recht as script
 import pytest
 
 from matcheval.errors import InputError
@@ -17,10 +17,6 @@ from studies import ROOT
 
 MODELS = {"cifar": ["darc", "nas"], "imagenet": ["alexnet", "fv_16k", "xception"]}
 FILES = ("cifar10_1_predictions.npz", "imagenetv2_predictions.npz", "imagenetv2_b23_accuracy.csv")
-
-spec = importlib.util.spec_from_file_location("pack_recht", ROOT / "studies" / "pack_recht.py")
-script = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(script)
 
 
 def lay_out_cifar(packed, clone):

@@ -1,10 +1,10 @@
 """The results in docs/replication.md are those that the released predictions give."""
 
-import importlib.util
 import re
 
 import pandas as pd
 import pytest
+import take_over as taking
 
 from matcheval.analyses.hard_images import tables as hard_images
 from matcheval.analyses.published_values.tables import compare_published, page
@@ -22,10 +22,6 @@ from studies import ROOT, changed
 
 PAGE = ROOT / "docs" / "replication.md"
 STUDIES = ("recht-cifar10", "recht-imagenet", "recht-revisions")
-
-spec = importlib.util.spec_from_file_location("take_over", ROOT / "docs" / "take_over.py")
-taking = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(taking)
 
 
 def test_blocks_are_replaced_and_nothing_else(tmp_path):

@@ -20,7 +20,7 @@ from cifar import cifar, needs_cifar
 from matcheval.datasets.build import build_dataset
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
-from matcheval.errors import InputError
+from matcheval.errors import InputError, StoppedError
 from matcheval.models import FAMILIES
 from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.sizes import SPECIFICATIONS
@@ -29,7 +29,7 @@ from matcheval.training.algorithm import Minibatch, Setup
 from matcheval.training.algorithms.erm import Erm
 from matcheval.training.data import ResidentSet, channel_statistics
 from matcheval.training.engine import Engine
-from matcheval.training.loop import StoppedError, train
+from matcheval.training.loop import train
 from matcheval.training.recipe import Recipe
 from matcheval.training.running import train_to_checkpoint
 

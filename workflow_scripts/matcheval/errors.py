@@ -44,6 +44,10 @@ class InputError(ValueError):
         super().__init__(printable(f"{message}. {remedy}" if remedy else message))
 
 
+class StoppedError(InputError):
+    """A job was told to stop, and has saved what the next one goes on from."""
+
+
 class ErrorCollector:
     """Collects the errors of several inputs, to report all of them and not just the first."""
 

@@ -12,6 +12,7 @@ from matcheval.accuracy_prediction.scores.score import Need
 from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
 from matcheval.accuracy_prediction.table_jobs import TableJobs
 from matcheval.execution import resources
+from matcheval.report.sections import Section
 from matcheval.study.analysis import Analysis, Wildcards
 from matcheval.study.artifacts import Artifact
 from matcheval.study.sizes import dataset_size, model_size
@@ -150,6 +151,14 @@ class AccuracyPrediction(Analysis):
         return not set(outputs).isdisjoint(self.study.inference.outputs)
 
     # --- files and jobs
+
+    @property
+    def report_section(self) -> Section:
+        """Errors of all methods by suite, besides tables and figures."""
+        errors = Artifact(self.errors.file(".parquet"), ("",))
+        if not self.settings.suites:
+            return self.section()
+        return self.section({"errors": errors.expand(suite=list(self.settings.suites))})
 
     @property
     def targets(self) -> list[str]:

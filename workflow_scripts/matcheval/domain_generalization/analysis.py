@@ -14,6 +14,7 @@ from matcheval.domain_generalization.scored import ScoredModels
 from matcheval.domain_generalization.selection import DEFAULT
 from matcheval.domain_generalization.settings import ERM, DomainGeneralizationSettings
 from matcheval.execution import resources
+from matcheval.report.sections import Section
 from matcheval.study.analysis import Analysis, Wildcards
 from matcheval.study.artifacts import Artifact
 from matcheval.study.study import Study
@@ -152,6 +153,14 @@ class DomainGeneralization(Analysis):
                 if self.scored.models
             ),
         ]
+
+    @property
+    def report_section(self) -> Section:
+        """Gains over ERM and all results, besides tables and figures."""
+        if not self.expansion.blocks:
+            return self.section()
+        data = {"results": [self.results.file(".parquet")]}
+        return self.section(data, {"selection": self.settings.selection[0]}, [self.results])
 
     @property
     def _compared(self) -> tuple[Artifact, ...]:

@@ -5,13 +5,13 @@ Imports torch only if there is something to compute.
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from matcheval.datasets.folders import read_description
-from matcheval.errors import ErrorCollector, InputError
+from matcheval.errors import ErrorCollector, InputError, StoppedError
 from matcheval.inference import AUTOMATIC, N_TOP
 from matcheval.inference.files import output_files, predictions_file
 from matcheval.inference.settings import DECIDING
@@ -60,6 +60,7 @@ def predict_datasets(
     outputs: Sequence[str] = (),
     *,
     config: InferenceConfig,
+    is_to_stop: Callable[[], bool] = lambda: False,
     progress: bool = False,
 ) -> dict[str, dict[str, str]]:
     """Run models on datasets, one dataset after the other, and write the requested outputs.
@@ -78,6 +79,9 @@ def predict_datasets(
         Outputs besides the predictions, of `inference.OUTPUTS`.
     config : InferenceConfig
         Device, batch size, precision.
+    is_to_stop : callable
+        Asked after each dataset for which something was computed whether to leave the others to
+        another job.
     progress : bool
         Whether to draw progress bars.
 
@@ -88,6 +92,8 @@ def predict_datasets(
 
     Raises
     ------
+    StoppedError
+        If it was to stop: the same arguments continue with what is missing.
     InputError
         If weights are missing, or as `running.ModelRunner.run`. The errors of one dataset are
         raised once the other datasets have been processed.
@@ -96,6 +102,8 @@ def predict_datasets(
     identities = [model.digest() for model in models]
     runner = None
     for name, folder in datasets.items():
+        if runner is not None and is_to_stop():
+            raise StoppedError("stopped as its time is nearly over", file=f"dataset '{name}'")
         with problems.collected():
             start = time.perf_counter()
             description = read_description(folder)

@@ -123,7 +123,7 @@ def is_current(files: Mapping[str, Path], inputs: str, n_top: int) -> bool:
         Number of classes that the output `top`, if it is among the files, has at least.
     """
     try:
-        if any(_recorded_inputs(path) != inputs for path in files.values()):
+        if any(recorded_inputs(path) != inputs for path in files.values()):
             return False
         metadata = read_predictions(files["predictions"]).metadata
         if "top" in files:
@@ -134,8 +134,14 @@ def is_current(files: Mapping[str, Path], inputs: str, n_top: int) -> bool:
     return True
 
 
-def _recorded_inputs(path: Path) -> str | None:
-    """Return the digest of inputs in the metadata of a file; None if it is missing or damaged."""
+def recorded_inputs(path: Path) -> str | None:
+    """Return the digest of inputs in the metadata of a file; None if it is missing or damaged.
+
+    Parameters
+    ----------
+    path : Path
+        File of an output of inference.
+    """
     try:
         if path.suffix == ".npz":
             with np.load(path, allow_pickle=False) as archive:

@@ -3,7 +3,9 @@
 import ast
 import hashlib
 import platform
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -54,8 +56,9 @@ def code_digest(script: Path, *modules: str) -> str:
     Returns
     -------
     str
-        16 hexadecimal digits. Comments, docstrings and layout do not affect it; the minor version
-        of Python may.
+        16 hexadecimal digits. Comments, docstrings and layout do not affect it, nor do functions
+        of modules whose name occurs nowhere in the rest of this code, not even in a text; of
+        `modules`, all functions count. The minor version of Python may affect it.
 
     Raises
     ------
@@ -64,26 +67,64 @@ def code_digest(script: Path, *modules: str) -> str:
     ValueError
         If the script, or a module that it imports, has relative imports.
     """
-    dump, imports = _parse(script.read_text(encoding="utf-8"))
-    dumps = {"script": dump}
-    pending = [*imports, *(module.removeprefix(f"{PACKAGE}.") for module in modules)]
-    while pending:
-        name = pending.pop()
-        if name not in dumps:
-            dumps[name], imports = _parse(_source(name).read_text(encoding="utf-8"))
-            pending.extend(imports)
-    joined = "\n".join(f"{name} {dumps[name]}" for name in sorted(dumps))
+    whole = {module.removeprefix(f"{PACKAGE}.") for module in modules}
+    used = [("script", one) for one in _parse(script.read_text(encoding="utf-8"))]
+    unused: dict[str, list[tuple[str, _Statement]]] = {}  # by name
+    words: set[str] = set()
+    seen: set[str] = set()
+    for _, statement in used:  # grows
+        for name in sorted({*statement.imports, *whole} - seen):
+            seen.add(name)
+            for one in _parse(_source(name).read_text(encoding="utf-8")):
+                if one.function and one.function not in words and name not in whole:
+                    unused.setdefault(one.function, []).append((name, one))
+                else:
+                    used.append((name, one))
+        for word in statement.words - words:
+            used += unused.pop(word, ())
+        words |= statement.words
+    joined = "\n".join(sorted(f"{name} {statement.dump}" for name, statement in used))
     return hashlib.sha256(joined.encode()).hexdigest()[:16]
 
 
+@dataclass(frozen=True)
+class _Statement:
+    """A statement of a module that is in no other.
+
+    Attributes
+    ----------
+    dump : str
+        Its syntax tree.
+    imports : frozenset of str
+        Modules of this library that it imports, named relative to the package.
+    words : frozenset of str
+        All names in it, and words of its texts.
+    function : str
+        The name, if it defines a function without decorators, which does nothing until it is
+        called; empty otherwise.
+    """
+
+    dump: str
+    imports: frozenset[str]
+    words: frozenset[str]
+    function: str
+
+
 @cache
-def _parse(code: str) -> tuple[str, frozenset[str]]:
-    """Dump the syntax tree of code, and find its imports; cached, as scripts share most modules."""
+def _parse(code: str) -> tuple[_Statement, ...]:
+    """Parse the statements of code, without docstrings; cached, as scripts share most modules."""
     tree = ast.parse(code)
     for node in _statements(tree):
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:]
-    return ast.dump(tree), _imports(tree)
+    return tuple(_statement(node) for node in tree.body)
+
+
+def _statement(node: ast.stmt) -> _Statement:
+    dump = ast.dump(node)
+    is_function = isinstance(node, ast.FunctionDef) and not node.decorator_list
+    function = node.name if is_function else ""
+    return _Statement(dump, _imports(node), frozenset(re.findall(r"\w+", dump)), function)
 
 
 def _statements(tree: ast.AST) -> Iterator[ast.AST]:

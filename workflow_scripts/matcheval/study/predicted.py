@@ -1,8 +1,9 @@
 """What inference has written already, looked at when a run is planned."""
 
+import json
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.inference import OUTPUT_SUFFIXES
-from matcheval.inference.store import read_index
+from matcheval.inference.store import file_digest, read_index, recorded_inputs
 
 if TYPE_CHECKING:
     from matcheval.study.study import Study
@@ -69,7 +70,7 @@ class Predicted:
         for entry in os.scandir(folder):
             with suppress(FileNotFoundError):  # another run's unfinished file, just renamed
                 times[entry.name] = entry.stat().st_mtime_ns
-        suffixes = [OUTPUT_SUFFIXES[o] for o in ("predictions", *self._study.inference.outputs)]
+        suffixes = [OUTPUT_SUFFIXES[output] for output in self._outputs]
         found = [[times.get(model + suffix, 0) for suffix in suffixes] for model in names]
         by_model = np.array(found, np.int64)
         return np.where((by_model > 0).all(axis=1), by_model.max(axis=1), 0)
@@ -100,28 +101,64 @@ class Predicted:
                 if newest is not None and path.name in names:
                     key = self._jobs.key(collection, batch)
                     times = newest[:, [self._position[model] for model in models]]
-                    yield self._read(path, collection, batch, key, times)
+                    files = _Listed(datasets, models, times)
+                    yield self._read(path, collection, batch, key, files)
         for path in Path(self._jobs.single_index("*", "")).parent.parent.glob("*/*.json"):
             dataset, model = path.parent.name, path.name.removesuffix(".json")
             known = {*self._study.datasets, *self._study.derivations}
             runnable = self._study.runnable.get(model)
             if dataset in known and runnable is not None and runnable.source is not None:
                 key = self._jobs.single_key(dataset, model)
-                yield self._read(path, dataset, "", key, self._look(dataset, [model]))
+                files = _Listed([dataset], [model], self._look(dataset, [model])[np.newaxis])
+                yield self._read(path, dataset, "", key, files)
 
         for batch, tested in self._study.tested.items():
             path = Path(self._jobs.tested_index(batch))
             if path.is_file():
                 newest = np.stack([self._look(name, tested.models) for name in tested.datasets])
-                yield self._read(path, "", "", self._jobs.tested_key(batch), newest)
+                files = _Listed(list(tested.datasets), list(tested.models), newest)
+                yield self._read(path, "", "", self._jobs.tested_key(batch), files)
 
-    def _read(self, path: Path, collection: str, batch: str, key: str, times: Times) -> "_Index":
-        """Read what an index was written for, and compare it with the times of its files."""
+    def _read(
+        self, path: Path, collection: str, batch: str, key: str, files: "_Listed"
+    ) -> "_Index":
+        """Read what an index was written for, and compare it with its files."""
         written, (found, n_top) = path.stat().st_mtime_ns, read_index(path)
         settings = self._study.inference
         has_top = "top" not in settings.outputs or n_top == settings.top
-        untouched = has_top and bool(((times > 0) & (times <= written)).all())
+        untouched = (
+            has_top
+            and found == key
+            and bool((files.times > 0).all())
+            and self._are_the_same(path, files.newer_than(written), written)
+        )
         return _Index(path, collection, batch, written, found == key, untouched)
+
+    def _are_the_same(self, path: Path, newer: Sequence[tuple[str, str]], written: int) -> bool:
+        """Whether results that are newer than their index are those it lists, as after a copy.
+
+        If so, they get the time of the index, so that they are not read again.
+        """
+        if not newer:
+            return True
+        listed = json.loads(path.read_bytes())["predictions"]
+        copied: list[Path] = []
+        for dataset, model in newer:
+            file = Path(self._study.predictions_file(dataset, model))
+            if file_digest(file) != listed.get(dataset, {}).get(model):
+                return False
+            others = [file.with_name(model + OUTPUT_SUFFIXES[o]) for o in self._outputs]
+            if {recorded_inputs(other) for other in others} != {recorded_inputs(file)}:
+                return False
+            copied += others
+        for file in copied:
+            with suppress(PermissionError):  # another user's: read again by the next run
+                os.utime(file, ns=(file.stat().st_atime_ns, min(file.stat().st_mtime_ns, written)))
+        return True
+
+    @property
+    def _outputs(self) -> tuple[str, ...]:
+        return ("predictions", *self._study.inference.outputs)
 
     @cached_property
     def settled_indexes(self) -> set[str]:
@@ -157,11 +194,27 @@ class Predicted:
 
 
 @dataclass(frozen=True)
+class _Listed:
+    """Results that an index lists, with the times of the newest file of each; 0 if one is missing.
+
+    `times` has a row for each dataset, and a column for each model.
+    """
+
+    datasets: Sequence[str]
+    models: Sequence[str]
+    times: Times
+
+    def newer_than(self, written: int) -> list[tuple[str, str]]:
+        """Datasets and models of the results that are newer than an index."""
+        return [(self.datasets[i], self.models[j]) for i, j in np.argwhere(self.times > written)]
+
+
+@dataclass(frozen=True)
 class _Index:
     """An index on the disk.
 
-    `is_asked_for`: it was written for the present configuration; `is_untouched`: all files that it
-    lists are there, none newer than the index.
+    `is_asked_for`: it was written for the present configuration; `is_untouched`: it was, and all
+    files that it lists are there, none other than when it was written.
     """
 
     path: Path

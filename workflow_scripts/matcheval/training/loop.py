@@ -10,7 +10,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from matcheval.datasets.dataset import Dataset
-from matcheval.errors import InputError
+from matcheval.errors import StoppedError
 from matcheval.models.devices import full_memory
 from matcheval.training.data import ResidentSet, check_sets
 from matcheval.training.engine import Engine
@@ -19,11 +19,6 @@ from matcheval.training.resume import load_resume_state, save_resume_state
 from matcheval.training.run import Run
 from matcheval.training.running_metrics import Epoch
 from matcheval.training.sources import check_sources
-
-
-class StoppedError(InputError):
-    """A training that was told to stop, and has saved its state."""
-
 
 _STATE_FORMAT = 3  # of the resume state, as part of its identity
 

@@ -3,7 +3,7 @@
 Recht et al. (2019), arXiv 1902.10811, section 5.3.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -104,8 +104,12 @@ def _draw_accuracies(
     x = np.linspace(low, high, 200)
     curve = 100 * expected_accuracy(skills(x / 100, original), replication)
     axes.plot(x, curve, label="model", **FITTED.line_options())
-    axes.plot(*observed.T, "o", color=MODELS.color, markeredgewidth=0, label="observed")
+    # Rings around the crosses: simulated accuracies lie close to observed ones.
+    ring: dict[str, Any] = {"markersize": 7, "markerfacecolor": "none", "markeredgewidth": 0.8}
+    axes.plot(*observed.T, "o", color=MODELS.color, label="observed", **ring)
     simulated = 100 * of_models[["simulated_original", "simulated_replication"]].to_numpy()
     if np.isfinite(simulated).any():
-        axes.plot(*simulated.T, _SIMULATED.marker, color=_SIMULATED.color, label="simulated")
+        axes.plot(
+            *simulated.T, _SIMULATED.marker, color=_SIMULATED.color, markersize=4, label="simulated"
+        )
     axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")

@@ -1,0 +1,63 @@
+"""The page of all tables and their columns, from the schemas that the library declares."""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+import matcheval
+from matcheval.io.tables import TableSchema
+
+HEAD = """# Columns of all tables
+
+Every table that a study writes has declared columns. Here they are, with type, unit and meaning,
+by the folder of the library that declares them; `make settings` writes this page. Parquet files
+hold unit and meaning of each column in its metadata:
+`pyarrow.parquet.read_schema(file).field(column).metadata`. Fractions are between 0 and 1; figures
+and text show them in percent.
+"""
+TYPES = {"string": "text", "float": "number", "double": "number", "bool": "true or false"}
+
+
+def schemas() -> Iterator[tuple[str, TableSchema]]:
+    """Find all declared tables, each with the folder that declares it, in alphabetical order."""
+    folder = Path(matcheval.__file__).parent
+    seen = set()
+    for module in sorted(m.name for m in pkgutil.walk_packages([str(folder)], "matcheval.")):
+        file = folder.joinpath(*module.split(".")[1:])
+        source = file / "__init__.py" if file.is_dir() else file.with_suffix(".py")
+        if "TableSchema(" not in source.read_text(encoding="utf-8"):
+            continue
+        for value in vars(importlib.import_module(module)).values():
+            if isinstance(value, TableSchema) and id(value) not in seen:
+                seen.add(id(value))
+                yield "/".join(module.split(".")[1:-1]), value
+
+
+def table(schema: TableSchema) -> str:
+    """Lay out the columns of one table in Markdown."""
+    rows = "".join(
+        f"| `{c.name}` | {kind(c.type)} | {c.unit} | {c.meaning.replace('|', chr(92) + '|')} |\n"
+        for c in schema.columns
+    )
+    return f"| column | type | unit | meaning |\n| --- | --- | --- | --- |\n{rows}"
+
+
+def kind(column: pa.DataType) -> str:
+    """Name a type of column in plain words."""
+    if pa.types.is_list(column) or pa.types.is_fixed_size_list(column):
+        return f"list of {kind(column.value_type)}s"
+    return "whole number" if pa.types.is_integer(column) else TYPES.get(str(column), str(column))
+
+
+def page() -> str:
+    """Text of the whole page."""
+    parts, last = [HEAD], ""
+    for room, schema in schemas():
+        if room != last:
+            parts.append(f"\n## {room}\n")
+            last = room
+        parts.append(f"\n### {schema.name[0].upper()}{schema.name[1:]}\n\n{table(schema)}")
+    return "".join(parts)

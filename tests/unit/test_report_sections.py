@@ -1,0 +1,87 @@
+"""Sections of the report that two analyses have designed themselves."""
+
+import pandas as pd
+import pytest
+
+from matcheval.accuracy_prediction.aggregation import ERRORS
+from matcheval.domain_generalization.schemas import RESULTS
+from matcheval.io.tables import write_table
+from matcheval.report.pages import Provenance, render_report
+from matcheval.report.sections import Section
+from studies import ROOT
+
+
+def written(schema, table, path):
+    """The table on file, with what is not given undefined."""
+    columns = {c.name: list(table[c.name]) if c.name in table else None for c in schema.columns}
+    n = len(table)
+    filled = {
+        c.name: columns[c.name]
+        or [{"string": "", "bool": False, "int64": 0}.get(str(c.type), float("nan"))] * n
+        for c in schema.columns
+    }
+    write_table(schema.table(filled), path)
+    return [str(path)]
+
+
+def rendered(name, data, values=None):
+    section = Section(name, name.title(), f"matcheval.{name}", data=data, values=values or {})
+    return render_report("Study s", [section], Provenance({}, "study: s\n"))
+
+
+@pytest.fixture
+def photographs():
+    """Errors of real studies, as the documentation shows them."""
+    table = pd.read_csv(ROOT / "docs" / "accuracy" / "cifar10-shifts.csv")
+    texts = ["variant", "calibrated_on", "regressor"]
+    return table.assign(**{name: table[name].astype(object).fillna("") for name in texts})
+
+
+def test_errors_of_predicted_accuracies(photographs, tmp_path):
+    page = rendered(
+        "accuracy_prediction",
+        {"errors": written(ERRORS, photographs, tmp_path / "errors.parquet")},
+    )
+    of_all = photographs[(photographs["group"] == "all") & (photographs["method"] == "doc")]
+    doc = of_all[(of_all["calibrated_on"] == "Syn1") & (of_all["regressor"] == "linear")].iloc[0]
+    error = "{:.1f} [{:.1f}, {:.1f}]".format(
+        *(100 * doc[name] for name in ("mae", "mae_sets_low", "mae_sets_high"))
+    )
+    first = page[page.index("<h2") : page.index("<nav")]
+    assert f"DoC, calibrated on Syn1: {error} points (46 sets)" in first
+    assert "To assume the base accuracy errs by 18.0 [" in first
+    assert page.index("<nav") < page.index("Mean absolute error (points)")
+    assert "has no prediction of" in page[page.index('id="left-out"') :]  # rotation, of most sets
+
+
+def results(**changes):
+    """ERM and two algorithms, one better than it beyond chance."""
+    rows = pd.DataFrame(
+        {
+            "algorithm": ["erm", "sd", "coral"],
+            "mean": [0.60, 0.63, 0.59], "gain": [0.0, 0.03, -0.01],
+            "gain_low": [0.0, 0.02, -0.03], "gain_high": [0.0, 0.04, 0.01],
+            "p_holm": [float("nan"), 0.01, 0.4],
+        }
+    )  # fmt: skip
+    same = {"block": "b", "column": "mean", "selection": "source_validation", "n_runs": 3}
+    return rows.assign(confidence=0.95, **(same | changes))
+
+
+def test_gains_over_erm(tmp_path):
+    per_run = results(selection="oracle_per_run", mean=0.99)
+    both = pd.concat([results(), per_run], ignore_index=True)
+    data = {"results": written(RESULTS, both, tmp_path / "results.parquet")}
+    page = rendered("domain_generalization", data, {"selection": "source_validation"})
+    first = page[page.index("<h2") : page.index("<nav")]
+    assert "ERM: 60.0 %; largest gain: SD, +3.0 [+2.0, +4.0] points" in first
+    assert "1 of 2 better than ERM beyond chance, 0 worse" in first
+    assert "99.0" not in page
+
+
+def test_an_algorithm_that_is_erm_has_no_gain(tmp_path):
+    same = results(same_as_erm=[False, True, True])
+    data = {"results": written(RESULTS, same, tmp_path / "results.parquet")}
+    page = rendered("domain_generalization", data, {"selection": "source_validation"})
+    assert "largest gain" not in page
+    assert page.count("= ERM") == 2

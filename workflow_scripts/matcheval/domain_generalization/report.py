@@ -1,0 +1,105 @@
+"""The section of a report on algorithms of domain generalisation, compared with ERM."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from matcheval.domain_generalization.layout import TITLES, result_columns
+from matcheval.domain_generalization.results import AVERAGE, MEAN
+from matcheval.domain_generalization.schemas import RESULTS
+from matcheval.domain_generalization.selection import PER_RUN
+from matcheval.domain_generalization.settings import ERM
+from matcheval.io.text_tables import counted, signed
+from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
+from matcheval.report.sections import Content, Headline
+from matcheval.report.tables import HtmlTable
+
+_SIGNIFICANT = 0.05
+
+
+def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Content:
+    """Read the results, and make the section.
+
+    Parameters
+    ----------
+    data : mapping of str to sequence of str
+        `results`: one file.
+    values : mapping
+        `selection`: the selection of hyper-parameters that charts and headlines are of.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read.
+    """
+    (path,) = data["results"]
+    table = RESULTS.read(path).to_pandas()
+    rows = table[(table["column"] == MEAN) & ~table["selection"].str.endswith(PER_RUN)]
+    rows = rows[(rows["design"] == "") | (rows["block"] == AVERAGE)]
+    selected = rows[rows["selection"] == values["selection"]]
+    how = values["selection"].replace("_", " ")
+    headlines, charts = [], []
+    for (design, block), each in selected.groupby(["design", "block"], sort=False):
+        name = f"{design}, mean over the domains left out" if design else f"sources {block}"
+        title = f"{name}; selection: {how}"
+        compared = each[(each["algorithm"] != ERM) & ~each["same_as_erm"]]
+        if len(compared):
+            erm = each[each["algorithm"] == ERM].to_dict("records")[0]
+            headlines.append(_headline(title, erm, compared))
+            charts.append((title, _chart(title, compared)))
+    return Content(
+        headlines=tuple(headlines),
+        variables={
+            "charts": charts,
+            "results": HtmlTable(
+                "Mean accuracies over all sets, by algorithm", tuple(result_columns(table)),
+                path.removesuffix(".parquet") + ".csv",
+            ),
+        },
+    )  # fmt: skip
+
+
+def _gain(row: Mapping[Any, Any]) -> str:
+    gain, low, high = (
+        signed(100 * row[name], 1, plus=True) for name in ("gain", "gain_low", "gain_high")
+    )
+    return f"{gain}{'' if pd.isna(row['gain_low']) else f' [{low}, {high}]'} points"
+
+
+def _headline(title: str, erm: Mapping[Any, Any], compared: pd.DataFrame) -> Headline:
+    certain = compared["p_holm"] < _SIGNIFICANT
+    better = int((certain & (compared["gain"] > 0)).sum())
+    worse = int((certain & (compared["gain"] < 0)).sum())
+    best = max(compared.to_dict("records"), key=lambda row: row["gain"])
+    gain = f"{TITLES[best['algorithm']]}, {_gain(best)}"
+    return Headline(
+        subject=title,
+        value=f"ERM: {100 * erm['mean']:.1f} %; largest gain: {gain}",
+        verdict=f"{better} of {len(compared)} better than ERM beyond chance, {worse} worse",
+        statement=(
+            f"Gains are paired, over {counted(erm['n_runs'], 'run')}; brackets are 95 % intervals "
+            "over runs (Student's t). \"Beyond chance\" means p < 0.05, adjusted for the number of "
+            "algorithms (Holm)."
+        ),
+        is_clear=better > 0,
+    )  # fmt: skip
+
+
+def _chart(title: str, rows: pd.DataFrame) -> Chart:
+    ordered = rows.sort_values("gain", ascending=False, kind="stable")
+    names = [TITLES[name] for name in ordered["algorithm"]]
+    points = [
+        Point(
+            100 * row["gain"], i, names[i],
+            f"gain over ERM: {_gain(row)}\naccuracy: {100 * row['mean']:.1f} %\n"
+            + ("p undefined" if pd.isna(row["p_holm"]) else f"p (Holm): {row['p_holm']:.3f}"),
+            x_bounds=bounds_in_percent(row, "gain"),
+        )
+        for i, row in enumerate(ordered.to_dict("records"))
+    ]  # fmt: skip
+    return Chart(
+        f"{title}: gains over ERM by algorithm, with 95 % intervals over runs.",
+        "accuracy − that of ERM (percentage points)", "",
+        [Series("an algorithm", points)], categories=names, zero="x",
+    )  # fmt: skip
