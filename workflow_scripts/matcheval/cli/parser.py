@@ -4,7 +4,6 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from matcheval import __version__
 from matcheval.analyses.near_duplicates.commands import add_search
 from matcheval.analyses.sampling.commands import add_allocate, add_count, add_sample, add_simulate
 from matcheval.cli.accuracy import FILES as ACCURACY_FILES
@@ -17,6 +16,7 @@ from matcheval.cli.studies import add_check_study
 from matcheval.domain_generalization.domainbed.commands import DESCRIPTION as DOMAINBED
 from matcheval.domain_generalization.domainbed.commands import add_domainbed
 from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
+from matcheval.version import __version__
 from matcheval.warehouse.commands import add_warehouse
 
 _FILES = """\
