@@ -2,38 +2,22 @@
 
 import argparse
 import logging
+<<<<<<< HEAD
 from dataclasses import dataclass
 from pathlib import Path
 
 from matcheval.errors import InputError
 from matcheval.predictions.patterns import MODEL, files_by_model
+=======
+
+from matcheval.api.models import GivenModel, by_pattern
+>>>>>>> main
 
 LOGGER = logging.getLogger(__name__)
 _ROLES = ("source", "target")
 
 
-@dataclass(frozen=True)
-class ModelFiles:
-    """The prediction files of one model.
-
-    Attributes
-    ----------
-    model : str
-        Name of the model, as far as it follows from the files' names; else empty.
-    original, replication : Path
-    """
-
-    model: str
-    original: Path
-    replication: Path
-
-    @property
-    def paths(self) -> dict[str, Path]:
-        """Both files by origin."""
-        return {"original": self.original, "replication": self.replication}
-
-
-def find_files(arguments: argparse.Namespace) -> list[ModelFiles]:
+def find_files(arguments: argparse.Namespace) -> list[GivenModel]:
     """Find the files that `--original` and `--replication` name.
 
     Parameters
@@ -43,7 +27,7 @@ def find_files(arguments: argparse.Namespace) -> list[ModelFiles]:
 
     Returns
     -------
-    list of ModelFiles
+    list of GivenModel
         Sorted by model; none if the command line has SOURCE and TARGET.
 
     Raises
@@ -63,6 +47,7 @@ def find_files(arguments: argparse.Namespace) -> list[ModelFiles]:
         return []
     if arguments.source is not None or has_roles:
         arguments.parser.error("--replication needs --original FILE, and no other files")
+<<<<<<< HEAD
     return _by_pattern(arguments.original, arguments.replication)
 
 
@@ -106,3 +91,9 @@ def set_name(path: Path, model: str) -> str:
     """
     rest = path.stem.replace(model, "").strip("-_. ") if model else path.stem
     return rest or path.resolve().parent.name
+=======
+    models, left_out = by_pattern(arguments.original, arguments.replication)
+    for text in left_out:
+        LOGGER.warning("warning: %s", text)
+    return models
+>>>>>>> main
