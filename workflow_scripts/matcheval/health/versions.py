@@ -3,7 +3,7 @@
 import platform
 from importlib import metadata
 
-from matcheval import __version__
+from matcheval.version import __version__
 
 PACKAGES = ("numpy", "pandas", "pyarrow", "matplotlib", "torch", "timm", "snakemake")
 
