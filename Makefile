@@ -16,7 +16,8 @@ DOMAINS ?= digit-domains
 RECHT := recht-cifar10 recht-imagenet recht-revisions
 SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 
-.PHONY: help demo slurm recht recht-docs cifar10-docs sampling-docs accuracy-docs domains domains-docs test quick cluster-test browser-test lint format docs site \
+.PHONY: help demo slurm recht recht-docs cifar10-docs severity-docs sampling-docs accuracy-docs domains domains-docs \
+	test quick cluster-test browser-test lint format docs site \
 	settings fingerprints stages clean
 
 help:
@@ -110,6 +111,12 @@ docs: demo
 		cp results/digits/figures/new-writers/$$c/gaps.png docs/digits/gaps_$$c.png; \
 	done
 	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_readme.py
+
+## make severity-docs  run the corruptions of CIFAR-10 images, and update their results in docs/analyses/severity.md
+severity-docs: $(VENV)/.workflow
+	$(BIN)/snakemake severity --profile profiles/laptop --cores $(CORES) --configfile studies/cifar10-shifts.yaml
+	mkdir -p docs/severity
+	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_severity_page.py cifar10-shifts corruptions
 
 ## make cifar10-docs  run the check on CIFAR-10 images, and update its results in docs/cifar10-check.md
 cifar10-docs: $(VENV)/.workflow
