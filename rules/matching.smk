@@ -4,17 +4,17 @@ MATCHING = STUDY.analyses["matching"]
 
 wildcard_constraints:
     matching=one_of(MATCHING.matchings),
-    batch=one_of(MATCHING.batches_alone),
+    batch=one_of(MATCHING.runs.batches_alone),
 
 
 # Each prediction file is read once for all matchings. One more matching repeats those of the batch:
 # reading a file takes as long as some runs, and starting a job as long as a hundred.
 rule match_predictions:
     input:
-        settled(MATCHING.inputs),
+        settled(MATCHING.runs.inputs),
         classes=MATCHING.classes_of_pair,
     output:
-        runs=MATCHING.runs_of_batch,
+        runs=MATCHING.runs.of_batch,
         pairs=[],
     log:
         f"{OWN}/logs/match_predictions/{{pair}}/{{batch}}.log",
@@ -25,8 +25,8 @@ rule match_predictions:
     resources:
         **REQUESTS.resources("match_predictions"),
     params:
-        job=MATCHING.match_parameters,
-        custom_files=MATCHING.custom_files_state,
+        job=MATCHING.runs.parameters,
+        custom_files=MATCHING.runs.custom_files_state,
         code=digest("match_predictions"),
     message:
         "Matching {wildcards.pair}, batch {wildcards.batch}"
@@ -34,12 +34,12 @@ rule match_predictions:
         "../workflow_scripts/match_predictions.py"
 
 
-if MATCHING.saved_models:
+if MATCHING.runs.saved_models:
 
     use rule match_predictions as match_and_save_pairs with:
         output:
-            runs=MATCHING.runs_with_pairs,
-            pairs=MATCHING.saved_pairs,
+            runs=MATCHING.runs.with_pairs,
+            pairs=MATCHING.runs.saved_pairs,
         log:
             f"{OWN}/logs/match_and_save_pairs/{{pair}}.log",
         benchmark:
@@ -52,7 +52,7 @@ if MATCHING.saved_models:
 
 rule tabulate_runs:
     input:
-        runs=MATCHING.runs_of_tables,
+        runs=MATCHING.runs.of_tables,
     output:
         outputs=MATCHING.tables_of_pair,
     log:
@@ -183,8 +183,8 @@ rule plot_gaps:
 
 rule plot_reliability:
     input:
-        settled(MATCHING.inputs),
-        pairs=MATCHING.pairs_of_model.file(),
+        settled(MATCHING.runs.inputs),
+        pairs=MATCHING.runs.pairs_of_model.file(),
     output:
         outputs=in_report(MATCHING.reliability_plot),
     log:
@@ -194,7 +194,7 @@ rule plot_reliability:
     resources:
         **REQUESTS.resources("plot_reliability"),
     params:
-        job=MATCHING.reliability_parameters,
+        job=MATCHING.runs.reliability_parameters,
         code=digest("plot_reliability"),
     message:
         "Plotting reliability of {wildcards.model} on {wildcards.pair} by {wildcards.matching}"
@@ -204,7 +204,7 @@ rule plot_reliability:
 
 rule matched:
     input:
-        MATCHING.matched_files,
+        MATCHING.runs.all_files,
     localrule: True
 
 

@@ -50,10 +50,15 @@ IMPORTED_NAMES = {module: imported_names(module, path) for module, path in MODUL
 
 
 def module_of(name):
-    """The file of the library in which an imported name is defined, or None."""
-    while name and name not in MODULES:
-        name = name.rpartition(".")[0]
-    return name or None
+    """The file of the library in which an imported name is defined, or None.
+
+    The root itself defines names (`from matcheval import __version__`), but nothing below them: a
+    text with two dots that is no file of the library is no import.
+    """
+    found = name
+    while found and found not in MODULES:
+        found = found.rpartition(".")[0]
+    return None if found == PACKAGE and name.count(".") > 1 else found or None
 
 
 def folder_of(module):
@@ -67,7 +72,7 @@ IMPORTS = sorted(
         (module, module_of(name))
         for module, names in IMPORTED_NAMES.items()
         for name in names
-        if name.startswith(f"{PACKAGE}.") and module_of(name) != module
+        if name.startswith(f"{PACKAGE}.") and module_of(name) not in (module, None)
     }
 )
 

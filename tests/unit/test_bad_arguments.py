@@ -115,7 +115,7 @@ def test_folders_of_outputs(here, capsys, folder):
         (["compare", "--seeds", "1" + "0" * 20], "gives too many runs. Give 1 to 10,000"),
         (["compare", "--model", "m\0"], "is not printable or too long. Give --model NAME"),
         (["compare", "--model", os.fsdecode(b"\xff")], "is not printable or too long"),
-        (["predict-accuracy", "--resamples", "1" + "0" * 20], "are too many. Give 0 to 1,000,000"),
+        (["predict-accuracy", "--resamples", "1" + "0" * 20], ". Give 0 to 1,000,000"),
         (["compare", "--classes", "folder.csv"], "--classes takes a number"),
         (["compare", "--classes", NUL], "--classes takes a number"),
     ],

@@ -79,12 +79,12 @@ class TestMatch:
         [
             (["--epsilon", "0"], "epsilon is 0"),
             (["--epsilon", "1.5"], "epsilon is 1.5"),
-            (["--seeds", "0"], "--seeds 0"),
+            (["--seeds", "0"], "seeds 0"),
             (["--classes", "2"], "is too large; the maximum is 1"),
             (["--output", "runs.xlsx"], "cannot write '.xlsx' tables"),
             (["--pairs", "pairs.txt"], "cannot write '.txt' tables"),
             (["--classes", "40000"], "40000 classes. Give a number from 1 to 32768"),
-            (["--pair", "a/b"], "--pair 'a/b'"),
+            (["--pair", "a/b"], "pair 'a/b'"),
         ],
     )
     def test_invalid_options(self, files, tmp_path, capsys, options, message):

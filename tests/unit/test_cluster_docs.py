@@ -12,6 +12,7 @@ from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.registry import ANALYSES
 from matcheval.study.dataset_tables import DatasetTableAnalysis
 from matcheval.study.requests import Machine, Requests
+from matcheval.study.suite_tables import SuiteTableAnalysis
 from studies import ROOT, configuration, load
 
 PAGE = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
@@ -19,11 +20,15 @@ SOURCES = {file: file.read_text(encoding="utf-8") for file in (ROOT / "rules").g
 # Rules that only collect the files of others run where Snakemake runs.
 TARGETS = {"predictions", "matched", "tables", "figures", "prefetch"}
 # The rules that loops in these files create for the analyses of a class.
-LOOPS = {"dataset_tables.smk": DatasetTableAnalysis, "pair_tables.smk": PairTableAnalysis}
+LOOPS = {
+    "dataset_tables.smk": DatasetTableAnalysis,
+    "pair_tables.smk": PairTableAnalysis,
+    "suite_tables.smk": SuiteTableAnalysis,
+}
 TABLES = [analysis for analysis in ANALYSES if issubclass(analysis, tuple(LOOPS.values()))]
 CREATED = {
     *(f"tabulate_{analysis.name}" for analysis in TABLES),
-    *(f"plot_{analysis.name}" for analysis in TABLES if analysis.has_figure),
+    *(f"plot_{analysis.name}" for analysis in TABLES if getattr(analysis, "has_figure", True)),
 }
 
 
@@ -61,7 +66,7 @@ def asked(tmp_path):
     requests = Requests(study, Machine())
     job = SimpleNamespace(
         dataset="digits-train", model="resnet-16-mixup", pair="top-images",
-        batch=next(iter(study.analyses["matching"].batches)),
+        batch=next(iter(study.analyses["matching"].runs.batches)),
         pool="new-writers", reference="digits-train",
     )  # fmt: skip
     other = {

@@ -113,22 +113,22 @@ class TestOwnStudy:
         one = SimpleNamespace(pair="both", model="m.v1")
         matching = study.analyses["matching"]
         old, new = f"{tmp_path}/old/m.v1.csv", f"{tmp_path}/new/m.v1.csv"
-        assert matching.inputs(one) == [old, new]
-        given = matching.match_parameters(one)
+        assert matching.runs.inputs(one) == [old, new]
+        given = matching.runs.parameters(one)
         assert (given["original"], given["replication"]) == ([old], [new])
 
     def test_batches_in_catalogue_order(self, tmp_path):
         config = own_study(tmp_path, matching={"models_per_job": 1})
-        assert load(**config).analyses["matching"].batches == {"000": ["m.v1"], "001": ["n"]}
+        assert load(**config).analyses["matching"].runs.batches == {"000": ["m.v1"], "001": ["n"]}
 
     def test_own_files_are_told_apart_by_size_and_time(self, tmp_path):
         study = load(**own_study(tmp_path))
         matching, one = study.analyses["matching"], SimpleNamespace(pair="both", model="n")
-        before = matching.custom_files_state(one)
+        before = matching.runs.custom_files_state(one)
         os.utime(tmp_path / "new" / "n.csv", (1, 1))
-        assert matching.custom_files_state(one) != before
+        assert matching.runs.custom_files_state(one) != before
         images = SimpleNamespace(pair="new-writers", model="linear-ce")
-        assert load().analyses["matching"].custom_files_state(images) == []
+        assert load().analyses["matching"].runs.custom_files_state(images) == []
 
     def test_training_is_needed_for_images_only(self, tmp_path):
         catalogue = (ROOT / "studies" / "digits-models.csv").read_text()
@@ -325,7 +325,7 @@ class TestBadOwnStudy:
         assert study.analyses["replication"].fitted_scales == []  # two models determine no line
         assert study.results_files("old") == [f"{tmp_path}/all.npz"]
         with pytest.raises(InputError, match="pair 'both' cannot be matched"):
-            matching.inputs(SimpleNamespace(pair="both", model="n"))
+            matching.runs.inputs(SimpleNamespace(pair="both", model="n"))
 
     @pytest.mark.parametrize(
         ("old", "message"),

@@ -201,7 +201,7 @@ class TestUndefined:
         row = row_of(simulate(400, 3, 1), simulate(300, 3, 2, accuracy=0.89))
         assert 0 < row.gap < 2 * row.gap_se
         assert math.isnan(row.reference_narrowing)
-        assert "twice its error over datapoints" in row.remarks
+        assert "reference: the gap does not exceed twice its standard error" in row.remarks
 
     def test_models_without_pairs_are_left_out_of_means(self):
         fine, odd = comparisons(2)

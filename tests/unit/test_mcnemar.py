@@ -49,6 +49,10 @@ class TestTable:
                 gap = right.mean() - one.comparison.target.correct[hit].mean()
                 counted = (found.only_original - found.only_replication) / found.n_pairs
                 assert counted == pytest.approx(gap)
+                assert found.matched_gap == pytest.approx(gap)
+                b, c, n = found.only_original, found.only_replication, found.n_pairs
+                variance = ((b + c) - (b - c) ** 2 / n) / (n - 1)  # of the pairs' differences
+                assert found.matched_gap_se == pytest.approx(np.sqrt(variance / n))
             assert rows.median_p.nunique() == 1
             assert rows.median_p.iloc[0] == np.median(rows.p)
             assert rows.bound_p.iloc[0] == min(1, 2 * np.median(rows.p))
@@ -65,7 +69,8 @@ class TestTable:
             ComparedModels(pair, (Comparison("m", pair, *sets),), models().methods, (0,))
         )
         assert table.n_pairs.tolist() == [0, 0]
-        assert table[["p", "median_p", "bound_p"]].isna().all(axis=None)
+        undefined = ["matched_gap", "matched_gap_se", "p", "median_p", "bound_p"]
+        assert table[undefined].isna().all(axis=None)
         assert text_columns(table)[-1].cells == ["–", "–"]
 
 

@@ -171,5 +171,5 @@ class TestSettings:
             load(self.study(tmp_path, **pair)).analyses["matching"]
             for pair in ({}, {"paired": True})
         )
-        assert plain.match_parameters(at) == paired.match_parameters(at)
+        assert plain.runs.parameters(at) == paired.runs.parameters(at)
         assert plain.gaps.parameters(at) != paired.gaps.parameters(at)

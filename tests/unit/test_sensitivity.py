@@ -111,7 +111,7 @@ class TestSweep:
         table = sweep.tabulate(known, epsilons=[0.005, 1.0])
         assert table.matched_gap.isna().tolist() == [True, True, False, False]
         assert table.matched_gap_se.isna().tolist()[:2] == [True, True]
-        assert table.reason.tolist()[:2] == ["no target is matched in any run"] * 2
+        assert table.reason.tolist()[:2] == ["no matched gap: no target is matched in any run"] * 2
         assert sweep.text_columns(table)[-2].cells == ["–", "–"]
 
     def test_table_and_figure(self):

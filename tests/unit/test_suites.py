@@ -17,6 +17,7 @@ from matcheval.datasets.suites import Member, Suite, read_members, write_suite
 from matcheval.errors import InputError
 from matcheval.predictions.correctness import Correctness
 from matcheval.predictions.records import Predictions, write_predictions
+from matcheval.study.suite_files import SuiteFiles
 from matcheval.study.suites import expand_suites
 from studies import configuration, load
 
@@ -287,7 +288,7 @@ def test_a_prediction_of_the_group_is_right(tmp_path):
     suite = Suite("s", (Member("b", groups=ODD, all_labels=str(tmp_path / "labels.csv")),))
     specs = {name: DatasetSpec(name, "arrays", {}) for name in ("base", "b")}
     folders = {name: tmp_path / name for name in specs}
-    found = SuiteCorrectness(suite, "base", specs, folders, tmp_path / "p", ["m"])
+    found = SuiteCorrectness(SuiteFiles(suite, "base", specs, folders, tmp_path / "p", ["m"]))
     table = tabulate_suite(suite, "base", found, found.labels)
     assert table[["accuracy_set", "n_set", "accuracy_base", "n_base"]].to_numpy().tolist() == [
         [pytest.approx(2 / 3), 3, 0.5, 2]

@@ -32,6 +32,7 @@ from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.summary import write_summary
 from matcheval.protocol.suspicions import suspicions_in, suspicions_of, with_suspicions
 from matcheval.protocol.tables import tabulate_runs
+from matcheval.study.suite_files import SuiteFiles
 
 N, K = 400, 10
 RNG = np.random.default_rng(0)
@@ -207,7 +208,7 @@ class TestOneName:
         }
         if analysis == "suite_accuracies":
             suite = Suite("s", (Member("near"), Member("far")))
-            read = SuiteCorrectness(suite, "base", specs, {}, tmp_path, ["m", "n"])
+            read = SuiteCorrectness(SuiteFiles(suite, "base", specs, {}, tmp_path, ["m", "n"]))
             reads = [partial(read, m.dataset, m) for m in (Member("base"), *suite.members)]
         else:
             custom = {d: {m: tmp_path / d / f"{m}.parquet" for m in "mn"} for d in names}

@@ -1,7 +1,44 @@
 """How a classifier really behaves on similar-but-non-identical test sets.
 
 The library behind the workflow: pure functions over files and arrays that know nothing of
-Snakemake. Import what you need from its modules; `matching` is the protocol's heart.
+Snakemake. `compare`, `match`, `predict_accuracy` and `replication_table` are for scripts and
+notebooks (docs/python.md); `import matcheval` loads nothing, they are imported when they are used.
 """
 
-__version__ = "0.1.0"
+from importlib import import_module
+from typing import Any
+
+from matcheval.version import __version__
+
+# Where the public names are defined; their types are in `__init__.pyi`.
+_HOMES = {
+    "AccuracyPredictions": "matcheval.api.predicting",
+    "ComparisonResult": "matcheval.api.comparing",
+    "Estimate": "matcheval.api.estimates",
+    "GapEstimate": "matcheval.api.comparing",
+    "InputError": "matcheval.errors",
+    "InputWarning": "matcheval.api.inputs",
+    "MatchResult": "matcheval.api.matching",
+    "PredictedAccuracy": "matcheval.api.predicting",
+    "ReplicationFit": "matcheval.api.replicating",
+    "ReplicationResult": "matcheval.api.replicating",
+    "compare": "matcheval.api.comparing",
+    "match": "matcheval.api.matching",
+    "predict_accuracy": "matcheval.api.predicting",
+    "replication_table": "matcheval.api.replicating",
+}
+__all__ = [*sorted(_HOMES), "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names, and those that modules have anyway."""
+    return sorted({*globals(), *__all__})

@@ -12,17 +12,12 @@ from typing import TYPE_CHECKING, Any
 from matcheval.cli.layouts import add_layout, read_layout
 from matcheval.errors import InputError, printable
 from matcheval.predictions.formats import check_is_file
-from matcheval.predictions.suspicions import suspicions
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
-    from matcheval.accuracy_prediction.outputs.user_files import UserFile
-
 LOGGER = logging.getLogger(__name__)
 N_RESAMPLES = 200
-MAX_RESAMPLES = 1_000_000
 
 FILES = """\
 Files hold one model's predictions, one row per datapoint: Parquet, CSV, TSV or JSON (Lines) files
@@ -81,45 +76,22 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
     InputError
         If an argument is invalid, or files cannot be read or compared.
     """
-    from matcheval.accuracy_prediction.estimation import choose_methods, estimate_accuracies
-    from matcheval.accuracy_prediction.outputs.user_files import check_comparable, read_user_file
+    from matcheval.api.inputs import Given
+    from matcheval.api.model_outputs import GivenSets, predict_given
 
-    if arguments.seed < 0:
-        raise InputError(f"--seed {arguments.seed} is negative", remedy="Give 0, 1, 2, ...")
-    if arguments.resamples > MAX_RESAMPLES:
-        raise InputError(
-            f"--resamples {arguments.resamples} are too many", remedy=f"Give 0 to {MAX_RESAMPLES:,}"
-        )
-    methods = choose_methods(arguments.methods, calibrated=bool(arguments.calibrate_on))
     given = [arguments.base, *arguments.calibrate_on, *arguments.targets]
     for path in given:
         check_is_file(path)
     _check_named_once(arguments)
     layout, n_classes = read_layout(arguments, given)
-    base = read_user_file(arguments.base, n_classes=n_classes, layout=layout)
-
-    _warn(base)
-
-    def read(path: Path, labels: Any) -> "UserFile":
-        found = read_user_file(path, labels=labels, n_classes=n_classes, layout=layout)
-        check_comparable(base, found)
-        _warn(found)
-        return found
-
-    calibration = [read(path, "required").outputs for path in arguments.calibrate_on]
-
-    def targets() -> "Iterator[tuple[str, Outputs]]":
-        """Read one target after the other; each has a name of its own."""
-        names: set[str] = set()
-        for path in arguments.targets:
-            found = read(path, "optional")
-            name = str(path) if found.name in names else found.name
-            names.add(name)
-            yield name, found.outputs
-
-    table = estimate_accuracies(
-        base.outputs, targets(), methods=methods, calibration=calibration,
-        n_resamples=arguments.resamples, seed=arguments.seed,
+    base, table = predict_given(
+        GivenSets(
+            Given.of(arguments.base, "base"),
+            {str(path): Given.of(path, str(path)) for path in arguments.targets},
+            [Given.of(path, str(path)) for path in arguments.calibrate_on],
+        ),
+        arguments.methods, layout, n_classes, resamples=arguments.resamples, seed=arguments.seed,
+        warn=lambda text: LOGGER.warning("warning: %s", text),
     )  # fmt: skip
     write = _as_json if arguments.json else _as_text
     sys.stdout.write(printable(write(base.name, table)))
@@ -141,18 +113,6 @@ def _check_named_once(arguments: argparse.Namespace) -> None:
             LOGGER.warning("warning: %s is a target, and regressions are fitted on it", path)
     if base in fitted:
         LOGGER.warning("warning: %s is the base, and regressions are fitted on it", arguments.base)
-
-
-def _warn(file: "UserFile") -> None:
-    """Say what looks wrong about a file."""
-    outputs, n_classes = file.outputs, file.metadata.get("n_classes")
-    for text in suspicions(
-        outputs.labels,
-        outputs.predicted,
-        outputs.confidences,
-        int(n_classes) if n_classes else None,
-    ):
-        LOGGER.warning("warning: %s: %s", file.name, text)
 
 
 def _as_json(base: str, table: "pa.Table") -> str:

@@ -3,29 +3,29 @@
 import argparse
 import logging
 import os
-import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import replace
 
+from matcheval.api.inputs import Given
+from matcheval.api.models import GivenModel
+from matcheval.api.reading import (
+    PairOptions,
+    input_warnings,
+    methods_of,
+    read_compared,
+    unmatched_warning,
+)
 from matcheval.cli.layouts import read_layout
-from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
 from matcheval.io.files import check_place
 from matcheval.io.tables import check_suffix, write_table
-from matcheval.predictions.files import read_predictions
 from matcheval.predictions.formats import check_is_file
-from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import MAX_SEEDS, Criterion, check_epsilon
+from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import RUNS
 from matcheval.protocol.settings import MatchingMethod
-from matcheval.protocol.suspicions import MANY_UNMATCHED, suspicions_of
-from matcheval.settings import MAX_NAME_LENGTH, NAME_PATTERN
-
-if TYPE_CHECKING:
-    pass
 
 LOGGER = logging.getLogger(__name__)
-UNNAMED = "model"  # the name of a model that neither files nor arguments name
 
 
 def run_match(arguments: argparse.Namespace) -> None:
@@ -43,11 +43,10 @@ def run_match(arguments: argparse.Namespace) -> None:
         written.
     """
     _check_outputs(arguments)
-    comparison = read_files(arguments, original="source")
-    criterion, seeds = Criterion(arguments.criterion), range(arguments.seeds)
-    matched = MatchedComparison(
-        comparison, MatchingMethod(criterion=criterion, epsilon=arguments.epsilon), seeds
-    )
+    methods = methods_of([arguments.criterion], arguments.epsilon, arguments.seeds)
+    known = read_files(arguments, PairOptions(arguments.pair, arguments.model or ""), methods)
+    (comparison,), (method,) = known.comparisons, methods.values()
+    matched = MatchedComparison(comparison, method, known.seeds)
     runs = matched.runs()
     identity = {
         "model": comparison.model,
@@ -55,31 +54,13 @@ def run_match(arguments: argparse.Namespace) -> None:
         "epsilon": str(arguments.epsilon),
     }
     columns = {name: runs[name].to_numpy() for name in RUNS.names}
-    write_table(RUNS.table(columns, identity | {"criterion": criterion.value}), arguments.output)
-    warn_of_unmatched(float(columns["fraction_unmatched"].mean()), criterion)
+    identity["criterion"] = method.criterion.value
+    write_table(RUNS.table(columns, identity), arguments.output)
+    share = float(columns["fraction_unmatched"].mean())
+    for text in filter(None, [*input_warnings(known), unmatched_warning(share, method.criterion)]):
+        LOGGER.warning("warning: %s", text)
     if arguments.pairs is not None:
         write_table(matched.pairs(), arguments.pairs)
-
-
-def warn_of_unmatched(share: float, criterion: Criterion) -> None:
-    """Warn if most targets are unmatched.
-
-    Parameters
-    ----------
-    share : float
-        Mean share of unmatched targets.
-    criterion : Criterion
-    """
-    if share == 1:
-        LOGGER.warning(
-            "warning: no target was matched in any run by %s: matched accuracies are NaN "
-            "(undefined)", criterion.description,
-        )  # fmt: skip
-    elif share > MANY_UNMATCHED:
-        LOGGER.warning(
-            "warning: %.1f %% of the targets are unmatched by %s: matched accuracies are those of "
-            "a minority", 100 * share, criterion.description,
-        )  # fmt: skip
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
@@ -100,83 +81,35 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
         taken.add(os.path.realpath(path))
 
 
-def check_common(arguments: argparse.Namespace) -> None:
-    """Check the arguments that `compare` and `match` share.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-
-    Raises
-    ------
-    InputError
-        If one is out of range, or is no name.
-    """
-    check_epsilon(arguments.epsilon)
-    if not 1 <= arguments.seeds <= MAX_SEEDS:
-        what = "no run" if arguments.seeds < 1 else "too many runs"
-        raise InputError(
-            f"--seeds {arguments.seeds} gives {what}",
-            remedy=f"Give 1 to {MAX_SEEDS:,}",
-        )
-    if not re.fullmatch(NAME_PATTERN, arguments.pair):
-        raise InputError(
-            f"--pair '{arguments.pair}' is not a valid name",
-            remedy="Use letters, digits, '.', '_' and '-'",
-        )
-
-
 def read_files(
-    arguments: argparse.Namespace,
-    *,
-    original: str,
-    paired: bool = False,
-    groups_shared: bool = False,
-) -> Comparison:
-    """Check the arguments and read SOURCE and TARGET.
+    arguments: argparse.Namespace, options: PairOptions, methods: Mapping[str, MatchingMethod]
+) -> ComparedModels:
+    """Read SOURCE and TARGET.
 
     Parameters
     ----------
     arguments : argparse.Namespace
-        Those that `compare` and `match` share.
-    original : str
-        Which of `source` and `target` is the original.
-    paired, groups_shared : bool
-        See `Pair`.
+        Those that `compare` and `match` share, and perhaps `original`: `source` or `target`.
+    options : PairOptions
+        Their source is the one that the arguments name.
+    methods : mapping of str to MatchingMethod
 
     Raises
     ------
     InputError
         If an argument is invalid, or the files cannot be read or compared.
     """
-    check_common(arguments)
-    layout, n_classes = read_layout(arguments, [arguments.source, arguments.target])
-    source = read_predictions(arguments.source, n_classes, layout)
-    target = read_predictions(arguments.target, n_classes, layout)
-    if len(target) > len(source):
+    files = arguments.source, arguments.target
+    layout, n_classes = read_layout(arguments, files)
+    reverse = getattr(arguments, "original", "source") == "target"
+    options = replace(options, source="replication" if reverse else "original")
+    given = GivenModel("", *(Given.of(path, path.name) for path in files[:: -1 if reverse else 1]))
+    known = read_compared([given], options, methods, arguments.seeds, layout, n_classes)
+    comparison = known.comparisons[0]
+    if len(comparison.target) > len(comparison.source):
         LOGGER.warning(
             "note: TARGET (%d datapoints) is larger than SOURCE (%d), so that many targets cannot "
             "be matched. The protocol takes the larger set as source: swap the files (with "
-            "'compare', add --original target)", len(target), len(source),
+            "'compare', add --original target)", len(comparison.target), len(comparison.source),
         )  # fmt: skip
-    names = {
-        "source": source.metadata.get("dataset", arguments.source.stem),
-        "target": target.metadata.get("dataset", arguments.target.stem),
-    }
-    if names["source"] == names["target"]:
-        names = {role: f"{name} ({role})" for role, name in names.items()}
-    other = "target" if original == "source" else "source"
-    pair = Pair(
-        arguments.pair, names[original], names[other], names["source"], paired, groups_shared
-    )
-    sets = {"source": source, "target": target}
-    model = arguments.model or source.metadata.get("model") or UNNAMED
-    if not model.isprintable() or len(model) > MAX_NAME_LENGTH:
-        raise InputError(
-            f"the name of the model, {model!a:.100}, is not printable or too long",
-            remedy=f"Give --model NAME, of up to {MAX_NAME_LENGTH} characters",
-        )
-    comparison = Comparison(model, pair, sets[original], sets[other])
-    for text in suspicions_of(comparison):
-        LOGGER.warning("warning: %s", text)
-    return comparison
+    return known

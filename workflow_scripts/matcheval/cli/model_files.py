@@ -1,41 +1,15 @@
 """Which files `compare` reads: two files, or the files of many models by a pattern."""
 
 import argparse
-import glob
 import logging
-import re
-from dataclasses import dataclass
-from pathlib import Path
 
-from matcheval.errors import InputError
+from matcheval.api.models import GivenModel, by_pattern
 
 LOGGER = logging.getLogger(__name__)
-MODEL = "{model}"
 _ROLES = ("source", "target")
 
 
-@dataclass(frozen=True)
-class ModelFiles:
-    """The prediction files of one model.
-
-    Attributes
-    ----------
-    model : str
-        Name of the model, as far as it follows from the files' names; else empty.
-    original, replication : Path
-    """
-
-    model: str
-    original: Path
-    replication: Path
-
-    @property
-    def paths(self) -> dict[str, Path]:
-        """Both files by origin."""
-        return {"original": self.original, "replication": self.replication}
-
-
-def find_files(arguments: argparse.Namespace) -> list[ModelFiles]:
+def find_files(arguments: argparse.Namespace) -> list[GivenModel]:
     """Find the files that `--original` and `--replication` name.
 
     Parameters
@@ -45,7 +19,7 @@ def find_files(arguments: argparse.Namespace) -> list[ModelFiles]:
 
     Returns
     -------
-    list of ModelFiles
+    list of GivenModel
         Sorted by model; none if the command line has SOURCE and TARGET.
 
     Raises
@@ -65,56 +39,7 @@ def find_files(arguments: argparse.Namespace) -> list[ModelFiles]:
         return []
     if arguments.source is not None or has_roles:
         arguments.parser.error("--replication needs --original FILE, and no other files")
-    return _by_pattern(arguments.original, arguments.replication)
-
-
-def _by_pattern(original: str, replication: str) -> list[ModelFiles]:
-    counts = {pattern.count(MODEL) for pattern in (original, replication)}
-    if counts == {0}:
-        return [ModelFiles("", Path(original), Path(replication))]
-    if counts != {1}:
-        raise InputError(
-            f"--original {original} and --replication {replication}: each must hold {MODEL} once",
-            remedy="Write it where the names of the files differ: 'old/{model}.parquet'",
-        )
-    old, new = _models(original), _models(replication)
-    both = sorted(old.keys() & new.keys())
-    if not both:
-        pattern, files = (original, old) if not old else (replication, new)
-        why = "there are no files of this name" if not files else "no model has files on both sets"
-        raise InputError(why, file=pattern, remedy="Look at the folder, and at the pattern")
-    for model in sorted(old.keys() ^ new.keys()):
-        LOGGER.warning(
-            "warning: model %s is left out: it has no file %s", model,
-            (replication if model in old else original).replace(MODEL, model),
-        )  # fmt: skip
-    return [ModelFiles(model, old[model], new[model]) for model in both]
-
-
-def _models(pattern: str) -> dict[str, Path]:
-    """Return the files of a pattern by the names in the place of `{model}`."""
-    before, after = pattern.split(MODEL)
-    name = re.compile(re.escape(before) + "([^/]+)" + re.escape(after))
-    # `{model}` may stand for a folder, which `Path.glob` has no pattern for.
-    found = glob.glob(glob.escape(before) + "*" + glob.escape(after))  # noqa: PTH207
-    matches = ((name.fullmatch(path), path) for path in found)
-    return {match[1]: Path(path) for match, path in matches if match}
-
-
-def set_name(path: Path, model: str) -> str:
-    """Return what a set is called if its files do not tell.
-
-    Parameters
-    ----------
-    path : Path
-        A prediction file.
-    model : str
-        Name of the model, if the file is named after it; else empty.
-
-    Returns
-    -------
-    str
-        The file's name without suffix; the folder's if the file is named after the model.
-    """
-    rest = path.stem.replace(model, "").strip("-_. ") if model else path.stem
-    return rest or path.resolve().parent.name
+    models, left_out = by_pattern(arguments.original, arguments.replication)
+    for text in left_out:
+        LOGGER.warning("warning: %s", text)
+    return models

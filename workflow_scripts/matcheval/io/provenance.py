@@ -33,7 +33,7 @@ def software_versions(*packages: str) -> dict[str, str]:
     importlib.metadata.PackageNotFoundError
         If a package is not installed.
     """
-    from matcheval import __version__
+    from matcheval.version import __version__
 
     versions = {"python": platform.python_version(), PACKAGE: __version__}
     return versions | {name: metadata.version(name) for name in packages}

@@ -82,7 +82,7 @@ def read_accuracies(
     for model, position in zip(models, at, strict=True):
         for top, column in values.items():
             place = {"file": f"{path}, model '{model}'", "field": column}
-            accuracy, correct, n = _counts(numbers[top][position], digits[top], options, place)
+            accuracy, correct, n = counts_of(numbers[top][position], digits[top], options, place)
             yield Accuracy(model, top, accuracy, correct, n)
 
 
@@ -97,10 +97,33 @@ def _exponent(number: Decimal) -> int:
     return int(number.as_tuple().exponent) if number.is_finite() else 0
 
 
-def _counts(
+def counts_of(
     number: Decimal, exponent: int, options: Mapping[str, Any], place: Mapping[str, str]
 ) -> tuple[float, int, int]:
-    """Return accuracy, number of correct datapoints and number of datapoints of a cell."""
+    """Return accuracy, number of correct datapoints and number of datapoints of a cell.
+
+    Parameters
+    ----------
+    number : Decimal
+        The accuracy as written.
+    exponent : int
+        Power of ten of the last digit that the column shows.
+    options : mapping
+        `unit` and `n` as for `read_accuracies`.
+    place : mapping of str to str
+        `file` and `field` of error messages.
+
+    Returns
+    -------
+    accuracy : float
+    n_correct, n : int
+        -1 and 0 if `n` is unknown.
+
+    Raises
+    ------
+    InputError
+        If it is not an accuracy on `n` datapoints, or could be several.
+    """
     unit, n = options.get("unit", "percent"), int(options.get("n", 0))
     whole = {"percent": 100, "fraction": 1, "correct": n}[unit]
     if not number.is_finite() or not 0 <= number <= whole:

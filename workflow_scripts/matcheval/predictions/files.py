@@ -105,18 +105,39 @@ def read_contents(
     InputError
         If the file does not exist, is of another format or unreadable, or its scores are not valid.
     """
-    path = Path(path)
-    raw = read_raw(path, layout)
+    return contents_of(read_raw(Path(path), layout), scores=scores, labels=labels, layout=layout)
+
+
+def contents_of(
+    raw: RawFile,
+    *,
+    scores: bool = False,
+    labels: LabelRule = "required",
+    layout: Layout = _DEFAULT,
+) -> Contents:
+    """Return what the columns of a prediction file, or of a table in memory, hold.
+
+    Parameters
+    ----------
+    raw : RawFile
+    scores, labels, layout
+        As for `read_contents`.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or the scores are not valid.
+    """
     columns = {
-        name: _values(raw, name, layout) for name in PREDICTIONS.names if name in raw.columns
+        name: values_of(raw, name, layout) for name in PREDICTIONS.names if name in raw.columns
     }
     metadata = raw.metadata
     if layout.classes is not None:
-        metadata = _with_n_classes(metadata, len(layout.classes), path, "classes")
+        metadata = _with_n_classes(metadata, len(layout.classes), raw.file, "classes")
     if scores or not {"prediction", "probability"} <= set(columns):
-        matrix = find_matrix(raw.columns, layout, path)
+        matrix = find_matrix(raw.columns, layout, raw.file)
         if matrix is not None:
-            return _complete(_with_scores(columns, metadata, matrix, path), raw, labels)
+            return _complete(_with_scores(columns, metadata, matrix, raw.file), raw, labels)
     return _complete(Contents(columns, metadata), raw, labels)
 
 
@@ -128,8 +149,8 @@ def _complete(found: Contents, raw: RawFile, labels: LabelRule) -> Contents:
     if not missing:
         return found
     remedy = (
-        "If they have other names, say which: --columns label=target,probability=conf, or "
-        "'columns' of the dataset"
+        "If they have other names, say which: --columns label=target,probability=conf, 'columns' "
+        "of the dataset, or in Python columns={'label': 'target', 'probability': 'conf'}"
     )
     if missing == ["label"]:
         remedy = (
@@ -138,12 +159,12 @@ def _complete(found: Contents, raw: RawFile, labels: LabelRule) -> Contents:
         )
     elif missing == ["probability"]:
         remedy = f"{_LABELS_ONLY}. {remedy}"
-    elif raw.path.suffix.lower() == ".npz":
+    elif raw.is_arrays:
         remedy = f"Give 'labels' and one of 'logits' and 'probabilities'. {remedy}"
     shown = ", ".join(raw.names[:_MAX_SHOWN]) + ", ..." * (len(raw.names) > _MAX_SHOWN)
     raise InputError(
         f"column{'s' * (len(missing) > 1)} {', '.join(missing)} missing; found {shown or 'none'}",
-        file=raw.path,
+        file=raw.file,
         remedy=remedy,
     )
 
@@ -173,17 +194,35 @@ def shared_classes(
     for path in map(Path, paths):
         if check_is_file(path) == ".parquet" and not _may_hold_names(path):
             continue
-        raw = read_raw(path, layout)
-        texts = [texts_of(raw.columns[n]) for n in ("label", "prediction") if n in raw.columns]
-        for values in texts:
-            if values is not None and as_numbers(values).dtype == object:
-                found |= names_in(values, path)
-        for kind in KINDS:
-            columns = layout.class_columns(list(raw.columns), kind)
-            # Other columns may begin alike where prediction and probability are there.
-            if columns and not columns.numbered and "probability" not in raw.columns:
-                found |= set(columns.columns)
+        found |= class_names_of(read_raw(path, layout), layout)
     return tuple(sorted(found)) if found else None
+
+
+def class_names_of(raw: RawFile, layout: Layout = _DEFAULT) -> set[str]:
+    """Return the names of classes that occur in a file or table; none if classes are numbers.
+
+    Parameters
+    ----------
+    raw : RawFile
+    layout : Layout
+        How it is laid out; without `classes`.
+
+    Raises
+    ------
+    InputError
+        If a column holds both numbers and names.
+    """
+    found: set[str] = set()
+    texts = [texts_of(raw.columns[n]) for n in ("label", "prediction") if n in raw.columns]
+    for values in texts:
+        if values is not None and as_numbers(values).dtype == object:
+            found |= names_in(values, raw.file)
+    for kind in KINDS:
+        columns = layout.class_columns(list(raw.columns), kind)
+        # Other columns may begin alike where prediction and probability are there.
+        if columns and not columns.numbered and "probability" not in raw.columns:
+            found |= set(columns.columns)
+    return found
 
 
 def _may_hold_names(path: Path) -> bool:
@@ -199,10 +238,23 @@ def _may_hold_names(path: Path) -> bool:
     )
 
 
-def _values(raw: RawFile, name: str, layout: Layout) -> npt.NDArray[Any]:
-    """Return a column as numbers, without nulls; names of classes and first labels are resolved."""
+def values_of(raw: RawFile, name: str, layout: Layout) -> npt.NDArray[Any]:
+    """Return a column as numbers, without nulls; names of classes and first labels are resolved.
+
+    Parameters
+    ----------
+    raw : RawFile
+    name : str
+        One of its columns.
+    layout : Layout
+
+    Raises
+    ------
+    InputError
+        If values are missing, or no classes.
+    """
     column = raw.columns[name]
-    _check_no_nulls(column, name, raw.path)
+    _check_no_nulls(column, name, raw.file)
     texts = texts_of(column)
     if texts is not None:
         values = as_numbers(texts) if name != "probability" and layout.classes is None else texts
@@ -211,20 +263,20 @@ def _values(raw: RawFile, name: str, layout: Layout) -> npt.NDArray[Any]:
     if name not in ("label", "prediction"):
         return values
     return labels_of_names(
-        values, layout.classes, layout.first_label, file=raw.path, field=name
+        values, layout.classes, layout.first_label, file=raw.file, field=name
     )  # fmt: skip
 
 
-def _check_no_nulls(column: Column, name: str, path: Path) -> None:
+def _check_no_nulls(column: Column, name: str, file: object) -> None:
     if not isinstance(column, np.ndarray) and column.null_count:
         row = column.is_null().to_numpy().argmax()
         raise InputError(
-            f"row {row} is empty or NaN", file=path, field=name, remedy="Rows are counted from 0"
+            f"row {row} is empty or NaN", file=file, field=name, remedy="Rows are counted from 0"
         )
 
 
 def _with_n_classes(
-    metadata: dict[str, str], n_classes: int, path: Path, field: str
+    metadata: dict[str, str], n_classes: int, file: object, field: str
 ) -> dict[str, str]:
     """Return metadata with a number of classes that must not contradict theirs."""
     known = metadata.get("n_classes", str(n_classes))
@@ -233,17 +285,17 @@ def _with_n_classes(
             f"has {n_classes} columns, but the file is of {known:.20} classes"
             if field != "classes"
             else f"{n_classes} classes are given, but the file is of {known:.20}",
-            file=path,
+            file=file,
             field=field,
         )
     return metadata | {"n_classes": str(n_classes)}
 
 
 def _with_scores(
-    columns: dict[str, Any], metadata: dict[str, str], matrix: ScoreMatrix, path: Path
+    columns: dict[str, Any], metadata: dict[str, str], matrix: ScoreMatrix, file: object
 ) -> Contents:
     """Add prediction, probability and number of classes, where they follow from the scores only."""
-    metadata = _with_n_classes(metadata, matrix.values.shape[1], path, matrix.kind)
+    metadata = _with_n_classes(metadata, matrix.values.shape[1], file, matrix.kind)
     if len(matrix.values):
         prediction, probability = most_probable(matrix.values, logits=matrix.kind == "logits")
     else:

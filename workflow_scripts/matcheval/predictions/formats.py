@@ -36,19 +36,23 @@ class RawFile:
 
     Attributes
     ----------
-    path : Path
+    file : object
+        What messages call it: its path, or what else it came from.
     columns : dict of str to array or Arrow column
         By the names of `layout.COLUMNS` where they are known, and by the file's otherwise.
     names : list of str
         Names of all columns as the file has them.
     metadata : dict of str to str
         Provenance.
+    is_arrays : bool
+        Whether it consists of arrays, as an `.npz` file does, and not of the columns of a table.
     """
 
-    path: Path
+    file: object
     columns: dict[str, Column]
     names: list[str]
     metadata: dict[str, str]
+    is_arrays: bool = False
 
 
 def suffix_of(path: Path) -> str:
@@ -97,20 +101,38 @@ def read_raw(path: Path, layout: Layout) -> RawFile:
             file=path,
             remedy=f"Use {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}",
         )
-    table = readers[suffix](path)
+    return raw_of_table(readers[suffix](path), layout, path)
+
+
+def raw_of_table(table: pa.Table, layout: Layout, file: object) -> RawFile:
+    """Return the columns of a table by their names here.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    layout : Layout
+        How its columns are named.
+    file : object
+        What error messages call it.
+
+    Raises
+    ------
+    InputError
+        If a column occurs twice, holds bytes, or is named by `layout` and missing.
+    """
     names = table.schema.names
-    positions = layout.renamed(names, path)
-    columns = _distinct([name for _, name in positions], layout, path)
+    positions = layout.renamed(names, file)
+    columns = _distinct([name for _, name in positions], layout, file)
     chosen = {name: table.column(positions[at][0]) for name, at in columns.items()}
     for name in {*COLUMNS} & {*chosen}:
         if _is_bytes(chosen[name]):
             raise InputError(
                 "holds text that is not UTF-8",
-                file=path,
+                file=file,
                 field=name,
                 remedy="Save it as UTF-8; spreadsheets often save Latin-1",
             )
-    return RawFile(path, chosen, names, _provenance(table.schema.metadata))
+    return RawFile(file, chosen, names, _provenance(table.schema.metadata))
 
 
 def check_is_file(path: Path) -> str:
@@ -138,13 +160,13 @@ def check_is_file(path: Path) -> str:
     return suffix_of(path)
 
 
-def _distinct(names: list[str], layout: Layout, path: Path) -> dict[str, int]:
+def _distinct(names: list[str], layout: Layout, file: object) -> dict[str, int]:
     """Return the position of every name; columns that are read may occur once only."""
     prefixes = tuple(prefix for kind in KINDS for prefix in layout.prefixes(kind))
     found: dict[str, int] = {}
     for at, name in enumerate(names):
         if name in found and (name in COLUMNS or name.startswith(prefixes)):
-            raise InputError("occurs twice", file=path, field=name)
+            raise InputError("occurs twice", file=file, field=name)
         found.setdefault(name, at)
     return found
 
@@ -207,18 +229,56 @@ def _from_json(path: Path) -> pa.Table:
 
 def _from_npz(path: Path, layout: Layout) -> RawFile:
     names = array_names(path)
+    wanted = _wanted_arrays(names, layout, path)
+    return _of_arrays(read_arrays(path, list(wanted.values())), wanted, names, path)
+
+
+def raw_of_arrays(
+    arrays: Mapping[str, npt.NDArray[Any]], layout: Layout, file: object
+) -> RawFile:  # fmt: skip
+    """Return arrays by their names here; those of other names are left out.
+
+    Parameters
+    ----------
+    arrays : mapping of str to array
+        As the arrays of an `.npz` file are named.
+    layout : Layout
+        How they are named.
+    file : object
+        What error messages call them.
+
+    Raises
+    ------
+    InputError
+        If an array is a single value, or is named by `layout` and missing.
+    """
+    names = list(arrays)
+    return _of_arrays(arrays, _wanted_arrays(names, layout, file), names, file)
+
+
+def _wanted_arrays(names: list[str], layout: Layout, file: object) -> dict[str, str]:
+    """Return the arrays' names of those that are read, by our names."""
     prefixes = tuple(prefix for kind in KINDS for prefix in layout.prefixes(kind))
     positions = [
         (names[at], ours)
-        for at, ours in layout.renamed(names, path)
+        for at, ours in layout.renamed(names, file)
         if ours in COLUMNS or ours.startswith(prefixes)
     ]
-    _distinct([ours for _, ours in positions], layout, path)
-    arrays = read_arrays(path, [theirs for theirs, _ in positions])
-    for name, array in arrays.items():
-        if array.ndim == 0:
-            raise InputError("is a single value, not an array", file=path, field=name)
-    return RawFile(path, {ours: arrays[theirs] for theirs, ours in positions}, names, {})
+    _distinct([ours for _, ours in positions], layout, file)
+    return {ours: theirs for theirs, ours in positions}
+
+
+def _of_arrays(
+    arrays: Mapping[str, npt.NDArray[Any]],
+    wanted: Mapping[str, str],
+    names: list[str],
+    file: object,
+) -> RawFile:
+    for theirs in wanted.values():
+        if arrays[theirs].ndim == 0:
+            raise InputError("is a single value, not an array", file=file, field=theirs)
+    columns: dict[str, Column] = {ours: arrays[theirs] for ours, theirs in wanted.items()}
+    return RawFile(file, columns, names, {}, is_arrays=True)
 
 
 def _is_bytes(column: Column) -> bool:

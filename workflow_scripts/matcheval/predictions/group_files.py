@@ -1,6 +1,6 @@
 """Groups of datapoints, such as writers or videos: a column of prediction files, or a CSV file."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -39,16 +39,35 @@ def read_group_column(path: Path, index: npt.NDArray[np.int32], layout: Layout) 
     InputError
         If a group is empty, or their number is another.
     """
-    columns = _columns(path, layout)
+    return groups_of(_columns(path, layout), index, path)
+
+
+def groups_of(
+    columns: Mapping[str, Sequence[object]], index: npt.NDArray[np.int32], file: object
+) -> Texts | None:
+    """Return the groups that the columns of a prediction file, or of a table in memory, name.
+
+    Parameters
+    ----------
+    columns : mapping of str to sequence
+        `group` and `index`, as far as they are there; others are not used.
+    index, file
+        As for `read_group_column`; `file` is what messages call it.
+
+    Raises
+    ------
+    InputError
+        As `read_group_column`.
+    """
     if GROUP not in columns:
         return None
     groups = columns[GROUP]
     if len(groups) != len(index):
-        raise InputError(f"{len(groups)} for {len(index)} datapoints", file=path, field=GROUP)
+        raise InputError(f"{len(groups)} for {len(index)} datapoints", file=file, field=GROUP)
     if "index" in columns:
         order = np.argsort(np.array(columns["index"], np.int64), kind="stable")
         groups = [groups[row] for row in order.tolist()]
-    return _checked(groups, path)
+    return _checked(groups, file)
 
 
 def _columns(path: Path, layout: Layout) -> dict[str, list[object]]:
@@ -115,8 +134,8 @@ def read_group_file(
     return _checked([found[one] for one in wanted], path)
 
 
-def _checked(groups: Sequence[object], path: Path) -> Texts:
+def _checked(groups: Sequence[object], file: object) -> Texts:
     texts = ["" if group is None or group != group else str(group).strip() for group in groups]
     if not all(texts):
-        raise InputError(f"row {texts.index('')} (from 0) is empty", file=path, field=GROUP)
+        raise InputError(f"row {texts.index('')} (from 0) is empty", file=file, field=GROUP)
     return np.array(texts)

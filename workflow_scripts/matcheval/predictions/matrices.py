@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ class ScoreMatrix:
     values: npt.NDArray[Any]
 
 
-def find_matrix(columns: Mapping[str, Column], layout: Layout, path: Path) -> ScoreMatrix | None:
+def find_matrix(columns: Mapping[str, Column], layout: Layout, file: object) -> ScoreMatrix | None:
     """Find the scores in a file: one column of lists, an array, or one column per class.
 
     Parameters
@@ -45,8 +44,8 @@ def find_matrix(columns: Mapping[str, Column], layout: Layout, path: Path) -> Sc
         `layout.class_columns` says.
     layout : Layout
         How the file is laid out.
-    path : Path
-        File that error messages name.
+    file : object
+        What error messages call it.
 
     Returns
     -------
@@ -65,7 +64,7 @@ def find_matrix(columns: Mapping[str, Column], layout: Layout, path: Path) -> Sc
         shown = [kind if kind in columns else _first(single[kind]) for kind in found]
         raise InputError(
             f"holds logits ({shown[0]}) and probabilities ({shown[1]})",
-            file=path,
+            file=file,
             remedy="Give one of 'logits' and 'probabilities'",
         )
     if not found:
@@ -75,23 +74,23 @@ def find_matrix(columns: Mapping[str, Column], layout: Layout, path: Path) -> Sc
         if single[kind]:
             raise InputError(
                 f"occurs beside '{_first(single[kind])}'",
-                file=path,
+                file=file,
                 field=kind,
                 remedy="Give one of them",
             )
         whole = columns[kind]
-        values = whole if isinstance(whole, np.ndarray) else _of_lists(whole, kind, path)
-        return ScoreMatrix(kind, checked_scores(kind, values, path))
-    ordered = _in_order(single[kind], layout, path)
-    parts = [_numbers(columns[name], name, path) for name in ordered]
-    return ScoreMatrix(kind, checked_scores(kind, np.stack(parts, axis=1), path))
+        values = whole if isinstance(whole, np.ndarray) else _of_lists(whole, kind, file)
+        return ScoreMatrix(kind, checked_scores(kind, values, file))
+    ordered = _in_order(single[kind], layout, file)
+    parts = [_numbers(columns[name], name, file) for name in ordered]
+    return ScoreMatrix(kind, checked_scores(kind, np.stack(parts, axis=1), file))
 
 
 def _first(columns: ClassColumns | None) -> str:
     return next(iter(columns.columns.values())) if columns else ""
 
 
-def _in_order(found: ClassColumns | None, layout: Layout, path: Path) -> list[str]:
+def _in_order(found: ClassColumns | None, layout: Layout, file: object) -> list[str]:
     """Return the names of the columns of single classes in order of the labels."""
     assert found is not None
     if found.numbered:
@@ -104,7 +103,7 @@ def _in_order(found: ClassColumns | None, layout: Layout, path: Path) -> list[st
     elif layout.classes is None:
         raise InputError(
             f"columns such as '{_first(found)}' have names of classes",
-            file=path,
+            file=file,
             remedy="Give the classes in the order of their labels ('classes' of the dataset)",
         )
     else:
@@ -117,32 +116,32 @@ def _in_order(found: ClassColumns | None, layout: Layout, path: Path) -> list[st
         raise InputError(
             f"has {len(found.columns)} columns {found.prefix}..., of which '{name}' is "
             f"{'missing or repeated' if missing else 'of no class'}",
-            file=path,
+            file=file,
             remedy=remedy,
         )
     return [found.columns[name] for name in expected]
 
 
-def _of_lists(column: pa.ChunkedArray, name: str, path: Path) -> npt.NDArray[Any]:
+def _of_lists(column: pa.ChunkedArray, name: str, file: object) -> npt.NDArray[Any]:
     kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
     if not any(is_kind(column.type) for is_kind in kinds):
-        raise InputError(f"is of type {column.type}, not lists", file=path, field=name)
+        raise InputError(f"is of type {column.type}, not lists", file=file, field=name)
     lists = column.combine_chunks()
     lengths = set(lists.value_lengths().to_pylist())
     if None in lengths or len(lengths) > 1:
-        raise InputError("has empty rows, or lists of unequal lengths", file=path, field=name)
+        raise InputError("has empty rows, or lists of unequal lengths", file=file, field=name)
     width = lengths.pop() if lengths else 1
-    return _numbers(lists.flatten(), name, path).reshape(len(lists), width)
+    return _numbers(lists.flatten(), name, file).reshape(len(lists), width)
 
 
-def _numbers(column: Column | pa.Array, name: str, path: Path) -> npt.NDArray[Any]:
+def _numbers(column: Column | pa.Array, name: str, file: object) -> npt.NDArray[Any]:
     if isinstance(column, np.ndarray):
         return column
     if column.null_count:
         row = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
-        raise InputError(f"value {row} is empty or NaN", file=path, field=name, remedy=_FROM_ZERO)
+        raise InputError(f"value {row} is empty or NaN", file=file, field=name, remedy=_FROM_ZERO)
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
-        raise InputError(f"is of type {column.type}", file=path, field=name, remedy="Give numbers")
+        raise InputError(f"is of type {column.type}", file=file, field=name, remedy="Give numbers")
     values = np.asarray(column.to_numpy())
     # A column of a CSV file with only whole numbers is read as integers.
     return values if values.dtype.kind == "f" else values.astype(np.float64)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
-from matcheval.predictions.files import read_contents
+from matcheval.predictions.files import Contents, read_contents
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.matrices import ScoreMatrix
 from matcheval.predictions.records import LabelRule, check_columns
@@ -87,8 +87,34 @@ def read_scores(
         of a datapoint is not the one with the highest score.
     """
     found = read_contents(path, scores=True, labels=labels, layout=layout)
+    return outputs_of(found, file=path, labels=labels, n_classes=n_classes)
+
+
+def outputs_of(
+    found: Contents,
+    *,
+    file: object,
+    labels: LabelRule = "required",
+    n_classes: int | None = None,
+) -> ModelOutputs:
+    """Check the contents of a prediction file, or of a table in memory.
+
+    Parameters
+    ----------
+    found : Contents
+        With all scores that there are.
+    file : object
+        What error messages call it.
+    labels, n_classes
+        As for `read_scores`.
+
+    Raises
+    ------
+    InputError
+        As `read_scores`, but for what reading a file raises.
+    """
     checked = check_columns(
-        found.columns, file=path, n_classes=n_classes, metadata=found.metadata, labels=labels
+        found.columns, file=file, n_classes=n_classes, metadata=found.metadata, labels=labels
     )
     outputs = ModelOutputs(
         index=checked["index"],
@@ -103,17 +129,15 @@ def read_scores(
     if len(values) != len(outputs):
         raise InputError(
             f"has {len(values)} rows, the other columns {len(outputs)}",
-            file=path,
+            file=file,
             field=found.scores.kind,
         )
     if "index" in found.columns:
         values = values[np.argsort(found.columns["index"], kind="stable")]
-    return with_scores(outputs, ScoreMatrix(found.scores.kind, values), path)
+    return with_scores(outputs, ScoreMatrix(found.scores.kind, values), file)
 
 
-def with_scores(
-    outputs: ModelOutputs, scores: ScoreMatrix, file: str | os.PathLike[str]
-) -> ModelOutputs:
+def with_scores(outputs: ModelOutputs, scores: ScoreMatrix, file: object) -> ModelOutputs:
     """Return outputs with the scores of all classes, and the confidences that follow from them.
 
     Parameters
@@ -122,8 +146,8 @@ def with_scores(
         Without scores.
     scores : ScoreMatrix
         In the order of `outputs`.
-    file : path-like
-        File of the scores, for error messages.
+    file : object
+        What error messages call it, such as the file of the scores.
 
     Raises
     ------

@@ -144,7 +144,7 @@ def check_columns(
     """
     n = _check_lengths(columns, file, labels)
     largest = _count_classes(n_classes, metadata or {}, file) - 1
-    index = _integers(columns.get("index", np.arange(n)), "index", _MAX_INDEX, file)
+    index = checked_integers(columns.get("index", np.arange(n)), "index", _MAX_INDEX, file)
     order = np.argsort(index, kind="stable")
     index = index[order]
     repeated = np.flatnonzero(index[1:] == index[:-1])
@@ -156,7 +156,7 @@ def check_columns(
     return {
         "index": index.astype(np.int32),
         **{
-            name: _integers(columns[name], name, largest, file)[order].astype(np.int16)
+            name: checked_integers(columns[name], name, largest, file)[order].astype(np.int16)
             for name in ("label", "prediction")
             if name in columns
         },
@@ -224,10 +224,25 @@ def write_predictions(predictions: Predictions, path: str | os.PathLike[str]) ->
     write_table(PREDICTIONS.table(columns, predictions.metadata), path)
 
 
-def _integers(
+def checked_integers(
     values: npt.NDArray[Any], name: str, largest: int, file: object
 ) -> npt.NDArray[np.int64]:
-    """Check whole numbers in 0..largest; whole floats are accepted, since CSV may contain them."""
+    """Check whole numbers in 0..largest; whole floats are accepted, since CSV may contain them.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+    name : str
+        What messages call them.
+    largest : int
+    file : object
+        File that messages name.
+
+    Raises
+    ------
+    InputError
+        If they are not such numbers, naming the first row that is not.
+    """
     values = np.asarray(values)
     if values.ndim != 1:
         raise InputError(f"has {values.ndim} dimensions, not 1", file=file, field=name)

@@ -83,6 +83,11 @@ class MatchedModel:
         """Share of unmatched targets of each seed."""
         return np.array([(row == UNMATCHED).mean() for row in self.rows.values()])
 
+    @property
+    def n_matched(self) -> float:
+        """Number of matched pairs, mean over seeds."""
+        return float(np.mean([(row != UNMATCHED).sum() for row in self.rows.values()]))
+
     @cached_property
     def errors(self) -> ErrorTerms:
         """What each datapoint adds to the error of the mean matched gap."""

@@ -78,6 +78,12 @@ class Comparison:
         """Name of the target set."""
         return self.pair.replication if self.source_is_original else self.pair.original
 
+    @property
+    def one_sided(self) -> tuple[str, ...]:
+        """Names of the sets on which all predictions are right, or all wrong; source first."""
+        sets = {self.source_name: self.source.correct, self.target_name: self.target.correct}
+        return tuple(name for name, right in sets.items() if right.all() or not right.any())
+
 
 def read_comparison(
     model: str, pair: Pair, files: tuple[Path, Path], layouts: Mapping[str, Layout]

@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from matcheval.protocol.compared_models import mean_of_defined
 from matcheval.protocol.comparisons import Comparison
@@ -37,8 +35,8 @@ def scored(comparison: Comparison) -> tuple[Scored, Scored]:
 class ModelGap:
     """What a matching says of one model, or of the mean over several.
 
-    Terms are means over the seeds with a matched pair; `extreme` names sets without a right, or
-    without a wrong prediction; `correct` is the correctness on the original and the replication.
+    Terms are means over the seeds with a matched pair; `one_sided` names sets without a right, or
+    without a wrong prediction.
     """
 
     comparison: Comparison
@@ -50,8 +48,7 @@ class ModelGap:
     source_selection: float
     dropped_targets: float
     errors: ErrorTerms
-    extreme: tuple[str, ...]
-    correct: tuple[npt.NDArray[Any], npt.NDArray[Any]]
+    one_sided: tuple[str, ...]
     reference: NoWarning
     n_models: int = 1
     n_reference: int = 1
@@ -72,7 +69,6 @@ class ModelGap:
             mean_of_defined(values)
             for values in (terms.matched_gap, terms.source_selection, terms.dropped_targets)
         )
-        names = {comparison.source_name: source, comparison.target_name: target}
         return cls(
             comparison=comparison,
             n_seeds=weights.n_seeds,
@@ -83,8 +79,7 @@ class ModelGap:
             source_selection=selection,
             dropped_targets=dropped,
             errors=error_terms(*scored(comparison), weights),
-            extreme=tuple(n for n, of in names.items() if of.correct.all() or not of.correct.any()),
-            correct=(comparison.original.correct, comparison.replication.correct),
+            one_sided=comparison.one_sided,
             reference=no_warning_reference(comparison, method),
         )
 
@@ -102,7 +97,7 @@ def mean_gap(models: Sequence[ModelGap]) -> ModelGap:
         return mean_of_defined([getattr(model, name) for model in models])
 
     references = [model.reference for model in models if not model.reference.reason]
-    extreme = [set(model.extreme) for model in models]
+    one_sided = [set(model.one_sided) for model in models]
     return ModelGap(
         comparison=models[0].comparison,
         n_seeds=min(model.n_seeds for model in models),
@@ -111,11 +106,7 @@ def mean_gap(models: Sequence[ModelGap]) -> ModelGap:
             "source_selection", "dropped_targets",
         )},
         errors=mean_terms([model.errors for model in models]),
-        extreme=tuple(sorted(set.intersection(*extreme))),
-        correct=(
-            sum((model.correct[0] for model in models), start=np.zeros(1)) / len(models),
-            sum((model.correct[1] for model in models), start=np.zeros(1)) / len(models),
-        ),
+        one_sided=tuple(sorted(set.intersection(*one_sided))),
         reference=mean_reference(references) if references else models[0].reference,
         n_models=len(models),
         n_reference=len(references),

@@ -6,14 +6,13 @@ from typing import Any
 from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.confidence_bins import Floats
-from matcheval.protocol.decomposition import FURTHER_N_BINS, Decomposition
+from matcheval.protocol.decomposition import CLEAR_GAP, FURTHER_N_BINS, Decomposition
 from matcheval.protocol.gap_of_model import ModelGap
-from matcheval.protocol.no_warning import NoWarning, is_clear, no_reference
+from matcheval.protocol.matched_errors import matched_error
+from matcheval.protocol.no_warning import NoWarning, no_reference
 from matcheval.protocol.settings import MatchingMethod
-from matcheval.protocol.standard_errors import error_interval, standard_error
 from matcheval.protocol.suspicions import MANY_UNMATCHED
 
-MIN_PAIRS = 30  # with fewer matched pairs, a standard error would pretend to know what it does not
 FEW_GROUPS = 10
 _NAN = float("nan")
 
@@ -95,15 +94,14 @@ def quantities(
     blocks : Blocks, optional
         Paired images or groups.
     """
-    why = _no_error(found, blocks)
-    error = _NAN if why else standard_error(found.errors, blocks)
-    low, high = error_interval(found.matched_gap, error, blocks)
-    reference = _clear_reference(found)
+    matched = matched_error(
+        found.matched_gap, found.n_matched, found.one_sided, found.errors, blocks
+    )
+    reference = _clear_reference(found.reference, parts)
     return {
         "gap": parts.gap, "gap_low": parts.gap_low, "gap_high": parts.gap_high,
         "gap_se": parts.gap_se,
-        "matched_gap": found.matched_gap, "matched_gap_low": low, "matched_gap_high": high,
-        "matched_gap_se": error,
+        **matched.columns,
         "source_selection": found.source_selection, "dropped_targets": found.dropped_targets,
         "narrowing": 1 - found.matched_gap / parts.gap if parts.gap else _NAN,
         "n_matched": found.n_matched, "fraction_unmatched": found.fraction_unmatched,
@@ -125,7 +123,7 @@ def quantities(
         "reference_narrowing": reference.reference_narrowing,
         "same_size_gap": reference.gap, "same_size_matched_gap": reference.matched_gap,
         "same_size_narrowing": reference.narrowing, "excess_narrowing": reference.excess,
-        "remarks": "; ".join(filter(None, [why, parts.reason, reference.reason,
+        "remarks": "; ".join(filter(None, [matched.reason, parts.reason, reference.reason,
                                            *_further_remarks(found, blocks)])),
     }  # fmt: skip
 
@@ -135,26 +133,12 @@ _PART_FIELDS = {
 }  # fmt: skip
 
 
-def _no_error(found: ModelGap, blocks: Blocks | None) -> str:
-    """Say why the matched gap has no standard error; empty if it has one."""
-    if not found.n_seeds:
-        return "no matched gap: no target is matched in any run"
-    if found.n_matched < MIN_PAIRS:
-        return f"no standard error of the matched gap: fewer than {MIN_PAIRS} matched pairs"
-    if found.extreme:
-        sets = " and ".join(found.extreme)
-        return f"no standard error of the matched gap: all predictions on {sets} are right or wrong"
-    if blocks is not None and blocks.grouped and blocks.n < 2:
-        return "no standard error of the matched gap: a set is a single group"
-    return ""
-
-
-def _clear_reference(found: ModelGap) -> NoWarning:
-    reference = found.reference
-    if not reference.reason and not is_clear(*found.correct, found.comparison.pair.paired):
-        sizes = reference.n_original, reference.n_replication
-        return no_reference(sizes, "the gap does not exceed twice its error over datapoints")
-    return reference
+def _clear_reference(reference: NoWarning, parts: Decomposition) -> NoWarning:
+    """Leave out the reference of a gap that may be none: the ratio of two gaps is then noise."""
+    if reference.reason or abs(parts.gap) > CLEAR_GAP * parts.gap_se:
+        return reference
+    sizes = reference.n_original, reference.n_replication
+    return no_reference(sizes, "the gap does not exceed twice its standard error")
 
 
 def _further_remarks(found: ModelGap, blocks: Blocks | None) -> list[str]:

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.confidence_bins import Floats, Scored
-from matcheval.protocol.decomposition import CLEAR_GAP
 from matcheval.protocol.matching import UNMATCHED, named_sequence, run_sequence
 from matcheval.protocol.plans import plan_matching
 from matcheval.protocol.runs import match_once
@@ -137,31 +136,6 @@ def split_sizes(n_original: int, n_replication: int) -> tuple[int, int]:
     return n_original - of_replication, of_replication
 
 
-def is_clear(
-    original: npt.NDArray[np.bool_] | Floats,
-    replication: npt.NDArray[np.bool_] | Floats,
-    paired: bool = False,
-) -> bool:
-    """Say whether a gap exceeds twice its standard error over datapoints.
-
-    Groups are not taken into account: whether a ratio of gaps is stable depends on how many
-    datapoints these sets have.
-
-    Parameters
-    ----------
-    original, replication : bool or float arrays, shapes (n_original,) and (n_replication,)
-        Whether each prediction is correct, or the mean of that over models.
-    paired : bool
-        Whether a row of both shows the same image.
-    """
-    gap = float(original.mean()) - float(replication.mean())
-    if paired:
-        variance = np.var(original.astype(np.float64) - replication) / len(original)
-    else:
-        variance = np.var(original) / len(original) + np.var(replication) / len(replication)
-    return bool(abs(gap) > CLEAR_GAP * np.sqrt(variance))
-
-
 def no_warning_reference(
     comparison: Comparison, method: MatchingMethod, n_splits: int = N_SPLITS
 ) -> NoWarning:
@@ -182,8 +156,8 @@ def no_warning_reference(
     Returns
     -------
     NoWarning
-        It means little where the gap is not clear (`is_clear`): the ratio of two gaps is then
-        mostly noise.
+        It means little where the gap does not exceed twice its standard error: the ratio of two
+        gaps is then mostly noise.
     """
     original, replication = comparison.original, comparison.replication
     gap = float(original.correct.mean()) - float(replication.correct.mean())

@@ -75,7 +75,7 @@ class PairTableAnalysis(Analysis):
         self.study.check_models(self.settings.without, self.field("without"))
         for pair in self.settings.pairs:
             self.study.check_pair(pair, self.field("pairs"))
-            self.matching.check_can_be_matched(pair)
+            self.matching.runs.check_can_be_matched(pair)
         if self.settings.pairs:
             self.check_some_models()
 

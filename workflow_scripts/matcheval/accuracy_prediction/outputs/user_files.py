@@ -2,10 +2,11 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
 from matcheval.errors import InputError
@@ -82,17 +83,31 @@ def read_user_file(
             beside = _beside(path, "logits")
             found = with_scores(found, ScoreMatrix("logits", logits.values), beside)
     features = _vectors(path, "features", found)
-    outputs = Outputs(
+    outputs = outputs_of_model(found, None if features is None else features.values)
+    outputs = replace(outputs, statistics=_statistics(path, len(found)))
+    return UserFile(found.metadata.get("dataset", path.stem), path, outputs, found.metadata)
+
+
+def outputs_of_model(
+    found: ModelOutputs, features: npt.NDArray[np.float32] | None = None
+) -> Outputs:  # fmt: skip
+    """Return checked outputs as scores take them.
+
+    Parameters
+    ----------
+    found : ModelOutputs
+    features : float32 array, shape (n, n_features), optional
+        Of the same datapoints, in their order.
+    """
+    return Outputs(
         labels=None if found.labels is None else found.labels.astype(np.int64),
         predicted=found.predicted.astype(np.int64),
         confidences=found.confidences,
         logits=found.logits,
         probabilities=found.probabilities,
-        features=None if features is None else features.values,
-        statistics=_statistics(path, len(found)),
+        features=features,
         index=found.index,
     )
-    return UserFile(found.metadata.get("dataset", path.stem), path, outputs, found.metadata)
 
 
 def check_comparable(base: UserFile, other: UserFile) -> None:

@@ -18,12 +18,12 @@ from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, Ma
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.confidence_bins import Scored, parts_of_bins
 from matcheval.protocol.decomposition import decompose
-from matcheval.protocol.standard_errors import ErrorTerms, error_interval, standard_error
+from matcheval.protocol.matched_errors import MIN_PAIRS, matched_error
+from matcheval.protocol.standard_errors import ErrorTerms
 from matcheval.statistics.multiple_tests import holm
 
 KINDS = {"predicted": "prediction", "true": "label"}
 ALL = -1  # stands for all classes together
-_FEWEST = 30  # matched points of a side
 
 _NAN = float("nan")
 _UNDEFINED = dict.fromkeys(
@@ -94,7 +94,7 @@ def tabulate(known: ComparedModels) -> pd.DataFrame:
             found = []
             for number, row in _rows(one, column, n_classes, known.blocks):
                 key = one.comparison.model, kind, number
-                if not row["reason"]:
+                if not np.isnan(row["matched_gap"]):
                     if key not in parts:  # the same for all matchings
                         parts[key] = _parts(one.comparison, column, number, known.blocks)
                     row |= parts[key]
@@ -145,17 +145,15 @@ def _row(
         "fraction_unmatched": float(measures.fraction_unmatched[at]),
         "gap": gap, **_UNDEFINED, "class_mix": _NAN, "within_class": _NAN, "reason": "",
     }  # fmt: skip
-    if measures.n_matched[at] < _FEWEST:
-        return row | {"reason": f"fewer than {_FEWEST} matched points on a side"}
+    if measures.n_matched[at] < MIN_PAIRS:
+        return row | {"reason": f"fewer than {MIN_PAIRS} matched points on a side"}
     terms = {name: float(values[at]) for name, values in vars(measures.terms).items()}
     in_class = [each == at for each in classes]
     errors = ErrorTerms(measures.errors.source * in_class[0], measures.errors.target * in_class[1])
-    error = standard_error(errors, blocks)
-    low, high = error_interval(terms["matched_gap"], error, blocks)
-    return row | terms | {
-        "matched_gap_se": error, "matched_gap_low": low, "matched_gap_high": high,
-        "p": _p(terms["matched_gap"], error),
-    }  # fmt: skip
+    found = matched_error(
+        terms["matched_gap"], measures.n_matched[at], comparison.one_sided, errors, blocks
+    )
+    return row | terms | found.columns | {"p": _p(found.gap, found.error), "reason": found.reason}
 
 
 def _p(gap: float, error: float) -> float:
@@ -219,7 +217,7 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     list of TextColumn
         A row per model, matching and class with enough matched points, in percentage points.
     """
-    shown = table[(table["reason"] == "") | (table["class"] == ALL)]
+    shown = table[table["matched_gap"].notna() | (table["class"] == ALL)]
     return [
         *(
             TextColumn(head, shown[column].tolist(), is_number=False)

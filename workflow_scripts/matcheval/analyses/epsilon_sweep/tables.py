@@ -15,13 +15,12 @@ from matcheval.protocol.compared_models import (
     MEAN,
     ComparedModels,
     MatchedModel,
-    mean_of_defined,
     std_of_defined,
 )
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion, Order
+from matcheval.protocol.matched_errors import error_of_mean, error_of_model
 from matcheval.protocol.settings import MatchingMethod
-from matcheval.protocol.standard_errors import error_interval, mean_terms, standard_error
 
 EPSILONS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3, 1.0)
 
@@ -72,20 +71,14 @@ def tabulate(known: ComparedModels, *, epsilons: Sequence[float] = EPSILONS) -> 
 
 
 def _of_model(one: MatchedModel, known: ComparedModels) -> dict[str, Any]:
-    gaps = one.matched_gaps
-    gap, error = mean_of_defined(gaps), standard_error(one.errors, known.blocks)
-    comparison, reason = one.comparison, ""
-    if np.isnan(gap):
-        error, reason = float("nan"), "no target is matched in any run"
-    low, high = error_interval(gap, error, known.blocks)
+    found, comparison = error_of_model(one, known.blocks), one.comparison
     limit, limit_std = limit_at_one(comparison, one.method)
     return {
         **one.identity,
         "gap": float(comparison.original.correct.mean() - comparison.replication.correct.mean()),
-        "matched_gap": gap, "matched_gap_std": std_of_defined(gaps), "matched_gap_se": error,
-        "matched_gap_low": low, "matched_gap_high": high,
+        **found.columns, "matched_gap_std": std_of_defined(one.matched_gaps),
         "fraction_unmatched": float(one.fractions_unmatched.mean()),
-        "limit": limit, "limit_std": limit_std, "reason": reason,
+        "limit": limit, "limit_std": limit_std, "reason": found.reason,
     }  # fmt: skip
 
 
@@ -93,26 +86,18 @@ def _of_mean(
     models: Sequence[MatchedModel], rows: Sequence[dict[str, Any]], known: ComparedModels
 ) -> dict[str, Any]:
     """Average over the models with a matched pair; their errors share datapoints."""
-    used = [i for i, row in enumerate(rows) if not row["reason"]]
-    first = dict(rows[0]) | {"model": MEAN, "matched_gap_std": float("nan")}
-    first |= {"limit_std": float("nan")}
-    if not used:
-        return first
-    columns = ("gap", "matched_gap", "fraction_unmatched", "limit")
-    means = {name: float(np.mean([rows[i][name] for i in used])) for name in columns}
-    error = standard_error(mean_terms([models[i].errors for i in used]), known.blocks)
-    low, high = error_interval(means["matched_gap"], error, known.blocks)
-    left_out = len(rows) - len(used)
-    return (
-        first
-        | means
-        | {
-            "matched_gap_se": error,
-            "matched_gap_low": low,
-            "matched_gap_high": high,
-            "reason": f"{left_out} models without a matched pair are left out" if left_out else "",
-        }
-    )
+    used = [row for row in rows if not np.isnan(row["matched_gap"])] or rows
+    columns = ("gap", "fraction_unmatched", "limit")
+    means = {name: float(np.mean([row[name] for row in used])) for name in columns}
+    found, left_out = error_of_mean(models, known.blocks), len(rows) - len(used)
+    reasons = [found.reason] if found.reason else []
+    if left_out:
+        reasons.append(f"{left_out} models without a matched pair are left out")
+    undefined = dict.fromkeys(("matched_gap_std", "limit_std"), float("nan"))
+    return {
+        **rows[0], "model": MEAN, **undefined, **means, **found.columns,
+        "reason": "; ".join(reasons),
+    }  # fmt: skip
 
 
 def limit_at_one(comparison: Comparison, method: MatchingMethod) -> tuple[float, float]:

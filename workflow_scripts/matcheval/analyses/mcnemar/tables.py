@@ -11,6 +11,7 @@ from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn
 from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, MatchedModel
 from matcheval.protocol.matching import UNMATCHED
+from matcheval.protocol.standard_errors import one_run_error
 from matcheval.statistics.mcnemar import mcnemar
 
 SCHEMA = TableSchema(
@@ -21,6 +22,8 @@ SCHEMA = TableSchema(
         Column("n_pairs", pa.int32(), "pairs", "matched pairs"),
         Column("only_original", pa.int32(), "pairs", "right on the original only"),
         Column("only_replication", pa.int32(), "pairs", "right on the replication only"),
+        fraction("matched_gap", "original minus replication, of the run; NaN without a pair"),
+        fraction("matched_gap_se", "its standard error: of the pairs' differences; NaN below two"),
         fraction("p", "two-sided exact p-value of the run; NaN without a pair"),
         fraction("median_p", "median of p over the seeds of this model: no p-value"),
         fraction("bound_p", "twice the median, at most 1, which is a p-value"),
@@ -50,7 +53,7 @@ def tabulate(known: ComparedModels) -> pd.DataFrame:
 
 def _rows(one: MatchedModel) -> list[dict[str, Any]]:
     comparison, rows = one.comparison, []
-    for seed, row in one.rows.items():
+    for (seed, row), gap in zip(one.rows.items(), one.matched_gaps, strict=True):
         is_matched = row != UNMATCHED
         source = comparison.source.correct[row[is_matched]]
         target = comparison.target.correct[is_matched]
@@ -59,7 +62,10 @@ def _rows(one: MatchedModel) -> list[dict[str, Any]]:
         rows.append(
             {
                 **one.identity, "seed": seed, "n_pairs": int(is_matched.sum()),
-                "only_original": original, "only_replication": replication,
+                "only_original": original, "only_replication": replication, "matched_gap": gap,
+                "matched_gap_se": one_run_error(
+                    comparison.source.correct, comparison.target.correct, row
+                ),
             }
         )  # fmt: skip
     return rows

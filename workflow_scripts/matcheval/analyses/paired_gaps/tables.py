@@ -33,6 +33,7 @@ SCHEMA = TableSchema(
         Column("only_original", pa.int32(), "images", "right on the original only; -1 for a mean"),
         Column("only_replication", pa.int32(), "images", "right on the replication only"),
         fraction("p", "McNemar's exact p-value, which takes images as independent; of a model"),
+        Column("reason", pa.string(), "", "why the gap has no standard error; empty if it has"),
     ),
 )
 
@@ -79,7 +80,8 @@ def _row(
     """Accuracies, and standard errors of their difference; correctness may be a mean of models."""
     difference = original.astype(np.float64) - replication
     n, gap = len(difference), float(difference.mean())
-    error = _error(difference, known.blocks)
+    reason = _why_none(difference, known.blocks)
+    error = float("nan") if reason else _error(difference, known.blocks)
     low, high = error_interval(gap, error, known.blocks)
     variance = sum(side.astype(np.float64).var() / n for side in (original, replication))
     return {
@@ -88,14 +90,24 @@ def _row(
         "accuracy_replication": float(replication.mean()),
         "gap": gap, "gap_se": error, "gap_low": low, "gap_high": high,
         "unpaired_se": float(np.sqrt(variance)),
+        "reason": reason,
     }  # fmt: skip
+
+
+def _why_none(difference: Floats, blocks: Blocks | None) -> str:
+    """Say why there is no standard error; empty if there is one."""
+    if len(difference) < 2:
+        return "no standard error: fewer than two images"
+    if np.ptp(difference) == 0:
+        return "no standard error: all images differ by the same between the sets"
+    if blocks is not None and blocks.grouped and blocks.n < 2:
+        return "no standard error: all images are a single group"
+    return ""
 
 
 def _error(difference: Floats, blocks: Blocks | None) -> float:
     """Standard deviation over images by the root of their number; sums of groups where given."""
     n = len(difference)
-    if n < 2:
-        return float("nan")
     if blocks is None or not blocks.grouped:
         return float(difference.std(ddof=1) / np.sqrt(n))
     terms = (difference - difference.mean()) / n
@@ -131,7 +143,7 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
         TextColumn("Original (%)", list(map(percent_cell, table["accuracy_original"]))),
         TextColumn("Replication (%)", list(map(percent_cell, table["accuracy_replication"]))),
         TextColumn("Gap", signed_cells(table["gap"].tolist(), 2)),
-        TextColumn("SE", [f"{100 * error:.2f}" for error in table["gap_se"]]),
+        TextColumn("SE", ["–" if pd.isna(e) else f"{100 * e:.2f}" for e in table["gap_se"]]),
         TextColumn("SE if unpaired", [f"{100 * error:.2f}" for error in table["unpaired_se"]]),
         TextColumn("Right on original only", counts("only_original")),
         TextColumn("On replication only", counts("only_replication")),

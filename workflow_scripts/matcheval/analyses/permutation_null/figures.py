@@ -40,7 +40,7 @@ def plot(table: pd.DataFrame) -> "Figure":
     -------
     matplotlib.figure.Figure
         A panel per matching and statistic, a row per model, by increasing gap. Bars are the middle
-        95 % of the null distribution.
+        95 % of the null distribution, thin lines 95 % intervals of matched gaps.
     """
     panels = table[["statistic", "matching"]].drop_duplicates()
     gaps = table[table["statistic"] == "gap"].set_index("model")["mean_over_seeds"]
@@ -62,9 +62,14 @@ def plot(table: pd.DataFrame) -> "Figure":
                 100 * rows["observed"], range(len(models)), look.marker, color=look.color,
                 label="observed, one run",
             )  # fmt: skip
+            has_intervals = bool(rows["mean_low"].notna().any())
             panel.plot(
                 100 * rows["mean_over_seeds"], range(len(models)), "|", color="black",
-                label="mean over seeds",
+                label="mean over seeds" + ", 95 % interval" * has_intervals,
+            )  # fmt: skip
+            panel.hlines(
+                range(len(models)), 100 * rows["mean_low"], 100 * rows["mean_high"],
+                color="black", linewidth=0.6,
             )  # fmt: skip
             panel.set_xlabel(_LABELS[str(key["statistic"])])
             legend_above(panel, title=key["matching"] or "all datapoints", fontsize=NOTE_SIZE)

@@ -17,12 +17,9 @@ from matcheval.analyses.permutation_null.null import (
 from matcheval.io.columns import fraction
 from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn, signed_cells
-from matcheval.protocol.compared_models import (
-    MATCHED_MODEL,
-    ComparedModels,
-    MatchedModel,
-    mean_of_defined,
-)
+from matcheval.protocol.blocks import Blocks
+from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, MatchedModel
+from matcheval.protocol.matched_errors import error_of_model
 
 # No test at 5 % is possible where p cannot be smaller.
 _LEVEL = 0.05
@@ -33,6 +30,8 @@ SCHEMA = TableSchema(
         *MATCHED_MODEL,
         Column("statistic", pa.string(), "", "gap, matched_gap or fraction_unmatched"),
         fraction("mean_over_seeds", "of the real sets in dataset order, as in other tables"),
+        fraction("mean_low", "lower bound of its 95 % interval; of matched gaps that have one"),
+        fraction("mean_high", "upper bound of its 95 % interval"),
         fraction("observed", "of the real sets as they enter the comparison: one run"),
         fraction("null_mean", "mean of the null distribution"),
         fraction("null_std", "its standard deviation (ddof = 1)"),
@@ -70,36 +69,36 @@ def tabulate(known: ComparedModels, *, permutations: int = 999, seed: int = 0) -
     """
     first = known.comparisons[0]
     arrangements = Arrangements(len(first.source), len(first.target), known.blocks, permutations)
-    displayed: dict[str, dict[tuple[Statistic, str], tuple[dict[str, Any], float]]] = {}
+    displayed: dict[str, dict[tuple[Statistic, str], dict[str, Any]]] = {}
     for one in known.matched():
-        displayed.setdefault(one.comparison.model, {}).update(_displayed(one))
+        displayed.setdefault(one.comparison.model, {}).update(_displayed(one, known.blocks))
     rows = []
     for comparison in known.comparisons:
         found = permuted_statistics(comparison, known.methods, arrangements, seed)
         for (statistic, matching), values in found.items():
-            identity, mean = displayed[comparison.model][statistic, matching]
+            shown = displayed[comparison.model][statistic, matching]
             null = summarise(values, statistic, arrangements)
-            rows.append(
-                {
-                    **identity, "statistic": statistic.value, "mean_over_seeds": mean,
-                    **_columns(null),
-                }
-            )  # fmt: skip
+            rows.append({**shown, "statistic": statistic.value, **_columns(null)})
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
 def _displayed(
-    one: MatchedModel,
-) -> Iterator[tuple[tuple[Statistic, str], tuple[dict[str, Any], float]]]:
+    one: MatchedModel, blocks: Blocks | None
+) -> Iterator[tuple[tuple[Statistic, str], dict[str, Any]]]:
     """Identity and mean over seeds of each statistic of a model and matching."""
-    no_matching = {"matching": "", "criterion": "", "epsilon": float("nan")}
+    nan = float("nan")
+    no_matching = {"matching": "", "criterion": "", "epsilon": nan}
     original, replication = one.comparison.original, one.comparison.replication
     gap = float(original.correct.mean() - replication.correct.mean())
-    mean = mean_of_defined(one.matched_gaps)
+    matched = error_of_model(one, blocks)
     unmatched = float(one.fractions_unmatched.mean())
-    yield (Statistic.GAP, ""), (one.identity | no_matching, gap)
-    yield (Statistic.MATCHED_GAP, one.name), (one.identity, mean)
-    yield (Statistic.UNMATCHED, one.name), (one.identity, unmatched)
+
+    def shown(mean: float, low: float = nan, high: float = nan) -> dict[str, Any]:
+        return {**one.identity, "mean_over_seeds": mean, "mean_low": low, "mean_high": high}
+
+    yield (Statistic.GAP, ""), shown(gap) | no_matching
+    yield (Statistic.MATCHED_GAP, one.name), shown(matched.gap, matched.low, matched.high)
+    yield (Statistic.UNMATCHED, one.name), shown(unmatched)
 
 
 def _columns(null: NullDistribution) -> dict[str, Any]:

@@ -21,23 +21,18 @@ from matcheval.protocol.compared_models import (
     ComparedModels,
     MatchedModel,
     PredictionFile,
-    mean_of_defined,
     std_of_defined,
 )
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.confidence_bins import Scored
 from matcheval.protocol.decomposition import decompose
+from matcheval.protocol.matched_errors import error_of_model
 from matcheval.protocol.matching import run_sequence
 from matcheval.protocol.plans import plan_measured
 from matcheval.protocol.runs import match_once
 from matcheval.protocol.scores import MeasuredScores, pooled_ranks
 from matcheval.protocol.settings import MatchingMethod
-from matcheval.protocol.standard_errors import (
-    error_interval,
-    error_terms,
-    pick_weights,
-    standard_error,
-)
+from matcheval.protocol.standard_errors import error_terms, pick_weights
 
 RANKS, AS_IS = "ranks", "as is"
 _SINGLE = tuple(score for score in Uncertainty if score is not Uncertainty.VOTE_SHARE)
@@ -205,21 +200,18 @@ def _quantities(
     source = Scored(measured.source, comparison.source.correct)
     target = Scored(measured.target, comparison.target.correct)
     terms = error_terms(source, target, pick_weights(rows, len(comparison.source)))
-    gaps = matched.matched_gaps
-    gap, error = mean_of_defined(gaps), standard_error(terms, known.blocks)
-    if np.isnan(gap):
-        error = float("nan")
-    low, high = error_interval(gap, error, known.blocks)
+    found = error_of_model(matched, known.blocks, terms)
     parts = decompose(
         source, target, source_is_original=comparison.source_is_original, blocks=known.blocks
     )
-    values = (
-        gap, std_of_defined(gaps), error, low, high, float(matched.fractions_unmatched.mean()),
-        parts.confidence_part, parts.confidence_low, parts.confidence_high,
-        parts.conditional_part, parts.conditional_low, parts.conditional_high,
-    )  # fmt: skip
-    reason = "no target is matched in any run" if np.isnan(gap) else ""
-    return {**dict(zip(_QUANTITIES, values, strict=True)), "reason": reason}
+    return {
+        **found.columns, "matched_gap_std": std_of_defined(matched.matched_gaps),
+        "fraction_unmatched": float(matched.fractions_unmatched.mean()),
+        "confidence_part": parts.confidence_part, "confidence_low": parts.confidence_low,
+        "confidence_high": parts.confidence_high, "conditional_part": parts.conditional_part,
+        "conditional_low": parts.conditional_low, "conditional_high": parts.conditional_high,
+        "reason": found.reason,
+    }  # fmt: skip
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:

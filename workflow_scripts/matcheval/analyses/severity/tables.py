@@ -15,17 +15,13 @@ from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn, percent_cell, signed_cells
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.blocks import paired_images
-from matcheval.protocol.compared_models import MEAN, ComparedModels, MatchedModel, mean_of_defined
+from matcheval.protocol.compared_models import MEAN, ComparedModels, MatchedModel
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Decomposition, decompose_models
 from matcheval.protocol.gap_of_model import scored
+from matcheval.protocol.matched_errors import MatchedError, error_of_mean, error_of_model
 from matcheval.protocol.settings import MatchingMethod
-from matcheval.protocol.standard_errors import (
-    ErrorTerms,
-    error_interval,
-    mean_terms,
-    standard_error,
-)
+from matcheval.study.suite_files import SuiteFiles
 
 _PARTS = (
     "gap", "gap_se", "gap_low", "gap_high", "confidence_part", "confidence_low",
@@ -62,8 +58,35 @@ SCHEMA = TableSchema(
         fraction("matched_gap_low", "lower bound of its 95 % interval"),
         fraction("matched_gap_high", "upper bound of its 95 % interval"),
         fraction("fraction_unmatched", "unmatched target points over all, mean over seeds"),
+        Column("reason", pa.string(), "", "why values are NaN; empty if none is"),
     ),
 )
+
+
+def tabulate(
+    files: SuiteFiles,
+    *,
+    matchings: Mapping[str, Mapping[str, Any]],
+    seeds: Sequence[int],
+    paired: bool,
+) -> pd.DataFrame:
+    """Run the protocol on predictions on file; see `tabulate_severities`.
+
+    Parameters
+    ----------
+    files : SuiteFiles
+        The suite, its base and the predictions on them.
+    matchings : mapping of str to mapping
+        Settings of each matching, by name.
+    seeds : sequence of int
+        Of the runs by each matching.
+    paired : bool
+        Whether all sets show the base's images.
+    """
+    methods = {name: MatchingMethod(**settings) for name, settings in matchings.items()}
+    return tabulate_severities(
+        files.suite, files.base, files.read, files.models, methods, seeds, paired=paired
+    )
 
 
 def tabulate_severities(
@@ -144,36 +167,26 @@ def _rows(known: ComparedModels) -> Iterator[dict[str, Any]]:
             MatchedModel(comparison, name, method, known.rows(comparison, method))
             for comparison in known.comparisons
         ]
-        gaps = [mean_of_defined(one.matched_gaps) for one in matched]
         unmatched = [float(one.fractions_unmatched.mean()) for one in matched]
         setting = {
             "matching": name, "criterion": method.criterion.value, "epsilon": method.epsilon
         }  # fmt: skip
-        for one, of_model, gap, share in zip(matched, parts.models, gaps, unmatched, strict=True):
+        for one, of_model, share in zip(matched, parts.models, unmatched, strict=True):
             yield {
-                "model": one.comparison.model, **setting, **_parts(of_model),
-                **_matched(gap, one.errors, known), "fraction_unmatched": share,
+                "model": one.comparison.model, **setting, "fraction_unmatched": share,
+                **_columns(of_model, error_of_model(one, known.blocks)),
             }  # fmt: skip
-        used = [i for i, gap in enumerate(gaps) if not np.isnan(gap)] or list(range(len(gaps)))
-        mean = float(np.mean([gaps[i] for i in used]))
-        terms = mean_terms([matched[i].errors for i in used])
         yield {
-            "model": MEAN, **setting, **_parts(parts.mean), **_matched(mean, terms, known),
-            "fraction_unmatched": float(np.mean(unmatched)),
+            "model": MEAN, **setting, "fraction_unmatched": float(np.mean(unmatched)),
+            **_columns(parts.mean, error_of_mean(matched, known.blocks)),
         }  # fmt: skip
 
 
-def _parts(found: Decomposition) -> dict[str, float]:
-    return {name: float(getattr(found, name)) for name in _PARTS}
-
-
-def _matched(gap: float, terms: ErrorTerms, known: ComparedModels) -> dict[str, float]:
-    error = float("nan") if np.isnan(gap) else standard_error(terms, known.blocks)
-    low, high = error_interval(gap, error, known.blocks)
-    return {
-        "matched_gap": gap, "matched_gap_se": error, "matched_gap_low": low,
-        "matched_gap_high": high,
-    }  # fmt: skip
+def _columns(parts: Decomposition, matched: MatchedError) -> dict[str, Any]:
+    reasons = [parts.reason] if np.isnan(parts.gap_se) else []
+    reasons += [matched.reason] if matched.reason else []
+    of_gap = {name: float(getattr(parts, name)) for name in _PARTS}
+    return of_gap | matched.columns | {"reason": "; ".join(reasons)}
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:

@@ -1,6 +1,6 @@
 """Which predictions on the sets of a suite are right, by what its members say of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -11,13 +11,12 @@ import numpy.typing as npt
 from matcheval.datasets.all_labels import AllLabels, right_predictions
 from matcheval.datasets.folders import read_description
 from matcheval.datasets.label_spaces import compare_classes
-from matcheval.datasets.specs import DatasetSpec
-from matcheval.datasets.suites import Groups, Member, Suite
+from matcheval.datasets.suites import Groups, Member
 from matcheval.errors import InputError
-from matcheval.inference.files import predictions_file
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.predictions.provenance import SameModels
 from matcheval.predictions.records import Predictions
+from matcheval.study.suite_files import SuiteFiles
 
 
 @dataclass
@@ -26,33 +25,19 @@ class SuiteCorrectness:
 
     Parameters
     ----------
-    suite : Suite
-    base : str
-        Name of the set that its sets are compared with.
-    specs : mapping of str to DatasetSpec
-        The base and all sets, by name.
-    folders : mapping of str to Path
-        Folders of those that have images.
-    predictions : Path
-        Folder of the files that inference wrote.
-    models : sequence of str
+    files : SuiteFiles
     """
 
-    suite: Suite
-    base: str
-    specs: Mapping[str, DatasetSpec]
-    folders: Mapping[str, Path]
-    predictions: Path
-    models: Sequence[str]
+    files: SuiteFiles
     _bases: dict[Groups, Correctness] = field(default_factory=dict)
     _same_models: SameModels = field(default_factory=SameModels)
 
     def __post_init__(self) -> None:
         self._classes = {
-            name: tuple(read_description(self.folders[name])["classes"])
-            if name in self.folders
+            name: tuple(read_description(self.files.folders[name])["classes"])
+            if name in self.files.folders
             else spec.settings.known_classes
-            for name, spec in self.specs.items()
+            for name, spec in self.files.specs.items()
         }
 
     def __call__(self, name: str, member: Member) -> Correctness:
@@ -70,7 +55,7 @@ class SuiteCorrectness:
         InputError
             If predictions or labels are missing or invalid.
         """
-        if name != self.base:
+        if name != self.files.base:
             return self._read(name, member.groups, member.all_labels)
         if member.groups not in self._bases:
             self._bases[member.groups] = self._read(name, member.groups, "")
@@ -85,15 +70,16 @@ class SuiteCorrectness:
         InputError
             If a set has other classes than the base.
         """
-        found, of_base = {}, self._classes[self.base]
-        for member in self.suite.members:
+        found, base, suite = {}, self.files.base, self.files.suite
+        of_base = self._classes[base]
+        for member in suite.members:
             of_set = self._classes[member.dataset]
             if of_set and of_base and of_set != of_base:
                 raise InputError(
-                    f"dataset '{member.dataset}' has, against the base '{self.base}', "
+                    f"dataset '{member.dataset}' has, against the base '{base}', "
                     f"{compare_classes(of_set, of_base)}",
                     file="configuration",
-                    field=f"suite_accuracies.suites.{self.suite.name}",
+                    field=f"suite_accuracies.suites.{suite.name}",
                 )
             if member.counting:
                 known = list(of_set or of_base or ())
@@ -101,18 +87,15 @@ class SuiteCorrectness:
         return found
 
     def _read(self, name: str, groups: Groups, all_labels: str) -> Correctness:
-        files = [
-            str(predictions_file(self.predictions, name, model))
-            if name in self.folders
-            else self.specs[name].results_file(model)
-            for model in self.models
-        ]
-        classes = self._classes[name] or self._classes[self.base] or ()
+        known = self.files
+        classes = self._classes[name] or self._classes[known.base] or ()
         every = (
-            AllLabels(Path(all_labels), self.folders[name], groups).read() if all_labels else None
+            AllLabels(Path(all_labels), known.folders[name], groups).read() if all_labels else None
         )
         right = partial(_right, groups=groups, classes=classes, every=every)
-        return dataset_correctness(self.specs[name], self.models, files, right, self._same_models)
+        return dataset_correctness(
+            known.specs[name], known.models, known.paths(name), right, self._same_models
+        )
 
 
 def _right(

@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from matcheval.analyses.suite_accuracies.correctness import SuiteCorrectness
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
 from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, accuracy, fraction
@@ -14,6 +15,7 @@ from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn, signed_cells
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.accuracies import accuracy_columns
+from matcheval.study.suite_files import SuiteFiles
 
 SCHEMA = TableSchema(
     "accuracies on a suite",
@@ -31,6 +33,20 @@ SCHEMA = TableSchema(
         CONFIDENCE_LEVEL,
     ),
 )
+
+
+def tabulate(files: SuiteFiles, *, confidence: float = 0.95) -> pd.DataFrame:
+    """Tabulate accuracies of predictions on file; see `tabulate_suite`.
+
+    Parameters
+    ----------
+    files : SuiteFiles
+        The suite, its base and the predictions on them.
+    confidence : float
+        Level of the Clopper-Pearson intervals, in (0, 1).
+    """
+    known = SuiteCorrectness(files)
+    return tabulate_suite(files.suite, files.base, known, known.labels, confidence)
 
 
 def tabulate_suite(

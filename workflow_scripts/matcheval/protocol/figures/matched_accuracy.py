@@ -3,7 +3,6 @@
 Figures 3, 4, 6 and 7 of Anzaku et al. (2022), arXiv 2209.01848.
 """
 
-import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,16 +29,22 @@ from matcheval.figures.style import (
 )
 from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.figures.derived import by_accuracy, running_median, sampling_range
+from matcheval.protocol.figures.texts import (
+    RUNNING_MEDIAN,
+    is_named,
+    matched_counts,
+    note_of,
+    role_of,
+    set_name,
+    shortened,
+    target_of,
+    title_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MAX_NAMED_MODELS = 30
-RUNNING_MEDIAN = 15  # models in the window
-_MAX_MODEL_CHARACTERS = 34
-_MAX_SET_CHARACTERS = 20
-_NOTE_CHARACTERS = 125  # per line
 # Inches: differences and unmatched targets, on the right; the panel on the left spans both.
 _RIGHT_HEIGHTS = (1.7, 0.75)
 _AROUND_PANELS = 1.75  # inches: titles, legends and labels, without the names of the models
@@ -105,8 +110,8 @@ def plot_matched_accuracy(
         bounds = ["matched_gap_low", "matched_gap_high"]
         table = table.merge(gaps[["model", *bounds]], on="model", validate="one_to_one")
     table = by_accuracy(table)
-    names = [_shortened(name) for name in table["model"]] if _is_named(table) else None
-    note = _note(table)
+    names = [shortened(name) for name in table["model"]] if is_named(table) else None
+    note = note_of(table)
     lines = 1 + note.count("\n")
     room = _AROUND_PANELS + _INCHES_PER_LINE * lines
     if names is not None:
@@ -124,15 +129,15 @@ def plot_matched_accuracy(
         panels["gaps"].tick_params(labelbottom=False)
         panels["gaps"].set_xlabel("")
         figure.align_ylabels([panels["gaps"], panels["unmatched"]])
-        figure.suptitle(_title(table, title or Criterion(table["criterion"].iloc[0]).description))
+        figure.suptitle(title_of(table, title or Criterion(table["criterion"].iloc[0]).description))
         set_note(figure, note)
     return figure
 
 
 def _draw_accuracies(axes: "Axes", table: pd.DataFrame) -> None:
-    matched = _matched_counts(table)
+    matched = matched_counts(table)
     for origin, (series, matched_series) in _ORIGINS.items():
-        name = f"{_set(table, origin)} ({_role(table, origin)})"
+        name = f"{set_name(table, origin)} ({role_of(table, origin)})"
         n = count(table[f"n_{origin}"].iloc[0])
         _draw(axes, table, f"accuracy_{origin}", series, f"{name}, all (n = {n})")
         _draw(
@@ -173,7 +178,7 @@ def _draw_gaps(axes: "Axes", table: pd.DataFrame) -> None:
     axes.set_ylabel("Difference\n(percentage points)")
     legend_above(
         axes,
-        title=f"Accuracy on {_set(table, 'original')} − on {_set(table, 'replication')}",
+        title=f"Accuracy on {set_name(table, 'original')} − on {set_name(table, 'replication')}",
         alignment="left",
         title_fontsize=6.5,
     )
@@ -182,9 +187,9 @@ def _draw_gaps(axes: "Axes", table: pd.DataFrame) -> None:
 
 def _draw_unmatched(axes: "Axes", table: pd.DataFrame) -> None:
     series = replace(UNMATCHED, line="-")  # the only series of the panel needs no line style
-    target = _target(table)
+    target = target_of(table)
     n = count(table[f"n_{target}"].iloc[0])
-    label = f"unmatched of {_set(table, target)} (n = {n})"
+    label = f"unmatched of {set_name(table, target)} (n = {n})"
     _draw(axes, table, "fraction_unmatched", series, label, has_seeds=True)
     axes.set_ylabel("Unmatched\ntargets (%)")
     highest = table["fraction_unmatched_mean"] + table["fraction_unmatched_std"].fillna(0)
@@ -205,9 +210,9 @@ def _draw(
     """Plot a quantity over models in percent, with faint bars of ±1 SD if it depends on seeds."""
     rank = np.arange(1, len(table) + 1)
     value = 100 * table[f"{quantity}_mean" if has_seeds else quantity].to_numpy(dtype=np.float64)
-    is_named = _is_named(table)
+    named = is_named(table)
     look: dict[str, Any] = series.line_options() | {"label": label, "markeredgewidth": 0}
-    if is_named:
+    if named:
         axes.plot(rank, value, marker=series.marker, linewidth=1.1, **look)
     else:  # lines between many adjacent models would be unreadable
         points: dict[str, Any] = {"markersize": 1.6, "markeredgewidth": 0, "alpha": 0.55}
@@ -219,13 +224,13 @@ def _draw(
             bounds = 100 * table[[f"{quantity}_low", f"{quantity}_high"]].to_numpy(np.float64).T
             deviation = np.abs(bounds - value)
         faint: dict[str, Any] = {"color": series.color, "alpha": _FAINT, "zorder": 1.5}
-        width = 4.0 if is_named else 0.8
+        width = 4.0 if named else 0.8
         axes.errorbar(rank, value, deviation, fmt="none", elinewidth=width, **faint)
 
 
 def _label_models(axes: "Axes", table: pd.DataFrame, names: list[str] | None) -> None:
     """Label the x axis with the names of the models, or with ranks if there are no names."""
-    original, n = _set(table, "original"), len(table)
+    original, n = set_name(table, "original"), len(table)
     if names is not None:
         axes.set_xticks(range(1, n + 1), names, rotation=90, fontsize=_NAME_SIZE)
         axes.set_xlabel(f"Model, most accurate on {original} last")
@@ -234,72 +239,3 @@ def _label_models(axes: "Axes", table: pd.DataFrame, names: list[str] | None) ->
         axes.set_xticks([1, *range(step, n + 1, step)])
         axes.set_xlabel(f"Model, by increasing accuracy on {original}")
     axes.set_xlim(0.5 - 0.01 * n, 0.5 + 1.01 * n)
-
-
-def _is_named(table: pd.DataFrame) -> bool:
-    return len(table) <= MAX_NAMED_MODELS
-
-
-def _target(table: pd.DataFrame) -> str:
-    """Return the origin of the target: `original` or `replication`."""
-    first = table.iloc[0]
-    return "replication" if first["source"] == first["original"] else "original"
-
-
-def _role(table: pd.DataFrame, origin: str) -> str:
-    return "target" if origin == _target(table) else "source"
-
-
-def _set(table: pd.DataFrame, origin: str) -> str:
-    return _shortened(str(table[origin].iloc[0]), _MAX_SET_CHARACTERS)
-
-
-def _shortened(name: str, max_characters: int = _MAX_MODEL_CHARACTERS) -> str:
-    """Shorten a long name in the middle; names tend to differ at their ends."""
-    if len(name) <= max_characters:
-        return name
-    half = max_characters // 2
-    return f"{name[: half - 1]}…{name[-half:]}"
-
-
-def _matched_counts(table: pd.DataFrame) -> str:
-    """Format the size of a matched subset: mean over seeds, range over models."""
-    matched = table[f"n_{_target(table)}"] * (1 - table["fraction_unmatched_mean"])
-    low, high = count(matched.min()), count(matched.max())
-    return f"n = {low}" if low == high else f"n = {low} to {high}"
-
-
-def _title(table: pd.DataFrame, matching: str) -> str:
-    first = table.iloc[0]
-    models = "1 model" if len(table) == 1 else f"{len(table)} models"
-    return f"{first['pair']}, {matching}\nε = {first['epsilon']:g}, {models}, {_seeds(table)}"
-
-
-def _seeds(table: pd.DataFrame) -> str:
-    least, most = int(table["n_seeds"].min()), int(table["n_seeds"].max())
-    number = f"{least}" if least == most else f"{least} to {most}"
-    return f"{number} seed{'s' * (most != 1)}"
-
-
-def _note(table: pd.DataFrame) -> str:
-    """Explain points, lines and faint bars, and name models without matched pairs."""
-    notes = []
-    if not _is_named(table):
-        notes.append(
-            f"Points: models. Lines: running medians of {RUNNING_MEDIAN} models "
-            "(of fewer at both ends)."
-        )
-    if table["n_seeds"].max() > 1:
-        others = " of accuracies and shares" if "matched_gap_low" in table else ""
-        notes.append(
-            f"Faint bars{others}: ±1 SD over the {_seeds(table)} of the matching; they do not "
-            "include the sampling error of the test sets."
-        )
-    undefined = table.loc[table["matched_gap_mean"].isna(), "model"].tolist()
-    if undefined:
-        named = ", ".join(map(_shortened, undefined[:3])) + (", …" if len(undefined) > 3 else "")
-        notes.append(
-            f"No target was matched for {len(undefined)} of the {len(table)} models ({named}): "
-            "their matched accuracies are undefined and left out."
-        )
-    return "\n".join(textwrap.fill(note, _NOTE_CHARACTERS) for note in notes)

@@ -12,7 +12,7 @@ from matcheval.report.provenance import PACKAGES, digests
 from matcheval.report.sections import Section, ShownFile
 
 if TYPE_CHECKING:
-    from matcheval.cli.analyses import AnalysisTable
+    from matcheval.api.pair_analyses import AnalysisTable
 
 
 @dataclass(frozen=True)

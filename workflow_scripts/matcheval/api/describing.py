@@ -1,12 +1,14 @@
-"""A comparison as a text table for the terminal."""
+"""A comparison as text: a table for one model, the summary page for many."""
 
 import textwrap
 from collections.abc import Mapping
 
 import pandas as pd
 
+from matcheval.api.compared import Compared
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.summary import write_summary
 from matcheval.protocol.words import (
     narrowing,
     points,
@@ -16,6 +18,24 @@ from matcheval.protocol.words import (
 )
 
 _WIDTH = 100
+
+
+def described(compared: Compared) -> str:
+    """Format a comparison as text.
+
+    Parameters
+    ----------
+    compared : Compared
+
+    Returns
+    -------
+    str
+        Lines, each ending with a newline.
+    """
+    means = compared.gaps.means
+    if len(compared.known.comparisons) > 1:
+        return write_summary(compared.title, means, compared.titles)
+    return describe(compared.known.comparisons[0], compared.tables, means, compared.title)
 
 
 def describe(

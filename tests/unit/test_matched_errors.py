@@ -1,0 +1,85 @@
+"""Matched gaps without a standard error: the same rules in every table, in words."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from compared import BOTH, models
+from helpers import predictions
+from matcheval.analyses.class_gaps import tables as class_gaps
+from matcheval.analyses.epsilon_sweep import tables as sweep
+from matcheval.analyses.permutation_null import tables as null
+from matcheval.analyses.severity import tables as severity
+from matcheval.datasets.suites import Member, Suite
+from matcheval.protocol.blocks import groups
+from matcheval.protocol.compared_models import ComparedModels
+from matcheval.protocol.matched_errors import error_of_mean, error_of_model
+from matcheval.protocol.standard_errors import standard_error
+
+PROBABILITY = {"probability": BOTH["probability"]}
+
+
+def wrong(known: ComparedModels, models_of=slice(None)) -> ComparedModels:
+    """All predictions of some models on the new set are wrong."""
+    changed = list(known.comparisons)
+    for i in range(len(changed))[models_of]:
+        old = changed[i].replication
+        others = ((old.label.astype(int) + 1) % 4).tolist()
+        label = old.label.astype(int).tolist()
+        changed[i] = replace(changed[i], replication=predictions(old.probability, others, label))
+    return replace(known, comparisons=tuple(changed))
+
+
+CASES = {
+    "fewer than 30 matched pairs": models(60, 20, methods=PROBABILITY),
+    "all predictions on new are right or wrong": wrong(models(200, 150, methods=PROBABILITY)),
+    "a set is a single group": replace(
+        models(200, 150, methods=PROBABILITY), blocks=groups(np.zeros(200), np.arange(150) % 5)
+    ),
+}
+
+
+@pytest.mark.parametrize("why", CASES)
+def test_tables_say_why_there_is_none(why):
+    known = CASES[why]
+    found = sweep.tabulate(known, epsilons=[0.005])
+    assert found.matched_gap.notna().all()
+    assert found[["matched_gap_se", "matched_gap_low", "matched_gap_high"]].isna().all(axis=None)
+    assert found.reason.str.contains(why).all()
+    shown = null.tabulate(known, permutations=3)
+    assert shown[["mean_low", "mean_high"]].isna().all(axis=None)
+    if "30" not in why:  # classes with fewer points have no estimates at all
+        of_all = class_gaps.tabulate(known).query("`class` == -1")
+        assert of_all.matched_gap.notna().all()
+        assert of_all[["matched_gap_se", "p"]].isna().all(axis=None)
+        assert of_all.reason.str.contains(why).all()
+
+
+@pytest.mark.parametrize("why", [*CASES][:2])
+def test_severities_say_why_there_is_none(why):
+    known = CASES[why]
+    sets = {
+        name: [getattr(one, origin) for one in known.comparisons]
+        for origin, name in known.pair.datasets.items()
+    }
+    suite = Suite("s", (Member("new", severity=1.0),))
+    table = severity.tabulate_severities(
+        suite, "old", sets.get, ["m0", "m1"], known.methods, known.seeds, paired=False
+    )
+    rows = table[table.dataset == "new"]
+    assert rows.matched_gap.notna().all()
+    assert rows.matched_gap_se.isna().all()
+    assert rows.reason.str.contains(why).all()
+
+
+def test_a_mean_has_an_error_where_one_model_has():
+    """All predictions of one model being wrong do not make the mean one-sided."""
+    known = wrong(models(200, 150, methods=PROBABILITY), slice(1))
+    matched = list(known.matched())
+    assert error_of_model(matched[0], None).reason
+    fine, mean = error_of_model(matched[1], None), error_of_mean(matched, None)
+    assert (fine.reason, mean.reason) == ("", "")
+    assert fine.error == pytest.approx(standard_error(matched[1].errors))
+    assert mean.gap == pytest.approx(np.mean([one.matched_gaps.mean() for one in matched]))
+    assert mean.low < mean.gap < mean.high

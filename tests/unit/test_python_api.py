@@ -1,0 +1,299 @@
+"""`import matcheval`: the numbers of the commands, from files, tables in memory and arrays."""
+
+import dataclasses
+import doctest
+import json
+import re
+import subprocess
+import sys
+import warnings
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import matcheval as me
+import python_api
+from helpers import simulate
+from matcheval.cli.main import main
+from matcheval.datasets.pairs import Pair
+from matcheval.datasets.specs import DatasetSpec
+from matcheval.predictions.accuracies import dataset_accuracies
+from matcheval.predictions.records import write_predictions
+from matcheval.replication.results import tabulate_replication
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Files of two models on two sets, and one model's logits on these."""
+    folder = tmp_path_factory.mktemp("predictions")
+    rng = np.random.default_rng(5)
+    for part, n, accuracy in (("old", 500, 0.9), ("new", 260, 0.7)):
+        (folder / part).mkdir()
+        label = rng.integers(0, 5, n)
+        for i, model in enumerate("ab"):
+            found = simulate(n, 5, 10 * n + i, accuracy=accuracy - 0.1 * i, label=label)
+            write_predictions(found, folder / part / f"{model}.csv")
+        logits = (
+            rng.normal(size=(n, 5)) + 2 * np.eye(5)[np.where(rng.random(n) < accuracy, label, 0)]
+        )
+        np.savez(folder / part / "c.npz", labels=label, logits=logits)
+    return folder
+
+
+def printed(capsys, *arguments):
+    main([str(one) for one in arguments])
+    return json.loads(capsys.readouterr().out)
+
+
+def rows(table):
+    """A table as JSON has it, null for NaN."""
+    found = json.loads(table.to_json(orient="records", double_precision=15))
+    return [{k: None if v != v else v for k, v in row.items()} for row in found]
+
+
+def in_forms(path):
+    """The same predictions as a DataFrame, an Arrow table and arrays."""
+    frame = pd.read_csv(path)
+    shuffled = frame.sample(frac=1, random_state=1)  # `index` says which row is which
+    arrays = {name: frame[name].tolist() for name in frame}
+    return [frame, pa.Table.from_pandas(shuffled), arrays]
+
+
+class TestCompare:
+    def test_has_the_commands_numbers(self, folder, capsys):
+        files = folder / "old" / "a.csv", folder / "new" / "a.csv"
+        expected = printed(capsys, "compare", *files, "--json", "--seeds", 3)
+        for given in (files, *zip(*map(in_forms, files), strict=True)):
+            names = (f"a ({origin})" for origin in ("original", "replication"))
+            result = me.compare(*given, seeds=3, names=tuple(names))
+            assert rows(result.to_pandas()) == expected["means"]
+            models = [row for part in expected["models"].values() for row in part]
+            assert rows(result.to_pandas("models")) == models
+            tables = [row for part in expected["tables"].values() for row in part]
+            assert rows(result.to_pandas("accuracies")) == tables
+        gap = result.gaps["probability"].gap
+        assert dataclasses.astuple(gap) == pytest.approx(
+            [expected["means"][1][name] for name in ("gap", "gap_low", "gap_high")]
+        )
+        assert (result.source, result.models) == ("a (original)", ("model",))
+
+    def test_many_models_by_name_or_by_pattern(self, folder, capsys, tmp_path):
+        patterns = [str(folder / part / "{model}.csv") for part in ("old", "new")]
+        expected = printed(
+            capsys, "compare", "--original", patterns[0], "--replication", patterns[1], "--json",
+            "--seeds", 2, "--criterion", "probability",
+        )  # fmt: skip
+        by_pattern = me.compare(*patterns, seeds=2, criteria="probability")
+        sets = [
+            {model: pd.read_csv(folder / part / f"{model}.csv") for model in "ab"}
+            for part in ("old", "new")
+        ]
+        by_name = me.compare(*sets, seeds=2, criteria=["probability"], names=("old", "new"))
+        for result in (by_pattern, by_name):
+            assert rows(result.to_pandas()) == expected["means"]
+            assert rows(result.to_pandas("models")) == expected["models"]["probability"]
+            assert result.models == ("a", "b")
+            assert "2 models: old (original) against new (replication)" in str(result)
+        written = by_name.write(tmp_path / "out")
+        assert all(path.is_file() for path in written)
+        assert tmp_path / "out" / "report.html" in written
+        table = pd.read_parquet(tmp_path / "out" / "tables" / "pair" / "probability.parquet")
+        assert rows(table) == expected["tables"]["probability"]
+        with pytest.raises(me.InputError, match="reliability diagram is of one model, not of 2"):
+            by_name.plot("reliability")
+
+    def test_figures(self, folder):
+        result = me.compare(folder / "old" / "a.csv", folder / "new" / "a.csv", seeds=2)
+        for kind, panels in (("gaps", 3), ("confidence", 1), ("reliability", 2)):
+            assert len(result.plot(kind, criterion="probability").axes) >= panels
+        with pytest.raises(me.InputError, match="unknown kind of figure 'gap'"):
+            result.plot("gap")
+        with pytest.raises(me.InputError, match="unknown criterion 'x'"):
+            result.plot(criterion="x")
+        with pytest.raises(me.InputError, match="unknown table 'means'"):
+            result.to_pandas("means")
+
+    def test_groups_and_the_source_are_taken_over(self):
+        of = simulate(60, 3, 1)
+        columns = {name: getattr(of, name) for name in ("label", "prediction", "probability")}
+        grouped = columns | {"group": np.repeat(["x", "y", "z"], 20)}
+        with pytest.warns(me.InputWarning, match="both sets hold the same predictions"):
+            result = me.compare(grouped, grouped, source="replication", paired=True, seeds=1)
+        assert result.to_pandas().n_groups.tolist() == [3, 3]
+        assert result.source == "replication"
+        assert len(result.warnings) == 1
+
+    def test_names_of_classes(self):
+        names = {"label": ["cat", "dog", "cat"], "prediction": ["cat", "cat", "dog"]}
+        frame, other = (pd.DataFrame(names | {"probability": p}) for p in (1.0, 0.99))
+        as_categories = frame.astype({"label": "category"})
+        for given in (frame, as_categories, {name: frame[name] for name in frame}):
+            result = me.compare(given, other, criteria="probability", seeds=1, epsilon=0.1)
+            assert result.to_pandas("accuracies").accuracy_original[0] == pytest.approx(1 / 3)
+
+
+class TestMatch:
+    def test_has_the_commands_numbers(self, folder, tmp_path):
+        files = folder / "old" / "c.npz", folder / "new" / "c.npz"
+        runs, pairs = tmp_path / "runs.parquet", tmp_path / "pairs.parquet"
+        main(["match", *map(str, files), "--output", str(runs), "--pairs", str(pairs)])
+        result = me.match(*(dict(np.load(file)) for file in files))
+        pd.testing.assert_frame_equal(result.to_pandas(), pd.read_parquet(runs))
+        pd.testing.assert_frame_equal(result.to_pandas("pairs"), pd.read_parquet(pairs))
+        assert result.fraction_unmatched == result.to_pandas().fraction_unmatched.mean()
+        assert result.plot().axes
+
+    def test_a_target_without_matches(self):
+        one, other = ({"label": [0], "prediction": [0], "probability": [p]} for p in (0.2, 0.9))
+        with pytest.warns(me.InputWarning, match="no target was matched"):
+            result = me.match(one, other)
+        assert np.isnan(result.matched_accuracy_source)
+        assert result.to_pandas("pairs").empty
+
+
+class TestPredictAccuracy:
+    def test_has_the_commands_numbers(self, folder, capsys):
+        base, target = folder / "old" / "c.npz", folder / "new" / "c.npz"
+        expected = printed(capsys, "predict-accuracy", base, target, "--json", "--resamples", 5)
+        arrays = dict(np.load(base)), dict(np.load(target))
+        by_files = me.predict_accuracy(base, target, resamples=5)
+        by_arrays = me.predict_accuracy(arrays[0], {"c": arrays[1]}, resamples=5)
+        for result in (by_files, by_arrays):
+            found = result.to_pandas()
+            wanted = pd.DataFrame(expected).drop(columns="base").astype(found.dtypes)
+            pd.testing.assert_frame_equal(found, wanted, check_exact=True)
+        first = by_files.predictions[0]
+        assert (first.method, first.predicted.value) == ("ac", expected[0]["predicted"])
+        assert len(by_files.plot().axes) == 1
+
+    def test_features_calibration_and_missing_labels(self):
+        rng = np.random.default_rng(2)
+
+        def outputs(shift, **further):
+            labels = rng.integers(0, 4, 300)
+            features = rng.normal(size=(300, 6)) + 2 * np.eye(6)[labels] + shift
+            return {"labels": labels, "logits": features[:, :4], "features": features, **further}
+
+        base, sets = outputs(0.0), [outputs(shift) for shift in (0.1, 0.3, 0.5)]
+        target = outputs(0.2)
+        del target["labels"]
+        methods = ["ac", "doc", "frechet"]
+        result = me.predict_accuracy(base, target, methods=methods, calibration=sets, resamples=0)
+        assert [one.method for one in result.predictions] == methods
+        assert not any(one.reason for one in result.predictions)
+        assert all(np.isnan(one.accuracy) for one in result.predictions)
+        order = rng.permutation(300)  # rows in another order, with their positions
+        mixed = {name: target[name][order] for name in target} | {"index": order}
+        again = me.predict_accuracy(base, mixed, methods=methods, calibration=sets, resamples=0)
+        values = [[one.predicted.value for one in found.predictions] for found in (result, again)]
+        assert values[0] == pytest.approx(values[1], rel=1e-6)
+        alone = me.predict_accuracy(base, {"x": target}, methods="frechet", resamples=0)
+        assert "give at least 3 labelled sets" in alone.predictions[0].reason
+        with pytest.raises(me.InputError, match="unknown method 'acc'"):
+            me.predict_accuracy(base, target, methods="acc")
+
+
+class TestReplicationTable:
+    def test_has_the_workflows_numbers(self, folder):
+        pair = Pair("pair", "old", "new")
+        tables = []
+        for part in ("old", "new"):
+            spec = DatasetSpec(part, "predictions", {"files": str(folder / part / "{model}.csv")})
+            files = [str(folder / part / f"{model}.csv") for model in "ab"]
+            tables.append(dataset_accuracies(spec, ["a", "b"], files))
+        expected = tabulate_replication(*tables, pair)
+        patterns = [str(folder / part / "{model}.csv") for part in ("old", "new")]
+        with pytest.warns(me.InputWarning, match="no fits: a line needs at least 3 models, not 2"):
+            result = me.replication_table(*patterns, names=("old", "new"))
+        pd.testing.assert_frame_equal(result.to_pandas(), expected)
+        accuracies = [table.to_pandas()[["model", "n_correct", "n"]] for table in tables]
+        with pytest.warns(me.InputWarning, match="no fits"):
+            again = me.replication_table(*accuracies, names=("old", "new"))
+        pd.testing.assert_frame_equal(again.to_pandas(), expected)
+        with pytest.raises(me.InputError, match="no fit on the scale 'linear'"):
+            again.plot()
+
+    def test_a_worked_example(self, tmp_path):
+        """Three models on a line of slope 2; without n, no intervals."""
+        old = pd.DataFrame({"model": list("abc"), "accuracy": [0.9, 0.8, 0.7]})
+        new = pd.DataFrame({"model": list("cab"), "accuracy": [0.4, 0.8, 0.6]})
+        old.to_csv(tmp_path / "old.csv", index=False)
+        result = me.replication_table(tmp_path / "old.csv", new, resamples=50)
+        line = result.fits["linear"]
+        assert (line.slope, line.offset, line.r_squared) == pytest.approx((2, -100, 1))
+        assert result.change == pytest.approx(-0.2)
+        assert (result.models, result.spearman) == (("a", "b", "c"), pytest.approx(1))
+        assert result.to_pandas().accuracy_original_low.isna().all()
+        assert result.to_pandas("fits").scale.tolist() == ["linear", "probit"]
+        assert result.plot("probit").axes
+        with_n = me.replication_table(old.assign(n=10), new.assign(n=5), resamples=50)
+        assert with_n.to_pandas().n_correct_replication.tolist() == [4, 3, 2]
+
+    def test_top_k_from_scores_and_from_ranked_classes(self):
+        logits = np.array([[3.0, 2.0, 1.0], [0.0, 5.0, 6.0], [1.0, 1.0, 2.0]])
+        scores = {"labels": [1, 0, 0], "logits": logits}
+        ranked = {"labels": [1, 0, 0], "prediction": np.array([[0, 1, 2], [2, 1, 0], [2, 0, 1]])}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # no fits
+            for top, correct in ((1, 0), (2, 2), (3, 3)):
+                result = me.replication_table({"m": scores}, {"m": ranked}, top=top)
+                assert result.to_pandas().n_correct_original.tolist() == [correct]
+                assert result.to_pandas().n_correct_replication.tolist() == [correct]
+        with pytest.raises(me.InputError, match="1 predicted classes a row, fewer than top=2"):
+            me.replication_table(*[{"m": {"labels": [0, 1], "prediction": [0, 1]}}] * 2, top=2)
+
+    def test_the_same_images(self):
+        given = {"labels": [0, 1, 1, 0], "prediction": [0, 1, 0, 0]}
+        worse = {"labels": [0, 1, 1, 0], "prediction": [1, 1, 0, 1]}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            table = me.replication_table({"m": given}, {"m": worse}, paired=True).to_pandas()
+        assert table.is_paired.tolist() == [True]
+        assert table.gap.tolist() == [0.5]
+
+
+def test_the_interface_is_the_committed_one():
+    """If a change is intended: PYTHONPATH=workflow_scripts python tests/python_api.py."""
+    assert python_api.described() == python_api.FILE.read_text(encoding="utf-8")
+
+
+def test_types_for_checkers_are_of_the_same_names():
+    stub = (ROOT / "workflow_scripts" / "matcheval" / "__init__.pyi").read_text(encoding="utf-8")
+    names = dict(re.findall(r"^from (\S+) import \w+ as (\w+)$", stub, re.MULTILINE))
+    found = re.findall(r"^from (\S+) import (\w+) as \2$", stub, re.MULTILINE)
+    assert names
+    assert sorted(name for _, name in found) == sorted(me.__all__)
+    for module, name in found:
+        assert getattr(import_module(module), name) is getattr(me, name)
+    assert set(me.__all__) <= set(dir(me))
+    with pytest.raises(AttributeError, match="module 'matcheval' has no attribute 'compere'"):
+        _ = me.compere
+
+
+def test_the_import_loads_nothing():
+    """The functions load what they need when they are used, and never torch or Snakemake."""
+    code = (
+        "import sys, matcheval as me\n"
+        "heavy = {'numpy', 'pandas', 'pyarrow', 'numba', 'matplotlib', 'torch', 'snakemake'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+        "given = {'labels': [0, 1], 'logits': [[1.0, 0.0], [0.2, 0.4]]}\n"
+        "me.match(given, given), me.predict_accuracy(given, given, resamples=0)\n"
+        "print(sorted({'torch', 'torchvision', 'timm', 'snakemake'} & set(sys.modules)))\n"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    folder = ROOT / "workflow_scripts"
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
+    assert done.stdout.split("\n")[:2] == ["[]", "[]"]
+
+
+@pytest.mark.parametrize("name", ["comparing", "matching", "predicting", "replicating"])
+def test_examples_of_docstrings_are_right(name):
+    found = doctest.testmod(import_module(f"matcheval.api.{name}"))
+    assert found.attempted > 3
+    assert not found.failed

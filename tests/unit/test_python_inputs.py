@@ -1,0 +1,127 @@
+"""Input that the functions of `import matcheval` refuse, and what they say of it."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import matcheval as me
+
+GOOD = {"labels": [0, 1, 2], "prediction": [0, 1, 1], "probability": [0.9, 0.8, 0.7]}
+LOGITS = {"labels": [0, 1], "logits": [[1.0, 2.0], [0.5, -1.0]]}
+BAD = [
+    (GOOD | {"labels": [0, 1]}, "original: columns of unequal lengths"),
+    (GOOD | {"labels": [0, 1, -1]}, "original: 'label': row 2: -1 is negative"),
+    (GOOD | {"labels": [0, 1, 0.5]}, "'label': row 2: 0.5 is not a whole number"),
+    (GOOD | {"labels": [True, False, True]}, "'label': has dtype bool"),
+    (GOOD | {"labels": [[0], [1], [2]]}, "'label': has 2 dimensions, not 1"),
+    (GOOD | {"labels": [1 + 2j] * 3}, "'label': has dtype complex128"),
+    (GOOD | {"labels": 3}, "'labels': is a single value, not an array"),
+    (GOOD | {"labels": None}, "'labels': is a single value, not an array"),
+    (GOOD | {"labels": ["0", 1, None]}, "'label': holds 1, neither a number nor"),
+    (GOOD | {"labels": [[0, 1], [2]]}, "'labels': list is no array"),
+    (GOOD | {"probability": [0.9, np.nan, 0.7]}, "'probability': row 1: nan is not a finite"),
+    (GOOD | {"probability": [90, 80, 70]}, "divide them by 100"),
+    (GOOD | {"probability": np.ma.masked_less([0.9, 0.1, 0.7], 0.5)}, "1 values are masked"),
+    (GOOD | {"probability": np.array(["a", "b", "c"])}, "'probability': has dtype"),
+    ({"y": [0], "prediction": [0], "probability": [1.0]}, "label missing; found y, prediction"),
+    ({"labels": [0, 1, 2]}, "columns prediction, probability missing"),
+    ({}, "missing; found none"),
+    ({name: [] for name in GOOD}, "no datapoints"),
+    (LOGITS | {"logits": [[1, 2], [3, 4]]}, "'logits': has shape (2, 2) and dtype int64"),
+    (LOGITS | {"logits": [[1.0, np.inf], [0.0, 1.0]]}, "'logits': row 0 holds NaN or infinite"),
+    (LOGITS | {"logits": [1.0, 2.0]}, "'logits': has shape (2,)"),
+    (LOGITS | {"logits": np.zeros((3, 2))}, "columns of unequal lengths"),
+    (LOGITS | {"labels": [0, 2]}, "'label': row 1: 2 is too large; the maximum is 1"),
+    (LOGITS | {"probabilities": [[0.5, 0.5]] * 2}, "holds logits (logits) and probabilities"),
+    ({"labels": [0, 1], "probabilities": [[0.5, 0.6], [1.0, 0.0]]}, "row 0 is not a prob"),
+    (np.zeros((3, 2)), "original: ndarray is neither a file nor a table nor arrays"),
+    (None, "original: NoneType is neither a file"),
+    ([1, 2, 3], "original: list is neither a file"),
+    (pd.Series([1, 2]), "original: Series is neither a file"),
+    (pd.DataFrame(GOOD).set_axis(["label", "label", "probability"], axis=1), "label"),
+    (pd.DataFrame({"label": [object()], "prediction": [0], "probability": [1.0]}), "no table of"),
+    (pd.DataFrame(GOOD).assign(probability=[0.9, None, 0.7]), "'probability': row 1 is empty"),
+    (pd.DataFrame(GOOD).assign(index=[0, 0, 1]), "'index': 0 occurs more than once"),
+    (pd.DataFrame(GOOD).assign(group=["a", None, "b"]), "'group': row 1 (from 0) is empty"),
+    ("missing.csv", "missing.csv: no such file"),
+    (GOOD | {"table": pd.DataFrame(GOOD)}, "a mapping holds tables or files, and arrays"),
+    ({"m": GOOD}, "one set has a model's name with its predictions, the other has none"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "message"), BAD, ids=[message for _, message in BAD])
+def test_bad_input_is_named(given, message):
+    other = LOGITS if isinstance(given, dict) and "logits" in given else GOOD
+    with pytest.raises(me.InputError, match=re.escape(message)):
+        me.compare(given, other)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epsilon": 0}, "epsilon is 0"),
+        ({"epsilon": "small"}, "epsilon is 'small'"),
+        ({"seeds": 2.5}, "seeds is 2.5"),
+        ({"seeds": 0}, "seeds 0 gives no run"),
+        ({"criteria": "both"}, "unknown criterion 'both'"),
+        ({"criteria": []}, "no criterion"),
+        ({"source": "target"}, "source is 'target'"),
+        ({"pair": "a/b"}, "pair 'a/b' is not a valid name"),
+        ({"model": "m\0"}, "is not printable or too long"),
+        ({"names": ("x", "x")}, "names is ('x', 'x')"),
+        ({"classes": "cifar"}, "classes is 'cifar'"),
+        ({"classes": ["one"]}, "classes are not at least two names"),
+        ({"classes": 2}, "'label': row 2: 2 is too large; the maximum is 1"),
+        ({"first_label": 2}, "first_label is 2"),
+        ({"columns": {"lable": "y"}}, "there is no column 'lable'"),
+        ({"columns": {"label": "y"}}, "no column 'y', which was named as 'label'"),
+        ({"paired": True, "groups_shared": True}, "groups are shared, but not known"),
+    ],
+)
+def test_bad_arguments_are_named(options, message):
+    with pytest.raises(me.InputError, match=re.escape(message)):
+        me.compare(GOOD, GOOD, **options)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: me.compare({"a": GOOD}, {"b": GOOD}), "2 models with predictions on one set only"),
+        (lambda: me.compare({"a": GOOD, "b": LOGITS}, {"a": GOOD, "b": LOGITS}), "other indices"),
+        (lambda: me.predict_accuracy(GOOD, GOOD, resamples=-1), "resamples is -1"),
+        (lambda: me.predict_accuracy(GOOD, GOOD, seed=-1), "seed is -1"),
+        (lambda: me.predict_accuracy(GOOD, GOOD, calibration=[GOOD]), "1 sets to calibrate on"),
+        (lambda: me.predict_accuracy(GOOD, GOOD, calibration="x"), "calibration is a str"),
+        (
+            lambda: me.predict_accuracy(LOGITS | {"features": np.zeros((3, 2))}, LOGITS),
+            "base: 'features': has shape (3, 2)",
+        ),
+        (
+            lambda: me.predict_accuracy(LOGITS, {"labels": [0], "logits": [[0.1, 0.2, 0.3]]}),
+            "classes",
+        ),
+        (lambda: me.replication_table(GOOD, GOOD, top=0), "top is 0"),
+        (lambda: me.replication_table(GOOD, GOOD, confidence=1), "confidence is 1"),
+        (
+            lambda: me.replication_table({"model": ["a"], "accuracy": [1.5]}, GOOD),
+            "one set has accuracies, the other predictions",
+        ),
+        (
+            lambda: me.replication_table(*[{"model": ["a"], "accuracy": [93.5]}] * 2),
+            "original, model 'a': 'accuracy': '93.5' is not in 0..1",
+        ),
+        (
+            lambda: me.replication_table(*[{"model": ["a"], "n_correct": [5], "n": [4]}] * 2),
+            "'n_correct': 5 of 4 datapoints",
+        ),
+        (
+            lambda: me.replication_table(*[{"model": ["a", "a"], "accuracy": [0.5, 0.6]}] * 2),
+            "model 'a' occurs twice",
+        ),
+    ],
+)  # fmt: skip
+def test_bad_calls_are_named(call, message):
+    with pytest.raises(me.InputError, match=re.escape(message)):
+        call()

@@ -1,0 +1,17 @@
+from matcheval.api.comparing import ComparisonResult as ComparisonResult
+from matcheval.api.comparing import GapEstimate as GapEstimate
+from matcheval.api.comparing import compare as compare
+from matcheval.api.estimates import Estimate as Estimate
+from matcheval.api.inputs import InputWarning as InputWarning
+from matcheval.api.matching import MatchResult as MatchResult
+from matcheval.api.matching import match as match
+from matcheval.api.predicting import AccuracyPredictions as AccuracyPredictions
+from matcheval.api.predicting import PredictedAccuracy as PredictedAccuracy
+from matcheval.api.predicting import predict_accuracy as predict_accuracy
+from matcheval.api.replicating import ReplicationFit as ReplicationFit
+from matcheval.api.replicating import ReplicationResult as ReplicationResult
+from matcheval.api.replicating import replication_table as replication_table
+from matcheval.errors import InputError as InputError
+from matcheval.version import __version__ as __version__
+
+__all__: list[str]

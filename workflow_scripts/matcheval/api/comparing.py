@@ -1,0 +1,328 @@
+"""`matcheval.compare`: models on two sets, before and after matching."""
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pandas as pd
+
+from matcheval.api.compared import KINDS, Compared, Kind, compare_models
+from matcheval.api.estimates import Estimate
+from matcheval.api.inputs import InputWarning, Models
+from matcheval.api.layouts import layout_of
+from matcheval.api.models import all_given, given_models
+from matcheval.api.reading import Origin, PairOptions, methods_of, read_compared
+from matcheval.errors import unknown_name_error
+from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
+from matcheval.protocol.words import verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Table = Literal["gaps", "models", "accuracies"]
+_TABLES: tuple[Table, ...] = ("gaps", "models", "accuracies")
+
+
+@dataclass(frozen=True)
+class GapEstimate:
+    """What one matching criterion says of a gap: of one model, or of the mean over several.
+
+    All quantities are fractions, not percent.
+
+    Attributes
+    ----------
+    criterion : str
+        `label_probability` (Algorithm 1 of the paper) or `probability` (Algorithm 2).
+    gap : Estimate
+        Accuracy on the original minus accuracy on the replication.
+    matched_gap : Estimate
+        The same of the matched subsets, mean over seeds.
+    confidence_part, conditional_part : Estimate
+        The part of the gap that goes with confidence, and the part at equal confidence; no
+        matching is used.
+    narrowing : float
+        1 minus matched gap over gap; NaN for a gap of 0.
+    reference_narrowing : float
+        Narrowing of a gap of which confidence gives no warning; NaN where there is no reference.
+    fraction_unmatched : float
+        Share of the targets without a match, mean over seeds and models.
+    verdict : str
+        Whether the matched gap differs from 0 by more than sampling error.
+    remarks : str
+        Why values are NaN, and what else to know; most often empty.
+    """
+
+    criterion: str
+    gap: Estimate
+    matched_gap: Estimate
+    confidence_part: Estimate
+    conditional_part: Estimate
+    narrowing: float
+    reference_narrowing: float
+    fraction_unmatched: float
+    verdict: str
+    remarks: str
+
+    @classmethod
+    def _of(cls, row: "pd.Series[float]") -> "GapEstimate":
+        def estimate(name: str) -> Estimate:
+            return Estimate(*(float(row[name + end]) for end in ("", "_low", "_high")))
+
+        return cls(
+            criterion=str(row["matching"]),
+            gap=estimate("gap"),
+            matched_gap=estimate("matched_gap"),
+            confidence_part=estimate("confidence_part"),
+            conditional_part=estimate("conditional_part"),
+            narrowing=float(row["narrowing"]),
+            reference_narrowing=float(row["reference_narrowing"]),
+            fraction_unmatched=float(row["fraction_unmatched"]),
+            verdict=verdict(row),
+            remarks=str(row["remarks"]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonResult:
+    """Models on two sets, before and after matching; what `compare` returns.
+
+    `print(result)` shows what `matched-eval compare` prints.
+
+    Attributes
+    ----------
+    title : str
+        What is compared.
+    original, replication, source : str
+        Names of the sets, and of the one in which matches were sought.
+    models : tuple of str
+        Names of the models.
+    gaps : mapping of str to GapEstimate
+        By criterion; of the one model, or of the mean over all.
+    warnings : tuple of str
+        What looks wrong about the input, and where most targets are unmatched.
+    """
+
+    title: str
+    original: str
+    replication: str
+    source: str
+    models: tuple[str, ...]
+    gaps: Mapping[str, GapEstimate]
+    warnings: tuple[str, ...]
+    _compared: Compared = field(repr=False)
+
+    @classmethod
+    def _of(cls, compared: Compared) -> "ComparisonResult":
+        first, pair = compared.known.comparisons[0], compared.known.pair
+        rows = [GapEstimate._of(row) for _, row in compared.gaps.means.iterrows()]
+        return cls(
+            title=compared.title,
+            original=pair.original,
+            replication=pair.replication,
+            source=first.source_name,
+            models=tuple(one.model for one in compared.known.comparisons),
+            gaps={row.criterion: row for row in rows},
+            warnings=tuple(compared.warnings),
+            _compared=compared,
+        )
+
+    def __str__(self) -> str:
+        """Return the text that `matched-eval compare` prints."""
+        from matcheval.api.describing import described
+
+        return described(self._compared)
+
+    def to_pandas(self, table: Table = "gaps") -> pd.DataFrame:
+        """Return a table of the results; all accuracies and gaps are fractions.
+
+        Parameters
+        ----------
+        table : str
+            `gaps`: a row per criterion, means over the models; `models`: the same quantities, a row
+            per criterion and model; `accuracies`: accuracies, confidences and matched accuracies
+            with their spread over seeds, a row per criterion and model.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A new table, with the columns of `matcheval.protocol.gap_schemas.MEAN_GAPS`, of `GAPS`
+            there, or of `matcheval.protocol.schemas.MODEL_TABLE`.
+
+        Raises
+        ------
+        InputError
+            If there is no such table.
+        """
+        if table not in _TABLES:
+            raise unknown_name_error("table", str(table), _TABLES)
+        if table == "gaps":
+            return self._compared.gaps.means.copy()
+        parts = self._compared.gaps.models if table == "models" else self._compared.tables
+        return pd.concat(list(parts.values()), ignore_index=True)
+
+    def plot(self, kind: Kind = "gaps", *, criterion: str | None = None) -> "Figure":
+        """Draw a figure.
+
+        Parameters
+        ----------
+        kind : str
+            `gaps`: gaps, their parts and their narrowing; `matched_accuracy`: accuracy before and
+            after matching; `confidence`: accuracy against mean confidence; `reliability`: accuracy
+            against confidence in bins, of a single model.
+        criterion : str, optional
+            One of `gaps`; by default the first.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Not known to pyplot: a notebook shows it as the last value of a cell,
+            `figure.savefig("gaps.pdf")` saves it.
+
+        Raises
+        ------
+        InputError
+            If there is no such figure or criterion, or `reliability` is asked of several models.
+        """
+        if kind not in KINDS:
+            raise unknown_name_error("kind of figure", str(kind), KINDS)
+        if criterion is not None and criterion not in self.gaps:
+            raise unknown_name_error("criterion", str(criterion), self.gaps)
+        return self._compared.figure(kind, None if criterion is None else Criterion(criterion))
+
+    def write(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write report, tables and figures, as `matched-eval compare --output` does.
+
+        Parameters
+        ----------
+        folder : path-like
+            Created if need be. Files of an earlier comparison in it are replaced.
+
+        Returns
+        -------
+        list of Path
+            All files; `report.html` is the one to open.
+
+        Raises
+        ------
+        InputError
+            If the folder holds other files, or cannot be written.
+        """
+        from matcheval.api.comparison_files import check_folder, write_comparison
+
+        check_folder(Path(folder))
+        return list(write_comparison(self._compared, Path(folder), "matcheval.compare(...)"))
+
+
+def compare(
+    original: Models,
+    replication: Models,
+    *,
+    source: Origin | None = None,
+    criteria: str | Sequence[str] = ("label_probability", "probability"),
+    epsilon: float = EPSILON,
+    seeds: int = N_SEEDS,
+    model: str = "",
+    pair: str = "pair",
+    names: tuple[str, str] | None = None,
+    paired: bool = False,
+    groups_shared: bool = False,
+    columns: Mapping[str, str] | None = None,
+    classes: int | str | Sequence[str] | None = None,
+    first_label: int = 0,
+) -> ComparisonResult:
+    """Compare accuracies on an original and a replicated test set, before and after matching.
+
+    The numbers are those of `matched-eval compare`. One model with 10,000 and 2,000 datapoints
+    takes about a second.
+
+    Parameters
+    ----------
+    original, replication : path-like, table, mapping of arrays, or mapping of these by model
+        A model's predictions on each set, a row per datapoint, with labels:
+
+        - a file as of `matched-eval compare` (Parquet, CSV, TSV, JSON, npz); with `{model}` in both
+          paths, the files of all models;
+        - a DataFrame, Arrow table or table of another library that Arrow can read, with columns
+          `label` (int, from 0, or names), `prediction` (likewise), `probability` (float in [0, 1],
+          the largest softmax value); or a column per class, `logit_0`, `logit_1`, ... or `p_0`,
+          ..., in place of the latter two; and optionally `index` (int) and `group`. The index of a
+          DataFrame is not used;
+        - a mapping of arrays: `labels` (int, shape (n,)) and `logits` or `probabilities` (float,
+          shape (n, n_classes)), or `prediction` (int) and `probability` (float), shape (n,); and
+          optionally `index` (int) and `group` (text or int), shape (n,);
+        - a mapping of any of these by the names of models.
+    source : str, optional
+        `original` or `replication`: the set in which matches are sought for every datapoint of the
+        other. By default the larger one, the original if both are equally large.
+    criteria : str or sequence of str
+        `label_probability` (predicted label and probability agree, Algorithm 1) and `probability`
+        (Algorithm 2).
+    epsilon : float
+        Largest difference of matched probabilities, in (0, 1].
+    seeds : int
+        Random runs per model, with seeds 0, 1, ...; 1 to 10,000.
+    model : str
+        Name of the model, where predictions have none. Random matches depend on it.
+    pair : str
+        Name of the pair; random matches depend on it.
+    names : tuple of str, optional
+        What original and replication are called in texts and figures; by default as predictions or
+        files say.
+    paired : bool
+        Whether both sets show the same images, row by row.
+    groups_shared : bool
+        Whether a name of a group means the same group in both sets.
+    columns : mapping of str to str, optional
+        Names of the given columns or arrays by ours: `{"label": "target"}`.
+    classes : int, str or sequence of str, optional
+        Number of classes, to check labels and predictions against; or their names in the order of
+        the labels, `cifar10` or `imagenet`. By default names are those that occur, sorted.
+    first_label : int
+        The number of the first class, 0 or 1.
+
+    Returns
+    -------
+    ComparisonResult
+
+    Raises
+    ------
+    InputError
+        If arrays or tables have no such columns, the wrong shape, dtype or number of classes,
+        missing values or labels out of range; if models are of different datapoints; or if an
+        argument is out of range. The message names array, row and value.
+
+    Warns
+    -----
+    InputWarning
+        For input that looks wrong, and where most targets are unmatched.
+
+    References
+    ----------
+    Anzaku et al. (2022), arXiv 2209.01848, section 3, Algorithms 1 and 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import matcheval as me
+    >>> rng = np.random.default_rng(0)
+    >>> labels = rng.integers(0, 10, 2000)
+    >>> logits = rng.normal(size=(2000, 10)) + 3 * np.eye(10)[labels]
+    >>> result = me.compare(
+    ...     {"labels": labels[:1500], "logits": logits[:1500]},
+    ...     {"labels": labels[1500:], "logits": logits[1500:]},
+    ... )
+    >>> result.gaps["probability"].verdict
+    'within sampling error of 0'
+    """
+    options = PairOptions(pair, model, source, paired, groups_shared, names)
+    methods = methods_of(criteria, epsilon, seeds)
+    models, left_out = given_models(original, replication)
+    layout, n_classes = layout_of(all_given(models), columns, classes, first_label)
+    known = read_compared(models, options, methods, seeds, layout, n_classes)
+    result = ComparisonResult._of(compare_models(known))
+    for text in (*left_out, *result.warnings):
+        warnings.warn(text, InputWarning, stacklevel=2)
+    return result

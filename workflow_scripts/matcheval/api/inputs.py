@@ -1,0 +1,277 @@
+"""What the functions of the Python interface take: files, tables in memory, and arrays."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from matcheval.errors import InputError
+from matcheval.predictions.files import class_names_of, shared_classes
+from matcheval.predictions.formats import RawFile, raw_of_arrays, raw_of_table, read_raw
+from matcheval.predictions.group_files import GROUP, Texts, groups_of, read_group_column
+from matcheval.predictions.layout import Layout
+
+# One model's predictions on one dataset.
+Data: TypeAlias = str | os.PathLike[str] | pd.DataFrame | pa.Table | Mapping[str, Any]
+# Those of one model or, by name, of several; or a pattern of files with {model}.
+Models: TypeAlias = Data | Mapping[str, Data]
+
+
+class InputWarning(UserWarning):
+    """Input that can be computed with, but looks wrong."""
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """One model's predictions on one dataset, as a caller gave them.
+
+    Attributes
+    ----------
+    name : str
+        What messages call them, if they are no file.
+    data : Path, pyarrow.Table or mapping of str to array
+    """
+
+    name: str
+    data: "Path | pa.Table | Mapping[str, npt.NDArray[Any]]"
+
+    @classmethod
+    def of(cls, data: object, name: str) -> "Given":
+        """Take over what a caller gave, without looking at its values.
+
+        Parameters
+        ----------
+        data : path-like, pandas.DataFrame, pyarrow.Table or mapping of str to array-like
+            As `Data` says. Any other table that Arrow can take, such as one of Polars, will do.
+        name : str
+            What messages call it.
+
+        Raises
+        ------
+        InputError
+            If it is none of these, or cannot be converted.
+        """
+        if isinstance(data, cls):
+            return data
+        if isinstance(data, str | os.PathLike):
+            return cls(name, Path(data))
+        if isinstance(data, Mapping):
+            return cls(name, {str(key): _array(data[key], name, key) for key in data})
+        return cls(name, _table(data, name))
+
+    @property
+    def path(self) -> Path | None:
+        """The file, if it is one."""
+        return self.data if isinstance(self.data, Path) else None
+
+    @property
+    def place(self) -> object:
+        """What messages call it."""
+        return self.name if self.path is None else self.path
+
+    def raw(self, layout: Layout) -> RawFile:
+        """Return the columns by the names that they have here.
+
+        Parameters
+        ----------
+        layout : Layout
+
+        Raises
+        ------
+        InputError
+            If a file cannot be read, or a column is missing or occurs twice.
+        """
+        if isinstance(self.data, Path):
+            return read_raw(self.data, layout)
+        if isinstance(self.data, pa.Table):
+            return raw_of_table(self.data, layout, self.name)
+        return raw_of_arrays(self.data, layout, self.name)
+
+    def class_names(self, layout: Layout) -> set[str]:
+        """Return the names of classes that occur; none if classes are numbers.
+
+        Parameters
+        ----------
+        layout : Layout
+
+        Raises
+        ------
+        InputError
+            As `raw`, or if a column holds both numbers and names.
+        """
+        if isinstance(self.data, Path):
+            return set(shared_classes([self.data], layout) or ())
+        return class_names_of(self.raw(layout), layout)
+
+    def groups(self, index: npt.NDArray[np.int32], layout: Layout) -> Texts | None:
+        """Return the group of each datapoint, in order of the indices, if they are given.
+
+        Parameters
+        ----------
+        index : int32 array, shape (n,)
+            Indices of the predictions, increasing.
+        layout : Layout
+
+        Raises
+        ------
+        InputError
+            If a group is empty, or their number is another.
+        """
+        if isinstance(self.data, Path):
+            return read_group_column(self.data, index, layout)
+        return groups_of(self.lists((GROUP, "index"), layout), index, self.name)
+
+    def lists(self, names: Sequence[str], layout: Layout) -> dict[str, list[Any]]:
+        """Return some columns or arrays, as far as they are there, with None for missing values.
+
+        Parameters
+        ----------
+        names : sequence of str
+        layout : Layout
+
+        Raises
+        ------
+        InputError
+            As `raw`.
+        """
+        found: Mapping[str, Any]
+        found = self.data if isinstance(self.data, Mapping) else self.raw(layout).columns
+        return {
+            name: column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
+            for name, column in found.items()
+            if name in names
+        }
+
+    def features(self, n: int) -> npt.NDArray[np.float32] | None:
+        """Return the features of all datapoints in order of their indices, if they are given.
+
+        Parameters
+        ----------
+        n : int
+            Number of datapoints.
+
+        Raises
+        ------
+        InputError
+            If they are no matrix of finite floats with a row per datapoint.
+        """
+        if not isinstance(self.data, Mapping) or "features" not in self.data:
+            return None
+        found = self.data["features"]
+        if found.ndim != 2 or len(found) != n or not found.shape[1] or found.dtype.kind != "f":
+            raise InputError(
+                f"has shape {found.shape} and dtype {found.dtype}",
+                file=self.name, field="features",
+                remedy=f"Give floats with a row for each of the {n} datapoints",
+            )  # fmt: skip
+        if not np.isfinite(found).all():
+            raise InputError("holds NaN or infinite values", file=self.name, field="features")
+        if "index" in self.data:
+            found = found[np.argsort(self.data["index"], kind="stable")]
+        return found.astype(np.float32)
+
+
+def _array(value: Any, name: str, key: object) -> npt.NDArray[Any]:
+    """Convert an array-like of any library; tensors must be in the processor's memory."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise InputError(
+            f"{int(np.ma.getmaskarray(value).sum())} values are masked", file=name, field=key,
+            remedy="Leave these datapoints out: array[~mask]",
+        )  # fmt: skip
+    try:
+        found = np.asarray(value)
+        texts = found.dtype.kind == "O" and all(isinstance(one, str) for one in found.flat)
+        return found.astype(str) if texts and found.size else found
+    except Exception as error:  # whatever the object's own conversion raises
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(
+            f"{type(value).__name__} is no array ({reason:.200})", file=name, field=key,
+            remedy="Give a NumPy array or a list; of a tensor, tensor.detach().cpu().numpy()",
+        ) from error  # fmt: skip
+
+
+def _table(data: Any, name: str) -> pa.Table:
+    kind = type(data).__name__
+    is_table = isinstance(data, pd.DataFrame | pa.Table) or hasattr(data, "__arrow_c_stream__")
+    if not is_table or isinstance(data, pd.Series):
+        raise InputError(
+            f"{kind} is neither a file nor a table nor arrays", file=name,
+            remedy="Give a path, a DataFrame, or a dict such as {'labels': ..., 'logits': ...}",
+        )  # fmt: skip
+    try:
+        if isinstance(data, pd.DataFrame):
+            table = pa.Table.from_pandas(data, preserve_index=False)
+        else:
+            table = pa.table(data)
+        return pa.table(
+            {
+                field: _decoded(table.column(at))
+                for at, field in enumerate(_checked_names(table.schema.names, name))
+            }
+        ).replace_schema_metadata(table.schema.metadata)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        if isinstance(error, InputError):
+            raise
+        reason = (str(error).splitlines() or [kind])[0]
+        raise InputError(
+            f"this {kind} is no table of plain columns ({reason:.300})", file=name
+        ) from error  # fmt: skip
+
+
+def _checked_names(names: Sequence[str], name: str) -> Sequence[str]:
+    twice = [one for one in names if list(names).count(one) > 1]
+    if twice:
+        raise InputError("occurs twice", file=name, field=twice[0])
+    return names
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return categories that are numbers as numbers; texts are resolved later."""
+    if pa.types.is_dictionary(column.type) and not pa.types.is_string(column.type.value_type):
+        return column.cast(column.type.value_type)
+    return column
+
+
+def is_of_several(data: object) -> bool:
+    """Say whether a mapping holds predictions of several models or sets, by name, and no arrays.
+
+    Parameters
+    ----------
+    data : path-like, table or mapping
+
+    Raises
+    ------
+    InputError
+        If it holds both.
+    """
+    if not isinstance(data, Mapping) or not len(data):
+        return False
+    tables = (str, os.PathLike, Mapping, pd.DataFrame, pa.Table)
+    is_table = [
+        isinstance(one, tables) or (hasattr(one, "__arrow_c_stream__") and hasattr(one, "columns"))
+        for one in data.values()
+    ]
+    if any(is_table) and not all(is_table):
+        raise InputError(
+            "a mapping holds tables or files, and arrays",
+            remedy="Give a dict of arrays for one model, or of files, tables and dicts by name",
+        )
+    return all(is_table)
+
+
+def by_name(data: Models, name: str) -> Mapping[str, Any]:
+    """Return predictions by name.
+
+    Parameters
+    ----------
+    data : path-like, table, mapping of arrays, or mapping of these by name
+    name : str
+        What predictions are called that have no name.
+    """
+    return data if isinstance(data, Mapping) and is_of_several(data) else {name: data}

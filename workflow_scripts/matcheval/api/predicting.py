@@ -1,0 +1,226 @@
+"""`matcheval.predict_accuracy`: how accurate a model will be on sets without labels."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from matcheval.accuracy_prediction.estimation import N_RESAMPLES
+from matcheval.api.estimates import Estimate
+from matcheval.api.inputs import Data, Given, InputWarning, Models, by_name, is_of_several
+from matcheval.api.layouts import layout_of
+from matcheval.api.model_outputs import GivenSets, predict_given
+from matcheval.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class PredictedAccuracy:
+    """The accuracy that one method predicts on one set.
+
+    Attributes
+    ----------
+    target : str
+        Name of the set.
+    method, variant, title : str
+        The method as arguments name it, its variant (empty for the default), and what papers call
+        it.
+    predicted : Estimate
+        Predicted accuracy, a fraction, not clipped to [0, 1]; NaN if there is none. The interval is
+        over datapoints, and does not hold the error of the method's assumption.
+    accuracy, error : float
+        True accuracy, and |predicted - accuracy|; NaN if the set has no labels.
+    reason : str
+        Why there is no prediction and what to provide, or how it is flagged.
+    """
+
+    target: str
+    method: str
+    variant: str
+    title: str
+    predicted: Estimate
+    accuracy: float
+    error: float
+    reason: str
+
+    @classmethod
+    def _of(cls, row: "pd.Series[float]") -> "PredictedAccuracy":
+        bounds = (float(row[f"predicted{end}"]) for end in ("", "_low", "_high"))
+        return cls(
+            target=str(row["target"]),
+            method=str(row["method"]),
+            variant=str(row["variant"]),
+            title=str(row["title"]),
+            predicted=Estimate(*bounds),
+            accuracy=float(row["accuracy"]),
+            error=float(row["error"]),
+            reason=str(row["reason"]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class AccuracyPredictions:
+    """Predicted accuracies of a model on sets; what `predict_accuracy` returns.
+
+    Attributes
+    ----------
+    base : str
+        Name of the labelled set.
+    n_base : int
+        Its datapoints.
+    accuracy_base : float
+        Accuracy on it, a fraction.
+    predictions : tuple of PredictedAccuracy
+        One per set and method.
+    warnings : tuple of str
+        What looks wrong about the input.
+    """
+
+    base: str
+    n_base: int
+    accuracy_base: float
+    predictions: tuple[PredictedAccuracy, ...]
+    warnings: tuple[str, ...]
+    _table: pd.DataFrame = field(repr=False)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return all predictions as a table; accuracies are fractions.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A new table, with the columns of `matcheval.accuracy_prediction.estimation.ESTIMATES`:
+            a row per set and method, NaN and a reason where there is no prediction.
+        """
+        return self._table.copy()
+
+    def plot(self) -> "Figure":
+        """Draw predicted accuracies with intervals, a panel per set.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Not known to pyplot.
+        """
+        from matcheval.accuracy_prediction.figures.estimates import plot_estimates
+
+        return plot_estimates(self._table)
+
+
+def predict_accuracy(
+    base: Data,
+    targets: Models,
+    *,
+    methods: str | Sequence[str] = (),
+    calibration: Mapping[str, Data] | Sequence[Data] = (),
+    resamples: int = N_RESAMPLES,
+    seed: int = 0,
+    columns: Mapping[str, str] | None = None,
+    classes: int | str | Sequence[str] | None = None,
+    first_label: int = 0,
+) -> AccuracyPredictions:
+    """Predict a model's accuracy on sets without labels, from its outputs there.
+
+    The numbers are those of `matched-eval predict-accuracy`.
+
+    Parameters
+    ----------
+    base : path-like, table or mapping of arrays
+        The model's outputs on a labelled set, as `compare` takes them. Most methods need the scores
+        of all classes: arrays `logits` (float, shape (n, n_classes)) rather than `prediction` and
+        `probability`. Some need `features` (float, shape (n, n_features)), the input of the last
+        linear layer: an array of a mapping, or a file `<model>.features.parquet` beside the file.
+    targets : path-like, table or mapping of arrays, or mapping of these by name of the set
+        Its outputs on sets whose accuracy is asked for, in the same forms. Labels may be missing;
+        where they are given, the error of every prediction is known, too.
+    methods : str or sequence of str
+        By name, or variants as `method:variant`: `ac` (average confidence), `ac_temperature` (after
+        temperature scaling), `doc_feat` (difference of confidences), `atc_mc` and `atc_ne` (average
+        thresholded confidence), .... An unknown name is answered with those that there are. By
+        default these five and, with sets for calibration, all that need a regression.
+    calibration : sequence or mapping of such outputs
+        On at least three further labelled sets, which regressions are fitted on.
+    resamples : int
+        Resamples of the datapoints for the intervals, 0 for none.
+    seed : int
+        Of resamples and random splits, not negative.
+    columns, classes, first_label
+        As for `compare`.
+
+    Returns
+    -------
+    AccuracyPredictions
+        A method whose inputs are not there has a row, too, that says what it needs.
+
+    Raises
+    ------
+    InputError
+        If arrays or tables have the wrong columns, shape, dtype or number of classes, missing
+        values or labels out of range; a method is unknown; or there are one or two sets for
+        calibration.
+
+    Warns
+    -----
+    InputWarning
+        For input that looks wrong.
+
+    References
+    ----------
+    Guillory et al. (2021), arXiv 2107.03315 (AC, DoC); Garg et al. (2022), arXiv 2201.04234 (ATC);
+    docs/analyses/accuracy_prediction.md lists all methods with their equations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import matcheval as me
+    >>> rng = np.random.default_rng(0)
+    >>> labels = rng.integers(0, 10, 1500)
+    >>> logits = rng.normal(size=(1500, 10)) + 2 * np.eye(10)[labels]
+    >>> found = me.predict_accuracy(
+    ...     {"labels": labels[:1000], "logits": logits[:1000]},
+    ...     {"new photos": {"logits": logits[1000:]}},
+    ...     methods=["ac_temperature", "atc_mc"],
+    ...     resamples=0,
+    ... )
+    >>> [one.title for one in found.predictions]
+    ['AC TempScaling', 'ATC-MC']
+    """
+    names = (methods,) if isinstance(methods, str) else tuple(methods)
+    given = GivenSets(
+        Given.of(base, "base"),
+        {str(name): Given.of(one, str(name)) for name, one in by_name(targets, "target").items()},
+        [Given.of(one, f"calibration set {i}") for i, one in enumerate(_listed(calibration))],
+        is_named=is_of_several(targets),
+    )
+    layout, n_classes = layout_of(given.all, columns, classes, first_label)
+    told: list[str] = []
+    source, table = predict_given(
+        given, names, layout, n_classes, resamples=resamples, seed=seed, warn=told.append
+    )
+    frame: pd.DataFrame = table.to_pandas()
+    result = AccuracyPredictions(
+        base=source.name,
+        n_base=len(source.outputs),
+        accuracy_base=source.outputs.accuracy,
+        predictions=tuple(PredictedAccuracy._of(row) for _, row in frame.iterrows()),
+        warnings=tuple(told),
+        _table=frame,
+    )
+    for text in result.warnings:
+        warnings.warn(text, InputWarning, stacklevel=2)
+    return result
+
+
+def _listed(calibration: Mapping[str, Data] | Sequence[Data]) -> list[Data]:
+    if is_of_several(calibration) and isinstance(calibration, Mapping):
+        return list(calibration.values())
+    if not isinstance(calibration, list | tuple):
+        raise InputError(
+            f"calibration is a {type(calibration).__name__}",
+            remedy="Give a list of files, tables or dicts of arrays, one per set",
+        )
+    return list(calibration)

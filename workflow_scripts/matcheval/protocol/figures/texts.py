@@ -1,0 +1,137 @@
+"""Texts of the figure of matched accuracies: names, sizes, title and note.
+
+Tables have the columns of `schemas.MODEL_TABLE`, of one pair and matching.
+"""
+
+import textwrap
+
+import pandas as pd
+
+from matcheval.figures.style import count
+
+MAX_NAMED_MODELS = 30
+RUNNING_MEDIAN = 15  # models in the window
+_MAX_MODEL_CHARACTERS = 34
+_MAX_SET_CHARACTERS = 20
+_NOTE_CHARACTERS = 125  # per line
+
+
+def is_named(table: pd.DataFrame) -> bool:
+    """Say whether models are few enough to be named, and joined by lines.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+    """
+    return len(table) <= MAX_NAMED_MODELS
+
+
+def target_of(table: pd.DataFrame) -> str:
+    """Return the origin of the target: `original` or `replication`.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+    """
+    first = table.iloc[0]
+    return "replication" if first["source"] == first["original"] else "original"
+
+
+def role_of(table: pd.DataFrame, origin: str) -> str:
+    """Return the role of a set: `source` or `target`.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+    origin : str
+        `original` or `replication`.
+    """
+    return "target" if origin == target_of(table) else "source"
+
+
+def set_name(table: pd.DataFrame, origin: str) -> str:
+    """Return the name of a set, shortened.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+    origin : str
+        `original` or `replication`.
+    """
+    return shortened(str(table[origin].iloc[0]), _MAX_SET_CHARACTERS)
+
+
+def shortened(name: str, max_characters: int = _MAX_MODEL_CHARACTERS) -> str:
+    """Shorten a long name in the middle; names tend to differ at their ends.
+
+    Parameters
+    ----------
+    name : str
+    max_characters : int
+    """
+    if len(name) <= max_characters:
+        return name
+    half = max_characters // 2
+    return f"{name[: half - 1]}…{name[-half:]}"
+
+
+def matched_counts(table: pd.DataFrame) -> str:
+    """Format the size of a matched subset: mean over seeds, range over models.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+    """
+    matched = table[f"n_{target_of(table)}"] * (1 - table["fraction_unmatched_mean"])
+    low, high = count(matched.min()), count(matched.max())
+    return f"n = {low}" if low == high else f"n = {low} to {high}"
+
+
+def title_of(table: pd.DataFrame, matching: str) -> str:
+    """Return the title: pair, matching, ε, and numbers of models and seeds.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+    matching : str
+        What readers call the matching.
+    """
+    first = table.iloc[0]
+    models = "1 model" if len(table) == 1 else f"{len(table)} models"
+    return f"{first['pair']}, {matching}\nε = {first['epsilon']:g}, {models}, {_seeds(table)}"
+
+
+def _seeds(table: pd.DataFrame) -> str:
+    least, most = int(table["n_seeds"].min()), int(table["n_seeds"].max())
+    number = f"{least}" if least == most else f"{least} to {most}"
+    return f"{number} seed{'s' * (most != 1)}"
+
+
+def note_of(table: pd.DataFrame) -> str:
+    """Explain points, lines and faint bars, and name models without matched pairs.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        With `matched_gap_low`, matched gaps have intervals of their own.
+    """
+    notes = []
+    if not is_named(table):
+        notes.append(
+            f"Points: models. Lines: running medians of {RUNNING_MEDIAN} models "
+            "(of fewer at both ends)."
+        )
+    if table["n_seeds"].max() > 1:
+        others = " of accuracies and shares" if "matched_gap_low" in table else ""
+        notes.append(
+            f"Faint bars{others}: ±1 SD over the {_seeds(table)} of the matching; they do not "
+            "include the sampling error of the test sets."
+        )
+    undefined = table.loc[table["matched_gap_mean"].isna(), "model"].tolist()
+    if undefined:
+        named = ", ".join(map(shortened, undefined[:3])) + (", …" if len(undefined) > 3 else "")
+        notes.append(
+            f"No target was matched for {len(undefined)} of the {len(table)} models ({named}): "
+            "their matched accuracies are undefined and left out."
+        )
+    return "\n".join(textwrap.fill(note, _NOTE_CHARACTERS) for note in notes)
