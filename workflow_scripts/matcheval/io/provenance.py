@@ -122,9 +122,9 @@ def _parse(code: str) -> tuple[_Statement, ...]:
 
 def _statement(node: ast.stmt) -> _Statement:
     dump = ast.dump(node)
-    is_function = isinstance(node, ast.FunctionDef) and not node.decorator_list
-    function = node.name if is_function else ""
-    return _Statement(dump, _imports(node), frozenset(re.findall(r"\w+", dump)), function)
+    words = frozenset(re.findall(r"\w+", dump))
+    is_plain = isinstance(node, ast.FunctionDef) and not node.decorator_list
+    return _Statement(dump, _imports(node), words, getattr(node, "name", "") if is_plain else "")
 
 
 def _statements(tree: ast.AST) -> Iterator[ast.AST]:

@@ -1,0 +1,162 @@
+"""Update docs/analyses/severity.md: `make_severity_page.py [STUDY SUITE]`.
+
+Of the study named, whose results lie in `results/`, the means over models and the figure are taken
+into docs/severity/. Then the page's tables are written from there.
+"""
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from take_over import take_over
+
+from matcheval.analyses.severity.tables import SCHEMA
+from matcheval.io.text_tables import TextColumn, markdown
+from matcheval.protocol.compared_models import MEAN
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "analyses" / "severity.md"
+KEPT = ROOT / "docs" / "severity"
+DECIMALS = 6
+RESAMPLES, SEED = 10_000, 0
+FIRST, SECOND = "label_probability", "probability"
+
+
+def take(study: str, suite: str) -> None:
+    """Copy a study's means over models, and its figure.
+
+    Parameters
+    ----------
+    study, suite : str
+        Their names.
+    """
+    results = ROOT / "results" / study
+    table = SCHEMA.read(results / "severity" / f"{suite}.parquet").to_pandas()
+    means = table[(table["model"] == MEAN) & table["severity"].notna()]
+    means.round(DECIMALS).to_csv(KEPT / f"{study}.csv", index=False)
+    shutil.copyfile(
+        results / "figures" / "severity" / f"{suite}.png", KEPT / f"{study}-severity.png"
+    )
+
+
+def read(study: str) -> pd.DataFrame:
+    """Return a row per set, in percentage points: parts of the gap, and both matched gaps.
+
+    Parameters
+    ----------
+    study : str
+        Its name.
+    """
+    table = pd.read_csv(KEPT / f"{study}.csv")
+    key = ["severity", "subgroup"]
+    table["subgroup"] = table["subgroup"].astype(object).fillna("")
+    by_matching = {name: rows.set_index(key) for name, rows in table.groupby("matching")}
+    first, second = by_matching[FIRST], by_matching[SECOND]
+    points = first[["gap", "confidence_part", "conditional_part"]].assign(
+        first=first["matched_gap"], second=second["matched_gap"],
+        first_unmatched=first["fraction_unmatched"], second_unmatched=second["fraction_unmatched"],
+    )  # fmt: skip
+    clear = {
+        name: ~rows["matched_gap_low"].le(0) | ~rows["matched_gap_high"].ge(0)
+        for name, rows in (("first_clear", first), ("second_clear", second))
+    }
+    return (100 * points).assign(**clear)
+
+
+def by_severity(study: str) -> str:
+    """Lay out means over the kinds of corruption, a row per severity.
+
+    Parameters
+    ----------
+    study : str
+        Its name.
+    """
+    found = read(study)
+    names = ["gap", "confidence_part", "conditional_part", "share", "first", "second"]
+    columns: dict[str, list[str]] = {
+        head: [] for head in (
+            "severity", "sets", "gap", "goes with confidence", "at equal confidence",
+            "share with confidence (%)", "matched gap, criterion 1", "criterion 2",
+            "unmatched, criterion 1 (%)", "criterion 2 (%)",
+        )
+    }  # fmt: skip
+    for severity, rows in found.groupby("severity"):
+        values, low, high = over_kinds(rows.assign(share=np.nan))
+        cells = [f"{severity:g}", f"{len(rows)}"]
+        for name in names:
+            digits = 0 if name == "share" else 1
+            bounds = f" [{low[name]:.{digits}f}, {high[name]:.{digits}f}]" if len(rows) > 1 else ""
+            is_known = np.isfinite(values[name])
+            cells.append(f"{values[name] + 0.0:.{digits}f}{bounds}" if is_known else "–")
+        cells += [f"{values[name]:.0f}" for name in ("first_unmatched", "second_unmatched")]
+        for column, cell in zip(columns.values(), cells, strict=True):
+            column.append(cell)
+    return markdown([TextColumn(head, cells) for head, cells in columns.items()])
+
+
+def over_kinds(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series, pd.Series]:
+    """Average over the kinds of corruption, with percentiles 2.5 and 97.5 over resampled kinds.
+
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+        A row per kind; `share` is replaced by the ratio of sums, in percent.
+    """
+    values = rows.to_numpy(np.float64)
+    drawn = np.random.default_rng(SEED).integers(len(rows), size=(RESAMPLES, len(rows)))
+    means = np.concatenate([values.mean(axis=0)[None], values[drawn].mean(axis=1)])
+    found = pd.DataFrame(means, columns=rows.columns)
+    gap = found["gap"].where(found["gap"] != 0)
+    found["share"] = 100 * found["confidence_part"] / gap
+    bounds = found[1:].quantile([0.025, 0.975])
+    return found.iloc[0], bounds.iloc[0], bounds.iloc[1]
+
+
+def by_kind(study: str) -> str:
+    """Lay out means over severities, a row per kind of corruption, by the share with confidence.
+
+    Parameters
+    ----------
+    study : str
+        Its name.
+    """
+    found = read(study).drop(index=0.0, level="severity")
+    groups = found.groupby("subgroup")
+    means = groups.mean()
+    means["share"] = 100 * means["confidence_part"] / means["gap"]
+    means = means.sort_values("share", ascending=False)
+    n = groups.size().loc[means.index]
+    clear = groups["first_clear"].sum().loc[means.index]
+    return markdown([
+        TextColumn("corruption", means.index.str.replace("_", " ").tolist(), is_number=False),
+        *(
+            TextColumn(head, [f"{value:.1f}" for value in means[name]])
+            for head, name in {
+                "gap": "gap", "goes with confidence": "confidence_part",
+                "at equal confidence": "conditional_part",
+            }.items()
+        ),
+        TextColumn("share with confidence (%)", [f"{value:.0f}" for value in means["share"]]),
+        TextColumn("matched gap, criterion 1", [f"{value:.1f}" for value in means["first"]]),
+        TextColumn("criterion 2", [f"{value:.1f}" for value in means["second"]]),
+        TextColumn(
+            "matched gap beyond sampling error, criterion 1",
+            [f"{k} of {of}" for k, of in zip(clear, n, strict=True)],
+        ),
+    ])  # fmt: skip
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "cifar10-shifts/severity": lambda: by_severity("cifar10-shifts"),
+    "cifar10-shifts/kind": lambda: by_kind("cifar10-shifts"),
+}
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        take(*sys.argv[1:])
+    text = take_over(PAGE.read_text(encoding="utf-8"), lambda block: BLOCKS[block]())
+    PAGE.write_text(text, encoding="utf-8")

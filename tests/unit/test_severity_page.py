@@ -1,0 +1,37 @@
+"""The tables in docs/analyses/severity.md are those of the means on file, and so is its text."""
+
+import make_severity_page as page
+import pytest
+
+from studies import ROOT
+
+TEXT = page.PAGE.read_text(encoding="utf-8")
+
+
+def test_the_page_is_made_by_its_script():
+    assert page.take_over(TEXT, lambda block: page.BLOCKS[block]()) == TEXT, "make severity-docs"
+
+
+def test_its_text_states_numbers_of_the_table():
+    said = " ".join(TEXT.split())
+    found = page.read("cifar10-shifts")
+    for severity in (1, 5):
+        value, low, high = (one["share"] for one in page.over_kinds(found.loc[severity]))
+        assert f"{value:.0f} [{low:.0f}, {high:.0f}] % at severity {severity}" in said
+    strongest = found.loc[5].mean()
+    assert f"criterion 1 is {strongest['first']:.1f} of {strongest['gap']:.1f} points" in said
+    clear = found["first_clear"].groupby("severity").sum()
+    assert f"for {clear[1]} of 19 kinds" in said
+    assert (clear[3:] == 19).all()
+    assert clear[2] < 19
+
+
+def test_means_over_kinds_by_hand():
+    rows = page.pd.DataFrame(
+        {"gap": [1.0, 3.0], "confidence_part": [1.0, 1.0], "share": [float("nan")] * 2}
+    )
+    value, low, high = page.over_kinds(rows)
+    assert value["gap"] == 2
+    assert value["share"] == 50  # the ratio of sums, not the mean of 100 and 33
+    assert (low["share"], high["share"]) == (pytest.approx(100 / 3), 100)
+    assert (ROOT / "docs" / "severity" / "cifar10-shifts-severity.png").is_file()
