@@ -47,7 +47,11 @@ def build_parser() -> argparse.ArgumentParser:
         description="Evaluate a classifier on similar-but-non-identical test sets.",
     )
     parser.add_argument(
-        "--version", action=ShowVersions, nargs=0, help="print the versions of what matters"
+        "--version",
+        action=ShowVersions,
+        nargs=0,
+        default=argparse.SUPPRESS,
+        help="print the versions of what matters",
     )
     commands = parser.add_subparsers(title="commands", required=True)
     add_init(
