@@ -226,12 +226,23 @@ def _pair(one: GivenModel, read: Mapping[str, Predictions], options: PairOptions
     if options.names is not None:
         names = dict(zip(ORIGINS, options.names, strict=True))
     if names["original"] == names["replication"]:
+        names = _with_folders(one, names)
+    if names["original"] == names["replication"]:
         names = {origin: f"{name} ({origin})" for origin, name in names.items()}
     source = None if options.source is None else names[options.source]
     return Pair(
         options.pair, names["original"], names["replication"], source, bool(options.paired),
         bool(options.groups_shared),
     )  # fmt: skip
+
+
+def _with_folders(one: GivenModel, names: Mapping[str, str]) -> dict[str, str]:
+    """Add the names of the files' folders, where there are files."""
+    paths = {origin: given.path for origin, given in one.sets.items()}
+    return {
+        origin: name if (path := paths[origin]) is None else f"{path.resolve().parent.name}/{name}"
+        for origin, name in names.items()
+    }
 
 
 def _model_name(one: GivenModel, read: Mapping[str, Predictions], options: PairOptions) -> str:

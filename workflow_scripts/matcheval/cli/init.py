@@ -1,7 +1,6 @@
 """The command `init`: a first study file, from what a person has."""
 
 import argparse
-import json
 import os
 import sys
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 
 from matcheval.cli.layouts import add_layout, read_layout
 from matcheval.errors import InputError, printable
+from matcheval.io.printed_json import add_json, print_json
 from matcheval.io.text_tables import counted
 from matcheval.predictions.layout import Layout
 from matcheval.settings import is_name
@@ -85,7 +85,7 @@ def add_init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--force", action="store_true", help="replace files that are there, but no other files"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+    add_json(parser)
     parser.set_defaults(run=run_init, parser=parser)
 
 
@@ -130,7 +130,7 @@ def run_init(arguments: argparse.Namespace) -> None:
         "missing": written.missing or None,
     }
     if arguments.json:
-        sys.stdout.write(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+        print_json(told)
     else:
         sys.stdout.write(printable(_described(told, draft)))
 
