@@ -122,8 +122,9 @@ def _parse(code: str) -> tuple[_Statement, ...]:
 
 def _statement(node: ast.stmt) -> _Statement:
     dump = ast.dump(node)
-    is_function = isinstance(node, ast.FunctionDef) and not node.decorator_list
-    function = node.name if is_function else ""
+    function = ""
+    if isinstance(node, ast.FunctionDef) and not node.decorator_list:
+        function = node.name
     return _Statement(dump, _imports(node), frozenset(re.findall(r"\w+", dump)), function)
 
 
