@@ -12,10 +12,12 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint envs/lock.txt
 DATA ?= data/recht
 SHIFTS ?= digits-shifts
+DOMAINS ?= digit-domains
 RECHT := recht-cifar10 recht-imagenet recht-revisions
 SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 
-.PHONY: help demo slurm recht recht-docs cifar10-docs severity-docs sampling-docs accuracy-docs domains test quick cluster-test browser-test lint format docs site \
+.PHONY: help demo slurm recht recht-docs cifar10-docs severity-docs sampling-docs accuracy-docs domains domains-docs \
+	test quick cluster-test wheel-test browser-test lint format docs site \
 	settings fingerprints stages clean
 
 help:
@@ -61,6 +63,15 @@ recht-docs: recht
 ## make test      run the tests (their results go to temporary folders)
 test: $(VENV)/.test
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
+## make quick     run the tests of the library that train nothing, start no process and draw nothing
+quick: $(VENV)/.test
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile \
+		$$(grep -LE 'torch|subprocess|training|Workflow|warehouse|figure' tests/unit/test_*.py)
+
+## make wheel-test  install the built wheel into a fresh environment, without torch, and use it there
+wheel-test: $(VENV)/.test
+	$(BIN)/python -m pytest tests/wheel
 
 ## make browser-test  run the tests of the report in a real browser (Chromium; root on Debian installs it)
 browser-test: $(VENV)/.browser
@@ -139,6 +150,11 @@ accuracy-docs: $(VENV)/.workflow
 ## make site      build the documentation site in build/site/ (start with index.html)
 site: $(VENV)/.site
 	PYTHONPATH=workflow_scripts $(BIN)/python -m sphinx -E -q -W --keep-going docs build/site
+
+## make domains-docs  take the results of DOMAINS=digit-domains (default), pacs or digit-domains-real, which lie in
+##                results/, over into docs/domain-generalization.md
+domains-docs: $(VENV)/.workflow
+	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_domains_page.py $(DOMAINS)
 
 ## make settings  write the JSON schema, docs/settings.md and docs/tables.md, after a change of settings or tables
 settings: $(VENV)/.workflow

@@ -13,7 +13,6 @@ from take_over import take_over
 from matcheval.domain_generalization.layout import TITLES, by_domain, by_group, result_columns
 from matcheval.domain_generalization.schemas import RESULTS
 from matcheval.domain_generalization.selection import PER_RUN
-from matcheval.io.tables import read_table
 from matcheval.io.text_tables import TextColumn, markdown
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,7 +31,7 @@ def take(study: str) -> None:
         Its name.
     """
     file = ROOT / "results" / study / "domain_generalization" / "results.parquet"
-    table = read_table(file, RESULTS)
+    table = RESULTS.read(file).to_pandas()
     table = table[~table["selection"].str.endswith(PER_RUN)]
     table.round(DECIMALS).to_csv(KEPT / f"{study}.csv", index=False)
 

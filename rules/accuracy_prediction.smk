@@ -67,6 +67,8 @@ rule score_rotation:
     threads: REQUESTS.threads("score_rotation")
     resources:
         **REQUESTS.resources("score_rotation"),
+        # The next job goes on with the sets that this one had no time for.
+        saves=ACCURACY_PREDICTION.jobs.rotation_saves,
         machine=JOBS.inference_options,
     params:
         arguments=ACCURACY_PREDICTION.jobs.rotation_arguments,

@@ -1,18 +1,25 @@
 """The order of the tests, and which of them one process runs (`pytest --dist loadfile`)."""
 
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-WORKFLOW = "tests/workflow/"
-# Files there whose tests share a long run, the longest first. The tests of the other files there
-# are given to the processes one by one; elsewhere, a file is given as a whole.
-TOGETHER = (
-    "test_digits.py", "test_cifar10_check.py", "test_pretrained.py", "test_published_results.py",
-    "test_sampling_rules.py", "test_retraining_rules.py", "test_downloaded_datasets.py",
-    "test_suite_rules.py", "test_analysis_rules.py", "test_pair_analyses.py",
-    "test_new_analysis.py",
+WORKFLOW = Path(__file__).parent / "workflow"
+# Files there whose tests share a run are given to one process; of those, the longest come first.
+# The tests of the other files there are given to the processes one by one; elsewhere, a file is
+# given as a whole.
+LONGEST = (
+    "test_cifar10_check.py", "test_accuracy_rules.py", "test_domain_rules.py",
+    "test_corrupted_rules.py", "test_suite_rules.py", "test_digits.py", "test_analysis_rules.py",
 )  # fmt: skip
+
+
+@cache
+def _shares_a_run(name: str) -> bool:
+    text = (WORKFLOW / name).read_text(encoding="utf-8")
+    return name in LONGEST or 'scope="module"' in text
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -21,11 +28,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _place(nodeid: str) -> int:
-    file = nodeid.partition("::")[0]
-    if not file.startswith(WORKFLOW):
-        return len(TOGETHER) + 1
-    name = file.removeprefix(WORKFLOW)
-    return TOGETHER.index(name) if name in TOGETHER else len(TOGETHER)
+    folder, _, name = nodeid.partition("::")[0].rpartition("/")
+    if folder != "tests/workflow":
+        return len(LONGEST) + 2
+    if name in LONGEST:
+        return LONGEST.index(name)
+    return len(LONGEST) + (not _shares_a_run(name))
 
 
 # Instead of the marks of `--dist loadgroup`, which pytest-xdist 3.8 loses with pytest 9.
@@ -38,7 +46,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         """Distributes files, and tests that share no run."""
 
         def _split_scope(self, nodeid: str) -> str:
-            apart = _place(nodeid) == len(TOGETHER)
+            apart = _place(nodeid) == len(LONGEST) + 1
             return nodeid if apart else nodeid.partition("::")[0]
 
     return Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None

@@ -3,7 +3,8 @@
 import torch
 from torch import nn
 
-from matcheval.execution.workloads import CIFAR, size_of_architecture
+from matcheval.execution.network_sizes import size_of_architecture
+from matcheval.execution.workloads import CIFAR
 from matcheval.models.building import build_model
 
 

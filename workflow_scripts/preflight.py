@@ -29,6 +29,9 @@ from matcheval.study.requests import Requests
 from matcheval.study.shared_names import check_shared_names, record_shared_names
 from matcheval.study.study import Study
 
+# Rules that not every study has, and that a profile may name nevertheless: of saved pairs.
+_RULES_OF_SOME_STUDIES = ("match_and_save_pairs",)
+
 
 class Preflight:
     """The checks of one run.
@@ -86,7 +89,7 @@ class Preflight:
 
     @property
     def _rule_names(self) -> list[str]:
-        return [rule.name for rule in self._workflow.rules]
+        return [*(rule.name for rule in self._workflow.rules), *_RULES_OF_SOME_STUDIES]
 
     def _check_profile(self) -> None:
         """Check names of rules and resources in the profile and on the command line."""
@@ -122,7 +125,7 @@ class Preflight:
 
     def _check_cluster(self) -> None:
         """Check that SLURM can run the jobs as they are going to be submitted."""
-        from matcheval.execution.cluster import folders, queries, requests
+        from matcheval.execution.cluster import checks, folders, queries, requests
         from snakemake_executor_plugin_matcheval_slurm.jobs import comment_of, request_of
 
         workflow, settings = self._workflow, self._workflow.executor_settings
@@ -135,11 +138,11 @@ class Preflight:
             replace(requests.startable(request, queries.nodes()), qos=request.qos or settings.qos)
             for request in map(request_of, jobs)
         ]
-        requests.check_requests(wanted, queries.nodes())
-        requests.check_accounts(wanted)
-        requests.check_submit_limit(wanted, workflow.resource_settings.nodes)
-        requests.check_with_scheduler(wanted)
-        requests.check_status_command(
+        checks.check_requests(wanted, queries.nodes())
+        checks.check_accounts(wanted)
+        checks.check_submit_limit(wanted, workflow.resource_settings.nodes)
+        checks.check_with_scheduler(wanted)
+        checks.check_status_command(
             settings.status_command,
             workflow.remote_execution_settings.seconds_between_status_checks,
         )
@@ -147,7 +150,7 @@ class Preflight:
         folders.check_shared(
             Path(self._study.results),
             [Path(workflow.main_snakefile).resolve(), Path(sys.executable)],
-            {request.partition: requests.place_options(request) for request in wanted},
+            {request.partition: checks.place_options(request) for request in wanted},
             Path(".snakemake") / "seen-by-nodes.json",
         )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.execution.entry_points import run_command, show_progress
+from matcheval.execution.stopping import is_to_stop
 
 log = logging.getLogger("score_rotation")
 
@@ -32,7 +33,9 @@ def score(job: str, scores: Path, **config: Any) -> None:
     from matcheval.io.tables import write_table
 
     described = TypeAdapter(RotationJob).validate_json(unpack_argument(job))
-    table = score_rotation(described, InferenceConfig(**config), progress=show_progress())
+    table = score_rotation(
+        described, InferenceConfig(**config), is_to_stop=is_to_stop(), progress=show_progress()
+    )
     write_table(SCORES.from_frame(table), scores)
     log.info("%s: %d scores", described.model.name, table["score"].count())
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from ports import free_ports
 
 PROGRAMS = ("mariadb-install-db", "mariadbd", "slurmdbd", "sacct", "sacctmgr")
-# A user's account, and a quality of service with which two jobs may be submitted at a time.
-ACCOUNT, FEW = "biology", "few"
+# A user's accounts, of which the first is taken by default, and a quality of service with which two
+# jobs may be submitted at a time.
+ACCOUNT, OTHER_ACCOUNT, FEW = "biology", "physics", "few"
 
 SLURMDBD_CONF = """\
 AuthType=auth/munge
@@ -91,7 +92,8 @@ class Accounting:
 
     def set_up(self) -> Iterator[list[str]]:
         """Commands that make the account of this user, and the qualities of service."""
-        yield ["sacctmgr", "-i", "add", "account", ACCOUNT]
+        yield ["sacctmgr", "-i", "add", "account", f"{ACCOUNT},{OTHER_ACCOUNT}"]
         yield ["sacctmgr", "-i", "add", "qos", FEW, "set", "MaxSubmitJobsPerUser=2"]
         yield ["sacctmgr", "-i", "add", "user", "root", f"account={ACCOUNT}"]
+        yield ["sacctmgr", "-i", "add", "user", "root", f"account={OTHER_ACCOUNT}"]
         yield ["sacctmgr", "-i", "modify", "user", "root", "set", f"qos=normal,{FEW}"]

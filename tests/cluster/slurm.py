@@ -35,7 +35,8 @@ PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "sinfo", "scont
 CPU_NODES = ("cpu1", "cpu2")
 GPU_NODE = "gpu1"
 NODES = (*CPU_NODES, GPU_NODE)
-CPUS_PER_NODE, MEM_MB_PER_NODE, GPUS = 4, 12000, 2
+CPUS_PER_NODE, MEM_MB_PER_NODE = 4, 12000
+GPUS = ("a100", "v100")  # a type each
 
 SLURM_CONF = """\
 ClusterName=test
@@ -72,7 +73,7 @@ ReturnToService=2
 SchedulerParameters=sched_interval=2,bf_interval=2
 MailProg=/bin/true
 PropagateResourceLimits=NONE
-NodeName=DEFAULT Sockets=1 CoresPerSocket={cpus} ThreadsPerCore=1 RealMemory={memory}
+NodeName=DEFAULT Sockets=1 CoresPerSocket={cpus} ThreadsPerCore=1 RealMemory={memory} Feature=fast
 {nodes}
 PartitionName=cpu Nodes=cpu[1-2] Default=YES DefMemPerCPU=100 MaxTime=1440 PreemptMode=OFF
 PartitionName=gpu Nodes=gpu1 DefMemPerCPU=100 MaxTime=1440 PreemptMode=OFF
@@ -84,7 +85,7 @@ PartitionName=again Nodes=cpu[1-2] DefMemPerCPU=100 MaxTime=1440 PriorityTier=1 
 PartitionName=urgent Nodes=cpu[1-2] DefMemPerCPU=100 MaxTime=1440 PriorityTier=9 PreemptMode=OFF
 {accounting}
 """
-GRES_CONF = "AutoDetect=off\nNodeName={node} Name=gpu File={folder}/dev/nvidia[0-{last}]\n"
+GRES_CONF = "NodeName={node} Name=gpu Type={type} File={folder}/dev/nvidia{number} AutoDetect=off\n"
 
 
 class ClusterError(RuntimeError):
@@ -167,7 +168,7 @@ class Cluster:
         ports = dict(zip(("slurmctld", *NODES), free_ports(1 + len(NODES)), strict=True))
         nodes = "\n".join(
             f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[node]}"
-            + (f" Gres=gpu:{GPUS}" if node == GPU_NODE else "")
+            + (f" Gres={','.join(f'gpu:{kind}:1' for kind in GPUS)}" if node == GPU_NODE else "")
             for node in NODES
         )
         # Jobs start their steps without SLURM_CONF, which the executor plugin does not hand on.
@@ -176,7 +177,7 @@ class Cluster:
             f'#!/bin/sh\nSLURM_CONF={self.folder}/slurm.conf exec {shutil.which("srun")} "$@"\n'
         )
         srun.chmod(0o755)
-        for i in range(GPUS):
+        for i in range(len(GPUS)):
             (self.folder / "dev" / f"nvidia{i}").symlink_to("/dev/null")
         (self.folder / "slurm.conf").write_text(
             SLURM_CONF.format(
@@ -184,9 +185,11 @@ class Cluster:
                 cpus=CPUS_PER_NODE, memory=MEM_MB_PER_NODE, accounting=accounting,
             )
         )  # fmt: skip
-        (self.folder / "gres.conf").write_text(
-            GRES_CONF.format(node=GPU_NODE, folder=self.folder, last=GPUS - 1)
+        gpus = (
+            GRES_CONF.format(node=GPU_NODE, folder=self.folder, type=kind, number=i)
+            for i, kind in enumerate(GPUS)
         )
+        (self.folder / "gres.conf").write_text("".join(gpus))
 
     def start_munge(self) -> None:
         """Start munged, without which SLURM's commands cannot say who asks."""

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from matcheval.errors import InputError
-from matcheval.execution.cluster import folders, names, requests
+from matcheval.execution.cluster import checks, folders, names, requests
 from matcheval.execution.cluster import queries as asking
+from matcheval.execution.cluster.checks import check_requests
 from matcheval.execution.cluster.queries import Node, count_gpus, minutes
-from matcheval.execution.cluster.requests import Request, check_requests, largest
+from matcheval.execution.cluster.requests import Request, largest
 
 CPU = Node("c1", "cpu", True, cpus=32, mem_mb=128_000, gpus=0, minutes=1440, up=True)
 LARGE = Node("c2", "cpu", True, cpus=8, mem_mb=512_000, gpus=0, minutes=1440, up=True)
@@ -181,10 +182,10 @@ def test_minutes_of_a_limit_with_seconds_are_whole():
 def test_accounts(commands):
     commands("scontrol", "echo 'AccountingStorageType = accounting_storage/slurmdbd'")
     commands("sacctmgr", "echo biology; echo Chemistry; echo biology")
-    requests.check_accounts([SMALL, Request("a", 1, 1, 1, account="chemistry")])
+    checks.check_accounts([SMALL, Request("a", 1, 1, 1, account="chemistry")])
     message = r"'physics' is not one of your accounts \(Chemistry, biology\)"
     with pytest.raises(InputError, match=message):
-        requests.check_accounts([Request("a", 1, 1, 1, account="physics")])
+        checks.check_accounts([Request("a", 1, 1, 1, account="physics")])
 
 
 @pytest.mark.parametrize(
@@ -198,13 +199,15 @@ def test_submit_limits(commands, caplog, qos, jobs, message):
     commands("scontrol", "echo 'AccountingStorageType = accounting_storage/slurmdbd'")
     commands(
         "sacctmgr",
-        "case \"$*\" in *associations*) echo 'biology|long|60|'; echo 'chemistry|normal|2|';; "
+        'case "$*" in *users*) echo biology;; '
+        "*associations*) echo 'biology|long|60|'; echo 'chemistry|normal|2|';; "
         "*) echo 'normal||100|'; echo 'long|3||';; esac",
     )
-    request = replace(SMALL, account="Biology", qos=qos)
-    requests.check_submit_limit([request] * 50, jobs)
-    assert message in caplog.text
-    assert bool(caplog.text) is bool(message)
+    for account in ("Biology", None):
+        caplog.clear()
+        checks.check_submit_limit([replace(SMALL, account=account, qos=qos)] * 50, jobs)
+        assert message in caplog.text
+        assert caplog.text.count("accepts") == bool(message)
 
 
 def test_the_schedulers_own_words(commands, tmp_path):
@@ -213,13 +216,13 @@ def test_the_schedulers_own_words(commands, tmp_path):
         f'echo "$@" >> {tmp_path}/asked\ncase "$*" in *long*) '
         "echo 'allocation failure: Invalid qos specification' >&2; exit 1;; esac",
     )
-    requests.check_with_scheduler([SMALL])
+    checks.check_with_scheduler([SMALL])
     asked = (tmp_path / "asked").read_text()
     assert asked == (
         "--test-only --partition=cpu --cpus-per-task=1 --mem=1500 --time=10 --wrap=true\n"
     )
     with pytest.raises(InputError, match=r"refuse a \(--qos=long .*Invalid qos specification"):
-        requests.check_with_scheduler([Request("a", 1, 1, 1, qos="long"), SMALL])
+        checks.check_with_scheduler([Request("a", 1, 1, 1, qos="long"), SMALL])
 
 
 def test_how_jobs_are_watched(commands):
@@ -232,16 +235,16 @@ def test_how_jobs_are_watched(commands):
         asking.settings.cache_clear()
 
     cluster("slurmdbd", 2)
-    requests.check_status_command("sacct", 40)
+    checks.check_status_command("sacct", 40)
     cluster("none", 300)
-    requests.check_status_command("squeue", 15)
+    checks.check_status_command("squeue", 15)
     with pytest.raises(InputError, match="--matcheval-slurm-status-command squeue"):
-        requests.check_status_command("sacct", 15)
+        checks.check_status_command("sacct", 15)
     with pytest.raises(InputError, match=r"after 300 s.*shorter than 303 s"):
-        requests.check_status_command("squeue", 101)
+        checks.check_status_command("squeue", 101)
     cluster("none", 60)
     with pytest.raises(InputError, match="finished jobs leave the queue after 60 s"):
-        requests.check_status_command("squeue", 15)
+        checks.check_status_command("squeue", 15)
 
 
 class TestFolders:

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,7 +29,7 @@ from matcheval.downloads import sources
 from matcheval.errors import InputError
 from matcheval.execution.resources import BASE_TORCH_MB
 from matcheval.execution.workloads import DIGITS as DIGITS_SIZE
-from matcheval.execution.workloads import prepared_size
+from matcheval.execution.workloads import IMAGENET, prepared_size
 from matcheval.inference.readers import DecodingReader, MakingReader
 from matcheval.inference.running import open_reader
 from matcheval.models.geometry import Geometry
@@ -302,6 +304,17 @@ def test_the_size_of_a_set_is_known_from_its_source(tmp_path):
     assert dataset_size(found, "made").images == 50
 
 
+def test_the_size_of_ones_own_images_is_known_from_the_settings(tmp_path):
+    pq.write_table(pa.table({"image": [b""] * 70, "label": [0] * 70}), tmp_path / "a.parquet")
+    mine = {"kind": "parquet", "files": str(tmp_path / "a.parquet"), "classes": "cifar10"}
+    folder = {"kind": "image_folder", "path": "photos", "classes": "cifar10", "resize": 96}
+    some = mine | {"rows": [20, 60], "resize": 32}
+    found = study(NOISE, tmp_path / "results", mine=mine, some=some, photos=folder)
+    assert dataset_size(found, "mine") == replace(IMAGENET, images=70)
+    assert dataset_size(found, "some") == replace(IMAGENET, images=40, side=32, encoded=False)
+    assert dataset_size(found, "photos") == replace(IMAGENET, side=96, encoded=False)
+
+
 def test_no_memory_for_all_images_is_asked_for(tmp_path):
     """600 images of 400 × 400 pixels are 288 MB, which are counted twice where they are arrays."""
     options = NOISE | {"size": 400}
@@ -354,6 +367,8 @@ def test_rows_are_taken_before_the_first_of_each_class(kind, tmp_path):
     assert prepared(rows=[2, 9]) == order[2:9].tolist()
     expected = [2, 3] if kind == "arrays" else [4, 1]
     assert prepared(rows=[2, 9], per_class=1) == expected
+    rest = prepared(rows=[2, 9], skip_per_class=1)
+    assert sorted([*expected, *rest]) == sorted(order[2:9].tolist())
     with pytest.raises(InputError, match=r"'rows': \[8, 13\] are 5 images, of which there are 4"):
         prepared(rows=[8, 13])
     with pytest.raises(InputError, match="no image is from 3 on and before 3"):

@@ -208,6 +208,19 @@ class TestParquet:
         assert len(dataset) == len(set(LABELS))
         assert sorted(dataset.labels) == sorted(set(LABELS))
 
+    def test_the_images_that_another_set_leaves(self, make, tmp_path):
+        """`per_class` and `skip_per_class` split a set by class, whatever the classes' sizes."""
+        options = {"files": self.table(tmp_path / "a.parquet"), "classes": "cifar10"}
+        whole = make("parquet", options)
+        first, second, rest = (
+            make("parquet", {**options, **further})
+            for further in (
+                {"per_class": 1}, {"skip_per_class": 1, "per_class": 1}, {"skip_per_class": 2},
+            )
+        )  # fmt: skip
+        assert sorted([*first.names, *second.names, *rest.names]) == sorted(whole.names)
+        assert [max(np.bincount(one.labels)) for one in (first, second)] == [1, 1]
+
     def test_other_columns_are_named(self, make, tmp_path):
         path = self.table(tmp_path / "a.parquet")
         with pytest.raises(InputError, match=r"no column 'img'\. It has image, label"):

@@ -57,6 +57,16 @@ class TestCharts:
         for values in ([], [0.0], [42.0]):
             assert len(self.chart(values, values).x_ticks) > 1
 
+    def test_names_of_categories_have_room(self):
+        names = ["short", "y" * 200]
+        chart = self.chart([1.0, 2.0], [0, 1], categories=names)
+        texts = [text for _, text in chart.y_ticks]
+        assert texts[0] == "short"
+        assert len(texts[1]) < 60
+        assert texts[1].endswith("…")
+        assert chart.right - chart.left >= 300
+        assert chart.left > 7 * len(texts[1])
+
     def test_zero_is_part_of_the_axis_on_request(self):
         chart = self.chart([5.0, 9.0], [5.0, 9.0], zero="y")
         assert chart.zero_line[1] == pytest.approx(chart.place(0, 0)[1])

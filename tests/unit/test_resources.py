@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
-from matcheval.execution import resources, workloads
+from matcheval.execution import network_sizes, resources, workloads
+from matcheval.execution.network_sizes import ModelSize
 from matcheval.execution.resources import ResourceRequest
-from matcheval.execution.workloads import CIFAR, DIGITS, IMAGENET, ImageSet, ModelSize
+from matcheval.execution.workloads import CIFAR, DIGITS, IMAGENET, ImageSet, prepared_size
 from matcheval.models.building import build_model
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 )
 @pytest.mark.parametrize("data", [DIGITS, CIFAR])
 def test_parameters_of_models_that_are_built(architecture, width, depth, data):
-    size = workloads.size_of_architecture(architecture, width, depth, data)
+    size = network_sizes.size_of_architecture(architecture, width, depth, data)
     model = build_model(
         architecture, width=width, depth=depth, n_classes=data.classes,
         input_shape=(data.side, data.side, data.channels),
@@ -50,7 +51,7 @@ def test_parameters_of_models_that_are_built(architecture, width, depth, data):
     ],
 )
 def test_sizes_in_the_literature(architecture, width, depth, groups, data, millions, billions):
-    size = workloads.size_of_architecture(architecture, width, depth, data, groups=groups)
+    size = network_sizes.size_of_architecture(architecture, width, depth, data, groups=groups)
     assert millions / 3 <= size.parameters / 1e6 <= 3 * millions
     assert billions / 3 <= size.multiply_adds / 1e9 <= 6 * billions
 
@@ -71,12 +72,12 @@ def test_sizes_in_the_literature(architecture, width, depth, groups, data, milli
 )
 def test_published_models_by_their_names(name, millions):
     """Never less than the model: too little memory costs a second attempt."""
-    size = workloads.size_of_published(name)
+    size = network_sizes.size_of_published(name)
     assert size.parameters >= 0.95 * millions * 1e6
 
 
 def test_operations_grow_with_the_pixels():
-    small, large = (workloads.size_of_published("resnet50", side=side) for side in (224, 448))
+    small, large = (network_sizes.size_of_published("resnet50", side=side) for side in (224, 448))
     assert large.multiply_adds == 4 * small.multiply_adds
 
 
@@ -86,20 +87,20 @@ def test_a_prepared_dataset_says_its_size(tmp_path):
         "mine", images, np.arange(7) % 4, classes=tuple("abcd"), max_value=255, source=""
     )
     write_dataset(dataset, tmp_path)
-    size = workloads.size_of_dataset("imagenet", tmp_path)
+    size = prepared_size(tmp_path, IMAGENET)
     assert size == ImageSet(images=7, side=12, channels=3, classes=4)
 
 
 def test_kinds_of_datasets_before_they_are_prepared(tmp_path):
-    assert workloads.size_of_dataset("digits", tmp_path) == DIGITS
-    assert workloads.size_of_dataset("cifar10_1") == CIFAR
-    assert workloads.size_of_dataset("something") == IMAGENET
+    assert prepared_size(tmp_path, DIGITS) == DIGITS
+    assert workloads.size_of_kind("cifar10_1") == CIFAR
+    assert workloads.size_of_kind("something") == IMAGENET
 
 
 def test_a_broken_description_is_named(tmp_path):
     (tmp_path / "dataset.json").write_text("{")
     with pytest.raises(InputError, match=r"dataset\.json"):
-        workloads.size_of_dataset("digits", tmp_path)
+        prepared_size(tmp_path, DIGITS)
 
 
 sizes = st.builds(ModelSize, st.integers(1, 2_000_000_000), st.integers(1, 500_000_000_000))
@@ -175,7 +176,7 @@ def test_measured_memory_of_the_digits_is_within_the_request():
     page = (ROOT / "docs" / "cluster.md").read_text()
     measured = re.search(r"at most (\d+) MB in training and (\d+) MB in inference", page)
     assert measured is not None
-    model = workloads.size_of_architecture("resnet", 16, 2, DIGITS)
+    model = network_sizes.size_of_architecture("resnet", 16, 2, DIGITS)
     training = resources.of_training(model, DIGITS, epochs=15, batch_size=32, gpus=0)
     inference = resources.of_inference([(DIGITS, [model])], DIGITS, batch_size=256, gpus=0)
     snakemakes = 340  # one, and its fork in a group

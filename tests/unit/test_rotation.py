@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -159,6 +160,20 @@ def run(job, folder, **changes):
     text = json.dumps({**job, "folder": str(folder / "kept"), **changes})
     score_rotation.main(["--job", text, "--scores", str(out)])
     return TABLE.read(out).to_pandas()
+
+
+def test_stops_between_sets(inputs, tmp_path, passes, monkeypatch):
+    stop = tmp_path / "stop"
+    stop.touch()
+    monkeypatch.setenv("MATCHEVAL_STOP_FILE", str(stop))
+    with pytest.raises(SystemExit):
+        run(inputs[0], tmp_path / "jobs")
+    assert passes == ["base", "plain"]
+    passes.clear()
+    in_two = run(inputs[0], tmp_path / "jobs")
+    assert passes == ["base", "noisy"]
+    stop.unlink()
+    pd.testing.assert_frame_equal(in_two, run(inputs[0], tmp_path / "whole"))
 
 
 @pytest.fixture

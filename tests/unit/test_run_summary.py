@@ -84,6 +84,8 @@ def test_the_table_of_failed_jobs():
     ]
     run.failed |= {n: Failure(train, "no memory") for n in range(10, 40)}
     assert "... and 12 × train_model." in failure_page(run)
+    stopped = RunRecord(started={1: train, 2: match}, finished={1: train})
+    assert failure_page(stopped).startswith("The run was stopped: 1 job done.")
 
 
 def test_what_was_made_and_where_to_start(tmp_path):

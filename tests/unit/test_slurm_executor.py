@@ -6,6 +6,7 @@ tests/cluster has it run jobs on a real SLURM.
 import logging
 import subprocess
 import sys
+from dataclasses import dataclass
 from importlib import metadata
 from types import SimpleNamespace
 
@@ -20,6 +21,7 @@ workflow_errors = pytest.importorskip("snakemake_interface_common.exceptions")
 plugin = pytest.importorskip("snakemake_executor_plugin_matcheval_slurm")
 
 from snakemake_executor_plugin_matcheval_slurm import jobs, versions  # noqa: E402
+from snakemake_executor_plugin_matcheval_slurm.waiting import WaitingJobs  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -106,6 +108,74 @@ class TestWhatIsSubmitted:
 
     def test_comments_name_the_job(self):
         assert jobs.comment_of(job()) == "rule_train_model_wildcards_cnn_a"
+
+
+class TestWaitingJobs:
+    @pytest.fixture
+    def clock(self):
+        return SimpleNamespace(now=1000.0)
+
+    @pytest.fixture
+    def waiting(self, clock):
+        return WaitingJobs(10, 3600, clock=lambda: clock.now)
+
+    @pytest.fixture
+    def named(self):
+        @dataclass(eq=False)
+        class Job:
+            name: str
+            resources: dict
+            threads: int = 1
+
+            @property
+            def jobid(self):
+                return self.name
+
+            def is_group(self):
+                return False
+
+        return lambda name, **resources: Job(name, resources)
+
+    def test_one_of_each_place_is_tried(self, waiting, clock, named):
+        first, second, third = (named(name, slurm_partition="gpu") for name in "abc")
+        other = named("d", slurm_partition="cpu")
+        assert not waiting.join(first)
+        assert "job a (a) now. It and those after it wait; one is submitted again in 10 s" in (
+            waiting.refused(first, "limit")
+        )
+        assert waiting.join(second)
+        assert waiting.join(third)
+        assert not waiting.join(other)
+        assert list(waiting.due()) == []
+        clock.now += 10
+        assert waiting.tried() == [first]
+        tried = []
+        for one in waiting.due():
+            tried.append(one)
+            if one is first:
+                waiting.accepted(one)
+            else:
+                assert waiting.refused(one, "limit") == ""  # told lately
+        assert tried == [first, second]
+        clock.now += 9
+        assert list(waiting.due()) == []  # the pause begins anew
+        clock.now += 1
+        assert next(waiting.due()) is second
+        assert waiting.tried() == [second]
+
+    def test_pauses_grow_and_patience_ends(self, waiting, clock, named):
+        one, other = named("a"), named("b")
+        waiting.refused(one, "limit")
+        waiting.join(other)
+        clock.now += 10
+        waiting.refused(one, "limit")
+        clock.now += 10
+        assert list(waiting.due()) == []
+        clock.now += 3580
+        assert waiting.refused(one, "limit") is None
+        assert list(waiting.due()) == [other]
+        assert waiting.refused(other, "limit") is None
+        assert list(waiting.due()) == []
 
 
 class TestVersions:

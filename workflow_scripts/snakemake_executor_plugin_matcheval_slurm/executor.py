@@ -2,10 +2,9 @@
 
 import shlex
 import sys
-import threading
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +12,17 @@ import snakemake_executor_plugin_slurm as plugin
 from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 
-from matcheval.errors import InputError
 from matcheval.execution.cluster import queries
 from matcheval.execution.cluster.requests import startable, within
 from matcheval.execution.cluster.states import (
     Meaning,
     meaning,
     normalized,
-    parse_states,
     passes,
     patience,
-    pause,
-    status_command,
 )
 from matcheval.execution.stopping import stop_file
+from snakemake_executor_plugin_matcheval_slurm.asking import JobsInSlurm
 from snakemake_executor_plugin_matcheval_slurm.jobs import (
     SubmittedAs,
     changes,
@@ -36,6 +32,7 @@ from snakemake_executor_plugin_matcheval_slurm.jobs import (
     original,
     request_of,
 )
+from snakemake_executor_plugin_matcheval_slurm.waiting import WaitingJobs
 
 # Within this many seconds `sacct` knows a new job.
 _DELAY_SECONDS = 60
@@ -51,27 +48,6 @@ class _WithSettings:
         return getattr(self._workflow, name)
 
 
-@dataclass
-class _Refused:
-    """A job that SLURM did not accept.
-
-    Attributes
-    ----------
-    job : snakemake job or group of jobs
-    since : float
-        When it was refused first, by the monotonic clock.
-    failures : int
-        How often.
-    due : float
-        When it is to be submitted again.
-    """
-
-    job: Any
-    since: float
-    failures: int = 0
-    due: float = 0.0
-
-
 class SlurmExecutor(plugin.Executor):
     """The executor.
 
@@ -83,12 +59,12 @@ class SlurmExecutor(plugin.Executor):
 
     def __init__(self, workflow: Any, logger: Any) -> None:
         self._settings = workflow.executor_settings
-        self._started = time.strftime("%Y-%m-%dT%H:%M", time.localtime(time.time() - 3600))
-        self._lock = threading.Lock()
-        self._refused: dict[Any, _Refused] = {}
+        self._waiting = WaitingJobs(
+            workflow.remote_execution_settings.seconds_between_status_checks,
+            3600 * self._settings.submit_hours,
+        )
         self._interruptions: dict[Any, int] = {}
         self._numbers: set[str] = set()  # of all jobs that SLURM is known to have accepted
-        self._silent = False
         shared = {field.name for field in fields(plugin.ExecutorSettings)}
         given = {name: value for name, value in vars(self._settings).items() if name in shared}
         # Requeueing is an option of each job; the state of jobs is asked for here.
@@ -96,6 +72,9 @@ class SlurmExecutor(plugin.Executor):
             {"status_command": None} if "status_command" in shared else {}
         )
         super().__init__(_WithSettings(workflow, plugin.ExecutorSettings(**given)), logger)
+        # Of a job that waits for its next run, `sacct` says how the last one ended.
+        first = "squeue" if self._settings.requeue else self._settings.status_command
+        self._slurm = JobsInSlurm(self.run_uuid, first, logger)
 
     def additional_general_args(self) -> str:
         """Return arguments with which the Snakemake process on a node runs its jobs itself.
@@ -134,12 +113,17 @@ class SlurmExecutor(plugin.Executor):
         yield f" -A {shlex.quote(str(account))}" if account else ""
 
     def run_job(self, job: Any) -> None:
-        """Submit a job; requests for retries are limited to what the partition has.
+        """Submit a job, unless SLURM accepts no others like it for now.
 
         Parameters
         ----------
         job : snakemake job or group of jobs
         """
+        if not self._waiting.join(job):
+            self._submit(job)
+
+    def _submit(self, job: Any) -> None:
+        """Submit a job; requests for retries are limited to what the partition has."""
         wanted = request_of(job)
         limited = wanted
         if job.attempt > 1:
@@ -170,9 +154,8 @@ class SlurmExecutor(plugin.Executor):
         """
         job_info.aux["submitted"] = job_info.job.since
         job_info.job = original(job_info.job)
-        with self._lock:
-            self._refused.pop(job_info.job, None)
-            self._numbers.add(job_info.external_jobid)
+        self._waiting.accepted(job_info.job)
+        self._numbers.add(job_info.external_jobid)
         super().report_job_submission(job_info, register_job=register_job)
 
     def report_job_error(self, job_info: Any, msg: str | None = None, **options: Any) -> None:
@@ -189,24 +172,13 @@ class SlurmExecutor(plugin.Executor):
         """
         job = job_info.job = original(job_info.job)
         if job_info.external_jobid is None and passes(msg or ""):
-            with self._lock:
-                refused = self._refused.setdefault(job, _Refused(job, time.monotonic()))
-            refused.failures += 1
-            if time.monotonic() - refused.since < 3600 * self._settings.submit_hours:
-                seconds = pause(refused.failures, self._interval)
-                refused.due = time.monotonic() + seconds
-                self.logger.warning(
-                    f"SLURM does not accept job {job.jobid} ({job.name}) now; it is submitted "
-                    f"again in {seconds:.0f} s. {_reason(msg or '')}"
-                )
+            told = self._waiting.refused(job, _reason(msg or ""))
+            if told:
+                self.logger.warning(told)
+            if told is not None:
                 return
-        with self._lock:
-            self._refused.pop(job, None)
+        self._waiting.leave(job)
         super().report_job_error(job_info, msg=msg, **options)
-
-    @property
-    def _interval(self) -> float:
-        return float(self.workflow.remote_execution_settings.seconds_between_status_checks)
 
     async def check_active_jobs(self, active_jobs: Sequence[Any]) -> AsyncIterator[Any]:
         """Check the states of jobs, and yield those that have not ended.
@@ -216,73 +188,23 @@ class SlurmExecutor(plugin.Executor):
         active_jobs : sequence of SubmittedJobInfo
             The submitted jobs that are not known to have ended.
         """
-        self._submit_refused()
+        self._submit_waiting()
         if not active_jobs:
             return
         async with self.status_rate_limiter:
-            states = self._states(active_jobs)
+            states = self._slurm.states([job.external_jobid for job in active_jobs])
         for job_info in active_jobs:
             if states is None or not self._has_ended(job_info, states):
                 yield job_info
 
-    def _submit_refused(self) -> None:
+    def _submit_waiting(self) -> None:
         """Submit the jobs again whose time has come."""
-        with self._lock:
-            due = [one for one in self._refused.values() if 0 < one.due <= time.monotonic()]
-        if not due or self._cancel_unknown({comment_of(one.job) for one in due}) is None:
+        tried = self._waiting.tried()
+        comments = {comment_of(job) for job in tried}
+        if tried and not self._slurm.cancel_unknown(comments, self._numbers):
             return
-        for one in due:
-            one.due = 0.0
-            self.run_job(one.job)
-
-    def _cancel_unknown(self, comments: set[str]) -> list[str] | None:
-        """Cancel jobs that SLURM accepted although it told `sbatch` otherwise, or did not answer.
-
-        Returns their numbers; None if SLURM does not answer now.
-        """
-        command = ["squeue", "--noheader", "--me", f"--name={self.run_uuid}", "--format=%i|%k"]
-        text = self._ask(command)
-        if text is None:
-            return None
-        unknown = [
-            number
-            for number, comment in parse_states(text).items()
-            if comment in comments and number not in self._numbers
-        ]
-        self._cancel(unknown)
-        return unknown
-
-    def _states(self, active_jobs: Sequence[Any]) -> dict[str, str] | None:
-        """Ask for the states of all jobs; None if SLURM does not answer.
-
-        What one command does not know, the other may: finished jobs leave the queue, and new ones
-        reach the accounting late.
-        """
-        programs = ["squeue", "sacct"] if queries.has_accounting() else ["squeue"]
-        # Of a job that waits for its next run, `sacct` says how the last one ended.
-        first = "squeue" if self._settings.requeue else self._settings.status_command
-        programs.sort(key=lambda program: program != first)
-        states: dict[str, str] = {}
-        for program in programs:
-            text = self._ask(status_command(program, self.run_uuid, self._started))
-            if text is None:
-                return None
-            states = parse_states(text) | states
-            if all(job_info.external_jobid in states for job_info in active_jobs):
-                break
-        return states
-
-    def _ask(self, command: Sequence[str]) -> str | None:
-        """Return the output of a command, or None if SLURM does not answer; say so once."""
-        try:
-            text = queries.run_slurm(*command)
-        except InputError as error:
-            if not self._silent:
-                self.logger.warning(f"SLURM does not answer; it is asked again. {error}")
-            self._silent = True
-            return None
-        self._silent = False
-        return text
+        for job in self._waiting.due():
+            self._submit(job)
 
     def _has_ended(self, job_info: Any, states: dict[str, str]) -> bool:
         """Whether a job has ended; if so, report it or submit it again."""
@@ -354,7 +276,7 @@ class SlurmExecutor(plugin.Executor):
             f"SLURM-job {number} ({job.name}) {what}. It is submitted again with the same request, "
             "and this does not count as an attempt."
         )
-        self._cancel([number])
+        self._slurm.cancel([number])
         self.run_job(job)
 
     def cancel_jobs(self, active_jobs: Sequence[Any]) -> None:
@@ -364,11 +286,7 @@ class SlurmExecutor(plugin.Executor):
         ----------
         active_jobs : sequence of SubmittedJobInfo
         """
-        self._cancel([job_info.external_jobid for job_info in active_jobs])
-
-    def _cancel(self, numbers: Sequence[str]) -> None:
-        for start in range(0, len(numbers), 500):
-            self._ask(["scancel", "--quiet", *numbers[start : start + 500]])
+        self._slurm.cancel([job_info.external_jobid for job_info in active_jobs])
 
 
 def _reason(message: str) -> str:

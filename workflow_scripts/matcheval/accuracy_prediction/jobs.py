@@ -203,6 +203,21 @@ class ScoreJobs:
             "datasets": [file for name in sets for file in self._study.dataset_files(name)],
         }
 
+    @property
+    def _turned(self) -> str:
+        """Folder of what is kept of passes over turned images."""
+        return f"{self._study.folder}/{self._analysis.name}/turned"
+
+    def rotation_saves(self, wildcards: Wildcards) -> str:
+        """Return the pattern of the files that a further job of a model goes on from.
+
+        Parameters
+        ----------
+        wildcards : Wildcards
+            `model`.
+        """
+        return f"{self._turned}/*/*/{wildcards.model}.*.npz"
+
     def rotation_arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the arguments of a job that computes rotation scores.
 
@@ -225,7 +240,7 @@ class ScoreJobs:
             "base": one.base,
             "datasets": study.dataset_folder("").rstrip("/"),
             "files": self.files_of(suite, [wildcards.model]),
-            "folder": f"{study.folder}/{self._analysis.name}/turned",
+            "folder": self._turned,
             "rule": self.rule,
             "seeds": self._settings.seeds,
         }

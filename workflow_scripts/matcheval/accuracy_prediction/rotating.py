@@ -28,7 +28,7 @@ from matcheval.accuracy_prediction.scores.score import Sources
 from matcheval.accuracy_prediction.scoring import ModelScorer, SuiteReader, score_suite
 from matcheval.datasets.folders import DESCRIPTION, read_dataset, read_description
 from matcheval.datasets.suites import Suite
-from matcheval.errors import InputError
+from matcheval.errors import InputError, StoppedError
 from matcheval.inference.batches import ForwardBatch
 from matcheval.inference.job import InferenceConfig
 from matcheval.inference.running import ModelRunner
@@ -85,7 +85,11 @@ class RotationJob:
 
 
 def score_rotation(
-    job: RotationJob, config: InferenceConfig, *, progress: bool = False
+    job: RotationJob,
+    config: InferenceConfig,
+    *,
+    is_to_stop: Callable[[], bool] = lambda: False,
+    progress: bool = False,
 ) -> pd.DataFrame:
     """Compute the rotation scores of a model.
 
@@ -94,6 +98,8 @@ def score_rotation(
     job : RotationJob
     config : InferenceConfig
         Device, batch size, precision.
+    is_to_stop : callable
+        Asked before each further set whether to leave it to another job.
     progress : bool
         Whether to draw progress bars.
 
@@ -104,12 +110,14 @@ def score_rotation(
 
     Raises
     ------
+    StoppedError
+        If it was to stop: the same arguments continue with the other sets.
     InputError
         If an input is missing or damaged, images are not square, or model and dataset do not match.
     """
     chosen = tuple(member for member in job.suite.members if member.dataset in job.sets)
     suite, name = replace(job.suite, members=chosen), job.model.name
-    turning = _Turning(job, config, progress=progress)
+    turning = _Turning(job, config, is_to_stop, progress=progress)
     reader = SuiteReader(
         job.files.read(job.base, name), job.datasets / job.base / DESCRIPTION, job.rule
     )
@@ -131,8 +139,16 @@ def _read(turning: "_Turning", seed: int, dataset: str) -> Outputs:
 class _Turning:
     """Passes of a model over turned images, of which the results are kept in files."""
 
-    def __init__(self, job: RotationJob, config: InferenceConfig, *, progress: bool) -> None:
+    def __init__(
+        self,
+        job: RotationJob,
+        config: InferenceConfig,
+        is_to_stop: Callable[[], bool],
+        *,
+        progress: bool,
+    ) -> None:
         self.job, self._config, self._progress = job, config, progress
+        self._is_to_stop, self._has_computed = is_to_stop, False
         self._model = ModelFiles(job.model, job.weights)
         self._identity = self._model.digest()
         self._heads: dict[int, LinearClassifier] = {}
@@ -154,8 +170,12 @@ class _Turning:
         inputs = f"{ROTATION_VERSION} {seed} {self._inputs(base)} {self._inputs(dataset)}"
         found = _read_kept(path, inputs)
         if found is None:
+            if self._has_computed and self._is_to_stop():
+                message = "stopped as its time is nearly over"
+                raise StoppedError(message, file=f"dataset '{dataset}'")
             found = self._pass(dataset, partial(orientation_logits, self._head(seed)))
             write_arrays(path, {"logits": found, "inputs": np.array(inputs)})
+            self._has_computed = True
         return found
 
     def _inputs(self, dataset: str) -> str:

@@ -10,13 +10,16 @@ from matcheval.cli.accuracy import FILES as ACCURACY_FILES
 from matcheval.cli.accuracy import add_predict_accuracy
 from matcheval.cli.commands import run_match
 from matcheval.cli.comparing import run_compare
+from matcheval.cli.doctor import COMPLETION, DOCTOR, ShowVersions, add_completion, add_doctor
+from matcheval.cli.init import DESCRIPTION as INIT
+from matcheval.cli.init import EXAMPLES_TEXT, add_init
 from matcheval.cli.layouts import add_layout
 from matcheval.cli.studies import DESCRIPTION as CHECK_STUDY
 from matcheval.cli.studies import add_check_study
 from matcheval.domain_generalization.domainbed.commands import DESCRIPTION as DOMAINBED
 from matcheval.domain_generalization.domainbed.commands import add_domainbed
+from matcheval.io.printed_json import add_json
 from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
-from matcheval.version import __version__
 from matcheval.warehouse.commands import add_warehouse
 
 _FILES = """\
@@ -43,8 +46,21 @@ def build_parser() -> argparse.ArgumentParser:
         prog="matched-eval",
         description="Evaluate a classifier on similar-but-non-identical test sets.",
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    parser.add_argument(
+        "--version",
+        action=ShowVersions,
+        nargs=0,
+        default=argparse.SUPPRESS,
+        help="print the versions of what matters",
+    )
     commands = parser.add_subparsers(title="commands", required=True)
+    add_init(
+        commands.add_parser(
+            "init", help="write a first study file, from images, prediction files or set names",
+            description=INIT, epilog=EXAMPLES_TEXT,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+    )  # fmt: skip
     _add_compare(commands)
     _add_match(commands)
     _add_replicate(commands)
@@ -78,6 +94,16 @@ def build_parser() -> argparse.ArgumentParser:
             "check-study", help="check a study file without running it",
             description=CHECK_STUDY,
         )
+    )  # fmt: skip
+    add_doctor(
+        commands.add_parser("doctor", help="look at this machine: what works", description=DOCTOR)
+    )
+    add_completion(
+        commands.add_parser(
+            "completion", help="print a script for the completion of commands by a shell",
+            description=COMPLETION,
+        ),
+        parser,
     )  # fmt: skip
     return parser
 
@@ -123,7 +149,7 @@ def _add_compare(commands: Any) -> None:
         help="write a report, tables and figures to DIR, in place of what an earlier comparison "
         "wrote there",
     )  # fmt: skip
-    compare.add_argument("--json", action="store_true", help="print JSON instead of text")
+    add_json(compare)
     compare.set_defaults(run=run_compare, parser=compare)
 
 
@@ -146,6 +172,7 @@ def _add_match(commands: Any) -> None:
         "--pairs", type=Path, metavar="FILE",
         help="also write the matched pairs of indices, as .parquet or .csv",
     )  # fmt: skip
+    add_json(match)
     match.set_defaults(run=run_match)
 
 

@@ -111,7 +111,10 @@ class Subset(DatasetKind):
     rows: Annotated[tuple[Seed, Seed], AfterValidator(_in_order)] | None = Field(
         None, description="First and last image to take, counted from 0, the last one excluded"
     )
-    per_class: Count | None = Field(None, description="Of these, only the first of each class")
+    skip_per_class: Seed | None = Field(
+        None, description="Of these, how many of each class to leave out: the first ones"
+    )
+    per_class: Count | None = Field(None, description="Of the rest, only the first of each class")
 
 
 class Decoded(Subset):

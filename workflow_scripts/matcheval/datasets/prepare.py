@@ -53,9 +53,10 @@ def prepare_dataset(
         Its kind, one of `datasets.build.KINDS`.
     options : mapping
         Options of its kind. All kinds of images from files have the options `rows` (first and last
-        image to take, the last one excluded), `per_class` (number of images to keep of each class:
-        the first ones) and, where images are files, `unreadable`: `fail` (the default) or `skip`,
-        and `resize` (to a square of so many pixels) with `resize_filter`.
+        image to take, the last one excluded), `skip_per_class` and `per_class` (number of images of
+        each class to leave out, and to keep of the rest: the first ones) and, where images are
+        files, `unreadable`: `fail` (the default) or `skip`, and `resize` (to a square of so many
+        pixels) with `resize_filter`.
     folder : Path
         The folder to write, beside those of the datasets that this one is made from.
     downloads : Path
@@ -123,8 +124,8 @@ def _write_stream(
     files = stream.files
     if "rows" in options:
         files = _between(files, *options["rows"], name=stream.name)
-    if "per_class" in options:
-        files = _limited(files, int(options["per_class"]))
+    if {"skip_per_class", "per_class"} & set(options):
+        files = _limited(files, options.get("skip_per_class", 0), options.get("per_class"))
     stream = replace(stream, files=files)
     side, how = options.get("resize"), options.get("resize_filter", "bicubic")
     dataset = write_stream(
@@ -153,11 +154,15 @@ def _is_built(folder: Path, request: Mapping[str, Any]) -> bool:
     return all(provenance.get(key) == value for key, value in request.items())
 
 
-def _limited(files: Iterable[LabelledFile], per_class: int) -> Iterator[LabelledFile]:
-    taken: dict[int, int] = {}
+def _limited(
+    files: Iterable[LabelledFile], skipped: int, per_class: int | None
+) -> Iterator[LabelledFile]:
+    seen: dict[int, int] = {}
     for file in files:
-        taken[file.label] = taken.get(file.label, 0) + 1
-        if taken[file.label] <= per_class:
+        seen[file.label] = seen.get(file.label, 0) + 1
+        if seen[file.label] > skipped and (
+            per_class is None or seen[file.label] <= skipped + per_class
+        ):
             yield file
 
 
@@ -182,19 +187,18 @@ def _too_few(name: str, start: int, stop: int, taken: int) -> InputError:
 
 
 def _chosen(dataset: Dataset, options: Mapping[str, Any]) -> Dataset:
-    """Keep the images that `rows` and `per_class` name, in their order."""
-    if not {"rows", "per_class"} & set(options):
+    """Keep the images that `rows`, `skip_per_class` and `per_class` name, in their order."""
+    if not {"rows", "skip_per_class", "per_class"} & set(options):
         return dataset
     start, stop = options.get("rows", (0, len(dataset)))
     rows = np.arange(len(dataset))[start:stop]
     if len(rows) < stop - start:
         raise _too_few(dataset.name, start, stop, len(rows))
-    if "per_class" in options:
-        labels = dataset.labels[rows]
-        firsts = [
-            rows[labels == label][: options["per_class"]] for label in range(dataset.n_classes)
-        ]
-        rows = np.sort(np.concatenate(firsts))
+    if {"skip_per_class", "per_class"} & set(options):
+        labels, first = dataset.labels[rows], options.get("skip_per_class", 0)
+        last = first + options["per_class"] if "per_class" in options else None
+        kept = [rows[labels == label][first:last] for label in range(dataset.n_classes)]
+        rows = np.sort(np.concatenate(kept))
     return make_dataset(
         dataset.name, dataset.pixels[rows], dataset.labels[rows],
         classes=dataset.classes, max_value=dataset.max_value, source=dataset.source,

@@ -12,7 +12,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from matcheval.execution.workloads import ImageSet, ModelSize
+from matcheval.execution.network_sizes import ModelSize
+from matcheval.execution.workloads import ImageSet
 
 # Resident memory of a job's processes without data: the Snakemake process that the cluster starts
 # (and its fork in a group), Python, numpy, and torch if it is used. Measured on the digits study:

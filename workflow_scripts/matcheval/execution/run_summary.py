@@ -113,6 +113,9 @@ def failure_page(record: RunRecord) -> str:
     str
         Several lines; of more than 20 failures, the others are counted by rule.
     """
+    if not record.failed:  # Ctrl-C, or a run that was refused before its first job
+        ended = f"{counted(len(record.finished), 'job')} done" if record.started else "no job begun"
+        return f"The run was stopped: {ended}. The same command goes on; what is done is kept."
     failures = list(record.failed.values())
     shown, others = failures[:_MAX_FAILURES], failures[_MAX_FAILURES:]
     done, left = len(record.finished), record.total - len(record.finished) - len(failures)

@@ -1,14 +1,21 @@
 """How large the datasets and models of a study are, as far as that is known before any job."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from matcheval.datasets.corruptions.names import SEVERITIES
+from matcheval.datasets.custom_kinds import Parquet
+from matcheval.datasets.kind import DatasetKind, Decoded, Subset
 from matcheval.datasets.made_kinds import Corrupted, Restyled
-from matcheval.execution import workloads
-from matcheval.execution.workloads import ImageSet, ModelSize
+from matcheval.execution import network_sizes, workloads
+from matcheval.execution.network_sizes import ModelSize
+from matcheval.execution.workloads import ImageSet
 from matcheval.models.rows import TIMM, TORCHVISION
 from matcheval.study.study import Study
 
@@ -31,7 +38,8 @@ def dataset_size(study: Study, name: str) -> ImageSet:
         of = dataset_size(study, settings.of)
         return workloads.prepared_size(Path(folder), replace(of, made=False))
     if not isinstance(settings, Corrupted):
-        return workloads.size_of_dataset(study.datasets[name].kind, folder)
+        guess = _guess(study.datasets[name].kind, settings)
+        return workloads.prepared_size(Path(folder), guess)
     of = dataset_size(study, settings.of)
     made = settings.is_made and name == asked
     copies = len(SEVERITIES) if settings.severity == "all" else 1
@@ -40,6 +48,21 @@ def dataset_size(study: Study, name: str) -> ImageSet:
         made=made,
     )  # fmt: skip
     return workloads.prepared_size(Path(folder), guess)
+
+
+def _guess(kind: str, settings: DatasetKind) -> ImageSet:
+    """Estimate the size of a dataset that is not prepared from its kind and settings."""
+    guess = workloads.size_of_kind(kind)
+    if isinstance(settings, Parquet):
+        with suppress(OSError, pa.ArrowInvalid):  # whoever reads such a file says what is wrong
+            files = settings.custom_paths["files"]
+            guess = replace(guess, images=sum(pq.read_metadata(file).num_rows for file in files))
+    if isinstance(settings, Subset) and settings.rows is not None:
+        start, end = settings.rows
+        guess = replace(guess, images=min(guess.images, end - start))
+    if isinstance(settings, Decoded) and settings.resize is not None:
+        guess = replace(guess, side=settings.resize, encoded=False)
+    return guess
 
 
 def _sources(study: Study, name: str) -> tuple[str, ...]:
@@ -67,7 +90,7 @@ def model_size(study: Study, name: str, data: ImageSet) -> ModelSize:
     if model.recipe is not None:
         described = vars(model.recipe)
     if described:
-        return workloads.size_of_architecture(
+        return network_sizes.size_of_architecture(
             described["architecture"],
             int(described["width"]),
             int(described["depth"]),
@@ -76,5 +99,5 @@ def model_size(study: Study, name: str, data: ImageSet) -> ModelSize:
         )
     if model.source.kind in (TIMM, TORCHVISION):
         side = max(study.inference_plan.geometry(name).crop)
-        return workloads.size_of_published(model.source.source, side=side)
-    return workloads.UNKNOWN_PUBLISHED
+        return network_sizes.size_of_published(model.source.source, side=side)
+    return network_sizes.UNKNOWN_PUBLISHED

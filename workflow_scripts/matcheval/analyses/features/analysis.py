@@ -11,7 +11,7 @@ from matcheval.analyses.features import FEATURES_VERSION
 from matcheval.analyses.features.settings import FeaturesDataset, FeaturesSettings
 from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import InputError
-from matcheval.execution import resources, workloads
+from matcheval.execution import network_sizes, resources
 from matcheval.execution.resources import ResourceRequest
 from matcheval.study.analysis import Analysis, BuiltDataset, Wildcards
 from matcheval.study.sizes import dataset_size
@@ -70,7 +70,8 @@ class Features(Analysis):
     def _of_extraction(self, wildcards: Wildcards) -> ResourceRequest:
         data = dataset_size(self.study, wildcards.dataset)
         package = self.sets[wildcards.dataset].package
-        model = workloads.size_of_published(package) if package else workloads.UNKNOWN_PUBLISHED
+        unknown = network_sizes.UNKNOWN_PUBLISHED
+        model = network_sizes.size_of_published(package) if package else unknown
         settings = self.study.inference
         batch = settings.batch_size if isinstance(settings.batch_size, int) else 64
         return resources.of_inference(

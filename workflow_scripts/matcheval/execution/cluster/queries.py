@@ -194,7 +194,7 @@ def submit_limits(account: str | None, qos: str | None) -> dict[str, int]:
     Parameters
     ----------
     account : str or None
-        Account that is charged; None for any of the user's.
+        Account that is charged; None for the user's default.
     qos : str or None
         Quality of service of the jobs; None for the account's default.
 
@@ -204,9 +204,12 @@ def submit_limits(account: str | None, qos: str | None) -> dict[str, int]:
         Numbers of jobs; empty where none is set.
     """
     limits: dict[str, int] = {}
+    user = getpass.getuser()
+    if account is None:
+        account = next((row[0] for row in _listed("users", f"name={user}", "DefaultAccount")), "")
     fields = ("Account", "DefaultQOS", "MaxSubmitJobs", "GrpSubmitJobs")
-    for name, default, *numbers in _listed("associations", f"user={getpass.getuser()}", *fields):
-        if account is None or name.lower() == account.lower():
+    for name, default, *numbers in _listed("associations", f"user={user}", *fields):
+        if name.lower() == account.lower():
             qos = qos or default
             limits |= {f"account {name}": int(number) for number in numbers if number}
     fields = ("Name", "MaxSubmitJobsPerUser", "MaxSubmitJobsPerAccount", "GrpSubmitJobs")

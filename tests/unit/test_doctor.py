@@ -1,0 +1,187 @@
+"""`matched-eval doctor`, `--version` and `completion`: what is said of this machine and others."""
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from matcheval import __version__
+from matcheval.cli.main import main
+from matcheval.errors import InputError
+from matcheval.execution.cluster import queries
+from matcheval.health import machine, packages, torch_devices, workflow
+from matcheval.health.findings import NOTE, OK, PROBLEM
+
+
+def states(findings):
+    return [one.state for one in findings]
+
+
+def ended(capsys, *arguments):
+    with pytest.raises(SystemExit) as caught:
+        main(list(arguments))
+    return caught.value.code, capsys.readouterr()
+
+
+def test_versions_of_what_matters(capsys):
+    code, told = ended(capsys, "--version")
+    lines = dict(line.split(maxsplit=1) for line in told.out.splitlines())
+    assert code == 0
+    assert lines["matched-eval"] == __version__
+    assert lines["python"] == sys.version.split()[0]
+    assert {"numpy", "pandas", "pyarrow", "matplotlib", "torch", "timm", "snakemake"} < set(lines)
+
+
+class TestDoctor:
+    def test_this_machine(self, capsys, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        main(["doctor", "--json"])
+        told = json.loads(capsys.readouterr().out)
+        assert told["works"] is True
+        assert told["versions"]["matched-eval"] == __version__
+        subjects = {one["subject"] for one in told["findings"]}
+        assert {"Python", "torch", "GPU", "results", "figures", "workflow", "SLURM"} <= subjects
+        assert not list(tmp_path.iterdir())  # looking changes nothing
+
+    def test_a_problem_is_said_with_its_remedy_and_a_code(self, capsys, tmp_path):
+        (tmp_path / "file").touch()
+        code, told = ended(capsys, "doctor", "--results", str(tmp_path / "file" / "results"))
+        assert code == 1
+        assert "problem   results: " in told.out
+        assert "-> Name another one: `results:` in the study file" in told.out
+        assert "\n1 problem, " in told.out
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root can write everywhere")
+    def test_a_folder_that_cannot_be_written(self, tmp_path):
+        tmp_path.chmod(0o500)
+        (first, *_) = machine.check_folders(tmp_path / "results")
+        assert (first.state, "cannot be written" in first.found) == (PROBLEM, True)
+
+    @pytest.mark.parametrize(("free", "state"), [(10**10, OK), (10**9, NOTE), (10**8, PROBLEM)])
+    def test_disk_space(self, tmp_path, monkeypatch, free, state):
+        monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
+        assert states(machine.check_folders(tmp_path)) == [state, state]
+
+    def test_a_file_system_without_locks(self, tmp_path, monkeypatch):
+        def refuse(*_):
+            raise OSError(37, "No locks available")
+
+        monkeypatch.setattr(fcntl, "flock", refuse)
+        (first, *_) = machine.check_folders(tmp_path)
+        assert (first.state, "No locks available" in first.found) == (PROBLEM, True)
+
+    def test_packages(self, monkeypatch):
+        declared = ["numpy>=2.1", "pandas>=99", "nowhere-to-be-found; extra == 'workflow'"]
+        monkeypatch.setattr(packages.metadata, "requires", lambda name: declared)
+        base, extra = packages.check_packages()
+        assert (base.state, "pandas" in base.found, "numpy" in base.found) == (PROBLEM, True, False)
+        assert (extra.state, "not installed: nowhere-to-be-found" in extra.found) == (NOTE, True)
+
+
+class FakeTorch:
+    """As much of torch as is asked for the devices."""
+
+    def __init__(self, cuda=None, error=None, mps=False):
+        self.version = SimpleNamespace(cuda=cuda)
+        self.cuda = SimpleNamespace(device_count=self._count)
+        self.backends = SimpleNamespace(mps=SimpleNamespace(is_available=lambda: mps))
+        self._error = error
+
+    def _count(self):
+        if self._error:
+            raise self._error
+        return 0
+
+
+class TestGpus:
+    @pytest.mark.parametrize(
+        ("torch", "files", "environment", "state", "said"),
+        [
+            (FakeTorch("13.0"), [], {}, OK, "none: models run on CPUs"),
+            (FakeTorch(None), ["nvidia0"], {}, PROBLEM, "built for CPUs only"),
+            (FakeTorch("13.0"), ["nvidia0"], {}, PROBLEM, "it is built for CUDA 13.0"),
+            (FakeTorch("13.0"), [], {"CUDA_VISIBLE_DEVICES": ""}, NOTE, "hidden"),
+            (FakeTorch("13.0", RuntimeError("driver too old\nmore")), [], {}, PROBLEM, "too old"),
+            (FakeTorch(None, mps=True), [], {}, OK, "mps"),
+        ],
+    )
+    def test_what_torch_can_use(
+        self, tmp_path, monkeypatch, torch, files, environment, state, said
+    ):
+        for name in files:
+            (tmp_path / name).touch()
+        monkeypatch.setattr(torch_devices, "DEVICES", tmp_path)
+        found = torch_devices._gpus(torch, {"PATH": "", **environment})
+        assert (found.state, said in found.found) == (state, True)
+        assert bool(found.remedy) == (state != OK)
+
+    def test_the_driver_is_asked(self, tmp_path):
+        program = tmp_path / "nvidia-smi"
+        program.write_text("#!/bin/sh\necho 580.65.06\necho 580.65.06\n")
+        program.chmod(0o700)
+        path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        assert torch_devices.nvidia_driver(path) == "driver 580.65.06"
+        program.write_text("#!/bin/sh\necho failed\nexit 9\n")
+        assert torch_devices.nvidia_driver(path) is None
+
+    def test_without_torch(self, monkeypatch):
+        monkeypatch.setattr(torch_devices, "version_of", lambda name: None)
+        (found,) = torch_devices.check_torch({})
+        assert (found.state, "can be neither trained nor run" in found.found) == (NOTE, True)
+
+
+class TestWorkflow:
+    def test_without_a_checkout(self, monkeypatch):
+        monkeypatch.setattr(workflow, "snakefile", lambda: None)
+        assert states(workflow.check_workflow()) == [NOTE]
+
+    def test_slurm(self, monkeypatch):
+        monkeypatch.setattr(workflow.shutil, "which", lambda name: None)
+        assert states(workflow.check_slurm()) == [OK]
+        monkeypatch.setattr(workflow.shutil, "which", lambda name: "/usr/bin/sinfo")
+        node = queries.Node("n1", "short", True, 4, 8000, 1, 60, True)
+        monkeypatch.setattr(queries, "nodes", lambda: (node,))
+        first, *_ = workflow.check_slurm()
+        assert (first.state, first.found) == (OK, "partitions short (1 node, GPUs)")
+
+        def silent():
+            raise InputError("'sinfo' failed: no reason given")
+
+        monkeypatch.setattr(queries, "nodes", silent)
+        assert states(workflow.check_slurm()) == [NOTE]
+
+
+class TestCompletion:
+    def test_without_the_package_its_name_is_said(self, capsys, monkeypatch):
+        monkeypatch.setitem(sys.modules, "shtab", None)
+        code, told = ended(capsys, "completion", "bash")
+        assert (code, "pip install shtab" in told.err) == (1, True)
+
+    def test_bash_completes_commands_options_and_files(self, capsys, tmp_path):
+        pytest.importorskip("shtab")
+        bash = shutil.which("bash")
+        main(["completion", "bash"])
+        script = tmp_path / "matched-eval.bash"
+        script.write_text(capsys.readouterr().out)
+        (tmp_path / "old.csv").touch()
+
+        def completed(*words):
+            ask = (
+                f". {script}; COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; "
+                "COMP_LINE=\"${COMP_WORDS[*]}\"; COMP_POINT=${#COMP_LINE}; "
+                "_shtab_matched_eval; echo \"${COMPREPLY[@]}\""
+            )  # fmt: skip
+            done = subprocess.run(
+                [bash, "-c", ask], cwd=tmp_path, capture_output=True, text=True, check=True
+            )
+            return done.stdout.split()
+
+        assert {"init", "compare", "doctor"} <= set(completed("matched-eval", "''"))
+        assert "--replication" in completed("matched-eval", "compare", "--r")
+        assert completed("matched-eval", "init", "--example", "pre") == ["predictions"]
+        assert "old.csv" in completed("matched-eval", "compare", "ol")

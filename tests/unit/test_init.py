@@ -1,0 +1,338 @@
+"""`matched-eval init`: what it sees, what it writes, what it refuses."""
+
+import csv
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from PIL import Image
+
+from helpers import simulate
+from matcheval.cli.main import main
+from matcheval.predictions.records import write_predictions
+from matcheval.starting.names import as_name, pattern_name
+from matcheval.starting.rendering import as_yaml
+from studies import ROOT
+
+TEMPLATES = ROOT / "workflow_scripts" / "matcheval" / "starting" / "templates"
+
+
+@pytest.fixture(autouse=True)
+def _in_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def init(capsys, *arguments):
+    main(["init", *map(str, arguments), "--json"])
+    return json.loads(capsys.readouterr().out)
+
+
+def refused(capsys, *arguments, code=1):
+    with pytest.raises(SystemExit) as caught:
+        main(["init", *map(str, arguments)])
+    assert caught.value.code == code
+    return capsys.readouterr().err
+
+
+def images(folder, classes, n=4, side=8, suffix="png"):
+    for name in classes:
+        place = Path(folder, name)
+        place.mkdir(parents=True)
+        for i in range(n):
+            pixels = np.full((side, side, 3), 20 * i, np.uint8)
+            Image.fromarray(pixels).save(place / f"{i}.{suffix}")
+
+
+def predictions(folder, models, n=40, suffix="csv"):
+    for seed, model in enumerate(models):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        known = simulate(n, 3, seed, label=np.arange(n) % 3)
+        write_predictions(known, Path(folder, f"{model}.{suffix}"))
+
+
+def written(name):
+    return yaml.safe_load(Path(f"{name}.yaml").read_text())
+
+
+class TestImages:
+    def test_two_folders(self, capsys):
+        images("old", ["cat", "dog"], n=5)
+        images("new", ["cat", "dog"], n=3)
+        told = init(capsys, "old", "new")
+        study = written("old-new")
+        assert told["files"] == ["old-new.yaml", "old-new-models.csv"]
+        block = {"kind": "image_folder", "path": "old", "classes": ["cat", "dog"], "resize": 8}
+        # Half of the images of each class are for training.
+        assert study["datasets"] == {
+            "old-train": {**block, "per_class": 2},
+            "old": {**block, "skip_per_class": 2},
+            "new": {**block, "path": "new"},
+        }
+        assert study["pairs"] == {"new": {"original": "old", "replication": "new"}}
+        assert study["training"]["train"] == "old-train"
+        assert told["report"] == "results/old-new/report.html"
+
+    def test_training_images_of_their_own(self, capsys):
+        for name in ("a/test", "b/test", "train"):
+            images(name, ["1", "2", "10"], side=70, suffix="jpg")
+        study = init(capsys, "a/test", "b/test", "--train", "train", "--name", "mine")["study"]
+        datasets = written(study)["datasets"]
+        assert list(datasets) == ["test-original-train", "test-original", "test-new"]
+        for block in datasets.values():
+            assert block["classes"] == ["1", "2", "10"]  # in the order of numbers
+            assert block["resize"] == 32
+            assert not {"per_class", "skip_per_class"} & set(block)
+
+    def test_models_of_ones_own_are_not_trained(self, capsys):
+        images("old", ["cat", "dog"])
+        images("new", ["cat", "dog"])
+        Path("nets.py").write_text("def make(): ...\n")
+        Path("nets.csv").write_text("name,kind,source\nmine,callable,nets:make\n")
+        told = init(capsys, "old", "new", "--models", "nets.csv")
+        study = written("old-new")
+        assert told["files"] == ["old-new.yaml"]
+        assert "training" not in study
+        assert list(study["datasets"]) == ["old", "new"]
+        assert "resize" not in study["datasets"]["old"]
+
+    def test_folders_named_as_in_imagenet_need_no_training(self, capsys):
+        pytest.importorskip("timm")
+        for name in ("old", "new"):
+            images(name, ["n01440764", "n01443537"])
+        init(capsys, "old", "new")
+        study = written("old-new")
+        assert study["datasets"]["old"]["classes"] == "imagenet"
+        assert "training" not in study
+        assert "resnet18.tv_in1k" in Path("old-new-models.csv").read_text()
+
+    def test_a_folder_of_sets(self, capsys):
+        images("sets/clean", ["cat", "dog"])
+        images("sets/noise", ["cat"])
+        images("sets/fog", ["cat", "dog"])
+        init(capsys, "sets/clean", "sets")
+        study = written("clean-sets")
+        (member,) = study["suites"]["sets"]["members"]
+        assert member["values"] == {"set": ["fog", "noise"]}  # not the original
+        assert member["dataset"]["path"] == "sets/{set}"
+        assert study["suite_accuracies"] == {"suites": {"sets": "clean"}}
+        assert study["accuracy_prediction"]["suites"]["sets"]["reference"] == "clean-train"
+
+    def test_files_that_are_no_images_are_skipped_and_said(self, capsys):
+        images("old", ["cat", "dog"])
+        images("new", ["cat", "dog"])
+        Path("new/cat/notes.txt").write_text("x")
+        Path("new/cat/.hidden").write_text("x")
+        init(capsys, "old", "new")
+        assert written("old-new")["datasets"]["new"]["unreadable"] == "skip"
+        assert "unreadable" not in written("old-new")["datasets"]["old"]
+        assert "1 file without the name of an image" in Path("old-new.yaml").read_text()
+
+    def test_names_that_another_study_has_used_are_not_used_again(self, capsys):
+        images("old", ["cat", "dog"])
+        images("new", ["cat", "dog"])
+        Path("results/studies").mkdir(parents=True)
+        there = {"dataset": {"old": {"kind": "digits", "part": "known"}}, "model": {}}
+        Path("results/studies/other.json").write_text(json.dumps(there))
+        init(capsys, "old", "new", "--name", "mine")
+        study = written("mine")
+        assert list(study["datasets"]) == ["mine-old-train", "mine-old", "mine-new"]
+        assert study["pairs"] == {"mine-new": {"original": "mine-old", "replication": "mine-new"}}
+        rows = csv.DictReader(Path("mine-models.csv").read_text().splitlines())
+        assert {row["name"][:5] for row in rows} == {"mine-"}
+
+    def test_what_is_refused(self, capsys):
+        images("old", ["cat", "dog", "owl"])
+        images("new", ["cat", "dog", "fox"])
+        err = refused(capsys, "old", "new")
+        assert "only old has owl; only new has fox" in err
+        Path("empty/cat").mkdir(parents=True)
+        assert "empty: holds no images in class folders" in refused(capsys, "old", "empty")
+        Path("new/ant").mkdir()
+        assert "new: class folders without images: ant" in refused(capsys, "old", "new")
+        images("one", ["cat"])
+        assert "one: holds images of one class only, 'cat'" in refused(capsys, "old", "one")
+        images("few", ["cat", "dog"], n=1)
+        images("few2", ["cat", "dog"], n=1)
+        assert "class 'cat' has one image, too few" in refused(capsys, "few", "few2")
+        Path("few/cat/0.png").write_bytes(b"no image")
+        assert "0.png: is not a readable image" in refused(capsys, "few", "few2")
+        assert "which cannot be compared with images" in refused(capsys, "digits", "old")
+        assert "no classes of cifar10: owl" in refused(capsys, "cifar10", "old")
+        assert not list(Path().glob("*.yaml"))
+
+
+class TestPredictions:
+    def test_a_pattern_and_a_folder(self, capsys):
+        predictions("old", ["a", "b"])
+        predictions("new", ["a", "b"], n=20, suffix="parquet")
+        told = init(capsys, "--original", "old/{model}.csv", "--replication", "new")
+        study = written("old-new")
+        assert study["datasets"] == {
+            "old": {"kind": "predictions", "files": "old/{model}.csv"},
+            "new": {"kind": "predictions", "files": "new/{model}.parquet"},
+        }
+        assert Path("old-new-models.csv").read_text() == (
+            "name,kind,note\na,predictions,\nb,predictions,\n"
+        )
+        # The other command that is printed works as it is.
+        main(shlex.split(told["compare"])[1:])
+        assert Path("old-new-report/report.html").is_file()
+
+    def test_names_that_files_may_have_and_models_not(self, capsys):
+        predictions("old", ["my net", "b"])
+        predictions("new", ["my net", "b"], n=20)
+        told = init(capsys, "old", "new")
+        assert written("old-new")["datasets"]["new"]["aliases"] == {"my-net": "my net"}
+        assert told["compare"] is None or "my net" not in told["compare"]
+
+    def test_classes_and_columns_are_seen_or_given(self, capsys):
+        for name in ("old", "new"):
+            Path(name).mkdir()
+            rows = "".join(f"{'cat' if i % 2 else 'dog'},cat,0.{i}\n" for i in range(1, 9))
+            Path(name, "m.csv").write_text("truth,prediction,probability\n" + rows)
+        init(capsys, "old", "new", "--columns", "label=truth")
+        block = written("old-new")["datasets"]["old"]
+        assert (block["columns"], block["classes"]) == ({"label": "truth"}, ["cat", "dog"])
+
+    def test_a_folder_of_sets(self, capsys):
+        for name in ("base", "sets/x", "sets/y"):
+            predictions(name, ["a", "b"])
+        init(capsys, "base", "sets")
+        (member,) = written("base-sets")["suites"]["sets"]["members"]
+        assert member["dataset"] == {"kind": "predictions", "files": "sets/{set}/{model}.csv"}
+        assert member["values"] == {"set": ["x", "y"]}
+
+    def test_what_is_refused(self, capsys):
+        predictions("old", ["a", "b"])
+        predictions("new", ["b", "c"])
+        err = refused(capsys, "old", "new")
+        assert "old/{model}.csv has no files of c; new/{model}.csv has no files of a" in err
+        init(capsys, "old", "new", "--skip-missing")
+        assert Path("old-new-models.csv").read_text().count("predictions") == 1
+        predictions("other", ["d"])
+        assert "no model has files on all sets" in refused(capsys, "old", "other")
+        assert "there are no files of this name" in refused(capsys, "x/{model}.csv", "new")
+        assert "must hold {model} once" in refused(capsys, "{model}/{model}.csv", "new")
+        assert "is the file of one model" in refused(capsys, "old/a.csv", "new")
+        predictions("mixed", ["a"])
+        predictions("mixed", ["b"], suffix="parquet")
+        assert "several formats: .csv, .parquet" in refused(capsys, "mixed", "new")
+        images("photos", ["cat", "dog"])
+        assert "prediction files, the other images" in refused(capsys, "old", "photos")
+        Path("old/a.csv").write_text("label,prediction\n1,1\n")
+        Path("new/a.csv").write_text("label,prediction\n1,1\n")
+        assert "a.csv" in refused(capsys, "old", "new", "--skip-missing", "--name", "bad")
+        assert not Path("bad.yaml").exists()
+
+
+class TestPublished:
+    def test_the_sets_are_those_of_this_repositorys_studies(self, capsys):
+        init(capsys, "CIFAR-10", "cifar10.1")
+        study = written("cifar10-cifar10.1-v6")
+        reference = yaml.safe_load((ROOT / "studies" / "cifar10.yaml").read_text())
+        for name, block in study["datasets"].items():
+            assert reference["datasets"][name] == block
+        assert study["training"]["train"] == reference["training"]["train"]
+
+    def test_what_has_to_be_provided_is_said(self, capsys):
+        pytest.importorskip("timm")
+        told = init(capsys, "imagenet", "imagenetv2")
+        assert "no such file or folder: data/imagenet" in told["missing"]
+        assert "training" not in written("imagenet-imagenetv2")
+
+    @pytest.mark.parametrize("name", ["cifar10", "digits", "imagenet"])
+    def test_rows_of_catalogues_are_those_of_the_studies(self, name):
+        """With the same rows, checkpoints and predictions are those of the longer studies."""
+        rows = (TEMPLATES / f"{name}.csv").read_text().splitlines()
+        assert set(rows) < set((ROOT / "studies" / f"{name}-models.csv").read_text().splitlines())
+
+    def test_what_is_refused(self, capsys):
+        err = refused(capsys, "cifar10", "cifr10.1")
+        assert "no published set of this name. Did you mean 'cifar10.1'" in err
+        assert "those of cifar10 and of imagenet" in refused(capsys, "cifar10", "imagenetv2")
+        assert "compared with itself" in refused(capsys, "cifar10", "cifar10")
+
+
+class TestFiles:
+    def test_nothing_is_overwritten_unasked(self, capsys):
+        init(capsys, "digits", "digits-new-writers", "--name", "mine")
+        Path("mine.yaml").write_text("precious")
+        err = refused(capsys, "digits", "digits-new-writers", "--name", "mine")
+        assert "there already: mine.yaml (study), mine-models.csv (catalogue)" in err
+        assert Path("mine.yaml").read_text() == "precious"
+        init(capsys, "digits", "digits-new-writers", "--name", "mine", "--force")
+        assert written("mine")["study"] == "mine"
+
+    def test_an_example_is_left_alone(self, capsys):
+        Path("example-predictions").mkdir()
+        Path("example-predictions/mine.txt").write_text("precious")
+        err = refused(capsys, "--example", "predictions")
+        assert "there already: example-predictions (data)" in err
+        init(capsys, "--example", "predictions", "--force")
+        assert Path("example-predictions/mine.txt").read_text() == "precious"
+
+    def test_in_a_checkout_the_study_lies_with_the_others(self, capsys):
+        Path("studies").mkdir()
+        Path("Snakefile").touch()
+        told = init(capsys, "--example", "digits")
+        assert told["files"][0] == "studies/example-digits.yaml"
+
+    def test_a_catalogue_is_not_overwritten_by_the_study(self, capsys):
+        Path("m.yaml").write_text("- {name: a, kind: predictions}\n")
+        args = ("digits", "digits-new-writers", "--models", "m.yaml", "--output", "m.yaml")
+        assert "is the catalogue of models, too" in refused(capsys, *args, "--force")
+        assert "name: a" in Path("m.yaml").read_text()
+
+    @pytest.mark.parametrize(
+        ("arguments", "code", "said"),
+        [
+            ([], 2, "name two sets"),
+            (["digits"], 2, "name two sets"),
+            (["a", "b", "--replication", "c"], 2, "name the other set once"),
+            (["digits", "--example", "digits"], 2, "--example takes no sets"),
+            (["digits", "digits-new-writers", "--name", "../x"], 1, "not a valid name"),
+            (["digits", "digits-new-writers", "--output", "x.txt"], 1, "ends in .yaml"),
+            (["digits", "digits-new-writers", "--resize", "0"], 1, "--resize 0"),
+            (["digits", "digits-new-writers", "--name", "predictions"], 1, "predictions"),
+        ],
+    )
+    def test_invalid_arguments(self, capsys, arguments, code, said):
+        assert said in refused(capsys, *arguments, code=code)
+        assert not list(Path().glob("*.yaml"))
+
+    def test_strange_names_stay_texts(self, capsys):
+        """No name of a folder can become a key, a comment or a second line of the study."""
+        for name in ("a: b #\n!!x", "{new}"):
+            images(name, ["no", "1e3", "- x\n#"])
+        init(capsys, "a: b #\n!!x", "{new}", "--name", "mine")
+        datasets = written("mine")["datasets"]
+        assert list(datasets) == ["a-b-x-train", "a-b-x", "new"]
+        assert datasets["a-b-x"]["path"] == "a: b #\n!!x"
+        assert sorted(datasets["new"]["classes"]) == ["- x\n#", "1e3", "no"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("photos", "photos"), ("Ä b/ć", "b"), ("..", "set"), ("-x", "x"), ("x" * 300, "x" * 50)],
+)
+def test_names(text, name):
+    assert as_name(text) == name
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [("old/{model}.csv", "old"), ("p/{model}-v2.csv", "v2"), ("p/{model}/test.csv", "test"),
+     ("p/old/{model}/{x}.csv", "x")],
+)  # fmt: skip
+def test_names_of_patterns(pattern, name):
+    assert pattern_name(pattern) == name
+
+
+@pytest.mark.parametrize("value", ["a", "no", "1", "a: b", "{x}", "é", "", ["1", "b\nc"], {"a": 1}])
+def test_values_are_read_back(value):
+    text = as_yaml(value)
+    assert "\n" not in text
+    assert yaml.safe_load(f"key: {text}    # note") == {"key": value}

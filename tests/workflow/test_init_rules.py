@@ -1,0 +1,114 @@
+"""What `matched-eval init` writes runs in the real engine: each kind once, as small as can be."""
+
+import json
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from engine import Workflow
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from image_sets import cifar10_tar, cifar_images, npy, sources_yaml
+from matcheval.cli.main import main
+
+SOURCES = "workflow_scripts/matcheval/downloads/sources.yaml"
+TINY = """\
+name,kind,architecture,width,depth,loss,loss_parameter,augmentation,schedule,epochs,batch_size,learning_rate,weight_decay,train_fraction,seed
+tiny,trained,linear,0,0,cross_entropy,,none,constant,1,64,0.1,0,1,0
+"""
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    return Workflow.fresh(tmp_path_factory.mktemp("init") / "tree", small=False)
+
+
+@pytest.fixture
+def workflow(tree, monkeypatch):
+    monkeypatch.chdir(tree.folder)
+    return tree
+
+
+def init(capsys, *arguments):
+    """Write a study; return its file, which the printed command names."""
+    main(["init", *arguments, "--json"])
+    told = json.loads(capsys.readouterr().out)
+    program, *rest = shlex.split(told["command"])
+    assert Path(program).name == "snakemake"
+    assert rest == ["--cores", "all", "--configfile", told["files"][0]]
+    return told["files"][0]
+
+
+def edit(file, *changes):
+    """Make a study smaller: replace what must be there."""
+    text = Path(file).read_text()
+    for old, new in changes:
+        text, n = re.subn(old, new, text)
+        assert n, old
+    Path(file).write_text(text)
+
+
+def test_predictions(workflow, capsys):
+    """The whole study, report included, and a folder of sets with the same files."""
+    study = init(capsys, "--example", "predictions")
+    edit(study, (r"\[pdf, png, svg\]", "[png]"))
+    workflow.run("--configfile", study)
+    assert "random-forest" in Path("results/example-predictions/report.html").read_text()
+    data = Path("example-predictions")
+    shutil.copytree(data / "new-writers", data / "sets" / "x")
+    suite = init(capsys, str(data / "known-writers"), str(data / "sets"), "--name", "suite")
+    workflow.run("results/suite/suite_accuracies/sets.csv", "--configfile", suite)
+    table = pd.read_csv("results/suite/suite_accuracies/sets.csv")
+    assert table.model.tolist() == ["logistic-regression", "naive-bayes", "random-forest"]
+    assert (table.gap > 0).all()
+
+
+def test_images(workflow, capsys):
+    """Two folders, and of the catalogue two networks that are trained for one epoch."""
+    main(["init", "--example", "images"])
+    capsys.readouterr()
+    for folder in Path("example-images").glob("*/*"):
+        for image in sorted(folder.iterdir())[6:]:
+            image.unlink()
+    study = init(
+        capsys, "example-images/known-writers", "example-images/new-writers", "--name", "mine"
+    )
+    workflow.keep_models("studies/mine-models.csv", ["linear", "resnet"])
+    edit("studies/mine-models.csv", (r"cosine,20", "cosine,1"))
+    workflow.run("predictions", "--configfile", study)
+    for name, n in (("known-writers-train", 30), ("known-writers", 30), ("new-writers", 60)):
+        description = json.loads(Path(f"results/datasets/{name}/dataset.json").read_text())
+        assert description["n"] == n
+    assert len(list(Path("results/predictions/new-writers").glob("*.parquet"))) == 2
+
+
+def test_a_published_pair(workflow, capsys):
+    images, labels = cifar_images(40)
+    files = {
+        "cifar-10-python.tar.gz": cifar10_tar(images, labels),
+        "cifar10.1_v6_data.npy": npy(images[::-1]),
+        "cifar10.1_v6_labels.npy": npy(labels[::-1].astype("int32")),
+    }
+    Path(SOURCES).write_text(sources_yaml(files))
+    Path("mirror").mkdir()
+    for name, content in files.items():
+        Path("mirror", name).write_bytes(content)
+    Path("tiny.csv").write_text(TINY)
+    study = init(capsys, "cifar10", "cifar10.1", "--models", "tiny.csv")
+    workflow.run("predictions", "--configfile", study, "--config", "mirror=mirror")
+    assert Path("results/predictions/cifar10.1-v6/tiny.parquet").is_file()
+
+
+def test_shifted_sets(workflow, capsys):
+    study = init(capsys, "--example", "shifts")
+    workflow.keep_models("studies/example-shifts-models.csv", ["linear-ce"])
+    edit("studies/example-shifts-models.csv", (r"cosine,30", "cosine,3"))
+    edit(study, (r"corruption: \[gaussian_noise, .*\]", "corruption: [contrast]"),
+         (r"severity: \[1, 3, 5\]", "severity: [5]"))  # fmt: skip
+    workflow.run("suite_accuracies", "--configfile", study)
+    (row,) = pd.read_csv("results/example-shifts/suite_accuracies/shifts.csv").itertuples()
+    assert (row.dataset, row.gap > 0) == ("digits-contrast-5", True)

@@ -1,0 +1,281 @@
+"""The command `init`: a first study file, from what a person has."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from matcheval.cli.layouts import add_layout, read_layout
+from matcheval.errors import InputError, printable
+from matcheval.io.printed_json import add_json, print_json
+from matcheval.io.text_tables import counted
+from matcheval.predictions.layout import Layout
+from matcheval.settings import is_name
+from matcheval.starting.commands import own_command_line
+from matcheval.starting.drafting import draft_study
+from matcheval.starting.drafts import Draft, Wishes
+from matcheval.starting.examples import EXAMPLES
+from matcheval.starting.looking import Given, ImageSet, PredictionSet, SetFolder, look_at
+from matcheval.starting.names import as_name
+
+DESCRIPTION = """\
+Write a study file, and a catalogue of models where one is needed, from what is there: two folders
+of images, prediction files, published sets, or a folder of sets. Look at the file, and run the
+command that is printed.
+"""
+EXAMPLES_TEXT = """\
+ORIGINAL and OTHER are each
+  a folder with a folder of images per class             photos/old
+  prediction files, {model} for the names of models      'predictions/old/{model}.csv'
+  the name of a published set                            cifar10, cifar10.1, imagenet, imagenetv2
+OTHER may also be a folder of sets of either kind.
+
+  matched-eval init photos/old photos/new
+  matched-eval init --original 'old/{model}.csv' --replication 'new/{model}.csv'
+  matched-eval init cifar10 cifar10.1
+  matched-eval init photos/old photos/shifted
+  matched-eval init --example predictions
+"""
+
+
+def add_init(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `init`.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+        Gets `run_init` as its default for `run`.
+    """
+    parser.add_argument("first", nargs="?", metavar="ORIGINAL", help="the original set")
+    parser.add_argument(
+        "second", nargs="?", metavar="OTHER", help="the set to compare, or a folder of sets"
+    )
+    parser.add_argument("--original", metavar="SET", help="the same as ORIGINAL")
+    parser.add_argument("--replication", metavar="SET", help="the same as OTHER")
+    parser.add_argument(
+        "--example", choices=list(EXAMPLES),
+        help="write an example with its data: "
+        + "; ".join(f"{name}: {one.summary}" for name, one in EXAMPLES.items()),
+    )  # fmt: skip
+    parser.add_argument("--name", help="name of the study (default: from the names of the sets)")
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE",
+        help="the study file (default: <name>.yaml, in the folder studies/ of a checkout)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--results", default="results", metavar="DIR", help="folder of results (default: results)"
+    )
+    parser.add_argument(
+        "--models", type=Path, metavar="FILE", help="a catalogue of models of your own"
+    )
+    parser.add_argument(
+        "--train", metavar="DIR",
+        help="images to train models on, a folder per class (default: half of those of ORIGINAL)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--resize", type=int, metavar="PIXELS",
+        help="height and width of all images (default: 32, or that of small square images)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--skip-missing", action="store_true",
+        help="leave out models that do not have a prediction file on every set",
+    )  # fmt: skip
+    add_layout(parser)
+    parser.add_argument(
+        "--force", action="store_true", help="replace files that are there, but no other files"
+    )
+    add_json(parser)
+    parser.set_defaults(run=run_init, parser=parser)
+
+
+def run_init(arguments: argparse.Namespace) -> None:
+    """Write a study, and say what runs it.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        Arguments of `matched-eval init`.
+
+    Raises
+    ------
+    InputError
+        If what is given cannot be compared, a file is there already, or cannot be written.
+    SystemExit
+        With code 2, if the command line lacks or mixes arguments.
+    """
+    if arguments.example:
+        draft, name, file = _example(arguments)
+        models = None
+    else:
+        names = _names_of_sets(arguments)
+        given = [look_at(name) for name in names]
+        models = arguments.models
+        draft = draft_study(given[0], given[1], _wishes(arguments, given))
+        name, file = _place(arguments, draft.name)
+        _check_files(arguments, file)
+    _check_results(arguments.results)
+    from matcheval.starting.writing import write_study  # takes a second: all analyses
+
+    written = write_study(draft, name, file, models, arguments.results)
+    report = Path(arguments.results, name, "report.html")
+    told: dict[str, Any] = {
+        "study": name,
+        "files": [str(path) for path in written.files],
+        "models": len(written.study.models),
+        "datasets": list(written.study.datasets),
+        "command": written.command,
+        "compare": _compare(draft, name),
+        "report": str(report),
+        "missing": written.missing or None,
+    }
+    if arguments.json:
+        print_json(told)
+    else:
+        sys.stdout.write(printable(_described(told, draft)))
+
+
+def _names_of_sets(arguments: argparse.Namespace) -> list[str]:
+    given = [arguments.original or arguments.first]
+    second = arguments.second
+    if arguments.original and arguments.first is not None:
+        second, extra = arguments.first, arguments.second
+        if extra is not None or arguments.replication:
+            arguments.parser.error("name the original once: ORIGINAL, or --original")
+    elif arguments.replication and second is not None:
+        arguments.parser.error("name the other set once: OTHER, or --replication")
+    given.append(arguments.replication or second)
+    if None in given or "" in given:
+        arguments.parser.error(
+            f"name two sets, ORIGINAL and OTHER, or an example: --example {'|'.join(EXAMPLES)}"
+        )
+    return [str(one) for one in given]
+
+
+def _example(arguments: argparse.Namespace) -> tuple[Draft, str, Path]:
+    """Write the data of an example."""
+    unused = (arguments.first, arguments.original, arguments.replication, arguments.models,
+              arguments.train, arguments.resize, arguments.classes, arguments.columns)  # fmt: skip
+    if any(one is not None for one in unused):
+        arguments.parser.error("--example takes no sets, models or images")
+    example = EXAMPLES[arguments.example]
+    name, file = _place(arguments, f"example-{arguments.example}")
+    data = Path(name)
+    _check_files(arguments, file, data if example.write else None)
+    if example.write:
+        example.write(data)
+    return example.draft(data), name, file
+
+
+def _place(arguments: argparse.Namespace, default: str) -> tuple[str, Path]:
+    """Return the name of the study, and its file."""
+    name = arguments.name
+    if name is None:
+        name = as_name(arguments.output.stem) if arguments.output else default
+    if not is_name(name):
+        raise InputError(
+            f"--name '{name}' is not a valid name",
+            remedy="Use up to 100 letters, digits, '.', '_' and '-', a letter or digit first",
+        )
+    is_checkout = Path("Snakefile").is_file() and Path("studies").is_dir()
+    file = arguments.output or Path("studies" if is_checkout else "", f"{name}.yaml")
+    if file.suffix not in (".yaml", ".yml"):
+        raise InputError("a study file ends in .yaml", file=file)
+    return name, file
+
+
+def _check_files(arguments: argparse.Namespace, file: Path, data: Path | None = None) -> None:
+    from matcheval.starting.writing import catalogue_of, check_absent
+
+    files = {"study": file}
+    if arguments.models is None:
+        files["catalogue"] = catalogue_of(file)
+    elif os.path.realpath(arguments.models) == os.path.realpath(file):
+        raise InputError("is the catalogue of models, too", file=file)
+    if data is not None:
+        files["data"] = data
+    check_absent(files, force=arguments.force)
+
+
+def _check_results(folder: str) -> None:
+    if not folder or Path(folder).is_file():
+        raise InputError(f"--results '{folder}' is no folder")
+
+
+def _wishes(arguments: argparse.Namespace, given: list[Given]) -> Wishes:
+    train = None if arguments.train is None else look_at(arguments.train)
+    if train is not None and not isinstance(train, ImageSet):
+        raise InputError("holds no images in class folders", file=arguments.train, field="--train")
+    if arguments.resize is not None and arguments.resize < 1:
+        raise InputError(f"--resize {arguments.resize} is no number of pixels", remedy="Give 32")
+    trains = True
+    if arguments.models is not None:
+        from matcheval.study.catalogue import read_catalogue
+
+        models = read_catalogue(arguments.models).values()
+        trains = any(model.recipe is not None for model in models)
+    return Wishes(
+        train, arguments.models is not None, trains, arguments.resize, arguments.skip_missing,
+        _layout_options(arguments, given),
+    )  # fmt: skip
+
+
+def _layout_options(arguments: argparse.Namespace, given: list[Given]) -> dict[str, Any]:
+    """Return how prediction files are laid out, after reading the first one of every set."""
+    sets = [
+        one
+        for each in given
+        for one in (each.sets.values() if isinstance(each, SetFolder) else [each])
+        if isinstance(one, PredictionSet)
+    ]
+    if not sets:
+        return {}
+    layout, n_classes = read_layout(arguments, [p for one in sets for p in one.files.values()])
+    for one in sets:
+        _check_readable(one, n_classes, layout)
+    options: dict[str, Any] = {}
+    if layout.columns:
+        options["columns"] = dict(layout.columns)
+    if layout.classes is not None:
+        options["classes"] = list(layout.classes)
+    if layout.first_label:
+        options["first_label"] = layout.first_label
+    return options
+
+
+def _check_readable(one: PredictionSet, n_classes: int | None, layout: Layout) -> None:
+    from matcheval.predictions.files import read_predictions
+
+    read_predictions(next(iter(one.files.values())), n_classes, layout)
+
+
+def _compare(draft: Draft, name: str) -> str | None:
+    """Return the command that compares prediction files without Snakemake."""
+    blocks = {block.name: block.options for block in draft.datasets}
+    if not draft.models or not draft.replication:
+        return None
+    original, other = blocks[draft.original], blocks[draft.replication]
+    if {"aliases", "columns", "classes", "first_label"} & {*original, *other}:
+        return None
+    return own_command_line(
+        ["compare", "--original", original["files"], "--replication", other["files"],
+         "--output", f"{name}-report"]
+    )  # fmt: skip
+
+
+def _described(told: dict[str, Any], draft: Draft) -> str:
+    lines = [f"wrote {path}" for path in told["files"]]
+    lines += [
+        f"{draft.title}: {counted(told['models'], 'model')}, "
+        f"{counted(len(told['datasets']), 'set')}; checked, nothing wrong was found", "",
+    ]  # fmt: skip
+    if told["missing"]:
+        lines += [f"Before it can run: {told['missing']}", ""]
+    if told["compare"]:
+        lines += ["Without Snakemake, in seconds:", f"    {told['compare']}", ""]
+    if told["command"]:
+        lines += ["Next, in this folder (with -n: what would run):", f"    {told['command']}",
+                  f"Then open {told['report']}"]  # fmt: skip
+    else:
+        lines += ["Studies are run by Snakemake in a checkout of the repository: see README.md."]
+    return "\n".join(lines) + "\n"

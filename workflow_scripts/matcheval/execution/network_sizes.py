@@ -1,0 +1,215 @@
+"""Estimates of the sizes of networks, for resource requests: see `workloads`. Imports no torch."""
+
+import itertools
+import math
+from dataclasses import dataclass
+
+from matcheval.execution.workloads import ImageSet
+
+
+@dataclass(frozen=True)
+class ModelSize:
+    """Size of a model.
+
+    Attributes
+    ----------
+    parameters : int
+        Number of weights.
+    multiply_adds : int
+        Multiply-accumulate operations for one image.
+    kept : int
+        Number of values per image that training keeps for the backward pass.
+    """
+
+    parameters: int
+    multiply_adds: int
+    kept: int = 0
+
+
+# A published model of unknown size: assumed to be as large as ViT-L or ConvNeXt-L, as few models
+# are larger.
+UNKNOWN_PUBLISHED = ModelSize(parameters=300_000_000, multiply_adds=60_000_000_000)
+
+# Published networks for 32 × 32 images: 10⁹ multiply-adds, 10⁶ kept values, and the width (of
+# ResNeXt: per group) and depth to which these apply. Multiply-adds grow with width² × depth ×
+# groups, kept values with width × depth × groups.
+_FOR_CIFAR = {
+    "vgg": (0.314, 0.9, 64, 16),
+    "resnet_a": (0.041, 0.5, 16, 20),
+    "resnet_imagenet": (0.56, 3.0, 64, 18),
+    "densenet": (0.3, 10.0, 12, 100),
+    "resnext": (0.68, 3.2, 64, 29),
+    "preact": (0.041, 0.5, 16, 20),
+    "preact_bottleneck": (0.26, 6.4, 16, 164),
+    "preact_imagenet": (0.56, 2.0, 64, 18),
+    "shake_shake": (0.43, 3.1, 32, 26),
+    "pyramidnet": (0.65, 5.7, 84, 110),
+    "seresnet_a": (0.041, 0.5, 16, 20),
+    "seresnet_imagenet": (0.56, 3.0, 64, 18),
+    "shufflenet": (0.039, 1.9, 220, 50),
+    "shufflenet_v2": (0.045, 1.6, 116, 51),
+    "densenet_imagenet": (0.89, 11.8, 32, 121),
+    "resnext_doubling": (1.1, 9.8, 128, 29),
+    "preact_unnormed": (0.56, 2.0, 64, 18),
+    "sepreact_unnormed": (0.56, 2.0, 64, 18),
+    "dpn": (2.04, 16.5, 96, 92),
+    "efficientnet": (0.030, 1.9, 32, 49),
+    "googlenet": (1.52, 9.1, 192, 29),
+    "mobilenet": (0.046, 1.6, 32, 28),
+    "mobilenet_v2": (0.091, 5.1, 32, 54),
+    "pnasnet_a": (0.028, 1.7, 44, 22),
+    "pnasnet_b": (0.075, 3.8, 32, 42),
+    "regnet_x": (0.20, 6.0, 24, 41),
+    "regnet_y": (0.20, 6.0, 24, 41),
+    "resnet_b": (0.041, 0.5, 16, 20),
+    "repvgg": (0.49, 2.1, 48, 23),
+    "vgg_three_linear": (0.314, 0.9, 64, 16),
+    "efficientnet_lite": (0.009, 0.2, 32, 50),
+    "resnet_7x7": (0.037, 0.06, 64, 18),
+}
+
+# Millions of weights at the same width and depth, of networks that have far fewer than 3 × 3
+# convolutions between all channels would.
+_MILLIONS_OF_WEIGHTS = {
+    "shufflenet": 0.9,
+    "shufflenet_v2": 1.3,
+    "densenet_imagenet": 7.0,
+    "resnext_doubling": 9.1,
+    "dpn": 34.2,
+    "googlenet": 6.2,
+    "mobilenet_v2": 2.3,
+    "pnasnet_a": 0.13,
+    "pnasnet_b": 0.45,
+    "regnet_x": 2.3,
+    "regnet_y": 2.9,
+    "efficientnet": 3.6,
+    "efficientnet_lite": 3.4,
+    "mobilenet": 3.2,
+    "repvgg": 7.8,
+}
+
+# Architectures that are estimated with four stages, like the ResNets for ImageNet; all others have
+# three, like the ResNets for CIFAR.
+_FOUR_STAGES = (
+    "vgg", "vgg_three_linear", "resnet_imagenet", "resnet_7x7", "preact_imagenet",
+    "preact_unnormed", "seresnet_imagenet", "sepreact_unnormed",
+)  # fmt: skip
+
+
+def size_of_architecture(
+    architecture: str, width: int, depth: int, data: ImageSet, *, groups: int = 1
+) -> ModelSize:
+    """Estimate the size of a model from its architecture.
+
+    The sizes of `linear` and `mlp` are exact. Operations of the published networks for CIFAR-10
+    come from a table. All other models are assumed to have `depth` 3 × 3 convolutions in stages of
+    equal length, each with twice the channels and half the height and width of the previous one,
+    like the residual networks of He et al. (2016). Exceptions are this library's `cnn`, whose width
+    is constant, and its `resnet`, with a block of two convolutions per stage.
+
+    Parameters
+    ----------
+    architecture : str
+        Name of the architecture; unknown ones are assumed to be convolutional.
+    width, depth : int
+        As in the catalogue.
+    data : ImageSet
+        Size of the training set.
+    groups : int
+        Number of branches or groups, for architectures that have them.
+
+    Returns
+    -------
+    ModelSize
+        The estimate; `kept` is 0 for `linear` and `mlp`.
+    """
+    pixels = data.side**2
+    inputs = pixels * data.channels
+    if architecture == "linear":
+        weights = (inputs + 1) * data.classes
+        return ModelSize(weights, weights)
+    if architecture == "mlp":
+        sizes = [inputs, *[width] * depth, data.classes]
+        weights = sum((a + 1) * b for a, b in itertools.pairwise(sizes))
+        return ModelSize(weights, weights)
+    if architecture == "resnext_doubling":
+        width *= groups
+    if architecture in ("resnext_doubling", "dpn", "shufflenet"):
+        groups = 1  # They split the channels, and add none.
+    if architecture == "cnn":
+        stages = [(width, 1)] * depth
+    elif architecture == "resnet":
+        stages = [(width << i, 2) for i in range(depth)]
+    else:
+        number = 4 if architecture in _FOUR_STAGES else 3
+        channels = width // 4 if architecture == "pyramidnet" else width * math.sqrt(groups)
+        stages = [(int(channels * 2**i), math.ceil(depth / number)) for i in range(number)]
+    size = _convolutions(stages, data)
+    if architecture not in _FOR_CIFAR:
+        return size
+    billions, millions, table_width, table_depth = _FOR_CIFAR[architecture]
+    scale = width / table_width * depth / table_depth * groups * (data.side / 32) ** 2
+    weights = size.parameters
+    if architecture in _MILLIONS_OF_WEIGHTS:
+        wide = width / table_width
+        weights = int(1e6 * _MILLIONS_OF_WEIGHTS[architecture] * wide**2 * depth / table_depth)
+    return ModelSize(
+        weights,
+        int(1e9 * billions * scale * width / table_width),
+        int(1e6 * millions * scale),
+    )
+
+
+def _convolutions(stages: list[tuple[int, int]], data: ImageSet) -> ModelSize:
+    """Sum the sizes of stages, given as (channels, layers); each halves height and width."""
+    side, before, weights, operations, kept = data.side, data.channels, 0, 0, 0
+    for channels, layers in stages:
+        of_layers = 9 * channels * (before + (layers - 1) * channels)
+        weights += of_layers
+        operations += of_layers * side**2
+        kept += 3 * layers * channels * side**2  # of convolution, normalisation and activation
+        before, side = channels, max(1, side // 2)
+    # The classifier reads the last feature map or its mean; assumed is the map, which is larger.
+    last = before * side**2 * data.classes
+    return ModelSize(weights + last, operations + last, kept)
+
+
+def size_of_published(name: str, *, side: int = 224) -> ModelSize:
+    """Estimate the size of a published model from its name.
+
+    Parameters
+    ----------
+    name : str
+        Its name in timm or torchvision.
+    side : int
+        Height and width of its input, in pixels.
+
+    Returns
+    -------
+    ModelSize
+        Operations are 200 per weight at 224 × 224 pixels, as in common convolutional networks and
+        transformers, and proportional to the number of pixels.
+    """
+    weights = _weights_by_name(name)
+    return ModelSize(weights, int(200 * weights * (side / 224) ** 2))
+
+
+# Parts of names, and millions of weights that they indicate; the first match counts.
+_NAMED_SIZES = (
+    (("enormous", "giant", "gigantic"), 2_000),
+    (("huge", "xxlarge"), 900),
+    (("xlarge", "large", "_l_"), 350),
+    (("base", "_b_"), 110),
+    (("small", "_s_", "medium", "_m_", "resnet", "resnext", "densenet", "inception"), 70),
+    (("tiny", "nano", "pico", "femto", "atto", "mobile", "efficientnet_b", "mnas"), 30),
+    (("efficientnet_lite",), 15),
+    (("vgg", "alexnet"), 145),
+)
+
+
+def _weights_by_name(name: str) -> int:
+    wrapped = f"_{name.lower()}_".replace(".", "_").replace("-", "_")
+    for parts, millions in _NAMED_SIZES:
+        if any(part in wrapped for part in parts):
+            return millions * 1_000_000
+    return UNKNOWN_PUBLISHED.parameters

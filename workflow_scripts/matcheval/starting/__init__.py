@@ -1,0 +1,1 @@
+"""A first study file, from what a person has: images, prediction files, or published sets."""

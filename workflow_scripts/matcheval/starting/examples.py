@@ -1,0 +1,148 @@
+"""Small examples that run: real scans of digits, as images, as predictions, as shifted sets."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.datasets.digits import rows_of
+from matcheval.io.files import atomic_file
+from matcheval.predictions.records import check_predictions, write_predictions
+from matcheval.starting.drafting import draft_study
+from matcheval.starting.drafts import Block, Draft, Wishes
+from matcheval.starting.looking import look_at
+from matcheval.starting.published import SPACES, published_set
+
+KNOWN, NEW = "known-writers", "new-writers"
+_MAX_VALUE = 16  # of a pixel of the scans
+_CORRUPTIONS = ["gaussian_noise", "contrast", "motion_blur", "fog"]
+_SEVERITIES = [1, 3, 5]
+
+
+@dataclass(frozen=True)
+class Example:
+    """An example.
+
+    Attributes
+    ----------
+    summary : str
+        What it is, for the help text.
+    write : callable
+        Writes its data into a folder; returns the files. None if it needs none.
+    draft : callable
+        From that folder to a draft.
+    """
+
+    summary: str
+    write: Callable[[Path], list[Path]] | None
+    draft: Callable[[Path], Draft]
+
+
+def _write_predictions(folder: Path) -> list[Path]:
+    """Write what three classifiers predict of digits by known and by new writers."""
+    scans, labels = _digits()
+    train = rows_of("train")
+    written = []
+    for name, classifier in _classifiers().items():
+        classifier.fit(scans[train], labels[train])
+        for place, part in ((KNOWN, "known"), (NEW, "new-writers")):
+            rows = rows_of(part)
+            found = classifier.predict_proba(scans[rows])
+            predictions = check_predictions({
+                "label": labels[rows], "prediction": found.argmax(axis=1),
+                "probability": found.max(axis=1),
+            })  # fmt: skip
+            written.append(folder / place / f"{name}.csv")
+            write_predictions(predictions, written[-1])
+    return written
+
+
+def _classifiers() -> Mapping[str, Any]:
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import GaussianNB
+
+    return {
+        "logistic-regression": LogisticRegression(C=0.01, max_iter=1000),
+        "naive-bayes": GaussianNB(var_smoothing=0.01),
+        "random-forest": RandomForestClassifier(50, random_state=0),
+    }
+
+
+def _write_images(folder: Path) -> list[Path]:
+    """Write the scans by known and by new writers, a folder per digit."""
+    from PIL import Image
+
+    scans, labels = _digits()
+    written = []
+    for place, rows in _image_rows():
+        for row in rows:
+            path = folder / place / str(labels[row]) / f"{row:04d}.png"
+            pixels = np.round(scans[row].reshape(8, 8) * (255 / _MAX_VALUE)).astype(np.uint8)
+            with atomic_file(path) as partial:
+                Image.fromarray(pixels).save(partial, "PNG")
+            written.append(path)
+    return written
+
+
+def _image_rows() -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
+    """Of the known writers, those of the training set and of the test set."""
+    yield KNOWN, np.sort(np.concatenate([rows_of("train"), rows_of("known")]))
+    yield NEW, rows_of("new-writers")
+
+
+def _digits() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    return digits.data, digits.target
+
+
+def _shifts(_: Path) -> Draft:
+    """Draft a study of corrupted scans, which are made when they are read."""
+    training = SPACES["digits"].training
+    blocks = [Block(name, options) for name, options in training.values()]
+    found = published_set("digits")
+    base = Block(found.name, found.block)
+    member = {
+        "dataset": {
+            "kind": "corrupted", "of": base.name, "corruption": "{corruption}",
+            "severity": "{severity}", "size": 32, "parameters": 224, "jpeg_quality": "none",
+            "restore": True,
+        },
+        "values": {"corruption": _CORRUPTIONS, "severity": _SEVERITIES},
+        "name": "digits-{corruption}-{severity}",
+        "group": "corruptions", "subgroup": "{corruption}", "severity": "{severity}",
+    }  # fmt: skip
+    return Draft(
+        "digits-known against corrupted versions of it", (*blocks, base), base.name,
+        suite=Block("shifts", member, "corruptions and severities; docs/datasets.md has more"),
+        training={key: name for key, (name, _) in training.items()},
+        catalogue=SPACES["digits"].catalogue, more_models=SPACES["digits"].all_models,
+    )  # fmt: skip
+
+
+def _of_digits(_: Path) -> Draft:
+    return draft_study(published_set("digits"), published_set("digits-new-writers"), Wishes())
+
+
+def _of_predictions(folder: Path) -> Draft:
+    known, new = (look_at(str(folder / place / "{model}.csv")) for place in (KNOWN, NEW))
+    return draft_study(known, new, Wishes())
+
+
+def _of_images(folder: Path) -> Draft:
+    known, new = (look_at(str(folder / place)) for place in (KNOWN, NEW))
+    return draft_study(known, new, Wishes())
+
+
+EXAMPLES: Mapping[str, Example] = {
+    "digits": Example("four networks on digits by known and by new writers", None, _of_digits),
+    "predictions": Example("prediction files of three classifiers", _write_predictions,
+                           _of_predictions),
+    "images": Example("two folders of images", _write_images, _of_images),
+    "shifts": Example("twelve corrupted versions of a test set", None, _shifts),
+}  # fmt: skip

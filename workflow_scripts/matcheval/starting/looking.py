@@ -1,0 +1,229 @@
+"""Looking at what a person has: class folders of images, prediction files, folders of sets."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from matcheval.errors import InputError
+from matcheval.predictions.formats import SUFFIXES, suffix_of
+from matcheval.predictions.patterns import MODEL, check_pattern, files_by_model
+from matcheval.starting.published import PublishedSet, published_set
+
+IMAGE_SUFFIXES = frozenset(
+    {".bmp", ".gif", ".jp2", ".jpeg", ".jpg", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff",
+     ".webp"}
+)  # fmt: skip
+_LOOKED_AT = 60  # images whose sizes are read
+_MAX_KEPT_SIDE = 64  # pixels; larger images are resized, for networks that train in minutes
+
+
+@dataclass(frozen=True)
+class ImageSet:
+    """A folder with a folder of images per class.
+
+    Attributes
+    ----------
+    path : Path
+    classes : mapping of str to int
+        Number of images by class.
+    side : int or None
+        Height and width in pixels of the images that were looked at, if they are equal and small.
+    others : int
+        Files that are no images by their names.
+    """
+
+    path: Path
+    classes: Mapping[str, int]
+    side: int | None
+    others: int
+
+
+@dataclass(frozen=True)
+class PredictionSet:
+    """Prediction files of several models on one set.
+
+    Attributes
+    ----------
+    pattern : str
+        Their path, with `{model}` for the name of the model.
+    files : mapping of str to Path
+        The files by what stands in the place of `{model}`.
+    """
+
+    pattern: str
+    files: Mapping[str, Path]
+
+
+@dataclass(frozen=True)
+class SetFolder:
+    """A folder of sets of one kind.
+
+    Attributes
+    ----------
+    path : Path
+    sets : mapping of str to ImageSet or PredictionSet
+        By the names of their folders.
+    """
+
+    path: Path
+    sets: Mapping[str, ImageSet | PredictionSet]
+
+
+Given = ImageSet | PredictionSet | SetFolder | PublishedSet
+
+
+def look_at(text: str) -> Given:
+    """Find out what a person means by a name.
+
+    Parameters
+    ----------
+    text : str
+        A folder of class folders, a folder or a pattern of prediction files, a folder of either of
+        these, or the name of a published set.
+
+    Raises
+    ------
+    InputError
+        If it is none of these, or there are no images and no prediction files.
+    """
+    if MODEL in text:
+        return _by_pattern(text)
+    path = Path(text).expanduser()
+    if path.is_dir():
+        return _with_classes(_in_folder(path))
+    if not path.exists():
+        return published_set(text)
+    if suffix_of(path) in SUFFIXES:
+        raise InputError(
+            "is the file of one model",
+            file=text,
+            remedy="For one model use `matched-eval compare`; for many, write {model} in the place "
+            "of their names",
+        )
+    raise InputError(
+        "is neither a folder nor a prediction file",
+        file=text,
+        remedy="Images in an archive: unpack it, or write a study with kind `image_folder` "
+        "(docs/datasets.md)",
+    )
+
+
+def _by_pattern(pattern: str) -> PredictionSet:
+    check_pattern(pattern)
+    files = files_by_model(pattern)
+    if not files:
+        raise InputError(
+            "there are no files of this name",
+            file=pattern,
+            remedy="Look at the folder, and at the pattern: quotes keep the shell from reading it",
+        )
+    return PredictionSet(pattern, files)
+
+
+def _in_folder(path: Path) -> Given:
+    inside = _visible(path)
+    predictions = sorted({suffix_of(p) for p in inside if p.is_file()} & {*SUFFIXES})
+    if predictions:
+        return _by_pattern(str(path / f"{MODEL}{_only(predictions, path)}"))
+    folders = [p for p in inside if p.is_dir()]
+    if any(_holds_images(folder) for folder in folders):
+        return _images(path, folders)
+    sets = {
+        folder.name: _in_folder(folder)
+        for folder in folders
+        if _holds_predictions(folder) or any(map(_holds_images, _folders(folder)))
+    }
+    kinds = {type(one) for one in sets.values()}
+    if not sets:
+        raise InputError(
+            "holds no images in class folders, and no prediction files",
+            file=path,
+            remedy="Give a folder that holds a folder of images per class, such as old/cat/1.png; "
+            f"or prediction files ({', '.join(SUFFIXES[:3])}, ...)",
+        )
+    if len(kinds) > 1:
+        raise InputError("holds both sets of images and prediction files", file=path)
+    return SetFolder(path, sets)  # type: ignore[arg-type]  # neither holds folders of sets
+
+
+def _with_classes(given: Given) -> Given:
+    """Refuse images of one class; in a folder of sets, a set may have one."""
+    if isinstance(given, ImageSet) and len(given.classes) < 2:
+        raise InputError(
+            f"holds images of one class only, '{next(iter(given.classes))}'",
+            file=given.path,
+            remedy="A folder per class, such as old/cat and old/dog",
+        )
+    return given
+
+
+def _only(suffixes: list[str], path: Path) -> str:
+    if len(suffixes) > 1:
+        raise InputError(
+            f"holds files of several formats: {', '.join(suffixes)}",
+            file=path,
+            remedy=f"Give a pattern: '{path}/{MODEL}{suffixes[0]}'",
+        )
+    return suffixes[0]
+
+
+def _visible(path: Path) -> list[Path]:
+    try:
+        return sorted(p for p in path.iterdir() if not p.name.startswith("."))
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", file=path) from error
+
+
+def _folders(path: Path) -> list[Path]:
+    return [p for p in _visible(path) if p.is_dir()]
+
+
+def _is_image(path: Path) -> bool:
+    return path.suffix.lower() in IMAGE_SUFFIXES
+
+
+def _holds_images(path: Path) -> bool:
+    return any(_is_image(p) and p.is_file() for p in _visible(path))
+
+
+def _holds_predictions(path: Path) -> bool:
+    return any(suffix_of(p) in SUFFIXES and p.is_file() for p in _visible(path))
+
+
+def _images(path: Path, folders: Iterable[Path]) -> ImageSet:
+    by_class = {folder.name: list(_files(folder)) for folder in folders}
+    images = {name: [p for p in files if _is_image(p)] for name, files in by_class.items()}
+    empty = [name for name, files in images.items() if not files]
+    if empty:
+        raise InputError(
+            f"class folders without images: {', '.join(empty[:10])}",
+            file=path,
+            remedy="Delete them, or put the images there",
+        )
+    found = [p for files in images.values() for p in files]
+    others = sum(map(len, by_class.values())) - len(found)
+    step = -(-len(found) // _LOOKED_AT)
+    sizes = {_size(p) for p in found[::step]}
+    (height, width), *more = sizes
+    is_small = not more and height == width <= _MAX_KEPT_SIDE
+    counts = {name: len(files) for name, files in images.items()}
+    return ImageSet(path, counts, height if is_small else None, others)
+
+
+def _files(folder: Path) -> Iterable[Path]:
+    """Return the files of a class as datasets read them: at any depth, but no hidden ones."""
+    for root, folders, files in os.walk(folder, followlinks=True):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(root, name) for name in sorted(files) if not name.startswith("."))
+
+
+def _size(path: Path) -> tuple[int, int]:
+    """Read the size of an image without decoding it."""
+    from PIL import Image
+
+    try:
+        with Image.open(path) as image:
+            return image.height, image.width
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise InputError("is not a readable image", file=path, remedy="Replace it") from error

@@ -1,0 +1,100 @@
+"""What the executor asks of SLURM about the jobs of a run, once they are submitted."""
+
+import time
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from matcheval.errors import InputError
+from matcheval.execution.cluster import queries
+from matcheval.execution.cluster.states import parse_states, status_command
+
+# Jobs of a run are looked for from this long before its start, should clocks differ.
+_BEFORE_SECONDS = 3600
+_JOBS_PER_COMMAND = 500
+
+
+class JobsInSlurm:
+    """The jobs of a run, as SLURM knows them.
+
+    Parameters
+    ----------
+    name : str
+        Name of all of them.
+    first : str
+        The command that is asked for states first, `squeue` or `sacct`.
+    logger : logging.Logger
+        Is given a warning when SLURM begins not to answer.
+    """
+
+    def __init__(self, name: str, first: str, logger: Any) -> None:
+        self._name, self._first, self._logger = name, first, logger
+        self._since = time.strftime("%Y-%m-%dT%H:%M", time.localtime(time.time() - _BEFORE_SECONDS))
+        self._silent = False
+
+    def states(self, numbers: Collection[str]) -> dict[str, str] | None:
+        """Ask for the states of all jobs; None if SLURM does not answer.
+
+        What one command does not know, the other may: finished jobs leave the queue, and new ones
+        reach the accounting late.
+
+        Parameters
+        ----------
+        numbers : collection of str
+            The jobs whose states are wanted.
+        """
+        programs = ["squeue", "sacct"] if queries.has_accounting() else ["squeue"]
+        programs.sort(key=lambda program: program != self._first)
+        states: dict[str, str] = {}
+        for program in programs:
+            text = self._ask(status_command(program, self._name, self._since))
+            if text is None:
+                return None
+            states = parse_states(text) | states
+            if all(number in states for number in numbers):
+                break
+        return states
+
+    def cancel_unknown(self, comments: set[str], known: Collection[str]) -> bool:
+        """Cancel jobs that SLURM accepted although it told `sbatch` otherwise, or did not answer.
+
+        Parameters
+        ----------
+        comments : set of str
+            Comments of the jobs that `sbatch` did not submit, as far as it knows.
+        known : collection of str
+            Numbers of the jobs that are submitted.
+
+        Returns
+        -------
+        bool
+            Whether SLURM answers now.
+        """
+        command = ["squeue", "--noheader", "--me", f"--name={self._name}", "--format=%i|%k"]
+        text = self._ask(command)
+        if text is None:
+            return False
+        found = parse_states(text).items()
+        self.cancel([n for n, comment in found if comment in comments and n not in known])
+        return True
+
+    def cancel(self, numbers: Sequence[str]) -> None:
+        """Cancel jobs.
+
+        Parameters
+        ----------
+        numbers : sequence of str
+        """
+        for start in range(0, len(numbers), _JOBS_PER_COMMAND):
+            self._ask(["scancel", "--quiet", *numbers[start : start + _JOBS_PER_COMMAND]])
+
+    def _ask(self, command: Sequence[str]) -> str | None:
+        """Return the output of a command, or None if SLURM does not answer; say so once."""
+        try:
+            text = queries.run_slurm(*command)
+        except InputError as error:
+            if not self._silent:
+                self._logger.warning(f"SLURM does not answer; it is asked again. {error}")
+            self._silent = True
+            return None
+        self._silent = False
+        return text
