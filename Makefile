@@ -17,7 +17,7 @@ RECHT := recht-cifar10 recht-imagenet recht-revisions
 SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 
 .PHONY: help demo slurm recht recht-docs cifar10-docs severity-docs sampling-docs accuracy-docs domains domains-docs \
-	test quick cluster-test browser-test lint format docs site \
+	test quick cluster-test wheel-test browser-test lint format docs site \
 	settings fingerprints stages clean
 
 help:
@@ -68,6 +68,10 @@ test: $(VENV)/.test
 quick: $(VENV)/.test
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile \
 		$$(grep -LE 'torch|subprocess|training|Workflow|warehouse|figure' tests/unit/test_*.py)
+
+## make wheel-test  install the built wheel into a fresh environment, without torch, and use it there
+wheel-test: $(VENV)/.test
+	$(BIN)/python -m pytest tests/wheel
 
 ## make browser-test  run the tests of the report in a real browser (Chromium; root on Debian installs it)
 browser-test: $(VENV)/.browser

@@ -22,6 +22,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphin
 myst_heading_anchors = 4
 exclude_patterns = ["_build"]
 highlight_language = "none"
+default_role = "code"  # single backticks in docstrings
 html_theme = "furo"
 html_title = "matched-eval"
 html_show_sourcelink = False

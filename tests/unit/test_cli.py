@@ -1,5 +1,6 @@
 """`matched-eval` as a user runs it, on custom prediction files."""
 
+import argparse
 import dataclasses
 import json
 import os
@@ -15,12 +16,14 @@ import pytest
 
 from helpers import predictions, simulate
 from matcheval.cli.main import main
+from matcheval.cli.parser import build_parser
 from matcheval.predictions.records import write_predictions
 from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.runs import RunName, matched_rows, measure_runs
 from matcheval.protocol.schemas import RUNS
 from matcheval.protocol.settings import MatchingMethod
 
+ROOT = Path(__file__).parents[2]
 COLUMNS = [
     "seed", "n_source", "n_target", "n_matched", "accuracy_source", "accuracy_target",
     "matched_accuracy_source", "matched_accuracy_target", "unmatched_accuracy_target",
@@ -316,13 +319,24 @@ class TestComparingManyModels:
     def test_other_files_are_not_touched(self, folders, capsys):
         Path("mine").mkdir()
         (Path("mine") / "thesis.tex").write_text("x")
-        code, err = fails(capsys, "compare", *folders, "--output", "mine")
-        assert (code, "holds files that no comparison wrote" in err) == (1, True)
+        # A list of files of another origin is no list of ours, and deletes nothing.
+        for text in ("no JSON", '["thesis.tex"]', '{"files": ["thesis.tex"]}'):
+            (Path("mine") / "files.json").write_text(text)
+            code, err = fails(capsys, "compare", *folders, "--output", "mine")
+            assert (code, "holds files that no comparison wrote" in err) == (1, True)
+        listed = {"written_by": "matched-eval compare", "files": ["../old/z.csv", "no", 1]}
+        (Path("mine") / "files.json").write_text(json.dumps(listed))
+        main(["compare", *folders, "--output", "mine"])
+        assert (Path("mine") / "thesis.tex").exists()
+        assert Path("old/z.csv").exists()
 
     def test_the_header_names_files_where_no_model_is_named(self, folders, capsys):
         main(["compare", "old/z.csv", "new/net.v2.csv", "--seeds", "1"])
         header = capsys.readouterr().out.splitlines()[0]
         assert header == "z (original) against net.v2 (replication)"
+        main(["compare", "old/z.csv", "new/z.csv", "--seeds", "1"])
+        header = capsys.readouterr().out.splitlines()[0]
+        assert header == "old/z (original) against new/z (replication)"
 
     @pytest.mark.parametrize(
         ("arguments", "code", "said"),
@@ -340,3 +354,56 @@ class TestComparingManyModels:
     def test_invalid_patterns(self, capsys, arguments, code, said):
         found, err = fails(capsys, "compare", *arguments)
         assert (found, said in " ".join(err.split())) == (code, True)
+
+
+class TestJson:
+    """What programs read: valid JSON on standard output, and nothing else."""
+
+    def test_every_command_has_it(self):
+        def commands(parser, name=()):
+            inner = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
+            for action in inner:
+                for word, one in action.choices.items():
+                    yield from commands(one, (*name, word))
+            if not inner:
+                yield " ".join(name), parser
+
+        found = dict(commands(build_parser()))
+        assert len(found) > 10
+        without = [n for n, p in found.items() if "--json" not in p._option_string_actions]
+        assert without == ["completion"]  # which prints a script
+
+    def test_comparisons_and_matches(self, files, tmp_path, capsys):
+        out = tmp_path / "out"
+        main(["compare", *files, "--seeds", "1", "--analyses", "mcnemar", "--json",
+              "--criterion", "probability", "--output", str(out)])  # fmt: skip
+        told = json.loads(capsys.readouterr().out)
+        assert [row["matching"] for row in told["means"]] == ["probability"]
+        assert told["analyses"]["mcnemar"]
+        assert set(told["written"]) < {str(path) for path in out.rglob("*")}
+        runs = tmp_path / "runs.csv"
+        main(["match", *files, "--seeds", "2", "--output", str(runs), "--json"])
+        told = json.loads(capsys.readouterr().out)
+        assert [run["seed"] for run in told["runs"]] == [0, 1]
+        assert told["written"] == [str(runs)]
+
+    def test_what_is_not_defined_is_null(self, tmp_path, capsys):
+        write_predictions(predictions([0.1]), tmp_path / "s.csv")
+        write_predictions(predictions([0.9]), tmp_path / "t.csv")
+        main(["match", str(tmp_path / "s.csv"), str(tmp_path / "t.csv"), "--seeds", "1",
+              "--output", str(tmp_path / "r.csv"), "--json"])  # fmt: skip
+        (run,) = json.loads(capsys.readouterr().out)["runs"]
+        assert run["matched_accuracy_source"] is None
+
+    def test_studies_plans_and_allocations(self, tmp_path, capsys, monkeypatch):
+        monkeypatch.chdir(ROOT)
+        main(["check-study", "config.yaml", "--json"])
+        told = json.loads(capsys.readouterr().out)
+        assert (told["study"], told["pairs"]) == ("digits", ["new-writers"])
+        main(["warehouse", "plan", "--json"])
+        assert len(json.loads(capsys.readouterr().out)["plan"]) > 100
+        (tmp_path / "counts.json").write_text('{"cat": {"a": 3, "b": 1}}')
+        out = str(tmp_path / "out.json")
+        main(["replicate", "allocate", str(tmp_path / "counts.json"), "--per-class", "2",
+              "--output", out, "--json"])  # fmt: skip
+        assert json.loads(capsys.readouterr().out) == {"written": [out]}

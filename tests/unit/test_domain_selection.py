@@ -101,6 +101,11 @@ def sample(tmp_path_factory):
 
 class TestSampleSweep:
     def test_comes_out_as_domainbed_prints_it(self, sample, capsys):
+        main(["domainbed", str(sample), "--json"])
+        told = json.loads(capsys.readouterr().out)
+        assert (told["records"] > 0, len(told["choices"]) > len(told["accuracies"]) > 0) == (
+            True, True,
+        )  # fmt: skip
         main(["domainbed", str(sample)])
         assert capsys.readouterr().out == PUBLISHED
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from matcheval.datasets.pairs import Pair
-from matcheval.execution.entry_points import job_arguments
+from matcheval.execution.entry_points import job_arguments, run_command
 from matcheval.protocol.criteria import Criterion
 
 
@@ -79,3 +79,18 @@ def test_names_cannot_command_the_terminal():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr == "of \\x1b[2J\nerror: no \\x9b1m\\x07é\n"
+
+
+def test_a_package_that_only_the_workflow_needs_is_named(monkeypatch, capsys):
+    def needs(package):
+        monkeypatch.setitem(sys.modules, package, None)
+        __import__(package)
+
+    with pytest.raises(SystemExit):
+        run_command(needs, "torch")
+    assert capsys.readouterr().err == (
+        "error: this needs the package torch, which is not installed. Install it: pip install "
+        "'matched-eval[workflow]'\n"
+    )
+    with pytest.raises(ModuleNotFoundError):
+        run_command(needs, "json")

@@ -359,3 +359,43 @@ def test_the_script_of_confidence(tmp_path):
     outputs = [tmp_path / f"figure.{suffix}" for suffix in ("pdf", "png")]
     confidence_script.main(table=tmp_path / "table.parquet", outputs=outputs)
     assert all(path.stat().st_size for path in outputs)
+
+
+class TestOneModel:
+    """A model alone: two accuracies joined by a line, and gaps with their intervals."""
+
+    def figure(self, *, matched=True):
+        table = model_table(1, unmatched=() if matched else (0,))
+        rng = np.random.default_rng(1)
+        names = ("gap", "matched_gap", "confidence_part", "conditional_part")
+        gaps = pd.DataFrame({"model": table["model"]})
+        for name in names:
+            value = np.nan if name == "matched_gap" and not matched else rng.uniform(0, 0.1)
+            gaps[[name, f"{name}_low", f"{name}_high"]] = value, value - 0.02, value + 0.03
+        figure = plot_matched_accuracy(table, gaps=gaps)
+        draw(figure)
+        return table.iloc[0], gaps.iloc[0], figure
+
+    def test_values_and_intervals(self):
+        row, gap, figure = self.figure()
+        left, right = figure.axes
+        points = {float(container[0].get_xdata()[0]) for container in left.containers}
+        names = [f"{m}accuracy_{o}{s}" for m, s in (("", ""), ("matched_", "_mean"))
+                 for o in ("original", "replication")]  # fmt: skip
+        assert sorted(points) == pytest.approx(sorted(100 * row[name] for name in names))
+        # From top to bottom; a Clopper-Pearson interval is a bit wider than the normal one.
+        for container, name in zip(
+            reversed(right.containers),
+            ("gap", "confidence_part", "conditional_part", "matched_gap"), strict=True,
+        ):  # fmt: skip
+            (low, _), (high, _) = container[2][0].get_segments()[0]
+            bounds = 100 * gap[f"{name}_low"], 100 * gap[f"{name}_high"]
+            assert (low, high) == pytest.approx(bounds)
+        (low, _), (high, _) = left.containers[0][2][0].get_segments()[0]
+        p, n = row.accuracy_original, row.n_original
+        assert high - low == pytest.approx(392 * np.sqrt(p * (1 - p) / n), rel=0.03)
+        assert "95 % intervals" in figure.get_supxlabel()
+
+    def test_what_is_not_defined_is_left_out(self):
+        _, _, figure = self.figure(matched=False)
+        assert "Matched gap: undefined" in figure.get_supxlabel()

@@ -55,6 +55,14 @@ class TestCodeDigest:
         path.write_text("# a comment\n\n" + path.read_text().replace('"""', '"""Edited: ', 1))
         assert digest(tree, "match_predictions") == before
 
+    def test_the_order_of_statements_counts(self, tree):
+        path = tree / "matcheval" / "protocol" / "matching.py"
+        code = path.read_text()
+        path.write_text(code + "\nFIRST = 1\nFIRST = 2\n")
+        before = digest(tree, "match_predictions")
+        path.write_text(code + "\nFIRST = 2\nFIRST = 1\n")
+        assert digest(tree, "match_predictions") != before
+
     def test_a_function_that_nothing_names_does_not_count(self, tree):
         """Nor do functions that only call each other, and what they import."""
         before = digest(tree, "match_predictions")

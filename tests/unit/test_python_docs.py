@@ -1,10 +1,14 @@
 """Examples in Python of the documentation are run, and give what the pages say."""
 
-import doctest
+import ast
 import re
 from pathlib import Path
 
+import nbformat
+import pandas as pd
 import pytest
+
+from examples import run_examples
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -12,11 +16,35 @@ DOCS = Path(__file__).parents[2] / "docs"
 @pytest.mark.parametrize("page", ["python.md"])
 def test_examples_of_a_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # examples write files
-    text = (DOCS / page).read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    examples = "\n".join(block for block in blocks if block.startswith(">>>"))
-    test = doctest.DocTestParser().get_doctest(examples, {}, page, str(DOCS / page), 0)
-    assert len(test.examples) > 20
-    told = []
-    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=told.append)
-    assert not told, "".join(told)
+    number, differences = run_examples(DOCS / page)
+    assert number > 20
+    assert not differences, differences
+
+
+def run_cells(notebook):
+    """Run the code of a notebook, whose cells are plain Python; what its cells end with."""
+    names, shown = {"__name__": "__main__"}, []
+    for number, cell in enumerate(cell for cell in notebook.cells if cell.cell_type == "code"):
+        tree = ast.parse(cell.source)
+        ends_with = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, f"cell {number}", "exec"), names)
+        if ends_with is not None:
+            code = compile(ast.Expression(ends_with.value), f"cell {number}", "eval")
+            shown.append(eval(code, names))
+    return shown
+
+
+def test_the_notebook_runs(capsys):
+    """Without a kernel: the cells have no magic, and a dozen packages more would be needed."""
+    notebook = nbformat.read(DOCS / "notebooks" / "compare.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    assert not any(cell.get("outputs") for cell in notebook.cells)
+    shown = run_cells(notebook)
+    figures = [one for one in shown if hasattr(one, "_repr_png_")]
+    assert len(figures) == 4
+    assert figures[0]._repr_png_().startswith(b"\x89PNG")
+    assert [len(one) for one in shown if isinstance(one, pd.DataFrame)] == [2, 5]
+    text = " ".join(capsys.readouterr().out.split())
+    assert "gap 7.93 [2.87, 12.46]" in text  # as the cells in words say
+    assert re.search(r"of it, 5\.\d\d \[.*?\] goes with confidence", text), text
+    assert "matched gap: 2.02 [-2.23, 6.26], within sampling error of 0" in text

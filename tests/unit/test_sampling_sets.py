@@ -323,7 +323,9 @@ def test_keywords_are_allocated_by_command_line(tmp_path, capsys):
 def test_near_duplicates_by_command_line(folders, tmp_path, capsys):
     output, sheet = tmp_path / "n.parquet", tmp_path / "n.png"
     main(["duplicates", *(str(folders / name) for name in ("known", "train")), "--neighbours", "2",
-          "--output", str(output), "--sheet", str(sheet), "--rows", "2"])  # fmt: skip
+          "--output", str(output), "--sheet", str(sheet), "--rows", "2", "--json"])  # fmt: skip
+    told = json.loads(capsys.readouterr().out)
+    assert (len(told["neighbours"]), told["written"]) == (1200, [str(output), str(sheet)])
     table = NEAREST_IMAGES.read(output).to_pandas()
     assert len(table) == 1200
     assert sheet.stat().st_size > 0

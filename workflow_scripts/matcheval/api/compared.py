@@ -54,7 +54,7 @@ class Compared:
         """What is compared: a model by its name, if it has one."""
         pair = self.known.pair
         sets = " against ".join(
-            name if name == origin else f"{name} ({origin})"
+            name if origin in (name, name.rpartition(" (")[2][:-1]) else f"{name} ({origin})"
             for origin, name in pair.datasets.items()
         )
         n, first = len(self.known.comparisons), self.known.comparisons[0]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("pdf", "png", "svg")
 LIST = "files.json"  # what a comparison wrote into its folder
+_WRITER = "matched-eval compare"
 
 
 def check_folder(folder: Path) -> None:
@@ -41,7 +42,7 @@ def check_folder(folder: Path) -> None:
         If it cannot be created, or holds files of other origin.
     """
     check_place(folder / LIST)
-    if any(folder.iterdir()) and not (folder / LIST).is_file():
+    if any(folder.iterdir()) and _earlier(folder) is None:
         raise InputError(
             "holds files that no comparison wrote",
             file=folder,
@@ -81,16 +82,25 @@ def write_comparison(
     for path in _write_all(compared, folder, command, analyses):
         written.append(path.relative_to(folder).as_posix())
         with atomic_file(folder / LIST) as partial:  # after each, for a run that is killed
-            partial.write_text(json.dumps(written, indent=1), encoding="utf-8")
+            text = json.dumps({"written_by": _WRITER, "files": written}, indent=1)
+            partial.write_text(text, encoding="utf-8")
         yield path
+
+
+def _earlier(folder: Path) -> list[str] | None:
+    """Return the names of the files that an earlier comparison wrote; None if there was none."""
+    try:
+        known = json.loads((folder / LIST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(known, dict) or known.get("written_by") != _WRITER:
+        return None
+    return [name for name in known.get("files", []) if isinstance(name, str)]
 
 
 def _remove_earlier(folder: Path) -> None:
     """Delete the files that an earlier comparison listed, and folders that become empty."""
-    listed = folder / LIST
-    if not listed.is_file():
-        return
-    for name in json.loads(listed.read_text(encoding="utf-8")):
+    for name in _earlier(folder) or []:
         path = folder / name
         if path.resolve().is_relative_to(folder.resolve()):
             path.unlink(missing_ok=True)

@@ -33,7 +33,7 @@ class PredictedAccuracy:
         Predicted accuracy, a fraction, not clipped to [0, 1]; NaN if there is none. The interval is
         over datapoints, and does not hold the error of the method's assumption.
     accuracy, error : float
-        True accuracy, and |predicted - accuracy|; NaN if the set has no labels.
+        True accuracy, and the absolute difference from it; NaN if the set has no labels.
     reason : str
         Why there is no prediction and what to provide, or how it is flagged.
     """

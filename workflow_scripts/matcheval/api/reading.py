@@ -226,6 +226,8 @@ def _pair(one: GivenModel, read: Mapping[str, Predictions], options: PairOptions
     if options.names is not None:
         names = dict(zip(ORIGINS, options.names, strict=True))
     if names["original"] == names["replication"]:
+        names = _with_folders(one, names)
+    if names["original"] == names["replication"]:
         names = {origin: f"{name} ({origin})" for origin, name in names.items()}
     source = None if options.source is None else names[options.source]
     return Pair(
@@ -234,9 +236,32 @@ def _pair(one: GivenModel, read: Mapping[str, Predictions], options: PairOptions
     )  # fmt: skip
 
 
+def _with_folders(one: GivenModel, names: Mapping[str, str]) -> dict[str, str]:
+    """Add the names of the files' folders, where there are files."""
+    paths = {origin: given.path for origin, given in one.sets.items()}
+    return {
+        origin: name if (path := paths[origin]) is None else f"{path.resolve().parent.name}/{name}"
+        for origin, name in names.items()
+    }
+
+
 def _model_name(one: GivenModel, read: Mapping[str, Predictions], options: PairOptions) -> str:
     told = [read[origin].metadata.get("model") for origin in ("original", "replication")]
-    model = one.name or options.model or told[0] or told[1] or UNNAMED
+    return checked_model_name(one.name or options.model or told[0] or told[1] or UNNAMED)
+
+
+def checked_model_name(model: str) -> str:
+    """Check the name of a model, and return it.
+
+    Parameters
+    ----------
+    model : str
+
+    Raises
+    ------
+    InputError
+        If it is not printable, empty or too long.
+    """
     if not _is_name(model):
         raise InputError(
             f"the name of the model, {model!a:.100}, is not printable or too long",

@@ -1,7 +1,6 @@
 """The command `predict-accuracy`: how accurate a model will be on sets without labels."""
 
 import argparse
-import json
 import logging
 import math
 import sys
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from matcheval.cli.layouts import add_layout, read_layout
 from matcheval.errors import InputError, printable
+from matcheval.io.printed_json import json_rows, print_json
 from matcheval.predictions.formats import check_is_file
 
 if TYPE_CHECKING:
@@ -93,8 +93,10 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
         arguments.methods, layout, n_classes, resamples=arguments.resamples, seed=arguments.seed,
         warn=lambda text: LOGGER.warning("warning: %s", text),
     )  # fmt: skip
-    write = _as_json if arguments.json else _as_text
-    sys.stdout.write(printable(write(base.name, table)))
+    if arguments.json:
+        print_json([{"base": base.name, **row} for row in json_rows(table)])
+    else:
+        sys.stdout.write(printable(_as_text(base.name, table)))
 
 
 def _check_named_once(arguments: argparse.Namespace) -> None:
@@ -113,15 +115,6 @@ def _check_named_once(arguments: argparse.Namespace) -> None:
             LOGGER.warning("warning: %s is a target, and regressions are fitted on it", path)
     if base in fitted:
         LOGGER.warning("warning: %s is the base, and regressions are fitted on it", arguments.base)
-
-
-def _as_json(base: str, table: "pa.Table") -> str:
-    """Return a list of rows as JSON, null for what is not defined."""
-    rows = [
-        {"base": base, **{key: None if _is_nan(value) else value for key, value in row.items()}}
-        for row in table.to_pylist()
-    ]
-    return json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _as_text(base: str, table: "pa.Table") -> str:

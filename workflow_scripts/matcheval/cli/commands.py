@@ -18,6 +18,7 @@ from matcheval.api.reading import (
 from matcheval.cli.layouts import read_layout
 from matcheval.errors import InputError
 from matcheval.io.files import check_place
+from matcheval.io.printed_json import json_rows, print_json
 from matcheval.io.tables import check_suffix, write_table
 from matcheval.predictions.formats import check_is_file
 from matcheval.protocol.compared_models import ComparedModels
@@ -61,6 +62,9 @@ def run_match(arguments: argparse.Namespace) -> None:
         LOGGER.warning("warning: %s", text)
     if arguments.pairs is not None:
         write_table(matched.pairs(), arguments.pairs)
+    if arguments.json:
+        written = [str(path) for path in (arguments.output, arguments.pairs) if path is not None]
+        print_json({**identity, "runs": json_rows(runs), "written": written})
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:

@@ -1,14 +1,11 @@
 """The command `compare`: one model or many on two sets, before and after matching."""
 
 import argparse
-import json
 import logging
-import math
 import shlex
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-
-import pandas as pd
 
 from matcheval.api.compared import Compared, compare_models
 from matcheval.api.describing import described
@@ -18,11 +15,12 @@ from matcheval.cli.commands import read_files
 from matcheval.cli.layouts import read_layout
 from matcheval.cli.model_files import find_files
 from matcheval.errors import printable
+from matcheval.io.printed_json import json_rows, print_json
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.criteria import Criterion
 
 if TYPE_CHECKING:
-    from matcheval.api.pair_analyses import CommandAnalysis
+    from matcheval.api.pair_analyses import AnalysisTable, CommandAnalysis
 
 LOGGER = logging.getLogger(__name__)
 
@@ -47,18 +45,20 @@ def run_compare(arguments: argparse.Namespace) -> None:
     for text in compared.warnings:
         LOGGER.warning("warning: %s", text)
     results = [analysis.tabulated(known) for analysis in analyses]
-    if arguments.json:
-        sys.stdout.write(_as_json(compared))
-    else:
+    if not arguments.json:
         sys.stdout.write(printable(described(compared)))
         for result in results:
             sys.stdout.write(printable(result.describe()))
+    written = []
     if arguments.output is not None:
         from matcheval.api.comparison_files import write_comparison
 
         command = shlex.join(["matched-eval", *sys.argv[1:]])
         for path in write_comparison(compared, arguments.output, command, results):
             LOGGER.info("wrote %s", path)
+            written.append(str(path))
+    if arguments.json:
+        print_json(_told(compared, results, written))
 
 
 def _read(arguments: argparse.Namespace) -> ComparedModels:
@@ -79,23 +79,18 @@ def _read(arguments: argparse.Namespace) -> ComparedModels:
     return read_compared(models, options, methods, arguments.seeds, layout, n_classes)
 
 
-def _as_json(compared: Compared) -> str:
-    """Return the means over models, and the rows of every model, null for what is not defined."""
+def _told(
+    compared: Compared, results: "Sequence[AnalysisTable]", written: Sequence[str]
+) -> dict[str, Any]:
+    """Return means over models, the rows of every model, further analyses, and files."""
     gaps, tables = compared.gaps, compared.tables
-    found = {
-        "means": _rows(gaps.means),
-        "models": {name: _rows(table) for name, table in gaps.models.items()},
-        "tables": {criterion.value: _rows(table) for criterion, table in tables.items()},
+    return {
+        "means": json_rows(gaps.means),
+        "models": {name: json_rows(table) for name, table in gaps.models.items()},
+        "tables": {criterion.value: json_rows(table) for criterion, table in tables.items()},
+        "analyses": {one.analysis.kind.name: json_rows(one.table) for one in results},
+        "written": written,
     }
-    return json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    rows = json.loads(table.to_json(orient="records", double_precision=15))
-    return [
-        {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in row.items()}
-        for row in rows
-    ]
 
 
 def _analyses(arguments: argparse.Namespace) -> "list[CommandAnalysis]":

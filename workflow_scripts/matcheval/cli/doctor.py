@@ -1,7 +1,6 @@
 """The commands `doctor` and `completion`, and the option `--version`."""
 
 import argparse
-import json
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import Any
 from matcheval.errors import InputError, printable
 from matcheval.health.findings import NOTE, OK, PROBLEM, Finding
 from matcheval.health.versions import versions
+from matcheval.io.printed_json import add_json, print_json
 from matcheval.io.text_tables import counted
 
 DOCTOR = (
@@ -51,7 +51,7 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
         "--results", type=Path, default=Path("results"), metavar="DIR",
         help="the folder of results that is looked at (default: results)",
     )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+    add_json(parser)
     parser.set_defaults(run=run_doctor)
 
 
@@ -75,7 +75,7 @@ def run_doctor(arguments: argparse.Namespace) -> None:
             "works": not problems, "versions": versions(),
             "findings": [asdict(one) for one in findings],
         }  # fmt: skip
-        sys.stdout.write(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+        print_json(told)
     else:
         for one in findings:
             sys.stdout.write(printable(_described(one)))

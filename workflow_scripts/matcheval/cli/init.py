@@ -1,7 +1,6 @@
 """The command `init`: a first study file, from what a person has."""
 
 import argparse
-import json
 import os
 import sys
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 
 from matcheval.cli.layouts import add_layout, read_layout
 from matcheval.errors import InputError, printable
+from matcheval.io.printed_json import add_json, print_json
 from matcheval.io.text_tables import counted
 from matcheval.predictions.layout import Layout
 from matcheval.settings import is_name
@@ -85,7 +85,7 @@ def add_init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--force", action="store_true", help="replace files that are there, but no other files"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+    add_json(parser)
     parser.set_defaults(run=run_init, parser=parser)
 
 
@@ -125,12 +125,12 @@ def run_init(arguments: argparse.Namespace) -> None:
         "models": len(written.study.models),
         "datasets": list(written.study.datasets),
         "command": written.command,
-        "compare": _compare(draft, name),
+        "compare": _compare(draft, Path(arguments.results, f"{name}-compared")),
         "report": str(report),
         "missing": written.missing or None,
     }
     if arguments.json:
-        sys.stdout.write(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+        print_json(told)
     else:
         sys.stdout.write(printable(_described(told, draft)))
 
@@ -160,7 +160,7 @@ def _example(arguments: argparse.Namespace) -> tuple[Draft, str, Path]:
         arguments.parser.error("--example takes no sets, models or images")
     example = EXAMPLES[arguments.example]
     name, file = _place(arguments, f"example-{arguments.example}")
-    data = Path(name)
+    data = Path("data" if _in_checkout() else "", name)  # `data/` is ignored by git
     _check_files(arguments, file, data if example.write else None)
     if example.write:
         example.write(data)
@@ -177,11 +177,14 @@ def _place(arguments: argparse.Namespace, default: str) -> tuple[str, Path]:
             f"--name '{name}' is not a valid name",
             remedy="Use up to 100 letters, digits, '.', '_' and '-', a letter or digit first",
         )
-    is_checkout = Path("Snakefile").is_file() and Path("studies").is_dir()
-    file = arguments.output or Path("studies" if is_checkout else "", f"{name}.yaml")
+    file = arguments.output or Path("studies" if _in_checkout() else "", f"{name}.yaml")
     if file.suffix not in (".yaml", ".yml"):
         raise InputError("a study file ends in .yaml", file=file)
     return name, file
+
+
+def _in_checkout() -> bool:
+    return Path("Snakefile").is_file() and Path("studies").is_dir()
 
 
 def _check_files(arguments: argparse.Namespace, file: Path, data: Path | None = None) -> None:
@@ -249,7 +252,7 @@ def _check_readable(one: PredictionSet, n_classes: int | None, layout: Layout) -
     read_predictions(next(iter(one.files.values())), n_classes, layout)
 
 
-def _compare(draft: Draft, name: str) -> str | None:
+def _compare(draft: Draft, output: Path) -> str | None:
     """Return the command that compares prediction files without Snakemake."""
     blocks = {block.name: block.options for block in draft.datasets}
     if not draft.models or not draft.replication:
@@ -259,7 +262,7 @@ def _compare(draft: Draft, name: str) -> str | None:
         return None
     return own_command_line(
         ["compare", "--original", original["files"], "--replication", other["files"],
-         "--output", f"{name}-report"]
+         "--output", str(output)]
     )  # fmt: skip
 
 

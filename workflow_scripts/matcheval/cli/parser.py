@@ -18,6 +18,7 @@ from matcheval.cli.studies import DESCRIPTION as CHECK_STUDY
 from matcheval.cli.studies import add_check_study
 from matcheval.domain_generalization.domainbed.commands import DESCRIPTION as DOMAINBED
 from matcheval.domain_generalization.domainbed.commands import add_domainbed
+from matcheval.io.printed_json import add_json
 from matcheval.protocol.criteria import EPSILON, N_SEEDS, Criterion
 from matcheval.warehouse.commands import add_warehouse
 
@@ -46,7 +47,11 @@ def build_parser() -> argparse.ArgumentParser:
         description="Evaluate a classifier on similar-but-non-identical test sets.",
     )
     parser.add_argument(
-        "--version", action=ShowVersions, nargs=0, help="print the versions of what matters"
+        "--version",
+        action=ShowVersions,
+        nargs=0,
+        default=argparse.SUPPRESS,
+        help="print the versions of what matters",
     )
     commands = parser.add_subparsers(title="commands", required=True)
     add_init(
@@ -144,7 +149,7 @@ def _add_compare(commands: Any) -> None:
         help="write a report, tables and figures to DIR, in place of what an earlier comparison "
         "wrote there",
     )  # fmt: skip
-    compare.add_argument("--json", action="store_true", help="print JSON instead of text")
+    add_json(compare)
     compare.set_defaults(run=run_compare, parser=compare)
 
 
@@ -167,6 +172,7 @@ def _add_match(commands: Any) -> None:
         "--pairs", type=Path, metavar="FILE",
         help="also write the matched pairs of indices, as .parquet or .csv",
     )  # fmt: skip
+    add_json(match)
     match.set_defaults(run=run_match)
 
 

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from matcheval.errors import InputError, printable
+from matcheval.io.printed_json import add_json, print_json
 from matcheval.io.yaml_files import read_yaml
 
 DESCRIPTION = (
@@ -23,6 +24,7 @@ def add_check_study(parser: argparse.ArgumentParser) -> None:
         Gets `run_check_study` as its default for `run`.
     """
     parser.add_argument("study", type=Path, metavar="FILE", help="the study, such as mine.yaml")
+    add_json(parser)
     parser.set_defaults(run=run_check_study)
 
 
@@ -52,6 +54,12 @@ def run_check_study(arguments: argparse.Namespace) -> None:
     from matcheval.study.loading import load_study
 
     study = load_study(given, default_study="config.yaml", analyses=ANALYSES)
+    if arguments.json:
+        print_json({
+            "study": study.name, "models": list(study.models), "datasets": list(study.datasets),
+            "pairs": list(study.pairs), "suites": list(study.suites),
+        })  # fmt: skip
+        return
     sys.stdout.write(
         printable(
             f"study '{study.name}': {len(study.models)} models, {len(study.datasets)} datasets, "

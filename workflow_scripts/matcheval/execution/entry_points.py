@@ -3,7 +3,8 @@
 import inspect
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -11,6 +12,11 @@ from pydantic import TypeAdapter
 from matcheval.errors import InputError, printable
 
 LOGGER = logging.getLogger(__name__)
+# Modules of the extra `workflow` of pyproject.toml, without which the command does much.
+_WORKFLOW_PACKAGES = (
+    "filelock", "requests", "safetensors", "snakemake", "timm", "torch", "torchvision", "tqdm",
+    "urllib3",
+)  # fmt: skip
 
 
 def run_command(function: Callable[..., None], *args: Any, **kwargs: Any) -> None:
@@ -29,15 +35,31 @@ def run_command(function: Callable[..., None], *args: Any, **kwargs: Any) -> Non
     ------
     SystemExit
         With code 1, after ``error: <message>`` on standard error, if `function` raises an
-        `InputError`.
+        `InputError`, or a package of the extra `workflow` is not installed.
     """
     set_up_logging()
     try:
-        function(*args, **kwargs)
+        with _named_packages():
+            function(*args, **kwargs)
     except InputError as error:
         message = " ".join(str(error).splitlines())
         sys.stderr.write(f"error: {message}\n")
         raise SystemExit(1) from error
+
+
+@contextmanager
+def _named_packages() -> Iterator[None]:
+    """Say how to install a package that only the workflow needs."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").split(".")[0]
+        if package not in _WORKFLOW_PACKAGES:
+            raise
+        raise InputError(
+            f"this needs the package {package}, which is not installed",
+            remedy="Install it: pip install 'matched-eval[workflow]'",
+        ) from error
 
 
 def run_script(function: Callable[..., None], job: Any) -> None:

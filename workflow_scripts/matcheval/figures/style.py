@@ -113,9 +113,9 @@ def new_figure(width: float, height: float) -> "Figure":
     -------
     matplotlib.figure.Figure
     """
-    from matplotlib.figure import Figure
+    from matcheval.figures.notebooks import NotebookFigure
 
-    return Figure(figsize=(width, height), layout="constrained")
+    return NotebookFigure(figsize=(width, height), layout="constrained")
 
 
 def legend_above(axes: "Axes", **options: Any) -> None:

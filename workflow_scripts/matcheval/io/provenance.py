@@ -68,22 +68,24 @@ def code_digest(script: Path, *modules: str) -> str:
         If the script, or a module that it imports, has relative imports.
     """
     whole = {module.removeprefix(f"{PACKAGE}.") for module in modules}
-    used = [("script", one) for one in _parse(script.read_text(encoding="utf-8"))]
-    unused: dict[str, list[tuple[str, _Statement]]] = {}  # by name
+    code = enumerate(_parse(script.read_text(encoding="utf-8")))
+    used = [("script", place, one) for place, one in code]
+    unused: dict[str, list[tuple[str, int, _Statement]]] = {}  # by name
     words: set[str] = set()
     seen: set[str] = set()
-    for _, statement in used:  # grows
+    for *_, statement in used:  # grows
         for name in sorted({*statement.imports, *whole} - seen):
             seen.add(name)
-            for one in _parse(_source(name).read_text(encoding="utf-8")):
+            for place, one in enumerate(_parse(_source(name).read_text(encoding="utf-8"))):
                 if one.function and one.function not in words and name not in whole:
-                    unused.setdefault(one.function, []).append((name, one))
+                    unused.setdefault(one.function, []).append((name, place, one))
                 else:
-                    used.append((name, one))
+                    used.append((name, place, one))
         for word in statement.words - words:
             used += unused.pop(word, ())
         words |= statement.words
-    joined = "\n".join(sorted(f"{name} {statement.dump}" for name, statement in used))
+    ordered = sorted(used, key=lambda one: one[:2])
+    joined = "\n".join(f"{name} {statement.dump}" for name, _, statement in ordered)
     return hashlib.sha256(joined.encode()).hexdigest()[:16]
 
 
@@ -122,9 +124,8 @@ def _parse(code: str) -> tuple[_Statement, ...]:
 
 def _statement(node: ast.stmt) -> _Statement:
     dump = ast.dump(node)
-    words = frozenset(re.findall(r"\w+", dump))
-    is_plain = isinstance(node, ast.FunctionDef) and not node.decorator_list
-    return _Statement(dump, _imports(node), words, getattr(node, "name", "") if is_plain else "")
+    function = node.name if isinstance(node, ast.FunctionDef) and not node.decorator_list else ""
+    return _Statement(dump, _imports(node), frozenset(re.findall(r"\w+", dump)), function)
 
 
 def _statements(tree: ast.AST) -> Iterator[ast.AST]:

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 _WIDTH = 640.0
 _MARGINS = (14.0, 16.0, 46.0, 58.0)  # top, right, bottom, left
-_PER_CHARACTER = 6.6  # width of a character of a category's name
+_PER_CHARACTER = 7.2  # width of a character, at most on average
+_LONGEST = 56  # characters of a category's name that are shown
+_NARROWEST = 300.0  # width between the axes beside long names
 _ROW = 26.0  # height of a category
 _AROUND = 0.04  # free share of the range at each end
 _INTERVALS = 6  # between ticks, at most
@@ -125,7 +127,9 @@ class Chart:
     @property
     def width(self) -> float:
         """Width of the drawing."""
-        return 480.0 if self.is_square else _WIDTH
+        if self.is_square:
+            return 480.0
+        return max(_WIDTH, self.left + _NARROWEST + _MARGINS[1])
 
     @cached_property
     def height(self) -> float:
@@ -141,8 +145,14 @@ class Chart:
     @cached_property
     def left(self) -> float:
         """Where the x axis begins."""
-        longest = max(map(len, self.categories), default=0)
-        return max(_MARGINS[3], min(_PER_CHARACTER * longest + 16, 0.45 * _WIDTH))
+        longest = min(max(map(len, self.categories), default=0), _LONGEST)
+        return max(_MARGINS[3], _PER_CHARACTER * longest + 16)
+
+    @property
+    def x_title_at(self) -> float:
+        """Where the middle of the title of the x axis is: below the axis, if there is room."""
+        half = _PER_CHARACTER * len(self.x_title) / 2
+        return max(half, min((self.left + self.right) / 2, self.width - half))
 
     @property
     def right(self) -> float:
@@ -210,7 +220,10 @@ class Chart:
     def y_ticks(self) -> list[tuple[float, str]]:
         """Positions and texts of the ticks of the y axis."""
         if self.categories:
-            return [(self.place(0, i)[1], name) for i, name in enumerate(self.categories)]
+            return [
+                (self.place(0, i)[1], name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…")
+                for i, name in enumerate(self.categories)
+            ]
         low, high = self._ranges[1]
         return [(self.place(0, v)[1], text) for v, text in _ticks(low, high)]
 

@@ -1,40 +1,22 @@
 """Expansion of the suites of a configuration into datasets and members."""
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from matcheval.datasets.label_spaces import SUBSETS, class_subset
+from matcheval.datasets.label_spaces import class_subset
 from matcheval.datasets.suites import Groups, Member, Suite
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
-from matcheval.io.csv_rows import read_numbered_rows
 from matcheval.io.yaml_files import read_yaml
 from matcheval.settings import is_name, read_settings
+from matcheval.study.suite_manifests import manifest_members
+from matcheval.study.suite_placeholders import Place, filled, values_of_placeholders
 from matcheval.study.suite_settings import SuiteMember, SuiteSettings, SuitesSettings
 from matcheval.study.warehouse_members import DEFAULT_SIDE, warehouse_members
 
 _FILE = "configuration"
-_PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
-_MODEL = "model"  # placeholder that prediction files keep
-_Place = dict[str, str]  # where a member is: `file`, and perhaps `field`
-_PATHS = ("path", "file", "files", "images", "labels", "source", "devkit", "kind")
-_MEMBER_COLUMNS = (
-    "name",
-    "dataset",
-    "group",
-    "subgroup",
-    "severity",
-    "classes",
-    "note",
-    "groups",
-    "all_labels",
-)
 
 
 @dataclass(frozen=True)
@@ -118,7 +100,7 @@ class _Expansion:
         return list(found.values())
 
     def _expand(
-        self, member: str | SuiteMember, place: _Place, outer: tuple[str, ...]
+        self, member: str | SuiteMember, place: Place, outer: tuple[str, ...]
     ) -> Iterator[Member]:
         if isinstance(member, str):
             member = SuiteMember(dataset=member)
@@ -130,7 +112,7 @@ class _Expansion:
             for one, line in warehouse_members(member.warehouse, member.side or DEFAULT_SIDE):
                 yield from self._expand(one, line, outer)
         elif member.manifest is not None:
-            for row, line in _rows(Path(member.manifest), member):
+            for row, line in manifest_members(Path(member.manifest), member):
                 yield from self._expand(row, line, outer)
         elif isinstance(member.dataset, str):
             if member.dataset not in self._named:
@@ -139,10 +121,10 @@ class _Expansion:
         else:
             yield from self._from_block(member, place)
 
-    def _from_block(self, member: SuiteMember, place: _Place) -> Iterator[Member]:
+    def _from_block(self, member: SuiteMember, place: Place) -> Iterator[Member]:
         assert isinstance(member.dataset, dict)
-        for values in _values_of_placeholders(member, place):
-            name = _filled(member.name or "-".join(values.values()), values)
+        for values in values_of_placeholders(member, place):
+            name = filled(member.name or "-".join(values.values()), values)
             if not is_name(name):
                 raise InputError(
                     f"'{name}' cannot be a name of a dataset",
@@ -150,7 +132,7 @@ class _Expansion:
                     remedy="Give 'name', of letters, digits, '.', '_' and '-', with the "
                     "placeholders of the block",
                 )
-            block = _filled(member.dataset, values)
+            block = filled(member.dataset, values)
             if name in self._named or self.blocks.setdefault(name, block) != block:
                 raise InputError(
                     f"there is another dataset '{name}'",
@@ -164,8 +146,8 @@ def _is_suite(member: str | SuiteMember) -> bool:
     return not isinstance(member, str) and member.suite is not None
 
 
-def _member(member: SuiteMember, name: str, values: Mapping[str, str], place: _Place) -> Member:
-    severity = _filled(member.severity, values)
+def _member(member: SuiteMember, name: str, values: Mapping[str, str], place: Place) -> Member:
+    severity = filled(member.severity, values)
     try:
         number = None if severity in (None, "") else float(severity)
         if number is not None and not math.isfinite(number):
@@ -175,15 +157,15 @@ def _member(member: SuiteMember, name: str, values: Mapping[str, str], place: _P
             f"severity '{severity}' of '{name}' is not a number",
             **place,
         ) from error
-    group, subgroup = _filled(member.group, values), _filled(member.subgroup, values)
+    group, subgroup = filled(member.group, values), filled(member.subgroup, values)
     classes = member.classes
     classes = class_subset(classes) if isinstance(classes, str) else classes
-    all_labels = _filled(member.all_labels or "", values)
+    all_labels = filled(member.all_labels or "", values)
     groups = _groups(member, name, place)
     return Member(name, group, subgroup, number, classes, groups, all_labels)
 
 
-def _groups(member: SuiteMember, name: str, place: _Place) -> Groups:
+def _groups(member: SuiteMember, name: str, place: Place) -> Groups:
     """Return the groups of classes of a set, read from their file if that is given."""
     given: Any = member.groups or {}
     if isinstance(given, str):
@@ -202,167 +184,3 @@ def _groups(member: SuiteMember, name: str, place: _Place) -> Groups:
         if not classes:
             raise InputError(f"groups: '{group}' has no classes", **place)
     return tuple(given.items())
-
-
-def _values_of_placeholders(member: SuiteMember, place: _Place) -> list[dict[str, str]]:
-    """Return the values of the placeholders of a block, for every dataset that it stands for."""
-    assert isinstance(member.dataset, dict)
-    texts = [text for text in _texts(member.dataset) if _placeholders(text)]
-    names = list(dict.fromkeys(name for text in texts for name in _placeholders(text)))
-    unused = sorted(set(member.values) - set(names))
-    if unused:
-        raise InputError(
-            f"values of '{unused[0]}', which is no placeholder of the block",
-            **place,
-        )
-    filled = (member.name, member.group, member.subgroup, member.severity, member.all_labels)
-    for text in (str(one or "") for one in filled):
-        unknown = [name for name in _placeholders(text) if name not in names]
-        if unknown:
-            raise unknown_name_error("placeholder", unknown[0], names, **place)
-    given = {name: tuple(map(str, member.values[name])) for name in names if name in member.values}
-    if len(given) == len(names):
-        return [dict(zip(given, each, strict=True)) for each in product(*given.values())]
-    patterns = [text for text in texts if set(_placeholders(text)) == set(names)]
-    found = next((matches for text in patterns if (matches := _matches(text, given))), [])
-    if texts and not found:
-        raise InputError(
-            f"no file or folder matches {texts[0]}",
-            **place,
-            remedy="Put the files there, correct the pattern, or list the 'values' of its "
-            "placeholders",
-        )
-    for name, wanted in given.items():
-        absent = [value for value in wanted if all(one[name] != value for one in found)]
-        if absent:
-            raise InputError(
-                f"no file or folder matches {texts[0]} with '{absent[0]}' for '{name}'", **place
-            )
-    return found or [{}]
-
-
-def _matches(pattern: str, given: Mapping[str, tuple[str, ...]]) -> list[dict[str, str]]:
-    """Return the placeholders' values, in natural order, in all paths that match a pattern."""
-    parts = re.split(r"(\{[A-Za-z_]\w*\})", str(Path(pattern).expanduser()))
-    expression, glob, seen = "", "", set()
-    for part in parts:
-        name = part[1:-1]
-        if not _PLACEHOLDER.fullmatch(part):
-            expression, glob = expression + re.escape(part), glob + _escaped(part)
-            continue
-        glob += "*"
-        if name == _MODEL:
-            expression += "[^/]+"
-        else:
-            expression += f"(?P={name})" if name in seen else f"(?P<{name}>[^/]+)"
-            seen.add(name)
-    anchor = Path(Path(glob).anchor or ".")
-    files = anchor.glob(str(Path(glob).relative_to(Path(glob).anchor or ".")))
-    matches = (re.fullmatch(expression, str(file)) for file in files)
-    values = {tuple(match.groupdict().items()) for match in matches if match}
-    shown = [one for one in values if not any(value.startswith(".") for _, value in one)]
-    kept = [dict(one) for one in shown if all(v in given.get(k, (v,)) for k, v in one)]
-    return sorted(kept, key=lambda one: [_natural(value) for value in one.values()])
-
-
-def _escaped(text: str) -> str:
-    """Escape what has a meaning in a glob pattern."""
-    return re.sub(r"([*?\[])", r"[\1]", text)
-
-
-def _natural(text: str) -> list[tuple[int, int | str]]:
-    """Sorting key by which 10 comes after 9."""
-    parts = re.split(r"(\d+)", text)
-    return [(0, int(part)) if part.isdigit() else (1, part) for part in parts if part]
-
-
-def _placeholders(text: str) -> list[str]:
-    return [name for name in _PLACEHOLDER.findall(text) if name != _MODEL]
-
-
-def _texts(block: Any) -> Iterator[str]:
-    """Yield all texts in a block."""
-    if isinstance(block, str):
-        yield block
-    elif isinstance(block, Mapping):
-        for value in block.values():
-            yield from _texts(value)
-    elif isinstance(block, list | tuple):
-        for value in block:
-            yield from _texts(value)
-
-
-def _filled(block: Any, values: Mapping[str, str]) -> Any:
-    """Fill in the placeholders of all texts in a block."""
-    if isinstance(block, str):
-        return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), block)
-    if isinstance(block, Mapping):
-        return {key: _filled(value, values) for key, value in block.items()}
-    if isinstance(block, list | tuple):
-        return [_filled(value, values) for value in block]
-    return block
-
-
-def _rows(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMember, _Place]]:
-    """Yield the members of a manifest, each with its place.
-
-    Columns other than those of a member and those named as data are options of the dataset's
-    block.
-    """
-    header, rows = read_numbered_rows(path, "manifest of a suite")
-    if len(set(header)) < len(header):
-        raise InputError("a column is named twice", file=path, field="header")
-    if "name" not in header or not rows:
-        raise InputError(
-            "has no column 'name'" if rows else "has no rows",
-            file=path,
-            remedy="Give a header line with the columns, and a row per set (docs/suites.md)",
-        )
-    for column in common.data:
-        if column not in header or column in _MEMBER_COLUMNS:
-            raise unknown_name_error(
-                "column", column, [c for c in header if c not in _MEMBER_COLUMNS], file=path,
-                field="data",
-            )  # fmt: skip
-    known = (*_MEMBER_COLUMNS, *common.data)
-    for line, row in rows:
-        place: _Place = {"file": f"{path}, line {line}"}
-        if None in row or None in row.values():
-            raise InputError("the row has not as many cells as the header", **place)
-        cells = {key: value.strip() for key, value in row.items() if value.strip()}
-        if not cells:
-            continue
-        options = {k: _option(k, v) for k, v in cells.items() if k not in known}
-        shared = dict(common.dataset) if isinstance(common.dataset, dict) else {}
-        named = cells.get("dataset", "" if shared or options else cells.get("name"))
-        if named and options:
-            raise InputError(
-                f"'{next(iter(options))}' has no effect beside the name of a dataset", **place
-            )
-        values: dict[str, Any] = {
-            "dataset": named or {**shared, **options},
-            "name": None if named else cells.get("name"),
-            "group": cells.get("group", common.group),
-            "subgroup": cells.get("subgroup", common.subgroup),
-            "severity": cells.get("severity", common.severity),
-            "classes": _class_names(cells["classes"]) if "classes" in cells else common.classes,
-            "groups": cells.get("groups", common.groups),
-            "all_labels": cells.get("all_labels", common.all_labels),
-        }
-        yield read_settings(SuiteMember, values, file=place["file"]), place
-
-
-def _class_names(cell: str) -> str | tuple[str, ...]:
-    return (
-        cell if cell in SUBSETS else tuple(name.strip() for name in cell.split(";") if name.strip())
-    )
-
-
-def _option(name: str, cell: str) -> Any:
-    """Read an option of a dataset: paths are texts, all else is written as in YAML."""
-    if name in _PATHS:
-        return cell
-    try:
-        return yaml.safe_load(cell)
-    except yaml.YAMLError:
-        return cell

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from matcheval.io.printed_json import add_json, json_rows, print_json
 from matcheval.io.tables import check_suffix, write_table
 
 
@@ -27,6 +28,7 @@ def add_warehouse(parser: argparse.ArgumentParser) -> None:
         "--output", type=Path, metavar="FILE",
         help="table to write (.csv, .parquet); printed as CSV by default",
     )  # fmt: skip
+    add_json(plan)
     plan.set_defaults(run=run_plan)
     build = steps.add_parser(
         "build", help="build the sets from your images",
@@ -47,6 +49,7 @@ def add_warehouse(parser: argparse.ArgumentParser) -> None:
         help="folder of published files, where `against` names published sets "
         "(default: %(default)s)",
     )  # fmt: skip
+    add_json(build)
     build.set_defaults(run=run_build)
     worklist = steps.add_parser(
         "worklist", help="write contact sheets for reviewers",
@@ -69,6 +72,7 @@ def add_warehouse(parser: argparse.ArgumentParser) -> None:
         help="a model's predictions on the exported sets, with {set} for a set's name: images that "
         "it takes for another class come first",
     )  # fmt: skip
+    add_json(worklist)
     worklist.set_defaults(run=run_worklist)
 
 
@@ -109,6 +113,10 @@ def run_plan(arguments: argparse.Namespace) -> None:
     table = tabulate_plan(settings.plan, settings.class_names)
     if arguments.output is not None:
         write_table(table, arguments.output)
+    if arguments.json:
+        written = [] if arguments.output is None else [str(arguments.output)]
+        print_json({"plan": json_rows(table), "written": written})
+    if arguments.json or arguments.output is not None:
         return
     sink = _pa_buffer()
     pa_csv.write_csv(table, sink)
@@ -159,8 +167,14 @@ def run_build(arguments: argparse.Namespace) -> None:
     folder = output_folder(arguments, settings.warehouse)
     build = Build(settings, folder, arguments.downloads)
     build.run(arguments.workers or available_cores())
-    sys.stdout.write(printable((folder / "tables" / "steps.md").read_text(encoding="utf-8")))
     n = len(build.exported)
+    if arguments.json:
+        print_json({
+            "folder": str(folder), "sets": list(build.sets),
+            "exported": build.exported,
+        })  # fmt: skip
+        return
+    sys.stdout.write(printable((folder / "tables" / "steps.md").read_text(encoding="utf-8")))
     sys.stdout.write(f"\n{n} of {len(build.sets)} sets exported to {folder}\n")
 
 
@@ -189,4 +203,7 @@ def run_worklist(arguments: argparse.Namespace) -> None:
         settings, find_sets(settings), images, arguments.to,
         pending_only=arguments.pending, predictions=arguments.predictions,
     )  # fmt: skip
+    if arguments.json:
+        print_json({"images": n, "worklist": str(arguments.to / "worklist.csv")})
+        return
     sys.stdout.write(f"{n} images to review: fill in {arguments.to / 'worklist.csv'}\n")

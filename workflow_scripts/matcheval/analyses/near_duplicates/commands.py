@@ -2,6 +2,7 @@
 
 import argparse
 
+from matcheval.io.printed_json import add_json, json_rows, print_json
 from matcheval.io.tables import check_suffix
 
 
@@ -36,6 +37,7 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rows", type=int, default=20, help="images on the sheet (default: %(default)s)"
     )
+    add_json(parser)
     parser.set_defaults(run=run_search)
 
 
@@ -67,3 +69,6 @@ def run_search(arguments: argparse.Namespace) -> None:
 
         figure = plot_near_duplicates(table.to_pandas(), queries, references, arguments.rows)
         save_figure(figure, arguments.sheet)
+    if arguments.json:
+        written = [path for path in (arguments.output, arguments.sheet) if path is not None]
+        print_json({"neighbours": json_rows(table), "written": written})

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from matcheval.analyses.sampling.settings_flags import add_settings, read_settings
 from matcheval.errors import InputError
+from matcheval.io.printed_json import add_json, print_json
 
 
 def add_simulate(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +35,7 @@ def add_simulate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", required=True, metavar="FILE", help="annotations (.parquet, .csv)"
     )
+    add_json(parser)
     parser.set_defaults(run=partial(_call, "simulate_to_file"))
 
 
@@ -59,6 +61,7 @@ def add_count(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="selection frequencies (.parquet, as `sample` reads them, or .csv)",
     )
+    add_json(parser)
     parser.set_defaults(run=partial(_call, "count_to_file"))
 
 
@@ -90,6 +93,7 @@ def add_sample(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--{table}", metavar="FILE", help=f"default: DIR.{table}.parquet, beside the folder"
         )
+    add_json(parser)
     parser.set_defaults(run=run_sample)
 
 
@@ -115,6 +119,7 @@ def add_allocate(parser: argparse.ArgumentParser) -> None:
         help="only the most frequent keywords of a class (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument("--output", required=True, metavar="FILE.json", help="the allocation")
+    add_json(parser)
     parser.set_defaults(run=run_allocate)
 
 
@@ -129,6 +134,10 @@ def run_sample(arguments: argparse.Namespace) -> None:
     from matcheval.analyses.sampling.run import SamplingFiles, sample_to_files
 
     folder = arguments.output.rstrip("/")
+    tables = {
+        name: getattr(arguments, name) or f"{folder}.{name}.parquet"
+        for name in ("provenance", "excluded", "strata")
+    }
     sample_to_files(
         arguments.name,
         SamplingFiles(
@@ -143,10 +152,9 @@ def run_sample(arguments: argparse.Namespace) -> None:
         ),
         read_settings(arguments),
         output=arguments.output,
-        provenance=arguments.provenance or f"{folder}.provenance.parquet",
-        excluded=arguments.excluded or f"{folder}.excluded.parquet",
-        strata=arguments.strata or f"{folder}.strata.parquet",
+        **tables,
     )
+    _tell(arguments, arguments.output, *tables.values())
 
 
 def run_allocate(arguments: argparse.Namespace) -> None:
@@ -183,13 +191,22 @@ def run_allocate(arguments: argparse.Namespace) -> None:
     with atomic_file(arguments.output) as partial:
         text = json.dumps(targets, indent=2, ensure_ascii=False)
         partial.write_text(text + "\n", encoding="utf-8")
+    _tell(arguments, arguments.output)
 
 
 def _call(name: str, arguments: argparse.Namespace) -> None:
     """Call a function of `run`, imported only now, with all arguments by name."""
     from matcheval.analyses.sampling import run
 
-    getattr(run, name)(**{key: value for key, value in vars(arguments).items() if key != "run"})
+    known = {key: value for key, value in vars(arguments).items() if key not in ("run", "json")}
+    getattr(run, name)(**known)
+    _tell(arguments, arguments.output)
+
+
+def _tell(arguments: argparse.Namespace, *written: str) -> None:
+    """Print which files were written, if JSON is asked for."""
+    if arguments.json:
+        print_json({"written": written})
 
 
 def _add_sets(parser: argparse.ArgumentParser) -> None:

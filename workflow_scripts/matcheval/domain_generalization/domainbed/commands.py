@@ -6,6 +6,7 @@ from pathlib import Path
 
 from matcheval.domain_generalization.domainbed.selection import Rule
 from matcheval.errors import InputError, printable
+from matcheval.io.printed_json import add_json, json_rows, print_json
 from matcheval.io.tables import check_suffix
 
 DESCRIPTION = """\
@@ -40,6 +41,7 @@ def add_domainbed(parser: argparse.ArgumentParser) -> None:
         "--choices", type=Path, metavar="FILE",
         help="also write which hyper-parameters and step were chosen per trial (.csv, .parquet)",
     )  # fmt: skip
+    add_json(parser)
     parser.set_defaults(run=run_domainbed)
 
 
@@ -85,8 +87,16 @@ def run_domainbed(arguments: argparse.Namespace) -> None:
             "leave-one-domain-out also runs with two, and --default-only hparams_seed 0",
         )
     targets = summarize_choices(choices, domains_of(records))
-    tables = f"Total records: {len(records)}\n\n{domainbed_tables(targets)}"
-    sys.stdout.write(printable(tables))
+    if not arguments.json:
+        tables = f"Total records: {len(records)}\n\n{domainbed_tables(targets)}"
+        sys.stdout.write(printable(tables))
+    written = []
     for table, path in ((targets, arguments.output), (choices, arguments.choices)):
         if path is not None:
             write_table(table, path)
+            written.append(str(path))
+    if arguments.json:
+        print_json({
+            "records": len(records), "accuracies": json_rows(targets),
+            "choices": json_rows(choices), "written": written,
+        })  # fmt: skip

@@ -29,6 +29,7 @@ from matcheval.figures.style import (
 )
 from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.figures.derived import by_accuracy, running_median, sampling_range
+from matcheval.protocol.figures.one_model import plot_one_model
 from matcheval.protocol.figures.texts import (
     RUNNING_MEDIAN,
     is_named,
@@ -93,7 +94,8 @@ def plot_matched_accuracy(
         running medians of 15 models as lines. Error bars are ±1 standard deviation over seeds,
         those of matched gaps 95 % intervals for the sampling of the sets where `gaps` has them;
         a band around a difference of zero shows the `sampling_range`. Models without matched
-        pairs leave gaps in the series, and a note names them.
+        pairs leave gaps in the series, and a note names them. A single model with `gaps` has
+        another figure, that of `plot_one_model`.
 
     Raises
     ------
@@ -106,6 +108,10 @@ def plot_matched_accuracy(
         if len(set(table[column])) != 1:
             values = sorted(set(table[column]))
             raise InputError(f"one figure cannot show several values: {values}", field=column)
+    if gaps is not None and len(table) == 1:
+        return plot_one_model(
+            table, gaps, title or Criterion(table["criterion"].iloc[0]).description
+        )
     if gaps is not None:
         bounds = ["matched_gap_low", "matched_gap_high"]
         table = table.merge(gaps[["model", *bounds]], on="model", validate="one_to_one")

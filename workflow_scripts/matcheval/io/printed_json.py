@@ -1,0 +1,56 @@
+"""JSON that commands print, for other programs to read."""
+
+import argparse
+import json
+import math
+import sys
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add the option `--json` of a command.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    """
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON.
+
+    Parameters
+    ----------
+    value : object
+        Mappings, lists, texts, numbers and None; numbers that JSON does not have become null.
+    """
+    text = json.dumps(_defined(value), indent=2, ensure_ascii=False, allow_nan=False)
+    # Names of files that are not UTF-8 hold lone surrogates, which cannot be written.
+    sys.stdout.write(text.encode(errors="backslashreplace").decode() + "\n")
+
+
+def json_rows(table: pd.DataFrame | pa.Table) -> list[dict[str, Any]]:
+    """Return the rows of a table as JSON values.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame or pyarrow.Table
+        Undefined numbers and missing texts become null.
+    """
+    if isinstance(table, pa.Table):
+        rows: list[dict[str, Any]] = table.to_pylist()
+    else:
+        rows = json.loads(table.to_json(orient="records", double_precision=15))
+    return [_defined(row) for row in rows]
+
+
+def _defined(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _defined(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_defined(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
