@@ -62,10 +62,10 @@ class TestCharts:
         chart = self.chart([1.0, 2.0], [0, 1], categories=names)
         texts = [text for _, text in chart.y_ticks]
         assert texts[0] == "short"
-        assert len(texts[1]) < 60
+        assert len(texts[1]) < 70
         assert texts[1].endswith("…")
         assert chart.right - chart.left >= 300
-        assert chart.left > 7 * len(texts[1])
+        assert chart.left > 6 * len(texts[1])
 
     def test_zero_is_part_of_the_axis_on_request(self):
         chart = self.chart([5.0, 9.0], [5.0, 9.0], zero="y")
