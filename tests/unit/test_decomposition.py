@@ -166,6 +166,9 @@ class TestIntervals:
         assert found.confidence_low < found.confidence_part < found.confidence_high
         assert found.conditional_low < found.conditional_part < found.conditional_high
         assert found.gap_low < found.gap < found.gap_high
+        # Percentiles 2.5 and 97.5 of a nearly normal distribution.
+        half = (found.gap_high - found.gap_low) / 2
+        assert half == pytest.approx(1.96 * found.gap_se, rel=0.07)
         assert found.share == found.confidence_part / found.gap
 
     def test_cells_and_datapoints_give_the_same_distribution(self):
@@ -240,14 +243,15 @@ class TestIntervals:
 
 class TestUndefined:
     def test_no_share_of_a_gap_that_may_be_none(self):
-        # Standard errors are about 0.06: the gap of 0.04 is below twice that, that of 0.2 above.
-        source, *targets = (scored([0.5] * 100, np.arange(100) < k) for k in (80, 76, 60))
-        found = decompose(source, targets[0])
-        assert found.gap == pytest.approx(0.04)
-        assert found.gap_se > 0.02
-        assert math.isnan(found.share)
-        assert "does not exceed twice its standard error" in found.reason
-        clear = decompose(source, targets[1])
+        # Standard errors are about 0.06: gaps of 0.04 and 0.09 are below twice that, 0.2 above.
+        source, *targets = (scored([0.5] * 100, np.arange(100) < k) for k in (80, 76, 71, 60))
+        for target, gap in zip(targets, (0.04, 0.09), strict=False):
+            found = decompose(source, target)
+            assert found.gap == pytest.approx(gap)
+            assert gap / 2 < found.gap_se < 0.07
+            assert math.isnan(found.share)
+            assert "does not exceed twice its standard error" in found.reason
+        clear = decompose(source, targets[2])
         assert (clear.share, clear.reason) == (0, "")
 
     @pytest.mark.parametrize("options", [{"n_resamples": 0}, {"blocks": groups([1, 1], [1, 2])}])

@@ -155,6 +155,20 @@ class TestStandardErrors:
         assert standard_error(terms, paired_images(one, one)) == pytest.approx(0, abs=1e-15)
         assert standard_error(terms) == pytest.approx(0.1)
 
+    def test_terms_are_deviations_from_the_isotonic_fit(self):
+        # Correctness by confidence is 0, 1, 0, 1: fitted 0, 1/2, 1/2, 1.
+        one = Scored(np.array([0.1, 0.2, 0.3, 0.4]), np.array([False, True, False, True]))
+        terms = error_terms(one, one, PickWeights(np.full(4, 0.25), np.full(4, 0.25), 1))
+        np.testing.assert_allclose(terms.source, [0, 0.125, -0.125, 0])
+        np.testing.assert_allclose(terms.target, [0, -0.125, 0.125, 0])
+
+    def test_groups_by_hand(self):
+        terms = ErrorTerms(np.array([1.0, 2, -1, 4]), np.array([3.0, 1, 2]))
+        apart = groups(["a", "a", "b", "b"], ["a", "b", "c"])  # sums 3, 3 and 3, 1, 2
+        assert standard_error(terms, apart) == pytest.approx(math.sqrt(2 * 18 + 3 / 2 * 14))
+        together = groups(["a", "a", "b", "b"], ["a", "b", "c"], shared=True)  # sums 6, 4, 2
+        assert standard_error(terms, together) == pytest.approx(math.sqrt(3 / 2 * 56))
+
     def test_a_group_of_its_own_for_every_datapoint_changes_little(self):
         rng = np.random.default_rng(0)
         terms = ErrorTerms(rng.normal(size=400), rng.normal(size=300))

@@ -73,6 +73,16 @@ def test_severities_say_why_there_is_none(why):
     assert rows.reason.str.contains(why).all()
 
 
+def test_models_without_pairs_are_left_out_of_the_error_of_a_mean():
+    known = models(200, 150, methods=PROBABILITY)
+    one, odd = known.comparisons
+    far = replace(odd.replication, probability=np.zeros(150, np.float32))
+    both = replace(known, comparisons=(one, replace(odd, replication=far)))
+    first, second = both.matched()
+    assert "no target is matched" in error_of_model(second, None).reason
+    assert error_of_mean([first, second], None) == error_of_model(first, None)
+
+
 def test_a_mean_has_an_error_where_one_model_has():
     """All predictions of one model being wrong do not make the mean one-sided."""
     known = wrong(models(200, 150, methods=PROBABILITY), slice(1))

@@ -128,7 +128,9 @@ class TestBlocks:
         assert (turned.n_source, turned.n_target) == (3, 2)
 
     def test_one_set_without_groups(self):
-        assert (self.blocks("aabbcc").n_source, self.blocks("aabbcc").n_target) == (3, 4)
+        for given, numbers in ((("aabbcc", None), (3, 4)), ((None, "aabb"), (6, 2))):
+            found = self.blocks(*given)
+            assert (found.n_source, found.n_target) == numbers
 
     def test_shared(self):
         found = self.blocks("aabbcc", "abab", groups_shared=True)

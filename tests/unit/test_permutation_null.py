@@ -101,6 +101,14 @@ class TestPaired:
             for one in arrangements.draw(np.random.default_rng(0)):
                 assert (one[:8] ^ one[8:]).all()  # each image once in each set
 
+    def test_every_image_is_exchanged_in_half_of_the_divisions(self):
+        one = right_or_wrong([1] * 40)
+        some = Arrangements(40, 40, paired_images(one, one), 400)
+        divisions = np.array(list(some.draw(np.random.default_rng(0)))[1:])
+        # 16,000 draws: the standard deviation of their mean is 0.004.
+        assert divisions[:, :40].mean() == pytest.approx(0.5, abs=0.016)
+        assert (abs(divisions[:, :40].mean(axis=0) - 0.5) < 4.5 * 0.025).all()
+
     def test_p_is_that_of_mcnemar(self):
         # Six images right on the first side only, none on the other: 2 of 2^6 are as extreme.
         label = np.zeros(10, int)
@@ -148,6 +156,20 @@ class TestDatapoints:
         direct = plan_matching(source, target, criterion, 0.005, score)
         picks = [match(plan, np.random.default_rng(1)).tolist() for plan in (observed, direct)]
         assert picks[0] == picks[1]
+
+    def test_points_come_in_random_order_in_the_observed_division_too(self):
+        """Two targets want the one source point; the right one comes first in the dataset."""
+        source = predictions([0.5, 0.9])
+        target = predictions([0.5, 0.5], [0, 0], [0, 1])
+        comparison = Comparison("m", Pair("p", "a", "b"), source, target)
+        arrangements = Arrangements(2, 2, None, 0)
+        gaps = [
+            permuted_statistics(comparison, PROBABILITY, arrangements, seed)[
+                Statistic.MATCHED_GAP, "probability"
+            ][0]
+            for seed in range(40)
+        ]
+        assert 0.2 < np.mean(gaps) < 0.8  # in dataset order, all would be 0
 
     def test_divisions_are_the_same_for_all_models(self):
         known = models(60, 40)

@@ -18,6 +18,7 @@ import pytest
 import matcheval as me
 import python_api
 from helpers import simulate
+from matcheval.api.inputs import Given
 from matcheval.cli.main import main
 from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import DatasetSpec
@@ -171,6 +172,11 @@ class TestPredictAccuracy:
         first = by_files.predictions[0]
         assert (first.method, first.predicted.value) == ("ac", expected[0]["predicted"])
         assert len(by_files.plot().axes) == 1
+        named = me.predict_accuracy(base, {"photos": target}, methods="ac", resamples=0)
+        assert [one.target for one in (*by_files.predictions[:1], *named.predictions)] == [
+            "c",
+            "photos",
+        ]
 
     def test_features_calibration_and_missing_labels(self):
         rng = np.random.default_rng(2)
@@ -193,6 +199,7 @@ class TestPredictAccuracy:
         again = me.predict_accuracy(base, mixed, methods=methods, calibration=sets, resamples=0)
         values = [[one.predicted.value for one in found.predictions] for found in (result, again)]
         assert values[0] == pytest.approx(values[1], rel=1e-6)
+        assert Given.of({"features": [[1.0], [2.0]], "index": [1, 0]}, "x").features(2)[0] == 2
         alone = me.predict_accuracy(base, {"x": target}, methods="frechet", resamples=0)
         assert "give at least 3 labelled sets" in alone.predictions[0].reason
         with pytest.raises(me.InputError, match="unknown method 'acc'"):
@@ -254,6 +261,11 @@ class TestReplicationTable:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             table = me.replication_table({"m": given}, {"m": worse}, paired=True).to_pandas()
+        mixed = {"labels": [1, 0, 0, 1], "prediction": [0, 0, 1, 1], "index": [2, 0, 3, 1]}
+        models = {"m": given, "n": mixed}  # n names its rows in another order
+        with pytest.warns(me.InputWarning, match="no fits"):
+            both = me.replication_table(models, {"m": worse, "n": worse}, paired=True)
+        assert both.to_pandas().accuracy_original.tolist() == [0.75, 0.5]
         assert table.is_paired.tolist() == [True]
         assert table.gap.tolist() == [0.5]
 

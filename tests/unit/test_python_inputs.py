@@ -45,8 +45,10 @@ BAD = [
     (pd.DataFrame(GOOD).assign(probability=[0.9, None, 0.7]), "'probability': row 1 is empty"),
     (pd.DataFrame(GOOD).assign(index=[0, 0, 1]), "'index': 0 occurs more than once"),
     (pd.DataFrame(GOOD).assign(group=["a", None, "b"]), "'group': row 1 (from 0) is empty"),
+    (pd.DataFrame(GOOD).assign(label=pd.period_range("2000", periods=3)), "no table of plain"),
+    (GOOD | {"group": [["a", "b"]] * 3}, "'group': has shape (3, 2), not (n,)"),
     ("missing.csv", "missing.csv: no such file"),
-    (GOOD | {"table": pd.DataFrame(GOOD)}, "a mapping holds tables or files, and arrays"),
+    ({"a": [0], "table": pd.DataFrame(GOOD)}, "a mapping holds tables or files, and arrays"),
     ({"m": GOOD}, "one set has a model's name with its predictions, the other has none"),
 ]  # fmt: skip
 
@@ -56,6 +58,25 @@ def test_bad_input_is_named(given, message):
     other = LOGITS if isinstance(given, dict) and "logits" in given else GOOD
     with pytest.raises(me.InputError, match=re.escape(message)):
         me.compare(given, other)
+
+
+@pytest.mark.filterwarnings("ignore::matcheval.InputWarning")
+def test_arrays_of_other_kinds_are_taken_over(tmp_path):
+    """Objects that are all whole numbers, tables as logits, open archives, half precision."""
+    logits = np.array(LOGITS["logits"])
+    (tmp_path / "c.npz").write_bytes(b"")
+    np.savez(tmp_path / "c.npz", labels=[0, 1], logits=logits)
+    for given in (
+        {"labels": np.array([0, 1], object), "logits": logits.astype(np.float16)},
+        {"labels": pd.Series([0, 1]), "logits": pd.DataFrame(logits)},
+        np.load(tmp_path / "c.npz"),
+    ):
+        result = me.match(given, LOGITS, seeds=1, epsilon=0.01)
+        assert result.matched_accuracy_source == 0
+        assert result.fraction_unmatched == 0
+    np.savez(tmp_path / "c.npz", labels=np.array([0, None]), logits=logits)
+    with pytest.raises(me.InputError, match=r"source: .labels.: .*Object arrays cannot be"):
+        me.match(np.load(tmp_path / "c.npz"), LOGITS)
 
 
 @pytest.mark.parametrize(
@@ -103,6 +124,11 @@ def test_bad_arguments_are_named(options, message):
             "classes",
         ),
         (lambda: me.replication_table(GOOD, GOOD, top=0), "top is 0"),
+        (
+            lambda: me.replication_table(*[{"m": LOGITS | {"labels": [0, 2]}}] * 2),
+            "original of m: 'label': row 1: 2 is too large; the maximum is 1",
+        ),
+        (lambda: me.replication_table(*[{"a\n": GOOD}] * 2), "name of the model, 'a\\n', is not"),
         (lambda: me.replication_table(GOOD, GOOD, confidence=1), "confidence is 1"),
         (
             lambda: me.replication_table({"model": ["a"], "accuracy": [1.5]}, GOOD),

@@ -23,7 +23,7 @@ from matcheval.report.charts import Chart, Point, Series
 from matcheval.report.embedding import FigureSpace
 from matcheval.report.pages import Provenance, render_report
 from matcheval.report.sections import Section, ShownFile
-from matcheval.report.tables import read_markdown
+from matcheval.report.tables import MarkdownTable, read_markdown
 from matcheval.study.artifacts import Artifact, ReportEntry
 from matcheval.study.reported import shown_files
 
@@ -76,9 +76,20 @@ class TestCharts:
 class TestTables:
     def test_a_markdown_table_is_read_as_it_was_written(self):
         columns = [TextColumn("Model", ["a|b", "c"], is_number=False), TextColumn("n", ["1", "2"])]
-        found, notes = read_markdown(f"# Head\n\n{markdown(columns)}\nA note.\n", "f.md")
-        assert found == columns
-        assert notes == ["Head", "A note."]
+        (found,) = read_markdown(f"# Head\n\n{markdown(columns)}\nA note.\n", "f.md")
+        assert found == MarkdownTable("", tuple(columns), ("Head", "A note."))
+
+    def test_tables_of_one_file_may_differ_in_width(self):
+        one, other = [TextColumn("n", ["1"])], [TextColumn("a", ["2"]), TextColumn("b", ["3"])]
+        text = (
+            f"<!-- Written. -->\n\nAll.\n\n**First**\n\n{markdown(one)}\n- A note.\n\n"
+            f"**Bold.** Not a head.\n\n**Second**\n\n{markdown(other)}"
+        )
+        assert read_markdown(text, "f.md") == [
+            MarkdownTable("", (), ("All.",)),
+            MarkdownTable("First", tuple(one), ("- A note.", "**Bold.** Not a head.")),
+            MarkdownTable("Second", tuple(other), ()),
+        ]
 
     def test_rows_of_unequal_length_are_refused(self):
         with pytest.raises(InputError, match=r"f\.md: is not a table"):

@@ -65,6 +65,15 @@ class TestLimit:
             assert abs(row.matched_gap - row.limit) < 4 * row.limit_std / np.sqrt(300)
             assert row.matched_gap_std == pytest.approx(row.limit_std, rel=0.2)
 
+    def test_its_spread_by_hand(self):
+        """Of 4 source points, 3 right, any 2 are matched with 2 targets, both right."""
+        source = predictions([0.5] * 4, [0] * 4, [0, 0, 0, 1])
+        target = predictions([0.5] * 2, [0, 0], [0, 0])
+        comparison = Comparison("m", Pair("p", "a", "b"), source, target)
+        mean, std = sweep.limit_at_one(comparison, BOTH["probability"])
+        assert mean == pytest.approx(-0.25)
+        assert std == pytest.approx(np.std([1, 1, 1, 0.5, 0.5, 0.5]))
+
     def test_criterion_1_has_none(self):
         table = sweep.tabulate(models(80, 60), epsilons=[0.1, 1.0])
         assert table[table.criterion == "label_probability"].limit.isna().all()

@@ -15,12 +15,15 @@ from matcheval.errors import InputError
 from matcheval.predictions.files import class_names_of, shared_classes
 from matcheval.predictions.formats import RawFile, raw_of_arrays, raw_of_table, read_raw
 from matcheval.predictions.group_files import GROUP, Texts, groups_of, read_group_column
-from matcheval.predictions.layout import Layout
+from matcheval.predictions.layout import COLUMNS, Layout
 
 # One model's predictions on one dataset.
 Data: TypeAlias = str | os.PathLike[str] | pd.DataFrame | pa.Table | Mapping[str, Any]
 # Those of one model or, by name, of several; or a pattern of files with {model}.
 Models: TypeAlias = Data | Mapping[str, Data]
+
+# Names of arrays in lower case, which models and sets cannot have in a mapping.
+_ARRAYS = {*COLUMNS, "labels", GROUP, "features"}
 
 
 class InputWarning(UserWarning):
@@ -62,7 +65,7 @@ class Given:
         if isinstance(data, str | os.PathLike):
             return cls(name, Path(data))
         if isinstance(data, Mapping):
-            return cls(name, {str(key): _array(data[key], name, key) for key in data})
+            return cls(name, {str(key): _array(data, key, name) for key in data})
         return cls(name, _table(data, name))
 
     @property
@@ -125,6 +128,9 @@ class Given:
         """
         if isinstance(self.data, Path):
             return read_group_column(self.data, index, layout)
+        if isinstance(self.data, Mapping) and np.ndim(self.data.get(GROUP, ())) != 1:
+            shape = self.data[GROUP].shape
+            raise InputError(f"has shape {shape}, not (n,)", file=self.name, field=GROUP)
         return groups_of(self.lists((GROUP, "index"), layout), index, self.name)
 
     def lists(self, names: Sequence[str], layout: Layout) -> dict[str, list[Any]]:
@@ -177,23 +183,35 @@ class Given:
         return found.astype(np.float32)
 
 
-def _array(value: Any, name: str, key: object) -> npt.NDArray[Any]:
+def _array(data: Mapping[str, Any], key: str, name: str) -> npt.NDArray[Any]:
     """Convert an array-like of any library; tensors must be in the processor's memory."""
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise InputError(
-            f"{int(np.ma.getmaskarray(value).sum())} values are masked", file=name, field=key,
-            remedy="Leave these datapoints out: array[~mask]",
-        )  # fmt: skip
+    value: Any = None
     try:
+        value = data[key]  # which an `.npz` file reads
         found = np.asarray(value)
-        texts = found.dtype.kind == "O" and all(isinstance(one, str) for one in found.flat)
-        return found.astype(str) if texts and found.size else found
+        found = _plain(found) if found.dtype.kind == "O" else found
     except Exception as error:  # whatever the object's own conversion raises
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(
             f"{type(value).__name__} is no array ({reason:.200})", file=name, field=key,
             remedy="Give a NumPy array or a list; of a tensor, tensor.detach().cpu().numpy()",
         ) from error  # fmt: skip
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise InputError(
+            f"{int(np.ma.getmaskarray(value).sum())} values are masked", file=name, field=key,
+            remedy="Leave these datapoints out: array[~mask]",
+        )  # fmt: skip
+    return found
+
+
+def _plain(objects: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return objects that are all texts, or all whole numbers, as such; others as they are."""
+    values = objects.ravel().tolist()
+    if values and all(isinstance(one, str) for one in values):
+        return objects.astype(str)
+    if values and all(type(one) is int or isinstance(one, np.integer) for one in values):
+        return objects.astype(np.int64)
+    return objects
 
 
 def _table(data: Any, name: str) -> pa.Table:
@@ -233,6 +251,8 @@ def _checked_names(names: Sequence[str], name: str) -> Sequence[str]:
 
 def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return categories that are numbers as numbers; texts are resolved later."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        raise TypeError(f"a column is of type {column.type}")
     if pa.types.is_dictionary(column.type) and not pa.types.is_string(column.type.value_type):
         return column.cast(column.type.value_type)
     return column
@@ -252,6 +272,8 @@ def is_of_several(data: object) -> bool:
     """
     if not isinstance(data, Mapping) or not len(data):
         return False
+    if any(isinstance(key, str) and key.casefold() in _ARRAYS for key in data):
+        return False  # a table may stand for an array: the logits as a DataFrame
     tables = (str, os.PathLike, Mapping, pd.DataFrame, pa.Table)
     is_table = [
         isinstance(one, tables) or (hasattr(one, "__arrow_c_stream__") and hasattr(one, "columns"))

@@ -13,7 +13,7 @@ import pyarrow as pa
 from matcheval.api.inputs import Given, Models, is_of_several
 from matcheval.api.layouts import layout_of
 from matcheval.api.models import GivenModel, all_given, given_models
-from matcheval.api.reading import UNNAMED
+from matcheval.api.reading import UNNAMED, checked_model_name
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.predictions.accuracy_files import counts_of
@@ -107,7 +107,7 @@ def _of_accuracies(
     columns: Mapping[str, list[Any]], name: str, origin: str, top: int
 ) -> pa.Table:  # fmt: skip
     """Check a table of accuracies."""
-    models = [str(model) for model in columns["model"]]
+    models = [checked_model_name(str(model)) for model in columns["model"]]
     if not models:
         raise InputError("no models", file=origin, field="model")
     if len(set(models)) < len(models):
@@ -182,9 +182,11 @@ class _Counted:
     @classmethod
     def of(cls, given: Given, layout: Layout, n_classes: int | None, top: int) -> "_Counted":
         raw, file = given.raw(layout), given.place
-        largest = (n_classes or len(layout.classes or ()) or MAX_CLASSES) - 1
+        ranked = ranked_classes(raw, layout, top)
+        known = (n_classes, ranked.n_classes, len(layout.classes or ()))
+        largest = min(filter(None, known), default=MAX_CLASSES) - 1
         labels = checked_integers(labels_of(raw, layout), "label", largest, file)
-        classes = ranked_classes(raw, layout, top)
+        classes = ranked.classes
         if classes.ndim == 1:
             classes = checked_integers(classes, "prediction", largest, file)
         elif classes.dtype.kind not in "iu":
@@ -230,7 +232,7 @@ def _count_set(
                     f"model '{model.name}' has other indices or labels than model '{first}'",
                     file=model.sets[origin].place,
                 )
-            found[model.name or UNNAMED] = one
+            found[checked_model_name(model.name or UNNAMED)] = one
     problems.raise_any()
     all_ = list(found.values())
     right = np.stack([one.right for one in all_])

@@ -247,7 +247,21 @@ def _with_folders(one: GivenModel, names: Mapping[str, str]) -> dict[str, str]:
 
 def _model_name(one: GivenModel, read: Mapping[str, Predictions], options: PairOptions) -> str:
     told = [read[origin].metadata.get("model") for origin in ("original", "replication")]
-    model = one.name or options.model or told[0] or told[1] or UNNAMED
+    return checked_model_name(one.name or options.model or told[0] or told[1] or UNNAMED)
+
+
+def checked_model_name(model: str) -> str:
+    """Check the name of a model, and return it.
+
+    Parameters
+    ----------
+    model : str
+
+    Raises
+    ------
+    InputError
+        If it is not printable, empty or too long.
+    """
     if not _is_name(model):
         raise InputError(
             f"the name of the model, {model!a:.100}, is not printable or too long",

@@ -1,5 +1,6 @@
 """True and predicted classes of prediction files that may lack probabilities."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,23 @@ from matcheval.predictions.matrices import find_matrix
 _MAX_SHOWN = 20  # columns in a message
 
 
-def ranked_classes(raw: RawFile, layout: Layout, top: int) -> npt.NDArray[Any]:
+@dataclass(frozen=True, eq=False)
+class RankedClasses:
+    """Predicted classes, most probable first.
+
+    Attributes
+    ----------
+    classes : array, shape (n,) or (n, k)
+        Not checked.
+    n_classes : int or None
+        Number of classes, if they follow from scores.
+    """
+
+    classes: npt.NDArray[Any]
+    n_classes: int | None
+
+
+def ranked_classes(raw: RawFile, layout: Layout, top: int) -> RankedClasses:
     """Return the predicted classes of a file or table that may lack probabilities.
 
     Parameters
@@ -26,9 +43,9 @@ def ranked_classes(raw: RawFile, layout: Layout, top: int) -> npt.NDArray[Any]:
 
     Returns
     -------
-    array, shape (n,) or (n, k)
-        Most probable first: `prediction`, or if it is missing or more classes are wanted, those
-        with the highest scores; of equal scores, the lower class. Not checked further.
+    RankedClasses
+        `prediction`, or if it is missing or more classes are wanted, those with the highest scores;
+        of equal scores, the lower class.
 
     Raises
     ------
@@ -37,17 +54,18 @@ def ranked_classes(raw: RawFile, layout: Layout, top: int) -> npt.NDArray[Any]:
     """
     given = values_of(raw, "prediction", layout) if "prediction" in raw.columns else None
     if given is not None and (top == 1 or given.ndim > 1):
-        return given
+        return RankedClasses(given, None)
     matrix = find_matrix(raw.columns, layout, raw.file)
     if matrix is None:
         if given is not None:
-            return given
+            return RankedClasses(given, None)
         raise InputError(
             f"predicted classes missing; found {', '.join(raw.names[:_MAX_SHOWN]) or 'none'}",
             file=raw.file,
             remedy="Give 'prediction', or the scores of all classes",
         )
-    return np.argsort(-matrix.values, axis=1, kind="stable")[:, :top]
+    ranked = np.argsort(-matrix.values, axis=1, kind="stable")[:, :top]
+    return RankedClasses(ranked, matrix.values.shape[1])
 
 
 def labels_of(raw: RawFile, layout: Layout) -> npt.NDArray[Any]:

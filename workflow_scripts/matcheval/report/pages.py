@@ -100,7 +100,7 @@ def _render_section(section: Section, space: FigureSpace) -> Rendered:
     content = Content()
     if section.data:
         content = import_module(f"{section.room}.report").content(section.data, section.values)
-    tables = [_table(shown) for shown in section.shown if shown.is_table]
+    tables = [one for shown in section.shown if shown.is_table for one in _tables(shown)]
     figures = [space.embed(shown, _caption(shown)) for shown in section.shown if not shown.is_table]
     own = "/".join(section.room.split(".")[1:]) + "/report.html"
     template = own if (_LIBRARY / own).is_file() else "report/section.html"
@@ -112,11 +112,16 @@ def _render_section(section: Section, space: FigureSpace) -> Rendered:
     return Rendered(section, content, html)
 
 
-def _table(shown: ShownFile) -> tuple[HtmlTable, list[str]]:
-    """Read a table with the paragraphs around it."""
+def _tables(shown: ShownFile) -> list[tuple[HtmlTable, list[str]]]:
+    """Read the tables of a file with the paragraphs around them; the caption follows the last."""
     path = shown.paths[0]
-    columns, paragraphs = read_markdown(read_result(path).decode("utf-8"), path)
-    return HtmlTable(shown.title, tuple(columns), path), [*paragraphs, _caption(shown)]
+    found = read_markdown(read_result(path).decode("utf-8"), path)
+    tables = []
+    for number, one in enumerate(found, 1):
+        title = f"{shown.title}: {one.heading}" if one.heading else shown.title
+        caption = [_caption(shown)] if number == len(found) else []
+        tables.append((HtmlTable(title, one.columns, path), [*one.paragraphs, *caption]))
+    return tables
 
 
 def _caption(shown: ShownFile) -> str:

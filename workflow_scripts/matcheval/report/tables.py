@@ -1,5 +1,6 @@
 """Tables of a report, and what their columns are sorted by."""
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -45,8 +46,27 @@ class HtmlTable:
         return max(0, self.n_rows - LONGEST)
 
 
-def read_markdown(text: str, file: str) -> tuple[list[TextColumn], list[str]]:
-    """Read a table that `text_tables.markdown` wrote, and the paragraphs around it.
+@dataclass(frozen=True)
+class MarkdownTable:
+    """A table of a Markdown file, and the paragraphs around it.
+
+    Attributes
+    ----------
+    heading : str
+        A line in bold above it; empty if there is none.
+    columns : tuple of TextColumn
+        Empty if the file has no table.
+    paragraphs : tuple of str
+        All other lines that belong to it.
+    """
+
+    heading: str
+    columns: tuple[TextColumn, ...]
+    paragraphs: tuple[str, ...]
+
+
+def read_markdown(text: str, file: str) -> list[MarkdownTable]:
+    """Read the tables that `text_tables.markdown` wrote, and the paragraphs around them.
 
     Parameters
     ----------
@@ -57,21 +77,33 @@ def read_markdown(text: str, file: str) -> tuple[list[TextColumn], list[str]]:
 
     Returns
     -------
-    columns : list of TextColumn
-        Of the first table; none if there is none.
-    paragraphs : list of str
-        All other lines that are not empty.
+    list of MarkdownTable
+        At least one. A line in bold above a table is its heading; other lines between two tables
+        belong to the upper one.
 
     Raises
     ------
     InputError
-        If rows of the table have different numbers of cells.
+        If rows of a table have different numbers of cells.
     """
-    lines = text.splitlines()
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("<!--")]
+    starts = [i for i, line in enumerate(lines) if _is_heading(lines, i)]
+    pieces = itertools.pairwise([0, *starts, len(lines)])
+    return [_read_piece(lines[start:end], file) for start, end in pieces if start < end]
+
+
+def _is_heading(lines: Sequence[str], i: int) -> bool:
+    is_bold = lines[i].startswith("**") and lines[i].endswith("**")
+    return is_bold and lines[i + 1 : i + 2] != [] and lines[i + 1].startswith("|")
+
+
+def _read_piece(lines: Sequence[str], file: str) -> MarkdownTable:
+    heading = lines[0].strip("*") if _is_heading(lines, 0) else ""
     rows = [_cells(line) for line in lines if line.startswith("|")]
-    paragraphs = [line.strip("# ") for line in lines if line.strip() and not line.startswith("|")]
+    others = lines[1:] if heading else lines
+    paragraphs = tuple(line.strip("# ") for line in others if not line.startswith("|"))
     if len(rows) < 2:
-        return [], paragraphs
+        return MarkdownTable(heading, (), paragraphs)
     if len({len(row) for row in rows}) != 1:
         raise InputError(
             "is not a table: its rows differ in length", file=file,
@@ -79,11 +111,11 @@ def read_markdown(text: str, file: str) -> tuple[list[TextColumn], list[str]]:
         )  # fmt: skip
     head, alignment, *body = rows
     cells: Sequence[Sequence[str]] = list(zip(*body, strict=True)) or [()] * len(head)
-    columns = [
+    columns = tuple(
         TextColumn(name, list(column), is_number=mark.endswith(":"))
         for name, mark, column in zip(head, alignment, cells, strict=True)
-    ]
-    return columns, paragraphs
+    )
+    return MarkdownTable(heading, columns, paragraphs)
 
 
 def _cells(line: str) -> list[str]:
