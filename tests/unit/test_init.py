@@ -179,7 +179,7 @@ class TestPredictions:
         )
         # The other command that is printed works as it is.
         main(shlex.split(told["compare"])[1:])
-        assert Path("old-new-report/report.html").is_file()
+        assert Path("results/old-new-compared/report.html").is_file()
 
     def test_names_that_files_may_have_and_models_not(self, capsys):
         predictions("old", ["my net", "b"])
@@ -277,8 +277,9 @@ class TestFiles:
     def test_in_a_checkout_the_study_lies_with_the_others(self, capsys):
         Path("studies").mkdir()
         Path("Snakefile").touch()
-        told = init(capsys, "--example", "digits")
-        assert told["files"][0] == "studies/example-digits.yaml"
+        told = init(capsys, "--example", "predictions")
+        assert told["files"][0] == "studies/example-predictions.yaml"
+        assert Path("data/example-predictions/known-writers/random-forest.csv").is_file()
 
     def test_a_catalogue_is_not_overwritten_by_the_study(self, capsys):
         Path("m.yaml").write_text("- {name: a, kind: predictions}\n")

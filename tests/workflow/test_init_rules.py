@@ -58,7 +58,7 @@ def test_predictions(workflow, capsys):
     edit(study, (r"\[pdf, png, svg\]", "[png]"))
     workflow.run("--configfile", study)
     assert "random-forest" in Path("results/example-predictions/report.html").read_text()
-    data = Path("example-predictions")
+    data = Path("data/example-predictions")
     shutil.copytree(data / "new-writers", data / "sets" / "x")
     suite = init(capsys, str(data / "known-writers"), str(data / "sets"), "--name", "suite")
     workflow.run("results/suite/suite_accuracies/sets.csv", "--configfile", suite)
@@ -71,11 +71,15 @@ def test_images(workflow, capsys):
     """Two folders, and of the catalogue two networks that are trained for one epoch."""
     main(["init", "--example", "images"])
     capsys.readouterr()
-    for folder in Path("example-images").glob("*/*"):
+    for folder in Path("data/example-images").glob("*/*"):
         for image in sorted(folder.iterdir())[6:]:
             image.unlink()
     study = init(
-        capsys, "example-images/known-writers", "example-images/new-writers", "--name", "mine"
+        capsys,
+        "data/example-images/known-writers",
+        "data/example-images/new-writers",
+        "--name",
+        "mine",
     )
     workflow.keep_models("studies/mine-models.csv", ["linear", "resnet"])
     edit("studies/mine-models.csv", (r"cosine,20", "cosine,1"))

@@ -125,7 +125,7 @@ def run_init(arguments: argparse.Namespace) -> None:
         "models": len(written.study.models),
         "datasets": list(written.study.datasets),
         "command": written.command,
-        "compare": _compare(draft, name),
+        "compare": _compare(draft, Path(arguments.results, f"{name}-compared")),
         "report": str(report),
         "missing": written.missing or None,
     }
@@ -160,7 +160,7 @@ def _example(arguments: argparse.Namespace) -> tuple[Draft, str, Path]:
         arguments.parser.error("--example takes no sets, models or images")
     example = EXAMPLES[arguments.example]
     name, file = _place(arguments, f"example-{arguments.example}")
-    data = Path(name)
+    data = Path("data" if _in_checkout() else "", name)  # `data/` is ignored by git
     _check_files(arguments, file, data if example.write else None)
     if example.write:
         example.write(data)
@@ -177,11 +177,14 @@ def _place(arguments: argparse.Namespace, default: str) -> tuple[str, Path]:
             f"--name '{name}' is not a valid name",
             remedy="Use up to 100 letters, digits, '.', '_' and '-', a letter or digit first",
         )
-    is_checkout = Path("Snakefile").is_file() and Path("studies").is_dir()
-    file = arguments.output or Path("studies" if is_checkout else "", f"{name}.yaml")
+    file = arguments.output or Path("studies" if _in_checkout() else "", f"{name}.yaml")
     if file.suffix not in (".yaml", ".yml"):
         raise InputError("a study file ends in .yaml", file=file)
     return name, file
+
+
+def _in_checkout() -> bool:
+    return Path("Snakefile").is_file() and Path("studies").is_dir()
 
 
 def _check_files(arguments: argparse.Namespace, file: Path, data: Path | None = None) -> None:
@@ -249,7 +252,7 @@ def _check_readable(one: PredictionSet, n_classes: int | None, layout: Layout) -
     read_predictions(next(iter(one.files.values())), n_classes, layout)
 
 
-def _compare(draft: Draft, name: str) -> str | None:
+def _compare(draft: Draft, output: Path) -> str | None:
     """Return the command that compares prediction files without Snakemake."""
     blocks = {block.name: block.options for block in draft.datasets}
     if not draft.models or not draft.replication:
@@ -259,7 +262,7 @@ def _compare(draft: Draft, name: str) -> str | None:
         return None
     return own_command_line(
         ["compare", "--original", original["files"], "--replication", other["files"],
-         "--output", f"{name}-report"]
+         "--output", str(output)]
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.datasets.digits import rows_of
-from matcheval.io.files import atomic_file
+from matcheval.io.files import check_place, disk_errors
 from matcheval.predictions.records import check_predictions, write_predictions
 from matcheval.starting.drafting import draft_study
 from matcheval.starting.drafts import Block, Draft, Wishes
@@ -82,8 +82,9 @@ def _write_images(folder: Path) -> list[Path]:
         for row in rows:
             path = folder / place / str(labels[row]) / f"{row:04d}.png"
             pixels = np.round(scans[row].reshape(8, 8) * (255 / _MAX_VALUE)).astype(np.uint8)
-            with atomic_file(path) as partial:
-                Image.fromarray(pixels).save(partial, "PNG")
+            check_place(path)
+            with disk_errors(path):
+                Image.fromarray(pixels).save(path)
             written.append(path)
     return written
 
