@@ -72,3 +72,13 @@ def test_an_analysis_asks_for_its_own_rules_and_further_attempts_for_more(study)
     given = requests.resources("match_predictions")
     found = given["mem_mb"](batch, 1), given["runtime"](batch, 2)
     assert found == (request.mem_mb, 2 * request.runtime)
+
+
+def test_the_longest_of_jobs_that_are_grouped(tmp_path):
+    """By which groups are cut to the time limit of their partition."""
+    study = load(configuration("digits-shifts") | {"results": str(tmp_path)})
+    longest = Requests(study, Machine(gpu_partition="gpu", partition="cpu")).longest_grouped()
+    assert longest["prepare_made_dataset"] == (10, "cpu")
+    minutes, partition = longest["predict_datasets"]
+    assert minutes >= 10
+    assert partition == "cpu"

@@ -135,15 +135,16 @@ class Requests:
     def longest_grouped(self) -> dict[str, tuple[int, str | None]]:
         """Minutes that the longest job of a rule requests, and its partition.
 
-        Only of rules whose jobs are grouped and may take hours.
+        Only of rules whose groups, of jobs that do not depend on each other, may take hours.
         """
         batches = self._study.predicting.batches
-        inference: dict[str, list[Any]] = {
+        grouped: dict[str, list[Any]] = {
             "predict_datasets": [SimpleNamespace(batch=one) for one in batches],
             "predict_tested": [SimpleNamespace(tested=one) for one in self._study.tested],
+            "prepare_made_dataset": [SimpleNamespace(dataset=one) for one in self._study.made],
         }
         longest: dict[str, tuple[int, str | None]] = {}
-        for rule, jobs in inference.items():
+        for rule, jobs in grouped.items():
             if jobs:
                 most = max((self.of(rule, job) for job in jobs), key=lambda one: one.runtime)
                 machine = self._machine
