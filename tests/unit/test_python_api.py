@@ -71,8 +71,7 @@ class TestCompare:
         files = folder / "old" / "a.csv", folder / "new" / "a.csv"
         expected = printed(capsys, "compare", *files, "--json", "--seeds", 3)
         for given in (files, *zip(*map(in_forms, files), strict=True)):
-            names = (f"a ({origin})" for origin in ("original", "replication"))
-            result = me.compare(*given, seeds=3, names=tuple(names))
+            result = me.compare(*given, seeds=3, names=("old/a", "new/a"))
             assert rows(result.to_pandas()) == expected["means"]
             models = [row for part in expected["models"].values() for row in part]
             assert rows(result.to_pandas("models")) == models
@@ -82,7 +81,7 @@ class TestCompare:
         assert dataclasses.astuple(gap) == pytest.approx(
             [expected["means"][1][name] for name in ("gap", "gap_low", "gap_high")]
         )
-        assert (result.source, result.models) == ("a (original)", ("model",))
+        assert (result.source, result.models) == ("old/a", ("model",))
 
     def test_many_models_by_name_or_by_pattern(self, folder, capsys, tmp_path):
         patterns = [str(folder / part / "{model}.csv") for part in ("old", "new")]
@@ -104,6 +103,8 @@ class TestCompare:
         written = by_name.write(tmp_path / "out")
         assert all(path.is_file() for path in written)
         assert tmp_path / "out" / "report.html" in written
+        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+        assert "seeds=2, pair=&#39;pair&#39;, paired=False" in page  # what was asked for
         table = pd.read_parquet(tmp_path / "out" / "tables" / "pair" / "probability.parquet")
         assert rows(table) == expected["tables"]["probability"]
         with pytest.raises(me.InputError, match="reliability diagram is of one model, not of 2"):

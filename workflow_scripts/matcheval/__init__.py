@@ -13,9 +13,9 @@ from matcheval.version import __version__
 # Where the public names are defined; their types are in `__init__.pyi`.
 _HOMES = {
     "AccuracyPredictions": "matcheval.api.predicting",
-    "ComparisonResult": "matcheval.api.comparing",
+    "ComparisonResult": "matcheval.api.comparison_result",
     "Estimate": "matcheval.api.estimates",
-    "GapEstimate": "matcheval.api.comparing",
+    "GapEstimate": "matcheval.api.comparison_result",
     "InputError": "matcheval.errors",
     "InputWarning": "matcheval.api.inputs",
     "MatchResult": "matcheval.api.matching",

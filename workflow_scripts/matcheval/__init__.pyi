@@ -1,6 +1,6 @@
-from matcheval.api.comparing import ComparisonResult as ComparisonResult
-from matcheval.api.comparing import GapEstimate as GapEstimate
 from matcheval.api.comparing import compare as compare
+from matcheval.api.comparison_result import ComparisonResult as ComparisonResult
+from matcheval.api.comparison_result import GapEstimate as GapEstimate
 from matcheval.api.estimates import Estimate as Estimate
 from matcheval.api.inputs import InputWarning as InputWarning
 from matcheval.api.matching import MatchResult as MatchResult

@@ -11,13 +11,8 @@ from matcheval.api.compared import reliability_figure
 from matcheval.api.inputs import Data, Given, InputWarning
 from matcheval.api.layouts import layout_of
 from matcheval.api.models import GivenModel
-from matcheval.api.reading import (
-    PairOptions,
-    input_warnings,
-    methods_of,
-    read_compared,
-    unmatched_warning,
-)
+from matcheval.api.options import PairOptions, methods_of
+from matcheval.api.reading import input_warnings, read_compared, unmatched_warning
 from matcheval.errors import unknown_name_error
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import EPSILON, N_SEEDS

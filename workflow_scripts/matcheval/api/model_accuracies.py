@@ -13,7 +13,8 @@ import pyarrow as pa
 from matcheval.api.inputs import Given, Models, is_of_several
 from matcheval.api.layouts import layout_of
 from matcheval.api.models import GivenModel, all_given, given_models
-from matcheval.api.reading import UNNAMED, checked_model_name
+from matcheval.api.options import checked_model_name
+from matcheval.api.reading import UNNAMED
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.predictions.accuracy_files import counts_of

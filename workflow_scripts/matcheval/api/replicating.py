@@ -10,7 +10,7 @@ import pandas as pd
 
 from matcheval.api.inputs import InputWarning, Models
 from matcheval.api.model_accuracies import read_accuracies
-from matcheval.api.reading import check_names
+from matcheval.api.options import check_names
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.replication.fits import Fit, fit_replication

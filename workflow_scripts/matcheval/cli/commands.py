@@ -8,13 +8,8 @@ from dataclasses import replace
 
 from matcheval.api.inputs import Given
 from matcheval.api.models import GivenModel
-from matcheval.api.reading import (
-    PairOptions,
-    input_warnings,
-    methods_of,
-    read_compared,
-    unmatched_warning,
-)
+from matcheval.api.options import PairOptions, methods_of
+from matcheval.api.reading import input_warnings, read_compared, unmatched_warning
 from matcheval.cli.layouts import read_layout
 from matcheval.errors import InputError
 from matcheval.io.files import check_place

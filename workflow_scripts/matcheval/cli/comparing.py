@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from matcheval.api.compared import Compared, compare_models
 from matcheval.api.describing import described
 from matcheval.api.models import all_given
-from matcheval.api.reading import PairOptions, methods_of, read_compared
+from matcheval.api.options import PairOptions, methods_of
+from matcheval.api.reading import read_compared
 from matcheval.cli.commands import read_files
 from matcheval.cli.layouts import read_layout
 from matcheval.cli.model_files import find_files

@@ -6,6 +6,8 @@ narrowings in percent.
 
 import pandas as pd
 
+from matcheval.io.text_tables import signed
+
 UNDEFINED = "undefined"
 BEYOND = "beyond sampling error"
 
@@ -18,7 +20,7 @@ def points(value: float) -> str:
     value : float
         Fraction; NaN if it is undefined.
     """
-    return UNDEFINED if pd.isna(value) else f"{100 * value + 0.0:.2f}"
+    return UNDEFINED if pd.isna(value) else signed(100 * value, 2)
 
 
 def percent(value: float, digits: int = 0) -> str:
@@ -31,7 +33,7 @@ def percent(value: float, digits: int = 0) -> str:
     digits : int
         Decimal digits.
     """
-    return UNDEFINED if pd.isna(value) else f"{100 * value + 0.0:.{digits}f} %"
+    return UNDEFINED if pd.isna(value) else f"{signed(100 * value, digits)} %"
 
 
 def with_interval(row: pd.Series, name: str) -> str:
@@ -57,8 +59,8 @@ def share_of_confidence(row: pd.Series) -> str:
     """
     if pd.isna(row["confidence_share"]):
         return UNDEFINED
-    low, high = (100 * row[f"confidence_share_{end}"] for end in ("low", "high"))
-    return f"{percent(row['confidence_share'])} [{low:.0f}, {high:.0f}]"
+    low, high = (signed(100 * row[f"confidence_share_{end}"], 0) for end in ("low", "high"))
+    return f"{percent(row['confidence_share'])} [{low}, {high}]"
 
 
 def verdict(row: pd.Series) -> str:

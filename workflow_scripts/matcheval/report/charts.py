@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _WIDTH = 640.0
 _MARGINS = (14.0, 16.0, 46.0, 58.0)  # top, right, bottom, left
-_PER_CHARACTER = 7.2  # width of a character, at most on average
-_LONGEST = 56  # characters of a category's name that are shown
+_PER_CHARACTER = 6.6  # width of a character, at most on average
+_LONGEST = 64  # characters of a category's name that are shown
 _NARROWEST = 300.0  # width between the axes beside long names
 _ROW = 26.0  # height of a category
 _AROUND = 0.04  # free share of the range at each end
