@@ -124,6 +124,7 @@ class TestImages:
         images("old", ["cat", "dog"])
         images("new", ["cat", "dog"])
         Path("new/cat/notes.txt").write_text("x")
+        Path("new/labels.csv").write_text("x")  # beside class folders, no prediction file
         Path("new/cat/.hidden").write_text("x")
         init(capsys, "old", "new")
         assert written("old-new")["datasets"]["new"]["unreadable"] == "skip"
@@ -161,6 +162,12 @@ class TestImages:
         assert "0.png: is not a readable image" in refused(capsys, "few", "few2")
         assert "which cannot be compared with images" in refused(capsys, "digits", "old")
         assert "no classes of cifar10: owl" in refused(capsys, "cifar10", "old")
+        assert "compared with itself" in refused(capsys, "old", "old/../old")
+        assert "learned from" in refused(capsys, "old", "few2", "--train", "old/../few2")
+        images("{x}/one", ["cat", "dog", "owl"])
+        assert "braces stand for" in refused(capsys, "old", "{x}")
+        assert "no published set of this name" in refused(capsys, "x" * 5000, "old")
+        assert "no published set of this name" in refused(capsys, "a\0b", "old")
         assert not list(Path().glob("*.yaml"))
 
 
@@ -265,6 +272,15 @@ class TestFiles:
         assert Path("mine.yaml").read_text() == "precious"
         init(capsys, "digits", "digits-new-writers", "--name", "mine", "--force")
         assert written("mine")["study"] == "mine"
+
+    def test_results_of_another_study_of_this_name_are_not_mixed_with(self, capsys):
+        Path("results/mine").mkdir(parents=True)
+        err = refused(capsys, "digits", "digits-new-writers", "--name", "mine")
+        assert "there already: results/mine (results)" in err
+
+    def test_bad_folders_of_results_are_refused_before_data_are_written(self, capsys):
+        assert "is no folder" in refused(capsys, "--example", "images", "--results", "")
+        assert not list(Path().iterdir())
 
     def test_an_example_is_left_alone(self, capsys):
         Path("example-predictions").mkdir()

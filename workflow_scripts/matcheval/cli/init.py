@@ -104,6 +104,7 @@ def run_init(arguments: argparse.Namespace) -> None:
     SystemExit
         With code 2, if the command line lacks or mixes arguments.
     """
+    _check_results(arguments.results)
     if arguments.example:
         draft, name, file = _example(arguments)
         models = None
@@ -113,8 +114,7 @@ def run_init(arguments: argparse.Namespace) -> None:
         models = arguments.models
         draft = draft_study(given[0], given[1], _wishes(arguments, given))
         name, file = _place(arguments, draft.name)
-        _check_files(arguments, file)
-    _check_results(arguments.results)
+        _check_files(arguments, name, file)
     from matcheval.starting.writing import write_study  # takes a second: all analyses
 
     written = write_study(draft, name, file, models, arguments.results)
@@ -161,7 +161,7 @@ def _example(arguments: argparse.Namespace) -> tuple[Draft, str, Path]:
     example = EXAMPLES[arguments.example]
     name, file = _place(arguments, f"example-{arguments.example}")
     data = Path("data" if _in_checkout() else "", name)  # `data/` is ignored by git
-    _check_files(arguments, file, data if example.write else None)
+    _check_files(arguments, name, file, data if example.write else None)
     if example.write:
         example.write(data)
     return example.draft(data), name, file
@@ -187,10 +187,12 @@ def _in_checkout() -> bool:
     return Path("Snakefile").is_file() and Path("studies").is_dir()
 
 
-def _check_files(arguments: argparse.Namespace, file: Path, data: Path | None = None) -> None:
+def _check_files(
+    arguments: argparse.Namespace, name: str, file: Path, data: Path | None = None
+) -> None:
     from matcheval.starting.writing import catalogue_of, check_absent
 
-    files = {"study": file}
+    files = {"study": file, "results": Path(arguments.results, name)}
     if arguments.models is None:
         files["catalogue"] = catalogue_of(file)
     elif os.path.realpath(arguments.models) == os.path.realpath(file):

@@ -146,6 +146,10 @@ def suite_block(folder: Path, base: str, block: Mapping[str, Any], sets: Iterabl
         If a folder's name cannot be that of a set.
     """
     names = list(sets)
+    if "{" in str(folder):
+        raise InputError(
+            "braces stand for parts of names in a suite", file=folder, remedy="Rename the folder"
+        )
     for name in names:
         if as_name(name) != name:
             raise InputError(

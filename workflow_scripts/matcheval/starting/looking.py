@@ -89,10 +89,15 @@ def look_at(text: str) -> Given:
     """
     if MODEL in text:
         return _by_pattern(text)
-    path = Path(text).expanduser()
-    if path.is_dir():
+    path = Path(text)
+    try:
+        path = path.expanduser()
+        is_folder, is_there = path.is_dir(), path.exists()
+    except (OSError, ValueError, RuntimeError):  # too long a name, NUL, no such user
+        is_folder = is_there = False
+    if is_folder:
         return _with_classes(_in_folder(path))
-    if not path.exists():
+    if not is_there:
         return published_set(text)
     if suffix_of(path) in SUFFIXES:
         raise InputError(
@@ -123,12 +128,12 @@ def _by_pattern(pattern: str) -> PredictionSet:
 
 def _in_folder(path: Path) -> Given:
     inside = _visible(path)
-    predictions = sorted({suffix_of(p) for p in inside if p.is_file()} & {*SUFFIXES})
-    if predictions:
-        return _by_pattern(str(path / f"{MODEL}{_only(predictions, path)}"))
     folders = [p for p in inside if p.is_dir()]
     if any(_holds_images(folder) for folder in folders):
         return _images(path, folders)
+    predictions = sorted({suffix_of(p) for p in inside if p.is_file()} & {*SUFFIXES})
+    if predictions:
+        return _by_pattern(str(path / f"{MODEL}{_only(predictions, path)}"))
     sets = {
         folder.name: _in_folder(folder)
         for folder in folders

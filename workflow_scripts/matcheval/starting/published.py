@@ -47,6 +47,7 @@ class LabelSpace:
     all_models: str = ""
 
 
+_MAX_SHOWN = 200  # characters of a name in a message
 _CIFAR10_TEST = {"kind": "cifar10", "part": "test"}
 SPACES: Mapping[str, LabelSpace] = {
     "cifar10": LabelSpace(
@@ -112,8 +113,8 @@ def published_set(name: str) -> PublishedSet:
     if found is None:
         raise InputError(
             "no such file or folder, and no published set of this name",
-            file=name,
-            remedy=suggest(name.lower(), _SETS),
+            file=name[:_MAX_SHOWN],
+            remedy=suggest(name[:_MAX_SHOWN].lower(), _SETS),
         )
     space, block = _SETS[found]
     return PublishedSet(_NAMES.get(found, found), block, space)

@@ -17,6 +17,8 @@ from matcheval.study.loading import load_study
 from matcheval.study.shared_names import check_shared_names
 from matcheval.study.study import Study
 
+FOLDERS = ("data", "results")
+
 
 @dataclass(frozen=True)
 class Written:
@@ -46,7 +48,7 @@ def check_absent(files: Mapping[str, Path], *, force: bool) -> None:
     Parameters
     ----------
     files : mapping of str to Path
-        By what they are, for the message; `data` is a folder.
+        By what they are, for the message; `FOLDERS` are folders.
     force : bool
         Whether files that are there are to be replaced.
 
@@ -56,7 +58,7 @@ def check_absent(files: Mapping[str, Path], *, force: bool) -> None:
         Naming the files that are there.
     """
     for what, path in files.items():
-        if what != "data":
+        if what not in FOLDERS:
             check_place(path)
         elif path.exists() and not path.is_dir():
             raise InputError("is a file, and no folder", file=path)
