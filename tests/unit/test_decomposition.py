@@ -171,6 +171,30 @@ class TestIntervals:
         assert half == pytest.approx(1.96 * found.gap_se, rel=0.07)
         assert found.share == found.confidence_part / found.gap
 
+    def test_intervals_cover_the_parts_of_the_population(self):
+        """Eight confidences, each a bin of its own in every draw, so that the truth is known."""
+        rng, p = np.random.default_rng(4), np.linspace(0.3, 1, 8)
+        w, v = (np.array(shares) / 100 for shares in (
+            [7, 8, 9, 10, 11, 13, 16, 26], [16, 15, 13, 12, 12, 11, 11, 10]
+        ))  # fmt: skip
+        a, b = 0.2 + 0.75 * p, 0.1 + 0.8 * p
+        truth = parts_of_bins(w, w * a, v, v * b)
+        held = []
+        for draw in range(400):
+            sets = []
+            for n, shares, accuracy in ((400, w, a), (300, v, b)):
+                bins = rng.choice(8, n, p=shares)
+                sets.append(scored(p[bins], rng.random(n) < accuracy[bins]))
+            found = decompose(*sets, n_resamples=300, seed=draw)
+            assert found.n_bins == 8
+            held.append((
+                found.confidence_low <= truth.confidence <= found.confidence_high,
+                found.conditional_low <= truth.conditional <= found.conditional_high,
+                found.gap_low <= truth.gap <= found.gap_high,
+            ))  # fmt: skip
+        assert (np.mean(held, axis=0) > 0.90).all()
+        assert (np.mean(held, axis=0) < 0.99).all()
+
     def test_cells_and_datapoints_give_the_same_distribution(self):
         source, target = two_sets()
         cells = decompose(source, target, n_resamples=4_000)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.words import percent, with_interval
 from studies import ROOT
 
 TOLERANCE = 0.3  # percentage points, as the page says
@@ -23,20 +24,32 @@ def test_tables_of_pages_are_made_by_their_script():
     assert "within sampling error of 0" in make_readme.digits()
 
 
-def test_the_protocols_page_has_the_numbers_of_the_jpeg_check():
-    means = pd.read_csv(ROOT / "docs" / "cifar10-check" / "gaps.csv").set_index("matching")
+@pytest.mark.parametrize("folder", ["digits", "cifar10-check"])
+def test_the_protocols_page_has_the_numbers(folder):
+    means = pd.read_csv(ROOT / "docs" / folder / "gaps.csv").set_index("matching")
     row = means.loc[Criterion.LABEL_PROBABILITY.value]
     page = " ".join((ROOT / "docs" / "protocol.md").read_text(encoding="utf-8").split())
-    share, low, high = (100 * row[f"confidence_share{end}"] for end in ("", "_low", "_high"))
-    for said in (
-        f"the mean gap of {100 * row['gap']:.2f} points is narrower by",
-        f"is narrower by {100 * row['narrowing']:.0f} %, in samples",
-        f"in samples by {100 * row['same_size_narrowing']:.0f} %",
-        f"where {100 * row['reference_narrowing']:.0f} % would be observed without any warning",
-        f"{share:.0f} [{low:.0f}, {high:.0f}] % of the gap",
-        f"A matched gap of {100 * row['matched_gap']:.2f} points remains",
-    ):
-        assert said in page
+    narrower = f"points is narrower by {percent(row.narrowing)}"
+    said = [
+        f"the mean gap of {with_interval(row, 'gap')} {narrower}",
+        with_interval(row, "matched_gap") + " points",
+    ]
+    if folder == "digits":
+        reference = f"would have shown a narrowing of {percent(row.reference_narrowing)}"
+        sizes = f"{row.n_reference_original} and {row.n_reference_replication}"
+        said += [
+            f"samples of {sizes} scans {reference}",
+            f"in such samples {percent(row.same_size_narrowing)} are observed",
+        ]
+    else:
+        share, low, high = (100 * row[f"confidence_share{end}"] for end in ("", "_low", "_high"))
+        said += [
+            f"in samples by {percent(row.same_size_narrowing)}",
+            f"where {percent(row.reference_narrowing)} would be observed without any warning",
+            f"{share:.0f} [{low:.0f}, {high:.0f}] % of the gap",
+        ]
+    for text in said:
+        assert text in page
 
 
 @pytest.mark.parametrize("criterion", list(Criterion))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from matcheval.errors import InputError
-from matcheval.study.shared_names import check_shared_names, record_shared_names
+from matcheval.study.shared_names import check_shared_names, meanings, record_shared_names
 from studies import ROOT, configuration, load
 
 
@@ -71,3 +71,18 @@ def test_a_damaged_record_is_named(study):
     Path("results/studies/one.json").write_text("{", encoding="utf-8")
     with pytest.raises(InputError, match=r"results/studies/one.json: not readable .*Delete it"):
         check_shared_names(study("two"))
+
+
+def test_studies_of_this_repository_can_share_a_results_folder():
+    """But those of domain generalisation, which have no catalogue, and one that needs images."""
+    found: dict[tuple[str, str], tuple[str, object]] = {}
+    names = [path.stem for path in sorted((ROOT / "studies").glob("*.yaml"))]
+    for name in ["digits", *names]:
+        file = ROOT / ("config.yaml" if name == "digits" else f"studies/{name}.yaml")
+        if "\nmodels:" not in file.read_text(encoding="utf-8") or name == "small-warehouse":
+            continue
+        for category, of_names in meanings(load(configuration(name))).items():
+            for one, meaning in of_names.items():
+                first, known = found.setdefault((category, one), (name, meaning))
+                assert meaning == known, f"{category} '{one}' of {name} and of {first}"
+    assert len({first for first, _ in found.values()}) > 6
