@@ -34,7 +34,7 @@ def test_a_time_limit_below_a_trainings_length(on_cluster, local):
     whose pairs are saved, and so not all rules that the profile names.
     """
     run = on_cluster()
-    run.workflow.edit("small.yaml", ", reliability_models: [mlp]", "")
+    run.workflow.edit("small.yaml", "reliability_models: [mlp]", "reliability_models: []")
     held = [
         run.hold_until_told("train_model", "mlp"),
         run.hold_until_told("predict_datasets", "linear"),
