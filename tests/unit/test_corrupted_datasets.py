@@ -369,6 +369,9 @@ def test_rows_are_taken_before_the_first_of_each_class(kind, tmp_path):
     assert prepared(rows=[2, 9], per_class=1) == expected
     rest = prepared(rows=[2, 9], skip_per_class=1)
     assert sorted([*expected, *rest]) == sorted(order[2:9].tolist())
+    second = prepared(rows=[2, 9], skip_per_class=1, per_class=1)
+    rest = prepared(rows=[2, 9], skip_per_class=2)
+    assert sorted([*expected, *second, *rest]) == sorted(order[2:9].tolist())
     with pytest.raises(InputError, match=r"'rows': \[8, 13\] are 5 images, of which there are 4"):
         prepared(rows=[8, 13])
     with pytest.raises(InputError, match="no image is from 3 on and before 3"):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
-from matcheval.execution import network_sizes, resources, workloads
+from matcheval.execution import analysis_resources, network_sizes, resources, workloads
 from matcheval.execution.network_sizes import ModelSize
 from matcheval.execution.resources import ResourceRequest
 from matcheval.execution.workloads import CIFAR, DIGITS, IMAGENET, ImageSet, prepared_size
@@ -115,8 +115,9 @@ def test_every_request_can_be_made(size, data, gpus):
         resources.of_training(size, data, epochs=3, batch_size=8, gpus=gpus),
         resources.of_inference([(data, [size, size])], data, batch_size=8, gpus=gpus),
         resources.of_preparing(data),
-        resources.of_matching(64, 10, data.images), resources.SMALL, resources.DOWNLOAD,
-        resources.of_searching([data, data], None), resources.of_searching([data], 32),
+        analysis_resources.of_matching(64, 10, data.images), resources.SMALL, resources.DOWNLOAD,
+        analysis_resources.of_searching([data, data], None),
+        analysis_resources.of_searching([data], 32),
     ):  # fmt: skip
         assert request.mem_mb >= 800
         assert request.runtime >= 10
@@ -158,7 +159,7 @@ def test_a_search_fits_what_was_measured():
     """10,000 CIFAR images in 50,000: benchmarks/results/neighbours.csv, of two cores."""
     row = pd.read_csv(ROOT / "benchmarks" / "results" / "neighbours.csv").iloc[0]
     sets = [ImageSet(int(row.queries), 32), ImageSet(int(row.references), 32)]
-    request = resources.of_searching(sets, None)
+    request = analysis_resources.of_searching(sets, None)
     assert 1024 * row.peak_gib + 340 <= request.mem_mb <= 3000
     assert 2 * row.search_seconds + row.ssim_seconds <= 60 * request.runtime <= 4 * 3600
 

@@ -171,8 +171,8 @@ def _request(
         threads = max(threads, MANY_CORES)
         speed, base = gpus * GPU_FLOPS, BASE_CUDA_MB
     return ResourceRequest(
-        mem_mb=_megabytes(base, memory),
-        runtime=_minutes(operations / speed + reading / threads),
+        mem_mb=megabytes(base, memory),
+        runtime=minutes(operations / speed + reading / threads),
         threads=threads,
         gpu=gpus,
     )
@@ -205,7 +205,7 @@ def of_preparing(data: ImageSet, *, streamed: bool = False) -> ResourceRequest:
     size = data.pixel_bytes
     if data.encoded:
         size = 0 if streamed else data.images * 150_000
-    return ResourceRequest(_megabytes(BASE_TORCH_MB, 2 * size), _minutes(data.images / 1000))
+    return ResourceRequest(megabytes(BASE_TORCH_MB, 2 * size), minutes(data.images / 1000))
 
 
 def of_making(data: ImageSet, *, threads: int) -> ResourceRequest:
@@ -219,114 +219,7 @@ def of_making(data: ImageSet, *, threads: int) -> ResourceRequest:
         Number of processor cores that make images, a few at a time.
     """
     seconds = data.pixel_bytes / MADE_PER_SECOND / threads
-    return ResourceRequest(BASE_TORCH_MB, _minutes(seconds), threads=threads)
-
-
-def of_searching(sets: Sequence[ImageSet], compare_size: int | None) -> ResourceRequest:
-    """Estimate the request for searching near duplicates of one set in others, on one core.
-
-    All pairs of images are compared pixel by pixel; the pixels are in memory twice.
-
-    Parameters
-    ----------
-    sets : sequence of ImageSet
-        Sizes of the sets, at least one; the images of the first are searched in all, including
-        itself.
-    compare_size : int or None
-        Side of the squares that encoded images are resized to, in pixels; None for no resizing.
-    """
-    side = compare_size or max(data.side for data in sets)
-    values = side**2 * max(data.channels for data in sets)
-    images = sum(data.images for data in sets)
-    decoded = sum(data.images for data in sets if data.encoded)
-    seconds = 2.0 * sets[0].images * images * values / CORE_FLOPS + decoded / DECODED_PER_SECOND
-    return ResourceRequest(_megabytes(BASE_MB, 2 * images * values), _minutes(seconds))
-
-
-def of_matching(n_models: int, n_seeds: int, images: int) -> ResourceRequest:
-    """Estimate the request for matching models' predictions on two sets.
-
-    A run takes a millisecond with 50,000 images, and its time grows about linearly with their
-    number (benchmarks/matching.py); reading a prediction file takes about as long as ten runs.
-
-    Parameters
-    ----------
-    n_models : int
-        Number of models of the job.
-    n_seeds : int
-        Number of runs per model.
-    images : int
-        Number of images of the larger set.
-    """
-    seconds = n_models * (n_seeds + 10) * 0.001 * max(1.0, images / 50_000)
-    return ResourceRequest(_megabytes(BASE_MB, n_models * images * 16), _minutes(seconds))
-
-
-def of_gaps(n_models: int, n_matchings: int, images: int) -> ResourceRequest:
-    """Estimate the request for decomposing the gaps of models on two sets.
-
-    Resamples of 50,000 and 10,000 datapoints take a third of a second per model, the no-warning
-    reference of a matching as long (benchmarks/gaps.py); both grow about linearly.
-
-    Parameters
-    ----------
-    n_models, n_matchings : int
-        Numbers of models and of matchings.
-    images : int
-        Number of images of the larger set.
-    """
-    seconds = n_models * (1 + 2 * n_matchings) * 0.5 * max(0.05, images / 50_000)
-    return ResourceRequest(_megabytes(BASE_MB, n_models * images * 160), _minutes(seconds))
-
-
-def of_reading(n_models: int, n_sets: int, images: int) -> ResourceRequest:
-    """Estimate the request for reading the prediction files of models on many sets.
-
-    Parameters
-    ----------
-    n_models, n_sets : int
-        Numbers of models and of sets; two sets are in memory at a time.
-    images : int
-        Number of images of the largest set.
-    """
-    memory = images * (64 + 4 * n_models)
-    return ResourceRequest(_megabytes(BASE_MB, memory), _minutes(n_models * n_sets * 0.05))
-
-
-# For estimates before any job: classes of a base that are not known, and features of a model.
-MANY_CLASSES, MANY_FEATURES = 1000, 2048
-
-
-def of_scoring(n_sets: int, images: int, n_classes: int, n_features: int) -> ResourceRequest:
-    """Estimate the request for the scores of one model on many sets.
-
-    The outputs on base, reference and one set are in memory, in float64 and once more for what is
-    computed from them. The slowest scores, discriminators, take 0.2 s for 7,000 datapoints with 512
-    features (benchmarks/README.md).
-
-    Parameters
-    ----------
-    n_sets : int
-    images : int
-        Number of images of the largest set.
-    n_classes, n_features : int
-        Widths of logits and features; 0 for what is not kept.
-    """
-    width = n_classes + n_features
-    seconds = n_sets * (0.5 + images * (width + 10) * 2e-6)
-    return ResourceRequest(_megabytes(BASE_MB, 3 * 20 * images * width), _minutes(seconds))
-
-
-def of_predicting(n_models: int, n_sets: int, n_scores: int) -> ResourceRequest:
-    """Estimate the request for tables of accuracies that are predicted from scores.
-
-    Parameters
-    ----------
-    n_models, n_sets, n_scores : int
-        Their numbers: a table has a row for each combination, several for some.
-    """
-    rows = n_models * n_sets * n_scores
-    return ResourceRequest(_megabytes(BASE_MB, 2000 * rows), _minutes(5e-4 * rows))
+    return ResourceRequest(BASE_TORCH_MB, minutes(seconds), threads=threads)
 
 
 # Jobs that count, or write tables and figures, take seconds to minutes in studies of any size.
@@ -334,16 +227,27 @@ SMALL = ResourceRequest(mem_mb=1000, runtime=STEP_MINUTES)
 # A gigabyte over a slow connection (2 MB per second); files are not read into memory.
 DOWNLOAD = ResourceRequest(BASE_MB, runtime=3 * STEP_MINUTES)
 
-# Tables of all images of a warehouse, which may be as many as CIFAR-10-Warehouse's 608,691.
-WAREHOUSE_TABLES = ResourceRequest(5 * BASE_MB, runtime=3 * STEP_MINUTES)
 
+def megabytes(base: int, size: float) -> int:
+    """Return the memory for a base and data, plus 25 % of the data, rounded up to 100 MB.
 
-def _megabytes(base: int, size: float) -> int:
-    """Memory for a base in MB and `size` bytes of data, plus 25 %, rounded up to 100 MB."""
+    Parameters
+    ----------
+    base : int
+        Memory without data, in MB.
+    size : float
+        Bytes of the data.
+    """
     return 100 * math.ceil((base + 1.25 * size / 1e6) / 100)
 
 
-def _minutes(seconds: float) -> int:
-    """Time for start and work with a margin, rounded up to `STEP_MINUTES`."""
-    minutes = (START_SECONDS + TIME_MARGIN * seconds) / 60
-    return STEP_MINUTES * math.ceil(minutes / STEP_MINUTES)
+def minutes(seconds: float) -> int:
+    """Return the time for start and work with a margin, rounded up to `STEP_MINUTES`.
+
+    Parameters
+    ----------
+    seconds : float
+        Estimated time of the work.
+    """
+    needed = (START_SECONDS + TIME_MARGIN * seconds) / 60
+    return STEP_MINUTES * math.ceil(needed / STEP_MINUTES)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from matcheval.execution import resources
+from matcheval.execution import analysis_resources, resources
 from matcheval.protocol.analysis import Matching
 from matcheval.settings import Names, Settings
 from matcheval.study.analysis import Analysis, Wildcards
@@ -136,4 +136,4 @@ class PairTableAnalysis(Analysis):
         images = max(dataset_size(self.study, name).images for name in datasets)
         matching = self.matching.settings
         n_runs = matching.seeds * len(matching.methods) * self.runs_per_seed
-        return resources.of_matching(len(self.models), n_runs, images)
+        return analysis_resources.of_matching(len(self.models), n_runs, images)

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from matcheval.errors import InputError
-from matcheval.execution import resources
+from matcheval.execution import analysis_resources, resources
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.settings import MatchingSettings
 from matcheval.study.analysis import Wildcards, file_states
@@ -233,7 +233,7 @@ class RunJobs:
         datasets = self._study.pairs[wildcards.pair].datasets.values()
         images = max(dataset_size(self._study, name).images for name in datasets)
         n_runs = self._settings.seeds * len(self._matchings)
-        return resources.of_matching(len(self._models(wildcards)), n_runs, images)
+        return analysis_resources.of_matching(len(self._models(wildcards)), n_runs, images)
 
     @property
     def _matchings(self) -> list[str]:
