@@ -295,7 +295,7 @@ class TestCommand:
             (["base", "sketches", "--methods", "magic"], "unknown method 'magic'"),
             (["base", "sketches", "--calibrate-on", "photos"], "photos.npz: column label missing"),
             (["base", "sketches", "--calibrate-on", "base"], "1 sets to calibrate on"),
-            (["base", "sketches", "--seed", "-1"], "--seed -1 is negative"),
+            (["base", "sketches", "--seed", "-1"], "seed is -1. Give 0, 1, 2, ..."),
             (["base", "sketches", "--classes", "3"], "is too large; the maximum is 2"),
         ],
     )
