@@ -130,6 +130,8 @@ def by_description(files):
     it compares the times.
     """
     return {
-        name: [ancient(file) if Path(file).name == "images.npy" else file for file in each]
+        name: [
+            ancient(file) if Path(file).name == "images.npy" else file for file in each
+        ]
         for name, each in files.items()
     }
