@@ -286,8 +286,9 @@ class TestFolders:
 
     def test_not_seen_by_nodes(self, commands, results):
         # A node on which everything of that name is missing.
-        commands("srun", self.run_command().replace('exec "$@"', 'exec "$@" /nowhere'))
-        with pytest.raises(InputError, match="partition 'cpu' do not see /nowhere"):
+        absent = results.parent / "absent"
+        commands("srun", self.run_command().replace('exec "$@"', f'exec "$@" {absent}'))
+        with pytest.raises(InputError, match=f"partition 'cpu' do not see {absent}"):
             self.check(results)
         commands(
             "srun", f"for f; do case $f in {results}/*) echo missing $f; esac; done; echo looked"

@@ -139,7 +139,7 @@ def test_numbers_of_images_and_accuracies():
 def study_with(scores, **changes):
     config = digit_domains() | changes
     config["suites"]["noise"] = {"members": ["noisy"]}
-    two = {"sources": ["plain", "foggy"], "targets": "noise"}
+    two = {"sources": ["plain", "inverted"], "targets": "noise"}
     config["domain_generalization"]["blocks"]["two"] = two
     config["domain_generalization"]["scores"] = scores
     return load(config)
