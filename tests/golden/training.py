@@ -40,37 +40,27 @@ SIZES = {
     "efficientnet_lite": (32, 50, 1, 32), "resnet_7x7": (4, 18, 1, 32),
 }  # fmt: skip
 
-# Deep networks of which a training pass amplifies last bits above the tolerance. None has a
-# backward pass of its own.
-AMPLIFYING = {
-    "shufflenet", "shufflenet_v2", "densenet_imagenet", "dpn", "efficientnet", "googlenet",
-    "mobilenet", "mobilenet_v2", "pnasnet_b", "regnet_x", "regnet_y",
-}  # fmt: skip
-
 
 def of_architecture(name: str) -> Fingerprint:
-    """Initial weights, logits in evaluation and in training, and gradients.
-
-    Without logits in training and gradients if last bits change them.
-    """
+    """Initial weights, logits in evaluation and in training, and gradients."""
     width, depth, groups, side = SIZES[name]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
         model = build_model(
             name, width=width, depth=depth, groups=groups, input_shape=(side, side, 3), n_classes=5
         )
-        images = _batch(6, side)
+        # In double precision, as deep networks amplify the last bits that processors differ in.
+        model, images = model.double(), _batch(6, side).double()
         weights = torch.cat([p.detach().flatten() for p in model.parameters()])
         evaluated = model.eval()(images).detach()
         logits = model.train()(images)
-    found = [weights, evaluated]
-    if name not in AMPLIFYING:
-        # A loss of which the gradient in front of a normalisation is not 0.
-        (logits * torch.cos(torch.arange(30.0)).reshape(6, 5)).sum().backward()
-        found += [logits.detach(), torch.cat([p.grad.flatten() for p in model.parameters()])]
+    # A loss of which the gradient in front of a normalisation is not 0.
+    (logits * torch.cos(torch.arange(30.0)).reshape(6, 5)).sum().backward()
+    gradients = torch.cat([p.grad.flatten() for p in model.parameters()])
     after = model.eval()(images).detach()  # with the statistics of batch norm after one batch
     return fingerprint(
-        [*found, after], [(key, tuple(value.shape)) for key, value in model.state_dict().items()]
+        [weights, evaluated, logits.detach(), gradients, after],
+        [(key, tuple(value.shape)) for key, value in model.state_dict().items()],
     )
 
 
