@@ -9,12 +9,13 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-from take_over import take_over
+from take_over import update_page
 
 from matcheval.accuracy_prediction.aggregation import ALL
 from matcheval.accuracy_prediction.reading import how, titles
 from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
 from matcheval.accuracy_prediction.views import WHOLE
+from matcheval.io.text_tables import counted
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "docs" / "accuracy"
@@ -63,7 +64,7 @@ def errors(study: str) -> str:
         .drop(ALL)
         .sort_values(ascending=False, kind="stable")
     )
-    heads = [*(f"{name}, {n} set{'s' * (n > 1)}" for name, n in n_sets.items()), "all of these"]
+    heads = [*(f"{name}, {counted(n, 'set')}" for name, n in n_sets.items()), "all of these"]
     groups = [*n_sets.index, ALL]
     head = ["predicted from", "method", *heads, "over subgroups", "over models"]
     lines = [f"| {' | '.join(head)} |", "| --- | --- |" + " --: |" * (len(head) - 2)]
@@ -91,5 +92,4 @@ def _points(value: float | None) -> str:
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         take(name)
-    page = ROOT / "docs" / "accuracy-prediction.md"
-    page.write_text(take_over(page.read_text(encoding="utf-8"), errors), encoding="utf-8")
+    update_page(ROOT / "docs" / "accuracy-prediction.md", errors)

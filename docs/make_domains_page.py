@@ -5,12 +5,13 @@ docs/domains/. Then the page's tables are written from there.
 """
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
-from take_over import take_over
+from take_over import update_page
 
-from matcheval.domain_generalization.layout import TITLES, by_domain, by_group, result_columns
+from matcheval.domain_generalization.layout import by_domain, by_group, result_columns
 from matcheval.domain_generalization.schemas import RESULTS
 from matcheval.domain_generalization.selection import PER_RUN
 from matcheval.io.text_tables import TextColumn, markdown
@@ -82,20 +83,14 @@ def averages(study: str) -> list[TextColumn]:
         Its name.
     """
     table = read(study)
-    names = table.loc[table["design"] != "", "algorithm"].unique()
-    columns = [TextColumn("Algorithm", [TITLES[name] for name in names], is_number=False)]
-    for selection in table["selection"].unique():
-        rows = table[(table["design"] != "") & (table["selection"] == selection)]
-        cells = {column.head: column.cells for column in result_columns(rows)}
-        *_, accuracy, gain, _, p_holm = cells
-        said = dict(zip(cells["Algorithm"], zip(*(cells[k] for k in (accuracy, gain, p_holm)),
-                    strict=True), strict=True))  # fmt: skip
-        shown = [said[TITLES[name]] for name in names]
-        title = selection.replace("_", " ")
+    columns: list[TextColumn] = []
+    for selection, rows in table[table["design"] != ""].groupby("selection", sort=False):
+        _, _, algorithms, *_, accuracy, gain, _, p_holm = result_columns(rows)
         columns += [
-            TextColumn(f"{title} (%)", [one[0] for one in shown]),
-            TextColumn("gain over ERM (points)", [one[1] for one in shown]),
-            TextColumn("p (Holm)", [one[2] for one in shown]),
+            *([] if columns else [algorithms]),
+            replace(accuracy, head=f"{str(selection).replace('_', ' ')} (%)"),
+            replace(gain, head="gain over ERM (points)"),
+            p_holm,
         ]
     return columns
 
@@ -119,4 +114,4 @@ if __name__ == "__main__":
     KEPT.mkdir(exist_ok=True)
     for name in sys.argv[1:]:
         take(name)
-    PAGE.write_text(take_over(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
+    update_page(PAGE, tables)

@@ -10,7 +10,7 @@ from pathlib import Path
 from textwrap import wrap
 
 import pandas as pd
-from take_over import take_over
+from take_over import update_page
 
 from matcheval.io.text_tables import accuracy_cells
 from matcheval.protocol.words import percent, share_of_confidence, verdict, with_interval
@@ -174,6 +174,4 @@ BLOCKS: dict[str, Callable[[], str]] = {
 
 if __name__ == "__main__":
     for name in PAGES:
-        page = ROOT / name
-        text = take_over(page.read_text(encoding="utf-8"), lambda block: BLOCKS[block]())
-        page.write_text(text, encoding="utf-8")
+        update_page(ROOT / name, lambda block: BLOCKS[block]())

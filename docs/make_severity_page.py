@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from take_over import take_over
+from take_over import update_page
 
 from matcheval.analyses.severity.tables import SCHEMA
 from matcheval.io.text_tables import TextColumn, markdown
@@ -158,5 +158,4 @@ BLOCKS: dict[str, Callable[[], str]] = {
 if __name__ == "__main__":
     if sys.argv[1:]:
         take(*sys.argv[1:])
-    text = take_over(PAGE.read_text(encoding="utf-8"), lambda block: BLOCKS[block]())
-    PAGE.write_text(text, encoding="utf-8")
+    update_page(PAGE, lambda block: BLOCKS[block]())

@@ -30,9 +30,18 @@ def take_over(page: str, read: Callable[[str], str]) -> str:
     return BLOCK.sub(lambda block: f"{block[1]}{read(block[2])}{block[3]}", page)
 
 
+def update_page(page: Path, read: Callable[[str], str]) -> None:
+    """Replace the content of every block of a page on file.
+
+    Parameters
+    ----------
+    page : Path
+    read : callable
+        As for `take_over`.
+    """
+    page.write_text(take_over(page.read_text(encoding="utf-8"), read), encoding="utf-8")
+
+
 if __name__ == "__main__":
     page, results = map(Path, sys.argv[1:])
-    text = take_over(
-        page.read_text(encoding="utf-8"), lambda file: (results / file).read_text(encoding="utf-8")
-    )
-    page.write_text(text, encoding="utf-8")
+    update_page(page, lambda file: (results / file).read_text(encoding="utf-8"))

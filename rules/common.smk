@@ -41,7 +41,7 @@ JOBS = StageJobs(STUDY)
 # Which models are run on which datasets by which jobs.
 PREDICTING = STUDY.predicting
 if workflow.is_main_process:
-    STUDY.predicted.remove_untrue_indexes()
+    STUDY.predicted.remove_outdated_indexes()
 
 # On one machine, the number of GPUs limits the number of simultaneous GPU jobs. A profile or
 # `--resources gpu=N` overrides this, as profiles/slurm does: there, the cluster assigns the GPUs.

@@ -18,8 +18,7 @@ LONGEST = (
 
 @cache
 def _shares_a_run(name: str) -> bool:
-    text = (WORKFLOW / name).read_text(encoding="utf-8")
-    return name in LONGEST or 'scope="module"' in text
+    return 'scope="module"' in (WORKFLOW / name).read_text(encoding="utf-8")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,6 +1,7 @@
 """The tables in docs/accuracy-prediction.md are those of the errors on file beside it."""
 
-from make_accuracy_page import errors, take_over
+from make_accuracy_page import errors
+from take_over import take_over
 
 from studies import ROOT
 

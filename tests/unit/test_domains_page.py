@@ -1,6 +1,7 @@
 """The tables in docs/domain-generalization.md are those of the results on file beside it."""
 
-from make_domains_page import PAGE, tables, take_over
+from make_domains_page import PAGE, tables
+from take_over import take_over
 
 
 def test_the_page_is_made_by_its_script():

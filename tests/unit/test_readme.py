@@ -3,6 +3,7 @@
 import make_readme
 import pandas as pd
 import pytest
+from take_over import take_over
 
 from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.words import percent, with_interval
@@ -19,7 +20,7 @@ def test_tables_of_pages_are_made_by_their_script():
     for name in make_readme.PAGES:
         page = (ROOT / name).read_text(encoding="utf-8")
         entered = lambda block: named.add(block) or make_readme.BLOCKS[block]()  # noqa: E731
-        assert make_readme.take_over(page, entered) == page, name
+        assert take_over(page, entered) == page, name
     assert named == set(make_readme.BLOCKS)
     assert "within sampling error of 0" in make_readme.digits()
 

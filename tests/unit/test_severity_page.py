@@ -2,6 +2,7 @@
 
 import make_severity_page as page
 import pytest
+from take_over import take_over
 
 from studies import ROOT
 
@@ -9,7 +10,7 @@ TEXT = page.PAGE.read_text(encoding="utf-8")
 
 
 def test_the_page_is_made_by_its_script():
-    assert page.take_over(TEXT, lambda block: page.BLOCKS[block]()) == TEXT, "make severity-docs"
+    assert take_over(TEXT, lambda block: page.BLOCKS[block]()) == TEXT, "make severity-docs"
 
 
 def test_its_text_states_numbers_of_the_table():

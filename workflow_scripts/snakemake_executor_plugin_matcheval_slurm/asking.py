@@ -1,4 +1,4 @@
-"""What the executor asks of SLURM about the jobs of a run, once they are submitted."""
+"""Queries to SLURM about the submitted jobs of a run."""
 
 import time
 from collections.abc import Collection, Sequence
@@ -14,7 +14,7 @@ _JOBS_PER_COMMAND = 500
 
 
 class JobsInSlurm:
-    """The jobs of a run, as SLURM knows them.
+    """The submitted jobs of a run: their states, and how they are cancelled.
 
     Parameters
     ----------
@@ -88,7 +88,10 @@ class JobsInSlurm:
             self._ask(["scancel", "--quiet", *numbers[start : start + _JOBS_PER_COMMAND]])
 
     def _ask(self, command: Sequence[str]) -> str | None:
-        """Return the output of a command, or None if SLURM does not answer; say so once."""
+        """Run a command of SLURM, and return its output; None if SLURM does not answer.
+
+        The first of several failures in a row is logged.
+        """
         try:
             text = queries.run_slurm(*command)
         except InputError as error:

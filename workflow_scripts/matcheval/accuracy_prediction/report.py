@@ -14,6 +14,7 @@ from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
 from matcheval.report.sections import Content, Headline
 from matcheval.report.tables import HtmlTable
 
+Row = Mapping[str, Any]  # of the table of errors, with what readers call it
 # What a headline compares, where it was computed: the simplest method, and Guillory et al.'s.
 _BASE, _COMPARED = "base_accuracy", ("ac", "doc")
 
@@ -40,15 +41,15 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
             continue
         suite = table["suite"].iloc[0]
         rows = _over_all_sets(table)
-        known = rows[rows["mae"].notna()].sort_values("mae", kind="stable")
-        if len(known):
+        known = sorted((row for row in rows if pd.notna(row["mae"])), key=lambda row: row["mae"])
+        if known:
             file = path.removesuffix(".parquet") + ".csv"
             parts.append((suite, _chart(suite, known), _table(suite, known, file)))
             headlines.append(_headline(suite, known))
         notes += [
-            f"{suite}: {name} has no prediction of {counted(row['n_missing'], 'pair')} of model "
-            "and set."
-            for name, row in zip(_names(rows), rows.to_dict("records"), strict=True)
+            f"{suite}: {row['name']} has no prediction of {counted(row['n_missing'], 'pair')} of "
+            "model and set."
+            for row in rows
             if row["n_missing"]
         ]
     return Content(
@@ -58,21 +59,19 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
     )
 
 
-def _over_all_sets(table: pd.DataFrame) -> pd.DataFrame:
-    return table[
+def _over_all_sets(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of all sets, with `title` of the method, `how` it was used, and `name`."""
+    rows = table[
         (table["view"] == WHOLE) & (table["group"] == ALL) & (table["subgroup"] == ALL)
-    ].reset_index(drop=True)
-
-
-def _names(rows: pd.DataFrame) -> list[str]:
-    """Name every row by its method and how predictions were made."""
+    ]  # fmt: skip
     return [
-        f"{title}, {how(row)}"
+        {str(key): value for key, value in row.items()}
+        | {"title": title, "how": how(row), "name": f"{title}, {how(row)}"}
         for title, row in zip(titles(rows, ALL_SCORES), rows.to_dict("records"), strict=True)
     ]
 
 
-def _error(row: Mapping[Any, Any]) -> str:
+def _error(row: Row) -> str:
     low, high = bounds_in_percent(row, "mae_sets")
     interval = "" if pd.isna(low) else f" [{low:.1f}, {high:.1f}]"
     return f"{100 * row['mae']:.1f}{interval}"
@@ -82,53 +81,47 @@ def _points(fraction: float) -> str:
     return signed(100 * fraction, 1, plus=True)
 
 
-def _headline(suite: str, rows: pd.DataFrame) -> Headline:
-    said = {
-        name: f"{_error(row)} points ({counted(row['n_sets'], 'set')})"
-        for name, row in zip(_names(rows), rows.to_dict("records"), strict=True)
+def _headline(suite: str, rows: Sequence[Row]) -> Headline:
+    said = [
+        f"{row['name']}: {_error(row)} points ({counted(row['n_sets'], 'set')})"
+        for row in rows
         if row["method"] in _COMPARED and not row["variant"]
-    }
-    assumed = rows[rows["method"] == _BASE].to_dict("records")
+    ]
+    assumed = [row for row in rows if row["method"] == _BASE]
     value = f"To assume the base accuracy errs by {_error(assumed[0])} points" if assumed else ""
     return Headline(
         subject=f"Accuracies predicted without labels: {suite}",
         value=value,
         statement="Mean absolute errors with 95 % intervals for the choice of the sets. "
-        + "; ".join(f"{name}: {error}" for name, error in said.items()),
+        + "; ".join(said),
     )
 
 
-def _chart(suite: str, rows: pd.DataFrame) -> Chart:
-    names = _names(rows)
-    ways = [how(row) for row in rows.to_dict("records")]
-    points = [
-        Point(
-            100 * row["mae"], i, names[i],
+def _chart(suite: str, rows: Sequence[Row]) -> Chart:
+    points: dict[str, list[Point]] = {}
+    for i, row in enumerate(rows):
+        values = (
             f"mean absolute error: {_error(row)} points\nbias: {_points(row['bias'])} points\n"
-            f"{counted(row['n_sets'], 'set')}, {counted(row['n_models'], 'model')}",
-            x_bounds=bounds_in_percent(row, "mae_sets"),
+            f"{counted(row['n_sets'], 'set')}, {counted(row['n_models'], 'model')}"
         )
-        for i, row in enumerate(rows.to_dict("records"))
-    ]  # fmt: skip
+        bounds = bounds_in_percent(row, "mae_sets")
+        point = Point(100 * row["mae"], i, row["name"], values, x_bounds=bounds)
+        points.setdefault(row["how"], []).append(point)
     return Chart(
         f"{suite}: mean absolute errors of predicted accuracies by method, with 95 % intervals.",
         "mean absolute error (percentage points)", "",
-        [
-            Series(way, [p for p, of in zip(points, ways, strict=True) if of == way])
-            for way in dict.fromkeys(ways)
-        ],
-        categories=names, zero="x",
+        [Series(way, each) for way, each in points.items()],
+        categories=[row["name"] for row in rows], zero="x",
     )  # fmt: skip
 
 
-def _table(suite: str, rows: pd.DataFrame, file: str) -> HtmlTable:
-    records = rows.to_dict("records")
+def _table(suite: str, rows: Sequence[Row], file: str) -> HtmlTable:
     columns = (
-        TextColumn("Method", titles(rows, ALL_SCORES), is_number=False),
-        TextColumn("How", [how(row) for row in records], is_number=False),
-        TextColumn("Mean absolute error (points) [95 % CI]", [_error(row) for row in records]),
-        TextColumn("Bias (points)", [_points(row["bias"]) for row in records]),
-        TextColumn("Sets", [str(row["n_sets"]) for row in records]),
-        TextColumn("Models", [str(row["n_models"]) for row in records]),
+        TextColumn("Method", [row["title"] for row in rows], is_number=False),
+        TextColumn("How", [row["how"] for row in rows], is_number=False),
+        TextColumn("Mean absolute error (points) [95 % CI]", [_error(row) for row in rows]),
+        TextColumn("Bias (points)", [_points(row["bias"]) for row in rows]),
+        TextColumn("Sets", [str(row["n_sets"]) for row in rows]),
+        TextColumn("Models", [str(row["n_models"]) for row in rows]),
     )
     return HtmlTable(f"{suite}: errors over all sets that were not fitted to", columns, file)

@@ -196,7 +196,10 @@ class _Turning:
         return ModelRunner(self._config, progress=self._progress)
 
     def _pass(self, dataset: str, function: Callable[[Floats], Floats]) -> Floats:
-        """Return a function of the features of turned images, shape (n, 4, ...)."""
+        """Run the model on all orientations of a dataset's images, and map their features.
+
+        Returns an array of shape (n, 4, ...).
+        """
         start, writer = time.perf_counter(), _FeatureFunction(function)
         self._runner.run_turned(self._model, read_dataset(self.job.datasets / dataset), writer)
         log.info("%s, turned: %.1f s", dataset, time.perf_counter() - start)
@@ -205,7 +208,10 @@ class _Turning:
 
 
 class _FeatureFunction:
-    """A writer that keeps what a function makes of the features of each batch."""
+    """An output writer that applies a function to the features of each batch, in memory.
+
+    `parts` has the results, one array per batch.
+    """
 
     needs_features = True
 

@@ -1,4 +1,4 @@
-"""What the functions of the Python interface take: files, tables in memory, and arrays."""
+"""Input of the Python interface: prediction files, tables in memory, and arrays."""
 
 import os
 from collections.abc import Mapping, Sequence

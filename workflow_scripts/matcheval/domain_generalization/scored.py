@@ -63,7 +63,7 @@ class ScoredModels:
         self._trained = trained
 
     def check(self) -> None:
-        """Check algorithms and methods, and that inference keeps what the methods need.
+        """Check that algorithms and methods exist, and that inference keeps what methods need.
 
         Raises
         ------

@@ -97,13 +97,11 @@ def driver_gpus(environment: Mapping[str, str]) -> list[Gpu] | None:
     list of Gpu or None
         Ordered by bus; None if neither is there or works, which is logged where one is there.
     """
-    command = shutil.which("nvidia-smi", path=f"{environment.get('PATH', '')}:{_WSL}")
+    command = find_nvidia_smi(environment)
     if command is None:
         return _gpus_of_nvml()
     try:
-        done = subprocess.run(
-            [command, "-L"], capture_output=True, text=True, timeout=_SECONDS, check=False
-        )
+        done = run_nvidia_smi(command, "-L")
     except (OSError, subprocess.TimeoutExpired) as error:
         LOGGER.warning("nvidia-smi: %s", error)
         return None
@@ -113,6 +111,38 @@ def driver_gpus(environment: Mapping[str, str]) -> list[Gpu] | None:
             LOGGER.warning("nvidia-smi: %s", " ".join((done.stdout + done.stderr).split()))
         return None
     return parse_list(done.stdout)
+
+
+def find_nvidia_smi(environment: Mapping[str, str]) -> str | None:
+    """Find the driver's command `nvidia-smi`, under Windows' Linux too; None if it is missing.
+
+    Parameters
+    ----------
+    environment : mapping
+        Environment variables; PATH is used.
+    """
+    return shutil.which("nvidia-smi", path=f"{environment.get('PATH', '')}:{_WSL}")
+
+
+def run_nvidia_smi(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `nvidia-smi`.
+
+    Parameters
+    ----------
+    command : str
+        Its path.
+    *arguments : str
+
+    Raises
+    ------
+    OSError
+        If it cannot be run.
+    subprocess.TimeoutExpired
+        If the driver does not answer in time.
+    """
+    return subprocess.run(
+        [command, *arguments], capture_output=True, text=True, timeout=_SECONDS, check=False
+    )
 
 
 def parse_list(text: str) -> list[Gpu]:

@@ -46,7 +46,7 @@ class ImageSet:
 
     @property
     def pixel_bytes(self) -> int:
-        """Bytes of all images as one array."""
+        """Size in bytes of all images, decoded into one array of uint8."""
         return self.images * self.side**2 * self.channels
 
 

@@ -1,16 +1,19 @@
 """Whether torch works, and which devices it can use."""
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from matcheval.execution.gpu_devices import DEVICES, VISIBLE
+from matcheval.execution.gpu_devices import (
+    DEVICES,
+    VISIBLE,
+    find_nvidia_smi,
+    run_nvidia_smi,
+)
 from matcheval.health.findings import NOTE, OK, PROBLEM, Finding
 from matcheval.health.versions import version_of
 
-_SECONDS = 60  # a driver that is not kept loaded takes a while
 _DRIVER_REMEDY = (
     "Compare the driver's version with what this build of torch needs, and choose another build or "
     "a newer driver: docs/containers.md, 'Which driver torch needs'"
@@ -98,14 +101,11 @@ def nvidia_driver(environment: Mapping[str, str]) -> str | None:
     str or None
         Such as `driver 580.65`; None if it does not answer.
     """
-    command = shutil.which("nvidia-smi", path=environment.get("PATH", ""))
+    command = find_nvidia_smi(environment)
     if command is None:
         return None
     try:
-        done = subprocess.run(
-            [command, "--query-gpu=driver_version", "--format=csv,noheader"],
-            capture_output=True, text=True, timeout=_SECONDS, check=False,
-        )  # fmt: skip
+        done = run_nvidia_smi(command, "--query-gpu=driver_version", "--format=csv,noheader")
     except (OSError, subprocess.TimeoutExpired):
         return None
     found = done.stdout.split()

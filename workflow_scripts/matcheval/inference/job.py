@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class InferenceConfig:
-    """How to run models, in the terms of a configuration.
+    """Settings of an inference job, as users give them.
 
     Attributes
     ----------

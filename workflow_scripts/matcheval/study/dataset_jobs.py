@@ -9,15 +9,9 @@ from matcheval.study.study import Study
 
 
 class DatasetJobs:
-    """Jobs of datasets and suites.
+    """Jobs of datasets and suites. A part of `StageJobs`."""
 
-    Parameters
-    ----------
-    study : Study
-    """
-
-    def __init__(self, study: Study) -> None:
-        self._study = study
+    _study: Study
 
     def prepare_inputs(self, wildcards: Wildcards) -> list[str]:
         """Return the files that a dataset is built from: published, and of other datasets.

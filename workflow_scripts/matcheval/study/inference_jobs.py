@@ -13,15 +13,9 @@ from matcheval.study.study import Study
 
 
 class InferenceJobs:
-    """Jobs of inference, and of the weights that it needs.
+    """Jobs of inference, and of the weights that it needs. A part of `StageJobs`."""
 
-    Parameters
-    ----------
-    study : Study
-    """
-
-    def __init__(self, study: Study) -> None:
-        self._study = study
+    _study: Study
 
     @property
     def inference_options(self) -> str:
@@ -164,7 +158,7 @@ class InferenceJobs:
 
         Snakemake records no parameters that are derived from outputs, so that one that is left out
         again repeats nothing; the files of one that is added are missing, and so the job runs
-        (see `Predicted.remove_untrue_indexes`).
+        (see `Predicted.remove_outdated_indexes`).
 
         Parameters
         ----------

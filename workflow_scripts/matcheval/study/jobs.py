@@ -10,6 +10,7 @@ from matcheval.models.packages import is_file_of_weights
 from matcheval.study.analysis import Wildcards
 from matcheval.study.dataset_jobs import DatasetJobs
 from matcheval.study.inference_jobs import InferenceJobs
+from matcheval.study.study import Study
 
 
 class StageJobs(DatasetJobs, InferenceJobs):
@@ -19,6 +20,9 @@ class StageJobs(DatasetJobs, InferenceJobs):
     ----------
     study : Study
     """
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
 
     # --- how the machine is used: resources, because a changed parameter would repeat the job
 

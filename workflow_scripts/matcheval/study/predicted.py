@@ -1,4 +1,4 @@
-"""What inference has written already, looked at when a run is planned."""
+"""Which prediction files of a study exist when a run is planned, and which are out of date."""
 
 import json
 import logging
@@ -25,7 +25,7 @@ Times = npt.NDArray[np.int64]  # nanoseconds
 
 
 class Predicted:
-    """The files and indexes of predictions of a study that exist.
+    """The prediction files of a study on the disk, and the indexes that list them.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ class Predicted:
         by_model = np.array(found, np.int64)
         return np.where((by_model > 0).all(axis=1), by_model.max(axis=1), 0)
 
-    def remove_untrue_indexes(self) -> None:
-        """Remove indexes of files that are not there any more, or were replaced since.
+    def remove_outdated_indexes(self) -> None:
+        """Remove indexes that list missing files, or files that were replaced since.
 
         Their jobs have to run again, which Snakemake cannot know, as it does not see these files.
         (Indexes that were written for another configuration are replaced anyway.)
@@ -88,7 +88,7 @@ class Predicted:
 
     @cached_property
     def _existing_indexes(self) -> list["_Index"]:
-        """The indexes of this study that exist, or were there before the untrue were removed."""
+        """The indexes on the disk when they were first read: before any were removed here."""
         return list(self._read_indexes())
 
     def _read_indexes(self) -> Iterator["_Index"]:

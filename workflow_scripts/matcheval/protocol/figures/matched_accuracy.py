@@ -1,4 +1,4 @@
-"""Accuracy and matched accuracy over models, and the gaps between the sets.
+"""The figure of every model's accuracies before and after matching, and of its gaps.
 
 Figures 3, 4, 6 and 7 of Anzaku et al. (2022), arXiv 2209.01848.
 """
