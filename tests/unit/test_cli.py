@@ -218,7 +218,9 @@ class TestCompare:
     def test_an_unknown_analysis(self, files, capsys):
         code, err = fails(capsys, "compare", *files, "--analyses", "mcnemmar")
         assert code == 1
-        assert "--analyses': unknown analysis 'mcnemmar'. Did you mean 'mcnemar'" in err
+        assert "unknown analysis 'mcnemmar'. Did you mean 'mcnemar'" in err
+        code, err = fails(capsys, "compare", *files, "--analyses", "mcnemar,difficulty")
+        assert (code, "'difficulty' needs a study. Here there are mcnemar" in err) == (1, True)
 
 
 class TestAsAProcess:
@@ -296,6 +298,54 @@ class TestComparingManyModels:
         page = (Path("out") / "report.html").read_text(encoding="utf-8")
         assert "3 models: old (original) against new (replication)" in page
         assert "net.v2" in page
+
+    def test_the_text_stays_short(self, folders, capsys, caplog):
+        """Of 30 models, the text has mean and range of all, and the rows of the first five."""
+        for i in range(27):
+            for name in ("old", "new"):
+                copied = pd.read_csv(f"{name}/z.csv")
+                copied.loc[: 15 * i, "prediction"] = (copied["label"] + 1) % 5
+                copied.to_csv(f"{name}/{'y' * 60}{i:02d}.csv", index=False)
+            Path("old", f"alone-{i}.csv").touch()
+        main(["compare", *folders, "--analyses", "mcnemar", "--output", "out"])
+        text = capsys.readouterr().out
+        assert len(text.splitlines()) < 70
+        assert max(len(line) for line in text.splitlines() if "|" not in line) <= 110
+        table = pd.read_csv("out/gaps/pair/probability.csv")
+        low, high = (f"{100 * v:.2f}".replace("-", "−") for v in table.gap.agg(["min", "max"]))
+        (gap,) = [line for line in text.splitlines() if line.startswith("gap  ")]
+        assert gap.split()[-2:] == [low, high]
+        models = pd.read_csv("out/tables/pair/probability.csv").nlargest(5, "accuracy_original")
+        first = text.splitlines().index(next(x for x in text.splitlines() if x[:6] == "model ")) + 1
+        shown = [line.split()[1] for line in text.splitlines()[first : first + 5]]
+        assert shown == [f"{100 * value:.2f}" for value in models.accuracy_original]
+        assert "... and 25 more models, less accurate on the original: in the tables below" in text
+        assert "... and 40 more rows: in the tables below out" in text
+        assert caplog.text.count("is left out: it has no file") == 5
+        assert "23 more models are left out, too, so that 30 of 58 are compared" in caplog.text
+        assert caplog.text.count("warning: y") == 5
+        assert "more like these; summary.md and the report have all" in caplog.text
+
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            (lambda t: t[:-1], "'new' than model 'm-1': 299 datapoints, not 300."),
+            (
+                lambda t: t.assign(label=t.label.to_numpy()[::-1]),
+                r"index \d+ has label \d, not \d",
+            ),
+            (lambda t: t.assign(index=t.index + 1), "'m-1': index 1 in place of 0."),
+            (
+                lambda t: t.assign(group=t.index // 20),
+                "'group': names groups; new/m-1.csv names none",
+            ),
+        ],
+    )
+    def test_files_of_different_datapoints_or_groups(self, folders, capsys, change, said):
+        change(pd.read_csv("new/z.csv")).to_csv("new/z.csv", index=False)
+        code, err = fails(capsys, "compare", *folders)
+        assert code == 1
+        assert re.search(said, " ".join(err.split())), err
 
     def test_models_have_the_numbers_that_they_have_alone(self, folders, capsys):
         main(["compare", *folders, "--json"])

@@ -18,13 +18,19 @@ import pytest
 import matcheval as me
 import python_api
 from helpers import simulate
+from matcheval.analyses.epsilon_sweep.analysis import EpsilonSweepSettings
 from matcheval.api.inputs import Given
 from matcheval.cli.main import main
 from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.predictions.accuracies import dataset_accuracies
+from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions
+from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.pair_blocks import GroupSource
+from matcheval.protocol.settings import MatchingMethod
 from matcheval.replication.results import tabulate_replication
+from tabulate_pair import main as tabulate_for_pair
 
 ROOT = Path(__file__).parents[2]
 
@@ -109,6 +115,43 @@ class TestCompare:
         assert rows(table) == expected["tables"]["probability"]
         with pytest.raises(me.InputError, match="reliability diagram is of one model, not of 2"):
             by_name.plot("reliability")
+
+    def test_further_analyses_have_the_workflows_numbers(self, folder, capsys, tmp_path):
+        names = ["mcnemar", "class_gaps", "maximum_matching", "epsilon_sweep"]
+        patterns = [str(folder / part / "{model}.csv") for part in ("old", "new")]
+        result = me.compare(*patterns, seeds=2, analyses=names)
+        told = printed(
+            capsys, "compare", "--original", patterns[0], "--replication", patterns[1], "--json",
+            "--seeds", 2, "--analyses", ",".join(names),
+        )  # fmt: skip
+        assert result.analyses == tuple(names)
+        methods = {c.value: MatchingMethod(criterion=c) for c in Criterion}
+        of_set = {"original": "old", "replication": "new"}
+        files = {o: [folder / part / f"{m}.csv" for m in "ab"] for o, part in of_set.items()}
+        for name in names:
+            out = tmp_path / f"{name}.parquet"
+            tabulate_for_pair(
+                room=f"matcheval.analyses.{name}", pair=Pair("pair", "old", "new"), models="ab",
+                matchings=methods, seeds=[0, 1], layouts=dict.fromkeys(of_set, Layout()),
+                groups=dict.fromkeys(of_set, GroupSource()), outputs=[out], **files,
+                options={"epsilons": EpsilonSweepSettings().epsilons} if "eps" in name else {},
+            )  # fmt: skip
+            expected = rows(pd.read_parquet(out))
+            assert rows(result.to_pandas(name)) == expected == told["analyses"][name]
+            assert f"{name} (docs/analyses/{name}.md)" in str(result)
+        assert result.plot("epsilon_sweep").axes
+        with pytest.raises(me.InputError, match="'mcnemar' has no figure"):
+            result.plot("mcnemar")
+        written = {path.relative_to(tmp_path).as_posix() for path in result.write(tmp_path / "out")}
+        assert {"out/mcnemar/pair.csv", "out/figures/epsilon_sweep/pair.pdf"} < written
+        assert "McNemar&#39;s test" in (tmp_path / "out" / "report.html").read_text("utf-8")
+
+    def test_an_analysis_that_cannot_be_made(self, folder):
+        files = folder / "old" / "a.csv", folder / "new" / "a.csv"
+        with pytest.raises(me.InputError, match=r"unknown analysis 'x'. Known: mcnemar"):
+            me.compare(*files, analyses="x")
+        with pytest.raises(me.InputError, match=r"not declared as paired.*--paired"):
+            me.compare(*files, seeds=1, analyses="paired_gaps")
 
     def test_figures(self, folder):
         result = me.compare(folder / "old" / "a.csv", folder / "new" / "a.csv", seeds=2)

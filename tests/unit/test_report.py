@@ -125,7 +125,7 @@ class TestFigures:
 def test_files_of_an_analysis_are_found_by_its_artifacts():
     entry = ReportEntry("Tables", "cap", {"of": "{pair}", "top": "top {top}"})
     analysis = SimpleNamespace(
-        title="Own", one=Artifact("r/{pair}/t{top}", (".csv", ".md"), entry),
+        title=lambda: "Own", one=Artifact("r/{pair}/t{top}", (".csv", ".md"), entry),
         hidden=Artifact("r/{pair}/hidden", (".md",), entry),
         targets=["r/p/t1.csv", "r/p/t1.md", "r/p/hidden.md", "r/other.pdf", "r/other.png"],
     )  # fmt: skip

@@ -219,24 +219,32 @@ def replicate(*arguments):
     main(["replicate", *map(str, arguments)])
 
 
-def test_the_steps_by_command_line(folders, tmp_path, capsys):
+def test_the_steps_by_command_line(folders, tmp_path, capfd):
     """From simulated annotations to sets, whose mean frequencies are in the expected order."""
+
+    def written(*arguments):
+        """What a step says it wrote: JSON, and nothing else on standard output."""
+        replicate(*arguments, "--json")
+        return json.loads(capfd.readouterr().out)["written"]
+
     sets = ["--candidates", folders / "new-writers", "--original", folders / "known"]
-    replicate("simulate", *sets, "--seed", 1, "--output", tmp_path / "annotations.csv")
-    replicate(
-        "count", *sets, "--annotations", tmp_path / "annotations.csv",
-        "--output", tmp_path / "f.parquet",
-    )  # fmt: skip
+    annotations, counted = tmp_path / "annotations.csv", tmp_path / "f.parquet"
+    assert written("simulate", *sets, "--seed", 1, "--output", annotations) == [str(annotations)]
+    assert written(
+        "count", *sets, "--annotations", annotations, "--output", counted
+    ) == [str(counted)]  # fmt: skip
     frequencies = FREQUENCIES.read(tmp_path / "f.parquet").to_pandas()
     assert len(frequencies[frequencies.origin == "pool"]) == 497
     means = {}
     for strategy in ("matched_frequency", "threshold", "top_images"):
-        replicate(
+        files = written(
             "sample", *sets, "--name", strategy, "--frequencies", tmp_path / "f.parquet",
             "--against", folders / "train", "--strategy", strategy, "--per-class", 12,
             "--fill-upward", "--max-distance", 5, "--output", tmp_path / strategy,
             "--class-threshold", "8=0.4", "--class-threshold", "1=0.4", "--seed", 2,
         )  # fmt: skip
+        tables = (f"{strategy}.{name}.parquet" for name in ("provenance", "excluded", "strata"))
+        assert files == [str(tmp_path / name) for name in (strategy, *tables)]
         table = PROVENANCE.read(tmp_path / f"{strategy}.provenance.parquet").to_pandas()
         dataset = read_dataset(tmp_path / strategy)
         assert dataset.names == tuple(table.image)
@@ -266,7 +274,7 @@ def test_the_steps_by_command_line(folders, tmp_path, capsys):
             "sample", *sets, "--name", "x", "--frequencies", tmp_path / "f.parquet", "--strategy",
             "threshold", "--per-class", 60, "--output", tmp_path / "x",
         )  # fmt: skip
-    assert "class '0': " in capsys.readouterr().err
+    assert "class '0': " in capfd.readouterr().err
     assert not (tmp_path / "x").exists()
 
 

@@ -1,6 +1,7 @@
 """Tables, figures and pages of a warehouse, and the worklist: what they show."""
 
 import csv
+import json
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from collected import CLASSES, Collection, picture
+from matcheval.cli.main import main
 from matcheval.errors import InputError
 from matcheval.predictions.files import read_predictions
 from matcheval.warehouse.datasheet import OPEN
@@ -119,6 +121,18 @@ class TestWorklist:
         sheets = {row["sheet"] for row in found}
         assert sheets == {f"{s}/{c}-1.png" for s in ("A-red", "B-blue") for c in CLASSES}
         assert all((tmp_path / sheet).stat().st_size > 1000 for sheet in sheets)
+
+    def test_building_and_listing_as_json(self, tmp_path, capfd):
+        collection = Collection(tmp_path)
+        places = [str(collection.file()), "--output", str(tmp_path / "out")]
+        main(["warehouse", "build", *places, "--workers", "1", "--json"])
+        told = json.loads(capfd.readouterr().out)  # and nothing else is printed
+        assert told["folder"] == str(tmp_path / "out")
+        assert sorted(told["sets"]) == ["A-red", "B-blue"]
+        assert len(told["exported"]) == 2
+        main(["warehouse", "worklist", *places, "--to", str(tmp_path / "work"), "--json"])
+        told = json.loads(capfd.readouterr().out)
+        assert told == {"images": 12, "worklist": str(tmp_path / "work" / "worklist.csv")}
 
     def test_decisions_of_people_are_not_overwritten(self, built, tmp_path):
         (tmp_path / "worklist.csv").write_text("decisions")

@@ -1,8 +1,8 @@
 """Models compared on a pair of sets: matched, tabulated, and their gaps estimated."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -20,8 +20,9 @@ from matcheval.protocol.tables import tabulate_runs
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Kind = Literal["gaps", "matched_accuracy", "confidence", "reliability"]
-KINDS: tuple[Kind, ...] = ("gaps", "matched_accuracy", "confidence", "reliability")
+    from matcheval.api.pair_analyses import AnalysisTable, ChosenAnalysis
+
+KINDS = ("gaps", "matched_accuracy", "confidence", "reliability")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +38,15 @@ class Compared:
         Columns of `schemas.MODEL_TABLE`, a row per model.
     gaps : GapTables
         What the gaps consist of, by the names of the criteria.
+    analyses : mapping of str to AnalysisTable
+        Further analyses, by name.
     """
 
     known: ComparedModels
     matched: Mapping[Criterion, Sequence[MatchedComparison]]
     tables: Mapping[Criterion, pd.DataFrame]
     gaps: GapTables
+    analyses: "Mapping[str, AnalysisTable]" = field(default_factory=dict)
 
     @property
     def pair(self) -> str:
@@ -79,7 +83,7 @@ class Compared:
         unmatched = [unmatched_warning(share, criterion) for criterion, share in shares.items()]
         return [*input_warnings(self.known), *filter(None, unmatched)]
 
-    def figure(self, kind: Kind, criterion: Criterion | None = None) -> "Figure":
+    def figure(self, kind: str, criterion: Criterion | None = None) -> "Figure":
         """Draw a figure.
 
         Parameters
@@ -141,22 +145,25 @@ def reliability_figure(
     return plot_reliability(data)
 
 
-def compare_models(known: ComparedModels) -> Compared:
+def compare_models(known: ComparedModels, analyses: "Sequence[ChosenAnalysis]" = ()) -> Compared:
     """Match models by all criteria, tabulate the runs, and estimate gaps.
 
     Parameters
     ----------
     known : ComparedModels
         Matchings are named by their criteria.
+    analyses : sequence of ChosenAnalysis
+        Further analyses.
 
     Raises
     ------
     InputError
-        As `tabulate_runs` and `estimate_gaps`.
+        As `tabulate_runs` and `estimate_gaps`; or if an analysis needs other predictions.
     """
+    found = {one.name: one.tabulated(known) for one in analyses}
     matched = {
         Criterion(name): [MatchedComparison(one, method, known.seeds) for one in known.comparisons]
         for name, method in known.methods.items()
     }
     tables = {c: tabulate_runs([each.runs() for each in all_]) for c, all_ in matched.items()}
-    return Compared(known, matched, tables, estimate_gaps(known))
+    return Compared(known, matched, tables, estimate_gaps(known), found)

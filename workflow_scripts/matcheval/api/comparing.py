@@ -9,6 +9,7 @@ from matcheval.api.inputs import InputWarning, Models
 from matcheval.api.layouts import layout_of
 from matcheval.api.models import all_given, given_models
 from matcheval.api.options import Origin, PairOptions, methods_of
+from matcheval.api.pair_analyses import chosen_analyses
 from matcheval.api.reading import read_compared
 from matcheval.protocol.criteria import EPSILON, N_SEEDS
 
@@ -26,6 +27,7 @@ def compare(
     names: tuple[str, str] | None = None,
     paired: bool = False,
     groups_shared: bool = False,
+    analyses: str | Sequence[str] = (),
     columns: Mapping[str, str] | None = None,
     classes: int | str | Sequence[str] | None = None,
     first_label: int = 0,
@@ -73,6 +75,10 @@ def compare(
         Whether both sets show the same images, row by row.
     groups_shared : bool
         Whether a name of a group means the same group in both sets.
+    analyses : str or sequence of str
+        Further analyses, as studies make them with default settings: `mcnemar`, `class_gaps`,
+        `maximum_matching`, `epsilon_sweep` and others of a pair's matched predictions
+        (docs/analyses/README.md). Their tables and figures have their names.
     columns : mapping of str to str, optional
         Names of the given columns or arrays by ours: `{"label": "target"}`.
     classes : int, str or sequence of str, optional
@@ -89,8 +95,9 @@ def compare(
     ------
     InputError
         If arrays or tables have no such columns, the wrong shape, dtype or number of classes,
-        missing values or labels out of range; if models are of different datapoints; or if an
-        argument is out of range. The message names array, row and value.
+        missing values or labels out of range; if models are of different datapoints; if an analysis
+        needs other predictions; or if an argument is out of range. The message names array, row and
+        value.
 
     Warns
     -----
@@ -116,15 +123,17 @@ def compare(
     'within sampling error of 0'
     """
     options = PairOptions(pair, model, source, paired, groups_shared, names)
+    chosen = chosen_analyses([analyses] if isinstance(analyses, str) else [*analyses])
     methods = methods_of(criteria, epsilon, seeds)
     models, left_out = given_models(original, replication)
     layout, n_classes = layout_of(all_given(models), columns, classes, first_label)
     known = read_compared(models, options, methods, seeds, layout, n_classes)
     asked = (
         f"matcheval.compare(..., source={source!r}, criteria={[*methods]}, epsilon={epsilon}, "
-        f"seeds={seeds}, pair={pair!r}, paired={paired}, groups_shared={groups_shared})"
+        f"seeds={seeds}, pair={pair!r}, paired={paired}, groups_shared={groups_shared}, "
+        f"analyses={[one.name for one in chosen]})"
     )
-    result = ComparisonResult.of(compare_models(known), asked)
+    result = ComparisonResult.of(compare_models(known, chosen), asked)
     for text in (*left_out, *result.warnings):
         warnings.warn(text, InputWarning, stacklevel=2)
     return result

@@ -1,7 +1,7 @@
 """Writing a comparison's report, tables and figures to a folder, as a study's results lie."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +21,6 @@ from matcheval.report.sections import ShownFile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from matcheval.api.pair_analyses import AnalysisTable
 
 FORMATS = ("pdf", "png", "svg")
 LIST = "files.json"  # what a comparison wrote into its folder
@@ -50,9 +48,7 @@ def check_folder(folder: Path) -> None:
         )
 
 
-def write_comparison(
-    compared: Compared, folder: Path, command: str, analyses: "Sequence[AnalysisTable]" = ()
-) -> Iterator[Path]:
+def write_comparison(compared: Compared, folder: Path, command: str) -> Iterator[Path]:
     """Write the files that the workflow writes for a pair, in place of an earlier comparison's.
 
     Parameters
@@ -64,8 +60,6 @@ def write_comparison(
         and reliability diagrams.
     command : str
         What was asked for, for the report.
-    analyses : sequence of AnalysisTable
-        Further analyses.
 
     Yields
     ------
@@ -79,7 +73,7 @@ def write_comparison(
     """
     _remove_earlier(folder)
     written: list[str] = []
-    for path in _write_all(compared, folder, command, analyses):
+    for path in _write_all(compared, folder, command):
         written.append(path.relative_to(folder).as_posix())
         with atomic_file(folder / LIST) as partial:  # after each, for a run that is killed
             text = json.dumps({"written_by": _WRITER, "files": written}, indent=1)
@@ -110,9 +104,7 @@ def _remove_earlier(folder: Path) -> None:
                 parent.rmdir()
 
 
-def _write_all(
-    compared: Compared, folder: Path, command: str, analyses: "Sequence[AnalysisTable]"
-) -> Iterator[Path]:
+def _write_all(compared: Compared, folder: Path, command: str) -> Iterator[Path]:
     figures: list[ShownFile] = []
     for stem, title, figure in _figures(compared):
         paths = [folder / "figures" / f"{stem}.{suffix}" for suffix in FORMATS]
@@ -122,6 +114,7 @@ def _write_all(
     for path, table in _tables(compared):
         write_table(table, folder / path)
         yield folder / path
+    analyses = [*compared.analyses.values()]
     for result in analyses:
         yield from result.write(compared.pair, folder)
     summary = folder / "summary.md"

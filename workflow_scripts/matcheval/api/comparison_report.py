@@ -85,7 +85,7 @@ def write_comparison_report(title: str, files: ComparedFiles, command: str) -> P
 
 def _section(result: "AnalysisTable", pair: str, folder: Path) -> Section:
     kind = result.analysis.kind
-    title = kind.name.replace("_", " ").capitalize()
+    title = kind.title()
     shown = [ShownFile((str(folder / kind.name / f"{pair}.md"),), title)]
     if kind.has_figure:
         stem = folder / "figures" / kind.name / pair

@@ -4,11 +4,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from matcheval.api.compared import KINDS, Compared, Kind
+from matcheval.api.compared import KINDS, Compared
 from matcheval.api.estimates import Estimate
 from matcheval.errors import unknown_name_error
 from matcheval.protocol.criteria import Criterion
@@ -17,8 +17,7 @@ from matcheval.protocol.words import verdict
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Table = Literal["gaps", "models", "accuracies"]
-_TABLES: tuple[Table, ...] = ("gaps", "models", "accuracies")
+_TABLES = ("gaps", "models", "accuracies")
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ class GapEstimate:
 class ComparisonResult:
     """Models on two sets, before and after matching; what `compare` returns.
 
-    `print(result)` shows what `matched-eval compare` prints.
+    `print(result)` shows what `matched-eval compare` prints: of many models an overview.
 
     Attributes
     ----------
@@ -98,6 +97,8 @@ class ComparisonResult:
         By criterion; of the one model, or of the mean over all.
     warnings : tuple of str
         What looks wrong about the input, and where most targets are unmatched.
+    analyses : tuple of str
+        Further analyses, which are tables and figures by these names.
     """
 
     title: str
@@ -107,6 +108,7 @@ class ComparisonResult:
     models: tuple[str, ...]
     gaps: Mapping[str, GapEstimate]
     warnings: tuple[str, ...]
+    analyses: tuple[str, ...]
     _compared: Compared = field(repr=False)
     _asked: str = field(repr=False)
 
@@ -130,17 +132,18 @@ class ComparisonResult:
             models=tuple(one.model for one in compared.known.comparisons),
             gaps={row.criterion: row for row in rows},
             warnings=tuple(compared.warnings),
+            analyses=tuple(compared.analyses),
             _compared=compared,
             _asked=asked,
         )
 
     def __str__(self) -> str:
         """Return the text that `matched-eval compare` prints."""
-        from matcheval.api.describing import described
+        from matcheval.api.describing_models import described
 
-        return described(self._compared)
+        return described(self._compared, "to_pandas(...) has all")
 
-    def to_pandas(self, table: Table = "gaps") -> pd.DataFrame:
+    def to_pandas(self, table: str = "gaps") -> pd.DataFrame:
         """Return a table of the results; all accuracies and gaps are fractions.
 
         Parameters
@@ -148,27 +151,30 @@ class ComparisonResult:
         table : str
             `gaps`: a row per criterion, means over the models; `models`: the same quantities, a row
             per criterion and model; `accuracies`: accuracies, confidences and matched accuracies
-            with their spread over seeds, a row per criterion and model.
+            with their spread over seeds, a row per criterion and model. Or one of `analyses`.
 
         Returns
         -------
         pandas.DataFrame
             A new table, with the columns of `matcheval.protocol.gap_schemas.MEAN_GAPS`, of `GAPS`
-            there, or of `matcheval.protocol.schemas.MODEL_TABLE`.
+            there, or of `matcheval.protocol.schemas.MODEL_TABLE`; of an analysis, those that its
+            page describes.
 
         Raises
         ------
         InputError
             If there is no such table.
         """
+        if table in self.analyses:
+            return self._compared.analyses[table].table.copy()
         if table not in _TABLES:
-            raise unknown_name_error("table", str(table), _TABLES)
+            raise unknown_name_error("table", str(table), (*_TABLES, *self.analyses))
         if table == "gaps":
             return self._compared.gaps.means.copy()
         parts = self._compared.gaps.models if table == "models" else self._compared.tables
         return pd.concat(list(parts.values()), ignore_index=True)
 
-    def plot(self, kind: Kind = "gaps", *, criterion: str | None = None) -> "Figure":
+    def plot(self, kind: str = "gaps", *, criterion: str | None = None) -> "Figure":
         """Draw a figure.
 
         Parameters
@@ -176,9 +182,9 @@ class ComparisonResult:
         kind : str
             `gaps`: gaps, their parts and their narrowing; `matched_accuracy`: accuracy before and
             after matching; `confidence`: accuracy against mean confidence; `reliability`: accuracy
-            against confidence in bins, of a single model.
+            against confidence in bins, of a single model. Or one of `analyses` that has a figure.
         criterion : str, optional
-            One of `gaps`; by default the first.
+            One of `gaps`; by default the first. An analysis shows all.
 
         Returns
         -------
@@ -189,10 +195,12 @@ class ComparisonResult:
         Raises
         ------
         InputError
-            If there is no such figure or criterion, or `reliability` is asked of several models.
+            If there is no such figure or criterion; or `reliability` is asked of several models.
         """
+        if kind in self.analyses:
+            return self._compared.analyses[kind].figure()
         if kind not in KINDS:
-            raise unknown_name_error("kind of figure", str(kind), KINDS)
+            raise unknown_name_error("kind of figure", str(kind), (*KINDS, *self.analyses))
         if criterion is not None and criterion not in self.gaps:
             raise unknown_name_error("criterion", str(criterion), self.gaps)
         return self._compared.figure(kind, None if criterion is None else Criterion(criterion))

@@ -1,14 +1,12 @@
-"""A comparison as text: a table for one model, the summary page for many."""
+"""The comparison of one model as text, and the sentences that follow from gaps."""
 
 import textwrap
 from collections.abc import Mapping
 
 import pandas as pd
 
-from matcheval.api.compared import Compared
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.summary import write_summary
 from matcheval.protocol.words import (
     narrowing,
     points,
@@ -18,24 +16,6 @@ from matcheval.protocol.words import (
 )
 
 _WIDTH = 100
-
-
-def described(compared: Compared) -> str:
-    """Format a comparison as text.
-
-    Parameters
-    ----------
-    compared : Compared
-
-    Returns
-    -------
-    str
-        Lines, each ending with a newline.
-    """
-    means = compared.gaps.means
-    if len(compared.known.comparisons) > 1:
-        return write_summary(compared.title, means, compared.titles)
-    return describe(compared.known.comparisons[0], compared.tables, means, compared.title)
 
 
 def describe(
@@ -70,7 +50,7 @@ def describe(
     any_gap = next(iter(found.values()))
     for criterion, record in records.items():
         rows += _matched_rows(comparison, criterion, record)
-        notes += _notes(criterion, found[criterion.value])
+        notes += notes_on(criterion, found[criterion.value])
         if pd.isna(record.matched_gap_mean):
             notes.append(
                 f"No target was matched by {criterion.description}: the matched accuracy is "
@@ -82,13 +62,20 @@ def describe(
         f"{', ± standard deviation over them' if several else ''}; gaps in percentage points\n"
         "The standard deviation is of the random choices of the matching, not of the sampling of "
         "the sets.\nBrackets: 95 % intervals for the sampling of the sets"
-        f"{_design(any_gap)}."
+        f"{design(any_gap)}."
     )
-    return "\n".join([header, "", *_aligned(rows), "", footer, "", *_parts(any_gap), *notes, ""])
+    return "\n".join([header, "", *aligned(rows), "", footer, "", *parts_of(any_gap), *notes, ""])
 
 
-def _notes(criterion: Criterion, gap: pd.Series) -> list[str]:
-    """Say what follows from the gap, a sentence per line."""
+def notes_on(criterion: Criterion, gap: pd.Series) -> list[str]:
+    """Say what follows from a matched gap, a sentence per line.
+
+    Parameters
+    ----------
+    criterion : Criterion
+    gap : pandas.Series
+        Row of `gap_schemas.MEAN_GAPS`.
+    """
     if pd.isna(gap["matched_gap"]):
         return []
     lines = [
@@ -106,8 +93,14 @@ def _wrapped(text: str, indent: str = "") -> str:
     return textwrap.fill(text, _WIDTH, initial_indent=indent, subsequent_indent=indent + "  ")
 
 
-def _parts(gap: pd.Series) -> list[str]:
-    """Say what of the gap goes with confidence, which no matching is needed for."""
+def parts_of(gap: pd.Series) -> list[str]:
+    """Say what of the gap goes with confidence, which no matching is needed for.
+
+    Parameters
+    ----------
+    gap : pandas.Series
+        Row of `gap_schemas.MEAN_GAPS`.
+    """
     share = share_of_confidence(gap)
     return [
         _wrapped(
@@ -118,7 +111,14 @@ def _parts(gap: pd.Series) -> list[str]:
     ]
 
 
-def _design(gap: pd.Series) -> str:
+def design(gap: pd.Series) -> str:
+    """Say what intervals take to be independent, if that is not each datapoint.
+
+    Parameters
+    ----------
+    gap : pandas.Series
+        Row of `gap_schemas.MEAN_GAPS`.
+    """
     if gap["n_groups"]:
         return f", by groups (at least {gap['n_groups']} in a set)"
     return ", by image: the sets are paired" if gap["paired"] else ""
@@ -174,15 +174,24 @@ def _roles(comparison: Comparison) -> tuple[str, str]:
     return ("source", "target") if comparison.source_is_original else ("target", "source")
 
 
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    """Align the columns; a row with a title only does not widen the first column."""
-    widths = [max(len(row[i]) for row in rows if any(row[1:])) for i in range(4)]
+def aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    """Align the columns; a row with a title only does not widen the first column.
+
+    Parameters
+    ----------
+    rows : list of tuple of str
+        Cells, equally many in each row; the first column is text, the others are numbers.
+    """
+    columns = zip(*filter(_has_numbers, rows), strict=True)
+    first, *widths = (max(map(len, cells)) for cells in columns)
     return [
-        (
-            row[0].ljust(widths[0]) + "".join("  " + row[i].rjust(widths[i]) for i in (1, 2, 3))
-        ).rstrip()
-        for row in rows
+        "  ".join([name.ljust(first), *map(str.rjust, numbers, widths)]).rstrip()
+        for name, *numbers in rows
     ]
+
+
+def _has_numbers(row: tuple[str, ...]) -> bool:
+    return any(row[1:])
 
 
 def _percent(mean: float, deviation: float | None = None) -> str:

@@ -101,7 +101,7 @@ def by_pattern(original: str, replication: str) -> tuple[list[GivenModel], list[
     models : list of GivenModel
         Sorted by name.
     left_out : list of str
-        Sentences on models with a file on one set only.
+        Sentences on models with a file on one set only: the first ones, and how many more.
 
     Raises
     ------
@@ -122,11 +122,17 @@ def by_pattern(original: str, replication: str) -> tuple[list[GivenModel], list[
         pattern, files = (original, old) if not old else (replication, new)
         why = "there are no files of this name" if not files else "no model has files on both sets"
         raise InputError(why, file=pattern, remedy="Look at the folder, and at the pattern")
+    alone = sorted(old.keys() ^ new.keys())
     left_out = [
         f"model {model} is left out: it has no file "
         + (replication if model in old else original).replace(MODEL, model)
-        for model in sorted(old.keys() ^ new.keys())
+        for model in alone[:_MAX_SHOWN]
     ]
+    if len(alone) > _MAX_SHOWN:
+        left_out.append(
+            f"{len(alone) - _MAX_SHOWN} more models are left out, too, so that {len(both)} of "
+            f"{len(alone) + len(both)} are compared"
+        )
     models = [
         GivenModel(model, Given("original", old[model]), Given("replication", new[model]))
         for model in both

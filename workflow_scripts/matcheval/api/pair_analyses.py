@@ -1,26 +1,31 @@
-"""Analyses with a table per pair, of one model's prediction files."""
+"""Further analyses of a comparison: those of studies that make a table per pair."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from matcheval.errors import unknown_name_error
+from matcheval.errors import InputError, unknown_name_error
 from matcheval.figures.saving import save_figure
 from matcheval.io.text_tables import markdown, write_readable
 from matcheval.protocol.compared_models import ComparedModels
-from matcheval.protocol.pair_tables import PairTableAnalysis
-from matcheval.registry import ANALYSES
 from matcheval.study.artifacts import TABLE_SUFFIXES
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from matcheval.protocol.pair_tables import PairTableAnalysis
+
 _FIGURE_SUFFIXES = (".pdf", ".png", ".svg")
+_MAX_ROWS = 20  # of a table on the terminal: all classes of CIFAR-10 by both criteria
 
 
 @dataclass(frozen=True)
-class CommandAnalysis:
+class ChosenAnalysis:
     """An analysis with its default settings.
 
     Attributes
@@ -28,7 +33,12 @@ class CommandAnalysis:
     kind : type of PairTableAnalysis
     """
 
-    kind: type[PairTableAnalysis]
+    kind: "type[PairTableAnalysis]"
+
+    @property
+    def name(self) -> str:
+        """Its name in studies."""
+        return self.kind.name
 
     def module(self, name: str) -> ModuleType:
         """Return a module of the folder that the analysis lies in.
@@ -62,19 +72,42 @@ class AnalysisTable:
 
     Attributes
     ----------
-    analysis : CommandAnalysis
+    analysis : ChosenAnalysis
     table : pandas.DataFrame
         Columns of `SCHEMA` of its module `tables`.
     """
 
-    analysis: CommandAnalysis
+    analysis: ChosenAnalysis
     table: pd.DataFrame
 
-    def describe(self) -> str:
-        """Format the table as text, with a heading."""
-        name = self.analysis.kind.name
+    def describe(self, where: str) -> str:
+        """Format the first rows of the table as text, with a heading.
+
+        Parameters
+        ----------
+        where : str
+            Where all rows are.
+        """
+        name = self.analysis.name
         text = markdown(self.analysis.module("tables").text_columns(self.table))
-        return f"\n{name} (docs/analyses/{name}.md)\n\n{text}"
+        head, rule, *rows = text.splitlines(keepends=True)
+        more = len(rows) - _MAX_ROWS
+        rest = f"... and {more:,} more rows: {where}\n" if more > 0 else ""
+        shown = "".join([head, rule, *rows[:_MAX_ROWS]])
+        return f"\n{name} (docs/analyses/{name}.md)\n\n{shown}{rest}"
+
+    def figure(self) -> "Figure":
+        """Draw its figure.
+
+        Raises
+        ------
+        InputError
+            If the analysis has none.
+        """
+        if not self.analysis.kind.has_figure:
+            raise InputError(f"the analysis '{self.analysis.name}' has no figure")
+        drawn: Figure = self.analysis.module("figures").plot(self.table)
+        return drawn
 
     def write(self, pair: str, folder: Path) -> Iterator[Path]:
         """Write table and figure, laid out like a study's results.
@@ -103,12 +136,12 @@ class AnalysisTable:
         if kind.has_figure:
             stem = folder / "figures" / kind.name / pair
             paths = [stem.with_name(f"{pair}{suffix}") for suffix in _FIGURE_SUFFIXES]
-            save_figure(self.analysis.module("figures").plot(self.table), *paths)
+            save_figure(self.figure(), *paths)
             yield from paths
 
 
-def chosen_analyses(names: Sequence[str]) -> list[CommandAnalysis]:
-    """Find analyses by their names.
+def chosen_analyses(names: Sequence[str]) -> list[ChosenAnalysis]:
+    """Find analyses by their names; those of studies are imported only if there are any.
 
     Parameters
     ----------
@@ -117,10 +150,19 @@ def chosen_analyses(names: Sequence[str]) -> list[CommandAnalysis]:
     Raises
     ------
     InputError
-        If there is none of a name.
+        If there is none of a name, or it is not of a pair's matched predictions.
     """
+    if not names:
+        return []
+    from matcheval.protocol.pair_tables import PairTableAnalysis
+    from matcheval.registry import ANALYSES
+
     known = {one.name: one for one in ANALYSES if issubclass(one, PairTableAnalysis)}
     for name in names:
+        if name in {one.name for one in ANALYSES} - known.keys():
+            raise InputError(
+                f"the analysis '{name}' needs a study", remedy=f"Here there are {', '.join(known)}"
+            )
         if name not in known:
-            raise unknown_name_error("analysis", name, known, field="--analyses")
-    return [CommandAnalysis(known[name]) for name in dict.fromkeys(names)]
+            raise unknown_name_error("analysis", str(name), known)
+    return [ChosenAnalysis(known[name]) for name in dict.fromkeys(names)]

@@ -1,6 +1,7 @@
 """From what a caller gave to checked predictions of models on a pair of sets."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from matcheval.api.inputs import Given
 from matcheval.api.models import ORIGINS, GivenModel, set_name
@@ -14,7 +15,7 @@ from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.compared_models import ComparedModels, PredictionFile
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.pair_blocks import blocks_of_pair
+from matcheval.protocol.pair_blocks import blocks_of_pair, groups_of_models
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.suspicions import MANY_UNMATCHED, suspicions_of
 
@@ -89,14 +90,14 @@ def read_compared(
         {o: PredictionFile(given.path, layout) for o, given in one.sets.items() if given.path}
         for one in models
     ]
-    return ComparedModels(
+    known = ComparedModels(
         comparisons[0].pair,
         tuple(comparisons),
         methods,
         tuple(range(n_seeds)),
-        _blocks(comparisons[0], models[0], layout),
-        tuple(files) if all(one.has_files for one in models) else (),
-    )
+        files=tuple(files) if all(one.has_files for one in models) else (),
+    )  # which checks that all are of the same datapoints: groups are read for those
+    return replace(known, blocks=_blocks(comparisons[0], models, layout))
 
 
 def _pair(one: GivenModel, read: Mapping[str, Predictions], options: PairOptions) -> Pair:
@@ -137,13 +138,14 @@ def _check_distinct(names: Sequence[str]) -> None:
         raise InputError(f"two models have the name '{twice[0]}'", remedy="Give each its own")
 
 
-def _blocks(comparison: Comparison, one: GivenModel, layout: Layout) -> Blocks | None:
-    """Return what belongs together, according to the pair and the columns `group`."""
-    known = {
-        origin: given.groups(getattr(comparison, origin).index, layout)
-        for origin, given in one.sets.items()
-    }
-    return blocks_of_pair(comparison, known)
+def _blocks(first: Comparison, models: Sequence[GivenModel], layout: Layout) -> Blocks | None:
+    """Return what belongs together, according to the pair and the columns `group` of all models."""
+    known = {}
+    for origin in ORIGINS:
+        given, index = [one.sets[origin] for one in models], getattr(first, origin).index
+        read = (one.groups(index, layout) for one in given)
+        known[origin] = groups_of_models(read, [one.place for one in given])
+    return blocks_of_pair(first, known)
 
 
 def input_warnings(known: ComparedModels) -> list[str]:

@@ -5,12 +5,13 @@ import logging
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from matcheval.api.compared import Compared, compare_models
-from matcheval.api.describing import described
+from matcheval.api.describing_models import described
 from matcheval.api.models import all_given
 from matcheval.api.options import PairOptions, methods_of
+from matcheval.api.pair_analyses import chosen_analyses
 from matcheval.api.reading import read_compared
 from matcheval.cli.commands import read_files
 from matcheval.cli.layouts import read_layout
@@ -20,10 +21,8 @@ from matcheval.io.printed_json import json_rows, print_json
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.criteria import Criterion
 
-if TYPE_CHECKING:
-    from matcheval.api.pair_analyses import AnalysisTable, CommandAnalysis
-
 LOGGER = logging.getLogger(__name__)
+_MAX_WARNINGS = 5  # on the terminal
 
 
 def run_compare(arguments: argparse.Namespace) -> None:
@@ -40,26 +39,34 @@ def run_compare(arguments: argparse.Namespace) -> None:
         If an argument is invalid, the files cannot be read or compared, or the output cannot be
         written.
     """
-    analyses = _analyses(arguments)
+    analyses = chosen_analyses(arguments.analyses)
     known = _read(arguments)
-    compared = compare_models(known)
-    for text in compared.warnings:
-        LOGGER.warning("warning: %s", text)
-    results = [analysis.tabulated(known) for analysis in analyses]
+    if (n := len(known.comparisons)) > 1:
+        LOGGER.info("comparing %d models", n)
+    compared = compare_models(known, analyses)
+    folder = arguments.output
+    _warn(compared.warnings, folder is not None)
     if not arguments.json:
-        sys.stdout.write(printable(described(compared)))
-        for result in results:
-            sys.stdout.write(printable(result.describe()))
+        where = "--output DIR writes all" if folder is None else f"in the tables below {folder}"
+        sys.stdout.write(printable(described(compared, where)))
     written = []
-    if arguments.output is not None:
+    if folder is not None:
         from matcheval.api.comparison_files import write_comparison
 
         command = shlex.join(["matched-eval", *sys.argv[1:]])
-        for path in write_comparison(compared, arguments.output, command, results):
-            LOGGER.info("wrote %s", path)
-            written.append(str(path))
+        written = [str(path) for path in write_comparison(compared, folder, command)]
+        LOGGER.info("wrote %d files; the one to open: %s", len(written), folder / "report.html")
     if arguments.json:
-        print_json(_told(compared, results, written))
+        print_json(_told(compared, written))
+
+
+def _warn(texts: Sequence[str], is_written: bool) -> None:
+    """Show the first warnings, and say where the others are."""
+    for text in texts[:_MAX_WARNINGS]:
+        LOGGER.warning("warning: %s", text)
+    if (more := len(texts) - _MAX_WARNINGS) > 0:
+        where = "summary.md and the report have" if is_written else "--output DIR writes"
+        LOGGER.warning("warning: and %d more like these; %s all", more, where)
 
 
 def _read(arguments: argparse.Namespace) -> ComparedModels:
@@ -80,24 +87,13 @@ def _read(arguments: argparse.Namespace) -> ComparedModels:
     return read_compared(models, options, methods, arguments.seeds, layout, n_classes)
 
 
-def _told(
-    compared: Compared, results: "Sequence[AnalysisTable]", written: Sequence[str]
-) -> dict[str, Any]:
+def _told(compared: Compared, written: Sequence[str]) -> dict[str, Any]:
     """Return means over models, the rows of every model, further analyses, and files."""
     gaps, tables = compared.gaps, compared.tables
     return {
         "means": json_rows(gaps.means),
         "models": {name: json_rows(table) for name, table in gaps.models.items()},
         "tables": {criterion.value: json_rows(table) for criterion, table in tables.items()},
-        "analyses": {one.analysis.kind.name: json_rows(one.table) for one in results},
+        "analyses": {name: json_rows(one.table) for name, one in compared.analyses.items()},
         "written": written,
     }
-
-
-def _analyses(arguments: argparse.Namespace) -> "list[CommandAnalysis]":
-    """Find the analyses that are asked for; those of studies are imported only if there are any."""
-    if not arguments.analyses:
-        return []
-    from matcheval.api.pair_analyses import chosen_analyses
-
-    return chosen_analyses(arguments.analyses)

@@ -141,8 +141,8 @@ def _add_compare(commands: Any) -> None:
     )  # fmt: skip
     compare.add_argument(
         "--analyses", type=lambda text: text.split(","), default=[], metavar="NAME,...",
-        help="further analyses, with default settings: those that docs/analyses/README.md lists as "
-        "of a pair's matched predictions",
+        help="further analyses of the matched predictions, with default settings, such as "
+        "mcnemar,class_gaps,epsilon_sweep; an unknown name lists all (docs/analyses/README.md)",
     )  # fmt: skip
     compare.add_argument(
         "--output", type=Path, metavar="DIR",

@@ -132,8 +132,8 @@ class Matching(Analysis):
         }
         return self.section(data, {"titles": self.titles, "places": places}, [self.summary])
 
-    @property
-    def title(self) -> str:
+    @classmethod
+    def title(cls) -> str:
         """Its name for a reader."""
         return "Gaps before and after matching"
 

@@ -14,6 +14,7 @@ from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.columns import MODEL
 from matcheval.io.tables import Column
 from matcheval.predictions.layout import Layout
+from matcheval.predictions.records import Predictions
 from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.comparisons import Comparison, read_comparison
 from matcheval.protocol.confidence_bins import Floats, Scored
@@ -160,8 +161,9 @@ class ComparedModels:
                 if ours.datapoints_digest != theirs.datapoints_digest:
                     raise InputError(
                         f"model '{other.model}' has other indices or labels on '{dataset}' than "
-                        f"model '{first.model}'",
-                        remedy="Predict the same datapoints with all models of a study",
+                        f"model '{first.model}': {_difference(ours, theirs)}",
+                        remedy="Predict the same datapoints with all models; without a column "
+                        "`index`, in the same order",
                     )
 
     @property
@@ -201,6 +203,18 @@ class ComparedModels:
         name = RunName(comparison.model, self.pair.name)
         chosen = self.seeds if seeds is None else seeds
         return matched_rows(comparison.source, comparison.target, name, method, chosen)
+
+
+def _difference(ours: Predictions, theirs: Predictions) -> str:
+    """Say what the datapoints of two models differ in."""
+    if len(ours) != len(theirs):
+        return f"{len(ours):,} datapoints, not {len(theirs):,}"
+    (rows,) = np.nonzero(ours.index != theirs.index)
+    if len(rows):
+        return f"index {ours.index[rows[0]]} in place of {theirs.index[rows[0]]}"
+    (rows,) = np.nonzero(ours.label != theirs.label)
+    row, more = rows[0], f" (and {len(rows) - 1:,} more)" if len(rows) > 1 else ""
+    return f"index {ours.index[row]} has label {ours.label[row]}, not {theirs.label[row]}{more}"
 
 
 def mean_of_defined(values: npt.ArrayLike) -> float:

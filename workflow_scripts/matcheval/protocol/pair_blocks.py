@@ -1,6 +1,6 @@
 """What of a pair's datapoints belongs together: paired images, and groups of either set."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,20 +69,39 @@ class GroupSource:
             if self.kind not in KNOWN_GROUPS:
                 return None
             return np.array(KNOWN_GROUPS[self.kind]([names[i] for i in predictions.index]))
-        first, *others = (read_group_column(file, predictions.index, layout) for file in files)
-        for other, file in zip(others, files[1:], strict=True):
-            if not _agree(first, other):
-                raise InputError(
-                    f"names other groups than {files[0]}", file=file, field="group",
-                    remedy="All models are tested on the same datapoints, of the same groups",
-                )  # fmt: skip
-        return first
+        read = (read_group_column(file, predictions.index, layout) for file in files)
+        return groups_of_models(read, files)
 
 
-def _agree(one: Texts | None, other: Texts | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return np.array_equal(one, other)
+def groups_of_models(groups: Iterable[Texts | None], places: Sequence[object]) -> Texts | None:
+    """Return the groups of a set's datapoints, on which the predictions of all models must agree.
+
+    Parameters
+    ----------
+    groups : iterable of str array or None
+        As each model's predictions name them, in one order of the datapoints; at least one.
+    places : sequence of object
+        Where these predictions are, for messages.
+
+    Raises
+    ------
+    InputError
+        If those of two models differ, or of one only are known.
+    """
+    first, *others = groups
+    for other, place in zip(others, places[1:], strict=True):
+        if first is None or other is None:
+            problem = None if other is first else f"names {'no ' if other is None else ''}groups"
+            contrast = f"; {places[0]} names {'none' if first is None else 'some'}"
+        else:
+            problem = None if np.array_equal(first, other) else "names other groups"
+            contrast = f" than {places[0]}"
+        if problem is not None:
+            raise InputError(
+                problem + contrast, file=place, field="group",
+                remedy="All models are tested on the same datapoints, of the same groups",
+            )  # fmt: skip
+    return first
 
 
 def blocks_of_pair(comparison: Comparison, known: Mapping[str, Texts | None]) -> Blocks | None:

@@ -28,7 +28,7 @@ class PairTableAnalysis(Analysis):
     The rules of all such analyses are in `rules/pair_tables.smk`, so that none needs a rule file of
     its own. The module `tables` of the room has `SCHEMA` (a `TableSchema`), `tabulate(known,
     **options)`, which makes the table from `ComparedModels`, and `text_columns(table)`, which lays
-    it out for reading. `matched-eval compare --analyses` makes the same table for one model.
+    it out for reading. `compare` (api/pair_analyses.py) makes the same of prediction files.
 
     Attributes
     ----------

@@ -188,7 +188,7 @@ class Analysis:
         shown = shown_files(self, left_out)
         settings = self.settings.model_dump(mode="json") if shown or data else {}
         return Section(
-            self.name, self.title, self.room, shown, data or {}, values or {}, settings
+            self.name, self.title(), self.room, shown, data or {}, values or {}, settings
         )  # fmt: skip
 
     def table(self, stem: str, caption: str, labels: Mapping[str, str]) -> Artifact:
@@ -206,7 +206,7 @@ class Analysis:
         return Artifact(
             f"{self.study.folder}/{self.name}/{stem}",
             TABLE_SUFFIXES,
-            ReportEntry(self.title, caption, labels),
+            ReportEntry(self.title(), caption, labels),
             (".md",),
         )
 
@@ -223,14 +223,14 @@ class Analysis:
         return Artifact(
             f"{self.study.folder}/figures/{stem}",
             self.study.figure_suffixes,
-            ReportEntry(self.title, caption, labels),
+            ReportEntry(self.title(), caption, labels),
             self.study.figure_suffixes,
         )
 
-    @property
-    def title(self) -> str:
+    @classmethod
+    def title(cls) -> str:
         """Its name for a reader."""
-        return self.name.replace("_", " ").capitalize()
+        return cls.name.replace("_", " ").capitalize()
 
     def field(self, *keys: str) -> str:
         """Return the place of a setting in the configuration.

@@ -10,7 +10,7 @@ class McNemar(PairTableAnalysis):
 
     name: ClassVar[str] = "mcnemar"
 
-    @property
-    def title(self) -> str:
+    @classmethod
+    def title(cls) -> str:
         """Its name for a reader."""
         return "McNemar's test"

@@ -26,7 +26,7 @@ class Retraining(Analysis):
         self.result = Artifact(
             f"{study.folder}/retraining/{{experiment}}",
             (".parquet", ".csv", ".md"),
-            ReportEntry(self.title, "retraining", {"experiment": "{experiment}"}),
+            ReportEntry(self.title(), "retraining", {"experiment": "{experiment}"}),
             (".md",),
         )
 
