@@ -24,7 +24,7 @@ for one in STUDY.analyses.values():
             custom_files=one.custom_files_state,
             code=digest("tabulate_dataset", f"{one.room}.tables"),
         message:
-            f"Tabulating {one.title.lower()}: {{wildcards.dataset}}"
+            f"Tabulating {one.title().lower()}: {{wildcards.dataset}}"
         script:
             "../workflow_scripts/tabulate_dataset.py"
 
@@ -47,6 +47,6 @@ for one in STUDY.analyses.values():
                 room=one.room,
                 code=digest("plot_table", f"{one.room}.figures", f"{one.room}.tables"),
             message:
-                f"Plotting {one.title.lower()}: {{wildcards.dataset}}"
+                f"Plotting {one.title().lower()}: {{wildcards.dataset}}"
             script:
                 "../workflow_scripts/plot_table.py"

@@ -26,7 +26,7 @@ for one in STUDY.analyses.values():
             custom_files=one.custom_files_state,
             code=digest("tabulate_pair", f"{one.room}.tables"),
         message:
-            f"Tabulating {one.title.lower()}: {{wildcards.pair}}"
+            f"Tabulating {one.title().lower()}: {{wildcards.pair}}"
         script:
             "../workflow_scripts/tabulate_pair.py"
 
@@ -49,6 +49,6 @@ for one in STUDY.analyses.values():
                 room=one.room,
                 code=digest("plot_table", f"{one.room}.figures", f"{one.room}.tables"),
             message:
-                f"Plotting {one.title.lower()}: {{wildcards.pair}}"
+                f"Plotting {one.title().lower()}: {{wildcards.pair}}"
             script:
                 "../workflow_scripts/plot_table.py"

@@ -28,7 +28,7 @@ for one in STUDY.analyses.values():
             custom_files=one.custom_files_state,
             code=digest("tabulate_suite", f"{one.room}.tables"),
         message:
-            f"Tabulating {one.title.lower()}: {{wildcards.suite}}"
+            f"Tabulating {one.title().lower()}: {{wildcards.suite}}"
         script:
             "../workflow_scripts/tabulate_suite.py"
 
@@ -51,6 +51,6 @@ for one in STUDY.analyses.values():
             room=one.room,
             code=digest("plot_table", f"{one.room}.figures", f"{one.room}.tables"),
         message:
-            f"Plotting {one.title.lower()}: {{wildcards.suite}}"
+            f"Plotting {one.title().lower()}: {{wildcards.suite}}"
         script:
             "../workflow_scripts/plot_table.py"
