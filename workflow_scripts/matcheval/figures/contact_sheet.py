@@ -8,16 +8,25 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
-from matcheval.figures.style import COLUMN_WIDTH, new_figure, set_note, style
+from matcheval.figures.style import (
+    COLUMN_WIDTH,
+    NOTE_SIZE,
+    fit_text,
+    new_figure,
+    set_note,
+    set_title,
+    style,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_CELL = 0.62  # inches: side of an image
-_CAPTION = 0.115  # inches: height of a caption line
+_CELL, _GAP = 0.68, 0.05  # inches: side of an image, and between images
+_PAGE = 6.8  # inches: width into which the images of a row are made to fit
+_CAPTION = 0.105  # inches: height of a caption line
 _TITLE = 0.35  # inches
-_CAPTION_SIZE = 4.5  # points
+_MOST_LINES = 3  # of a line of a caption that is too long for one
 _MARK = "#D55E00"
 
 
@@ -69,30 +78,42 @@ def plot_contact_sheet(
     n_columns = max((len(row) for row in rows), default=0)
     if not n_columns:
         raise InputError("no images to plot", field="rows")
-    lines = max(picture.caption.count("\n") + 1 for row in rows for picture in row)
+    cell = min(_CELL, _PAGE / n_columns - _GAP)
+    captions = [[_fitted(picture.caption, cell) for picture in row] for row in rows]
+    lines = max(caption.count("\n") + 1 for row in captions for caption in row)
     with style():
-        height = _CELL + _CAPTION * lines
+        height = cell + _CAPTION * lines
         figure = new_figure(
-            max(n_columns * (_CELL + 0.05), COLUMN_WIDTH),
+            max(n_columns * (cell + _GAP), COLUMN_WIDTH),
             len(rows) * height + _TITLE + 0.2 * bool(note),
         )
         grid = figure.subplots(len(rows), n_columns, squeeze=False)
-        for axes_row, row in zip(grid, rows, strict=True):
-            for axes, picture in zip(axes_row, row, strict=False):
-                _draw(axes, picture, max_value)
+        for axes_row, row, texts in zip(grid, rows, captions, strict=True):
+            for axes, picture, text in zip(axes_row, row, texts, strict=False):
+                _draw(axes, picture, text, max_value)
             for axes in axes_row[len(row) :]:
                 axes.set_axis_off()
-        figure.suptitle(title)
+        set_title(figure, title)
         set_note(figure, note)
     return figure
 
 
-def _draw(axes: "Axes", picture: Picture, max_value: int) -> None:
+def _fitted(caption: str, width: float) -> str:
+    """Break a caption into lines as wide as an image; names of many words lose their end."""
+    lines = []
+    for line in caption.split("\n"):
+        first, *further = fit_text(line, width).split("\n")
+        cut = [*further[: _MOST_LINES - 2], "…"] if len(further) >= _MOST_LINES else further
+        lines += [first, *cut]
+    return "\n".join(lines)
+
+
+def _draw(axes: "Axes", picture: Picture, caption: str, max_value: int) -> None:
     pixels: Any = picture.pixels / max_value
     if pixels.shape[2] == 1:
         pixels = np.repeat(pixels, 3, axis=2)
     axes.imshow(pixels, interpolation="nearest")
-    axes.set_title(picture.caption, fontsize=_CAPTION_SIZE, pad=1.5)
+    axes.set_title(caption, fontsize=NOTE_SIZE, pad=1.5)
     axes.set(xticks=[], yticks=[])
     axes.grid(False)
     for spine in axes.spines.values():

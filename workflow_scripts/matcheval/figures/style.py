@@ -14,15 +14,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMN_WIDTH = 3.4  # inches: one panel; two panels fill the text width of a two-column page
-NOTE_SIZE = 6.0  # points
+LABEL_SIZE = 7.5  # points: labels of axes, and titles
+NOTE_SIZE = 6.0  # points: the smallest type that journals print
+_EDGES = 0.12  # inches: of a figure, left free beside its title and note
 
 _RC: Any = {  # matplotlib's own type for keys differs between its versions
     "font.family": "DejaVu Sans",  # ships with matplotlib, so that it is the same on every machine
     "font.size": 7.0,
     "text.hinting": "none",  # the same text widths in PNG and PDF
     "text.parse_math": False,  # names may contain dollar signs
-    "axes.labelsize": 7.5,
-    "axes.titlesize": 7.5,
+    "axes.labelsize": LABEL_SIZE,
+    "axes.titlesize": LABEL_SIZE,
     "axes.linewidth": 0.5,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -48,7 +50,7 @@ _RC: Any = {  # matplotlib's own type for keys differs between its versions
     "legend.borderpad": 0.2,
     "legend.labelspacing": 0.3,
     "legend.columnspacing": 1.4,
-    "figure.titlesize": 7.5,
+    "figure.titlesize": LABEL_SIZE,
     "figure.dpi": 100,
     "figure.constrained_layout.h_pad": 0.03,
     "figure.constrained_layout.w_pad": 0.03,
@@ -144,8 +146,42 @@ def set_round_ticks(axes: "Axes", max_intervals: int) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(max_intervals, steps=[1, 2, 5, 10]))
 
 
+def set_title(figure: "Figure", title: str) -> None:
+    """Add a title above all panels, in lines that fit the figure.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    title : str
+    """
+    figure.suptitle(fit_text(title, figure.get_figwidth() - _EDGES, LABEL_SIZE))
+
+
+def set_title_and_legend(figure: "Figure", title: str, ncols: int) -> None:
+    """Add a title above all panels, and below it one legend for the series of all of them.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    title : str
+    ncols : int
+        Columns of the legend.
+    """
+    series = {
+        label: handle
+        for axes in figure.axes
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    # The layout keeps no room for a title beside a legend: the title is that of the legend.
+    figure.legend(
+        list(series.values()), list(series), loc="outside upper center", ncols=ncols,
+        title=fit_text(title, figure.get_figwidth() - _EDGES, LABEL_SIZE),
+        title_fontsize=LABEL_SIZE,
+    )  # fmt: skip
+
+
 def set_note(figure: "Figure", note: str) -> None:
-    """Add a note in small print below the figure.
+    """Add a note in small print below the figure, in lines that fit it.
 
     Parameters
     ----------
@@ -154,7 +190,78 @@ def set_note(figure: "Figure", note: str) -> None:
         Text of the note; nothing is added if it is empty.
     """
     if note:
-        figure.supxlabel(note, x=0.01, ha="left", fontsize=NOTE_SIZE, color="#444444")
+        lines = fit_text(note, figure.get_figwidth() - _EDGES, NOTE_SIZE)
+        figure.supxlabel(lines, x=0.01, ha="left", fontsize=NOTE_SIZE, color="#444444")
+
+
+def fit_text(text: str, width: float, size: float = NOTE_SIZE) -> str:
+    """Break text into lines of a width, at spaces only; a longer word loses its middle.
+
+    Parameters
+    ----------
+    text : str
+        Line breaks are kept.
+    width : float
+        Inches.
+    size : float
+        Points.
+
+    Returns
+    -------
+    str
+        The same lines in all formats: widths do not depend on the resolution.
+    """
+    lines = []
+    for paragraph in text.split("\n"):
+        line = ""
+        for word in paragraph.split():
+            too_long = _text_width(word, size) / width
+            shown = shortened(word, int(len(word) / too_long)) if too_long > 1 else word
+            longer = f"{line} {shown}".lstrip()
+            if line and _text_width(longer, size) > width:
+                lines.append(line)
+                longer = shown
+            line = longer
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _text_width(text: str, size: float) -> float:
+    """Measure one line, in inches."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(family=_RC["font.family"], size=size)
+    width: float = text_to_path.get_text_width_height_descent(text, font, ismath=False)[0]
+    return width / 72
+
+
+def shortened(name: str, max_characters: int = 34) -> str:
+    """Shorten a long name in the middle; names tend to differ at their ends.
+
+    Parameters
+    ----------
+    name : str
+    max_characters : int
+    """
+    if len(name) <= max_characters:
+        return name
+    half = max(max_characters // 2, 2)
+    return f"{name[: half - 1]}…{name[-half:]}"
+
+
+def grid_shape(n: int, most: int) -> tuple[int, int]:
+    """Return rows and columns for panels, in as few rows as possible, which are about equally full.
+
+    Parameters
+    ----------
+    n : int
+        Number of panels.
+    most : int
+        Largest number of columns.
+    """
+    rows = max(1, -(-n // most))
+    return rows, max(1, -(-n // rows))
 
 
 def count(n: float) -> str:

@@ -4,24 +4,29 @@ Recht et al. (2019), arXiv 1902.10811: Fig. 1 (CIFAR-10) and Fig. 2 (ImageNet), 
 axes of appendix C.2.
 """
 
-import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from matcheval.errors import InputError
+from matcheval.figures.many_models import point_options
 from matcheval.figures.style import (
     COLUMN_WIDTH,
     FITTED,
+    LABEL_SIZE,
     MODELS,
     REFERENCE,
     count,
+    fit_text,
     legend_above,
     new_figure,
     set_note,
+    set_title,
+    shortened,
     style,
 )
+from matcheval.io.text_tables import counted
 from matcheval.statistics.scales import Scale, from_scale, to_scale
 
 if TYPE_CHECKING:
@@ -29,7 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MARGIN = 0.04  # around points and intervals, as a fraction of their range on the scale
-_NOTE_CHARACTERS = 66  # per line
 _MAX_NAMED = 6
 _MAX_TICKS = 8
 # Possible ticks of probit axes, in percent; `_probit_ticks` selects among them.
@@ -88,8 +92,9 @@ def plot_replication(
         axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
         _set_ticks(axes, scale, low, high)
         _label(axes, results)
-        models = "1 model" if len(results) == 1 else f"{len(results)} models"
-        figure.suptitle(f"{results['pair'].iloc[0]}: {models}, a point each")
+        set_title(
+            figure, f"{results['pair'].iloc[0]}: {counted(len(results), 'model')}, a point each"
+        )
         legend_above(axes, ncols=2)
         set_note(figure, _note(results, fit, len(results) - len(drawn)))
     return figure
@@ -146,7 +151,7 @@ def _draw_fit(axes: "Axes", fit: pd.Series, region: pd.DataFrame) -> None:
 
 def _draw_models(axes: "Axes", results: pd.DataFrame, is_excluded: Any) -> None:
     """Plot points with intervals; points of models excluded from the fit are hollow."""
-    many = len(results) > 100
+    look = point_options(len(results))
     for chosen, label in ((~is_excluded, "models"), (is_excluded, "not in the fit")):
         if not chosen.any():
             continue
@@ -167,8 +172,9 @@ def _draw_models(axes: "Axes", results: pd.DataFrame, is_excluded: Any) -> None:
             color=MODELS.color,
             markerfacecolor="white" if is_hollow else MODELS.color,
             markeredgewidth=0.5 if is_hollow else 0,
-            markersize=1.8 if many else 3.0,
-            elinewidth=0.3 if many else 0.5,
+            markersize=look["markersize"],
+            alpha=look["alpha"],
+            elinewidth=0.17 * look["markersize"],
             label=label,
             zorder=3,
         )
@@ -209,7 +215,9 @@ def _label(axes: "Axes", results: pd.DataFrame) -> None:
     labels = {}
     for origin in _ORIGINS:
         n = first[f"n_{origin}"]
-        labels[origin] = f"{top} on {first[origin]} (%{f', n = {count(n)}' if n else ''})"
+        label = f"{top} on {shortened(first[origin])} (%{f', n = {count(n)}' if n else ''})"
+        is_long = "\n" in fit_text(label, COLUMN_WIDTH - 0.7, LABEL_SIZE)
+        labels[origin] = label.replace(" (%", "\n(%") if is_long else label
     axes.set(xlabel=labels["original"], ylabel=labels["replication"])
 
 
@@ -227,7 +235,7 @@ def _note(results: pd.DataFrame, fit: pd.Series, n_hidden: int) -> str:
         parts.append(f"{_named(extreme)}, at 0 or 100 %, {treatment}{hidden}")
     if (results["n_original"] > 0).all() and (results["n_replication"] > 0).all():
         parts.append(f"bars: {100 * fit['confidence']:g} % Clopper-Pearson intervals")
-    return textwrap.fill(f"{'; '.join(parts)}.", _NOTE_CHARACTERS, break_on_hyphens=False)
+    return f"{'; '.join(parts)}."
 
 
 def _named(models: list[str]) -> str:

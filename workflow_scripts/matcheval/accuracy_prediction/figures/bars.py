@@ -10,21 +10,20 @@ from matcheval.accuracy_prediction.aggregation import ALL
 from matcheval.accuracy_prediction.figures.results import (
     WAY,
     Results,
-    add_note,
     way_text,
     with_titles,
 )
 from matcheval.accuracy_prediction.predicting import CALIBRATED, DIRECT
 from matcheval.accuracy_prediction.views import WHOLE
 from matcheval.figures.saving import fix_layout
-from matcheval.figures.style import NOTE_SIZE, new_figure, style
+from matcheval.figures.style import NOTE_SIZE, grid_shape, new_figure, set_note, shortened, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_ROW, _HEADS, _PANEL, _LABELS = 0.14, 0.75, 1.45, 1.2  # inches
-_COLUMNS = 5  # panels in a row
+_ROW, _HEADS, _PANEL, _LABELS = 0.14, 0.75, 1.4, 1.2  # inches
+_COLUMNS = 4  # panels in a row
 _GREY, _BLUE = "#b5b5b5", "#0072B2"
 
 
@@ -53,8 +52,7 @@ def plot(results: Results, way: Sequence[str]) -> "Figure":
     block = own if way[0] == DIRECT else pd.concat([table[table["protocol"] == DIRECT], own])
     block = block[block["group"].isin(groups)]
     keys = block[["protocol", "title"]].drop_duplicates()
-    n_columns = max(1, min(len(groups), _COLUMNS))
-    n_rows = max(1, -(-len(groups) // n_columns))
+    n_rows, n_columns = grid_shape(len(groups), _COLUMNS)
     with style():
         figure = new_figure(
             _LABELS + _PANEL * max(n_columns, 2), n_rows * (_ROW * len(keys) + _HEADS) + 0.3
@@ -67,7 +65,7 @@ def plot(results: Results, way: Sequence[str]) -> "Figure":
         text = f"{way_text(way)}. " if groups else f"{way_text(way)}: nothing is predicted. "
         if way[0] != DIRECT:
             text += "Grey: without a regression, on the same sets. "
-        add_note(figure, text + _intervals(block))
+        set_note(figure, text + _intervals(block))
         fix_layout(figure)
     return figure
 
@@ -97,6 +95,6 @@ def _panel(axes: "Axes", rows: pd.DataFrame, group: str) -> None:
     axes.set_yticks(position, list(rows["title"]))
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(left=0)
-    axes.set_title("all sets" if group == ALL else group or "no group")
+    axes.set_title("all sets" if group == ALL else shortened(group, 24) or "no group")
     axes.set_xlabel("Mean error (points)")
     axes.grid(visible=False, axis="y")

@@ -11,19 +11,20 @@ from matcheval.accuracy_prediction.figures.results import (
     COLORS,
     Results,
     add_heat_map,
-    add_note,
     with_titles,
 )
 from matcheval.accuracy_prediction.predicting import DIRECT, LEAVE_ONE_OUT
 from matcheval.accuracy_prediction.views import WHOLE
+from matcheval.figures.many_models import point_options
 from matcheval.figures.saving import fix_layout
-from matcheval.figures.style import new_figure, style
+from matcheval.figures.style import new_figure, set_note, shortened, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _ROW, _MARGIN = 0.17, 0.9  # inches
+_MOST_NAMED = 45  # models
 _MOST_VIEWS = 60  # in a figure
 
 
@@ -43,7 +44,9 @@ def plot_models(results: Results) -> "Figure":
     means = _mean_errors(results.of())
     by_method = [(str(name), part.to_numpy()) for name, part in means.groupby("title", sort=False)]
     by_model = _mean_errors(results.whole).groupby("model", sort=False).agg(["mean", "std"])
-    counts = [len(by_method), len(by_model)]
+    by_model = by_model.sort_values("mean", kind="stable")
+    is_named = len(by_model) <= _MOST_NAMED
+    counts = [len(by_method), len(by_model) if is_named else _MOST_NAMED]
     with style():
         figure = new_figure(7.0, _MARGIN + _ROW * max(counts))
         # Rows are of the same height in both panels; below the shorter one is nothing.
@@ -65,15 +68,19 @@ def plot_models(results: Results) -> "Figure":
         left.set_yticks(np.arange(1, len(by_method) + 1), [name for name, _ in by_method])
         left.set_xlabel("Mean error of a model (points)")
         position = np.arange(len(by_model))
-        right.errorbar(
+        *_, (bars,) = right.errorbar(
             by_model["mean"], position, xerr=by_model["std"].fillna(0), fmt="o", elinewidth=0.6,
-            color=COLORS[0],
+            color=COLORS[0], **point_options(len(by_model)),
         )  # fmt: skip
-        right.set_yticks(position, by_model.index.tolist())
+        if is_named:
+            right.set_yticks(position, [shortened(str(name)) for name in by_model.index])
+        else:
+            bars.set_alpha(0.3)
+            right.set_ylabel("Model, by increasing mean error")
         right.set_xlabel("Mean ± SD over methods (points)")
         left.set_ylim(len(by_method) + 0.6, 0.4)
         right.set_ylim(len(by_model) - 0.4, -0.6)
-        add_note(figure, f"{_way_of(results.whole)}. Left: quartiles over models; whiskers reach "
+        set_note(figure, f"{_way_of(results.whole)}. Left: quartiles over models; whiskers reach "
                  "to the last model within 1.5 times their distance.")  # fmt: skip
         fix_layout(figure)
     return figure
@@ -139,7 +146,7 @@ def plot_missing_classes(results: Results) -> "Figure":
             figure, change[:, shown], [views[i].removeprefix("without ") for i in shown], methods,
             np.abs(np.nan_to_num(change)).max(initial=0) or 1.0, "Change (points)",
         ).set_xlabel("Missing classes")  # fmt: skip
-        add_note(figure, note)
+        set_note(figure, note)
         fix_layout(figure)
     return figure
 
@@ -194,6 +201,6 @@ def _lines(rows: pd.DataFrame, views: Sequence[str], ticks: Sequence[str], label
         axes.set_ylabel("Mean error (points)")
         axes.set_ylim(bottom=0)
         figure.legend(loc="outside right upper")
-        add_note(figure, f"{_way_of(rows)}.")
+        set_note(figure, f"{_way_of(rows)}.")
         fix_layout(figure)
     return figure

@@ -1,6 +1,5 @@
 """Predicted accuracies of single sets with their intervals, beside the true ones."""
 
-import textwrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,8 +11,10 @@ from matcheval.figures.style import (
     NOTE_SIZE,
     ORIGINAL,
     REFERENCE,
+    grid_shape,
     new_figure,
     set_note,
+    shortened,
     style,
 )
 
@@ -27,7 +28,6 @@ _NOTE = (
     "Points: predicted accuracies, with 95 % intervals over datapoints. Dashed: accuracy on the "
     "base. Solid line: true accuracy, where it is known."
 )
-_CHARACTERS = 19  # of a note, per inch
 
 
 def plot_estimates(table: pd.DataFrame) -> "Figure":
@@ -53,20 +53,20 @@ def plot_estimates(table: pd.DataFrame) -> "Figure":
         raise InputError("no predictions to plot", field="target")
     targets = list(dict.fromkeys(table["target"]))
     n_methods = int(table.groupby("target").size().max())
-    n_columns = min(len(targets), _COLUMNS)
-    n_rows = -(-len(targets) // n_columns)
+    n_rows, n_columns = grid_shape(len(targets), _COLUMNS)
     with style():
         width = _LABELS + _PANEL * max(n_columns, 1.1)
         figure = new_figure(width, n_rows * (_ROW * n_methods + _HEADS) + 0.3)
         panels = figure.subplots(n_rows, n_columns, squeeze=False, sharex=True, sharey=True)
         for axes, target in zip(panels.flat, targets, strict=False):
             _panel(axes, table[table["target"] == target])
-            axes.set_title(target.replace("$", r"\$"))
+            axes.set_title(shortened(target, 28))
         for axes in panels.flat[len(targets) :]:
             axes.remove()
-        for axes in panels[-1]:
-            axes.set_xlabel("Accuracy (%)")
-        set_note(figure, textwrap.fill(_NOTE, int(_CHARACTERS * width)))
+        for axes in panels.flat[max(len(targets) - n_columns, 0) : len(targets)]:
+            axes.set_xlabel("Accuracy (%)")  # nothing is drawn below
+            axes.tick_params(labelbottom=True)
+        set_note(figure, _NOTE)
     return figure
 
 
@@ -85,7 +85,7 @@ def _panel(axes: "Axes", rows: pd.DataFrame) -> None:
     if np.isfinite(true):
         axes.axvline(true, color=FITTED.color, linewidth=0.9)
     for row in np.flatnonzero(np.isnan(predicted)):
-        axes.annotate("n/a", (base, row), xytext=(3, 0), textcoords="offset points", va="center",
+        axes.annotate("n/a", (0.02, row), xycoords=("axes fraction", "data"), va="center",
                       fontsize=NOTE_SIZE, color="0.4")  # fmt: skip
     names = [
         f"{title} ({variant.replace('_', ' ')})" if variant else title

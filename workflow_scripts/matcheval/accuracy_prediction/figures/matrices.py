@@ -11,19 +11,20 @@ from matcheval.accuracy_prediction.figures.results import (
     WAY,
     Results,
     add_heat_map,
-    add_note,
     way_text,
     with_titles,
 )
 from matcheval.accuracy_prediction.reading import place_name
 from matcheval.accuracy_prediction.views import WHOLE
 from matcheval.figures.saving import fix_layout
-from matcheval.figures.style import new_figure, style
+from matcheval.figures.style import new_figure, set_note, shortened, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_CELL, _ROW, _LABELS = 0.22, 0.17, 1.9  # inches
+_CELL, _SMALL, _ROW = 0.28, 0.125, 0.17  # inches: a cell with its number, and without
+_COLOUR_BAR, _CHARACTER = 0.8, 0.056  # inches; a character of a label
+_MOST_NUMBERS = 16  # columns with numbers
 MAX_PLACES = 40  # with more, groups only
 Place = tuple[str, str]
 
@@ -55,14 +56,14 @@ def plot_correlations(results: Results, model: str = "") -> "Figure":
         values[:, known],
     )
     with style():
+        names = [shortened(place_name(*p).removesuffix(" (points)")) for p in places]
+        cell, digits = _cell(len(places))
         figure = new_figure(
-            _LABELS + max(_CELL * len(places), 1.5), 1.6 + max(_ROW * len(methods), 0.9)
+            max(_room(methods) + _COLOUR_BAR + max(cell * len(places), 1.5), 3.0),
+            0.5 + _room(names) + max(_ROW * len(methods), 0.9),
         )
-        add_heat_map(
-            figure, values, [place_name(*p).removesuffix(" (points)") for p in places], methods,
-            1.0, "Spearman's ρ", digits=2,
-        )  # fmt: skip
-        add_note(
+        add_heat_map(figure, values, names, methods, 1.0, "Spearman's ρ", digits=digits)
+        set_note(
             figure, f"Scores and accuracies; {model or 'means over models'}. Empty: undefined."
         )
         fix_layout(figure)
@@ -94,18 +95,29 @@ def plot_rankings(results: Results, way: Sequence[str]) -> "Figure":
         if one in order and other in order:
             low, high = sorted((order[one], order[other]))
             values[low, high], values[high, low] = rho, tau
-    names = [place_name(*place) for place in places]
-    side = max(1.5, _CELL * len(places))
+    names = [shortened(place_name(*place)) for place in places]
+    cell, digits = _cell(len(places))
+    side = max(1.5, cell * len(places))
     with style():
-        figure = new_figure(side + _LABELS, side + 1.7)
-        add_heat_map(figure, values, names, names, 1.0, "Correlation", digits=2)
+        figure = new_figure(max(side + _room(names) + _COLOUR_BAR, 3.0), side + _room(names) + 0.6)
+        add_heat_map(figure, values, names, names, 1.0, "Correlation", digits=digits)
         note = (
             "Correlations of the methods' errors, above the diagonal Spearman's ρ, below Kendall's "
             "τ-b. Empty: not compared."
         )
-        add_note(figure, f"{way_text(way)}. {note}")
+        set_note(figure, f"{way_text(way)}. {note}")
         fix_layout(figure)
     return figure
+
+
+def _cell(n: int) -> tuple[float, int | None]:
+    """Return the width of a cell, and the digits of its number, of which many have none."""
+    return (_CELL, 2) if n <= _MOST_NUMBERS else (_SMALL, None)
+
+
+def _room(names: Sequence[str]) -> float:
+    """Return about the inches that the longest label takes."""
+    return 0.1 + _CHARACTER * max(map(len, names), default=0)
 
 
 def _few(places: Sequence[tuple[str, ...]]) -> list[Place]:

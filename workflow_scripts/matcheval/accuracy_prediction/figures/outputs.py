@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.figures.results import COLORS, MARKERS, add_note
+from matcheval.accuracy_prediction.figures.results import COLORS, MARKERS
 from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
 from matcheval.errors import InputError
 from matcheval.figures.saving import fix_layout
-from matcheval.figures.style import COLUMN_WIDTH, new_figure, style
+from matcheval.figures.style import COLUMN_WIDTH, new_figure, set_note, shortened, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,12 +53,12 @@ def plot_confidences(model: str, sides: Mapping[str, Outputs]) -> "Figure":
             if np.isfinite(one.accuracy):
                 label = f"accuracy {100 * one.accuracy:.1f} %"
                 axes.axvline(100 * one.accuracy, color="k", linestyle=(0, (3, 1.5)), label=label)
-            axes.set_title(f"{name}, n = {len(one):,}")
+            axes.set_title(f"{shortened(name)}, n = {len(one):,}")
             axes.legend(loc="upper left")
             axes.set_ylabel("Datapoints (%)")
         panels[-1].set_xlabel("Confidence (%)")
         panels[-1].set_xlim(0, 100)
-        add_note(figure, f"Model {model}.")
+        set_note(figure, f"Model {model}.")
         fix_layout(figure)
     return figure
 
@@ -138,6 +138,6 @@ def plot_features(model: str, class_name: str, features: Mapping[str, Features])
         for handle in legend.legend_handles:
             handle.set(alpha=1, markersize=3)  # type: ignore[union-attr]
         note = f"Features of {total:,} images of class {class_name}; model {model}."
-        add_note(figure, f"{note} Distances between groups have no scale.")
+        set_note(figure, f"{note} Distances between groups have no scale.")
         fix_layout(figure)
     return figure

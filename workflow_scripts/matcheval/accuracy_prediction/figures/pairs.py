@@ -9,19 +9,18 @@ import pandas as pd
 from matcheval.accuracy_prediction.figures.results import (
     COLORS,
     Results,
-    add_note,
     of_way,
     way_text,
 )
 from matcheval.accuracy_prediction.predicting import DIRECT
 from matcheval.figures.saving import fix_layout
-from matcheval.figures.style import new_figure, style
+from matcheval.figures.style import new_figure, set_note, shortened, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_ROW, _MARGIN, _WIDTH = 0.14, 0.95, 3.6  # inches
-_ROWS = 40  # in a panel
+_ROW, _MARGIN, _WIDTH = 0.14, 0.95, 3.4  # inches
+_ROWS = 50  # in a panel
 BY = {"dataset": "set", "subgroup": "subgroup", "model": "model"}
 
 
@@ -56,12 +55,12 @@ def plot(results: Results, first: str, second: str, by: str, way: Sequence[str])
             axes.hlines(position, *values.T, color="0.7", linewidth=0.8)
             for value, title, color, marker in zip(values.T, titles, COLORS, "os", strict=False):
                 axes.plot(value, position, marker, color=color, label=title)
-            axes.set_yticks(position, list(part.index))
+            axes.set_yticks(position, [shortened(str(name)) for name in part.index])
             axes.set_ylim(size - 0.4, -0.6)
             axes.set_xlabel(f"Mean error by {BY[by]} (points)")
         panels[0].set_xlim(0, 104 * errors.to_numpy().max(initial=0) or 1)
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
-        add_note(figure, f"{_note(rows, titles, way)} Both on the same sets and models.")
+        set_note(figure, f"{_note(rows, titles, way)} Both on the same sets and models.")
         fix_layout(figure)
     return figure
 

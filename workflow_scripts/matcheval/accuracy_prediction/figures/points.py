@@ -9,12 +9,12 @@ import pandas as pd
 from matcheval.accuracy_prediction.figures.results import (
     Floats,
     Results,
-    add_note,
     of_way,
     way_text,
 )
+from matcheval.figures.many_models import point_options
 from matcheval.figures.saving import fix_layout
-from matcheval.figures.style import NOTE_SIZE, REFERENCE, new_figure, style
+from matcheval.figures.style import NOTE_SIZE, REFERENCE, grid_shape, new_figure, set_note, style
 from matcheval.io.text_tables import signed
 from matcheval.statistics.lines import MIN_MODELS, fit_line
 from matcheval.statistics.ranks import linear_correlation, rank_correlations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_SIDE, _COLUMNS = 1.75, 4  # inches; panels in a row
-_MANY = 300  # points of a group, or of a panel, that are drawn smaller, or as pixels
+_SIDE, _COLUMNS = 1.65, 4  # inches; panels in a row
+_MANY = 300  # points of a panel that are drawn as pixels
 
 
 def plot_scores(results: Results, model: str = "") -> "Figure":
@@ -149,8 +149,7 @@ def _grid(
     """Draw a panel per method, with what `draw` returns between its title and its points."""
     rows = rows[np.isfinite(rows[series[0][0]]) & np.isfinite(rows[series[1][0]])]
     methods = rows["title"].unique()
-    n_columns = max(1, min(_COLUMNS, len(methods)))
-    n_rows = max(1, -(-len(methods) // n_columns))
+    n_rows, n_columns = grid_shape(len(methods), _COLUMNS)
     groups = {name: of for name, of in results.groups.items() if (rows["group"] == name).any()}
     with style():
         figure = new_figure(max(_SIDE * n_columns + 0.3, 2 * _SIDE), (_SIDE + 0.15) * n_rows + 0.6)
@@ -180,7 +179,7 @@ def _grid(
             legend = figure.legend(handles, names, loc="outside upper center", ncols=ncols)
             for handle in legend.legend_handles:
                 handle.set(alpha=1, markersize=3)  # type: ignore[union-attr]
-        add_note(figure, note if len(methods) else f"{note} Nothing is predicted.")
+        set_note(figure, note if len(methods) else f"{note} Nothing is predicted.")
         fix_layout(figure)
     return figure
 
@@ -195,11 +194,10 @@ def _points(
     (x, x_scale), (y, y_scale) = series
     for group, (color, marker) in groups.items():
         of_group = part[part["group"] == group]
-        many = len(of_group) > _MANY
         axes.plot(
             x_scale * of_group[x], y_scale * of_group[y], marker, color=color,
-            markersize=1.3 if many else 2.2, alpha=0.4 if many else 0.7, markeredgewidth=0,
             label=group or "no group", rasterized=len(part) > _MANY,
+            **point_options(len(part), 3.0),
             zorder=2 + 1 / (1 + len(of_group)),  # small groups above large ones
         )  # fmt: skip
 

@@ -9,6 +9,7 @@ from matcheval.accuracy_prediction.comparison import join
 from matcheval.accuracy_prediction.figures.results import Results
 from matcheval.accuracy_prediction.predicting import DIRECT
 from matcheval.accuracy_prediction.reading import how
+from matcheval.figures.many_models import point_options
 from matcheval.figures.saving import fix_layout
 from matcheval.figures.style import NOTE_SIZE, REFERENCE, new_figure, style
 from matcheval.io.text_tables import signed
@@ -65,7 +66,9 @@ def plot(results: Results) -> "Figure":
             axes.remove()
         if len(results.groups) > 1:
             handles, names = panels[0][0].get_legend_handles_labels()
-            figure.legend(handles, names, loc="outside upper center", ncols=len(names))
+            legend = figure.legend(handles, names, loc="outside upper center", ncols=len(names))
+            for handle in legend.legend_handles:
+                handle.set(alpha=1, markersize=3)  # type: ignore[union-attr]
         fix_layout(figure)
     return figure
 
@@ -84,8 +87,9 @@ def _points(axes: "Axes", results: Results, rows: pd.DataFrame, x: str, y: str) 
     for group, (color, marker) in results.groups.items():
         part = known[known["group"] == group]
         axes.plot(
-            100 * part[x], 100 * part[y], marker, color=color, markersize=1.8, alpha=0.5,
-            markeredgewidth=0, label=group or "no group", rasterized=len(known) > 300,
+            100 * part[x], 100 * part[y], marker, color=color,
+            label=group or "no group", rasterized=len(known) > 300,
+            **point_options(len(known), 3.0),
         )  # fmt: skip
     rho = rank_correlations(known[x], known[y])[0]
     axes.annotate(

@@ -1,6 +1,5 @@
 """What the figures of a suite are drawn from, and what they share."""
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from matcheval.accuracy_prediction.predicting import DIRECT
 from matcheval.accuracy_prediction.reading import how, titles
 from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
 from matcheval.accuracy_prediction.views import WHOLE
-from matcheval.figures.style import NOTE_SIZE, set_note
+from matcheval.figures.style import NOTE_SIZE
 from matcheval.io.text_tables import signed
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 WAY = ["protocol", "regressor", "calibrated_on"]
-_LETTER = 0.048  # inches, about, of a letter of a note
 # Of Okabe and Ito, for groups of sets; markers differ, too.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -114,17 +112,6 @@ def way_text(way: Sequence[str]) -> str:
     return text[:1].upper() + text[1:]
 
 
-def add_note(figure: "Figure", note: str) -> None:
-    """Add a note below a figure, in lines that fit its width.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-    note : str
-    """
-    set_note(figure, textwrap.fill(note, int(figure.get_figwidth() / _LETTER)))
-
-
 def add_heat_map(
     figure: "Figure",
     values: Floats,
@@ -165,7 +152,7 @@ def add_heat_map(
             if np.isfinite(value):
                 color = "white" if abs(value) > 0.6 * limit else "black"
                 axes.text(column, row, signed(value, digits), ha="center", va="center",
-                          fontsize=4.5, color=color)  # fmt: skip
+                          fontsize=NOTE_SIZE, color=color)  # fmt: skip
     figure.colorbar(image, label=label, fraction=0.05)
     return axes
 

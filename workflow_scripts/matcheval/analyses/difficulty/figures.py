@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from matcheval.analyses.difficulty.model import Difficulty, expected_accuracy, skills
+from matcheval.figures.many_models import point_options
 from matcheval.figures.style import (
     COLUMN_WIDTH,
     FITTED,
@@ -19,6 +20,8 @@ from matcheval.figures.style import (
     SeriesStyle,
     legend_above,
     new_figure,
+    set_title,
+    shortened,
     style,
 )
 
@@ -57,25 +60,29 @@ def plot_difficulty(results: pd.DataFrame, of_models: pd.DataFrame, row: pd.Seri
         left, right = figure.subplots(1, 2)
         _draw_densities(
             left,
-            {row["original"]: (original, ORIGINAL), row["replication"]: (replication, REPLICATION)},
+            {
+                shortened(row["original"]): (original, ORIGINAL),
+                shortened(row["replication"]): (replication, REPLICATION),
+            },
         )
         left.plot(
             of_models["skill"], np.zeros(len(of_models)), "|", color=MODELS.color, label="skills",
-            markersize=6, clip_on=False,
+            markersize=6, alpha=point_options(len(of_models))["alpha"], clip_on=False,
         )  # fmt: skip
         left.set(xlabel="Difficulty of an image, skill of a model", ylabel="Density")
         left.set_ylim(bottom=0)
         _draw_accuracies(right, results, of_models, original, replication)
         right.set(
-            xlabel=f"Accuracy on {row['original']} (%)",
-            ylabel=f"Accuracy on {row['replication']} (%)",
+            xlabel=f"Accuracy on {shortened(row['original'])} (%)",
+            ylabel=f"Accuracy on {shortened(row['replication'])} (%)",
         )
         for axes in (left, right):
             legend_above(axes, ncols=2)
-        figure.suptitle(
+        set_title(
+            figure,
             f"{row['pair']}: difficulties N({row['mu_replication']:.2f}, "
             f"{row['sigma_replication']:.2f}²) against N({row['mu_original']:g}, "
-            f"{row['sigma_original']:g}²)"
+            f"{row['sigma_original']:g}²)",
         )
     return figure
 
@@ -105,11 +112,16 @@ def _draw_accuracies(
     curve = 100 * expected_accuracy(skills(x / 100, original), replication)
     axes.plot(x, curve, label="model", **FITTED.line_options())
     # Rings around the crosses: simulated accuracies lie close to observed ones.
-    ring: dict[str, Any] = {"markersize": 7, "markerfacecolor": "none", "markeredgewidth": 0.8}
-    axes.plot(*observed.T, "o", color=MODELS.color, label="observed", **ring)
+    look = point_options(len(results), size=7.0)
+    size, alpha = look["markersize"], look["alpha"]
+    ring: dict[str, Any] = {"markerfacecolor": "none", "markeredgewidth": 0.11 * size}
+    axes.plot(
+        *observed.T, "o", color=MODELS.color, label="observed", markersize=size, alpha=alpha, **ring
+    )
     simulated = 100 * of_models[["simulated_original", "simulated_replication"]].to_numpy()
     if np.isfinite(simulated).any():
         axes.plot(
-            *simulated.T, _SIMULATED.marker, color=_SIMULATED.color, markersize=4, label="simulated"
-        )
+            *simulated.T, _SIMULATED.marker, color=_SIMULATED.color, markersize=0.57 * size,
+            markeredgewidth=0.11 * size, alpha=alpha, label="simulated",
+        )  # fmt: skip
     axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")

@@ -11,7 +11,7 @@ from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_COLUMNS = 10
+_COLUMNS = 9
 
 
 def plot_hard_images(table: pd.DataFrame, images: LabelledPixels, most: int = 30) -> "Figure":

@@ -13,8 +13,11 @@ from matcheval.figures.style import (
     UNMATCHED,
     SeriesStyle,
     new_figure,
+    set_title_and_legend,
+    shortened,
     style,
 )
+from matcheval.io.text_tables import counted
 from matcheval.protocol.compared_models import MEAN
 
 if TYPE_CHECKING:
@@ -54,20 +57,21 @@ def plot(table: pd.DataFrame) -> "Figure":
     n_columns = min(_COLUMNS, len(subgroups))
     n_rows = -(-len(subgroups) // n_columns)
     with style():
-        figure = new_figure(0.9 + 1.5 * max(n_columns, 3), 1.1 + 1.2 * n_rows)
+        figure = new_figure(0.8 + 1.5 * max(n_columns, 3), 1.25 + 1.2 * n_rows)
         panels = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
         for panel, subgroup in zip(panels.flat, subgroups, strict=False):
             rows = pd.concat([base, shifted[shifted["subgroup"] == subgroup]])
             _draw(panel, rows.sort_values("severity", kind="stable"))
             panel.set_xticks(sorted(set(means["severity"])))
             panel.xaxis.set_major_formatter("{x:g}")
-            panel.set_title(subgroup, fontsize=NOTE_SIZE)
+            panel.set_title(shortened(subgroup, 20), fontsize=NOTE_SIZE)
         for panel in panels.flat[len(subgroups) :]:
             panel.set_axis_off()
-        handles, labels = panels[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=2)
+        models = counted(len(set(table["model"]) - {MEAN}), "model")
+        title = f"{table['suite'].iloc[0]}: gaps by severity, mean of {models}"
+        set_title_and_legend(figure, title, ncols=2)
         figure.supxlabel("Severity", fontsize=NOTE_SIZE + 1)
-        figure.supylabel("Points", fontsize=NOTE_SIZE + 1)
+        figure.supylabel("Percentage points", fontsize=NOTE_SIZE + 1)
     return figure
 
 

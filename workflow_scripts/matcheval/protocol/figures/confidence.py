@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from matcheval.errors import InputError
+from matcheval.figures.many_models import point_options
 from matcheval.figures.style import (
     COLUMN_WIDTH,
     ORIGINAL,
@@ -18,15 +19,18 @@ from matcheval.figures.style import (
     count,
     legend_above,
     new_figure,
+    set_title,
+    shortened,
     style,
 )
+from matcheval.io.text_tables import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _ORIGINS = {"original": ORIGINAL, "replication": REPLICATION}
-MAX_JOINED_MODELS = 60  # with more, points are smaller and those of a model are not joined
+MAX_JOINED_MODELS = 60  # with more, the points of a model are not joined
 _MARGIN = 2.0  # percentage points around the points
 _MARGIN_BELOW = 0.05  # inches
 
@@ -69,8 +73,10 @@ def plot_confidence(table: pd.DataFrame) -> "Figure":
             ylim=(low, high),
             aspect="equal",
         )
-        models = "1 model" if len(table) == 1 else f"{len(table)} models"
-        figure.suptitle(f"{table['pair'].iloc[0]}: {models}, a point per model and set")
+        set_title(
+            figure,
+            f"{table['pair'].iloc[0]}: {counted(len(table), 'model')}, a point per model and set",
+        )
         legend_above(axes)
         _trim_below(figure, axes)
     return figure
@@ -97,16 +103,18 @@ def _join(axes: "Axes", table: pd.DataFrame) -> None:
 
 
 def _scatter(axes: "Axes", table: pd.DataFrame, origin: str, series: SeriesStyle) -> None:
+    look = point_options(len(table), size=4.0)
+    name, n = shortened(str(table[origin].iloc[0])), count(table[f"n_{origin}"].iloc[0])
     axes.scatter(
         100 * table[f"confidence_{origin}"],
         100 * table[f"accuracy_{origin}"],
-        s=16 if len(table) <= MAX_JOINED_MODELS else 7,
+        s=look["markersize"] ** 2,
         marker=series.marker,
         facecolor=series.color,
         edgecolor="white",
         linewidth=0.3,
-        alpha=1.0 if len(table) <= MAX_JOINED_MODELS else 0.85,
-        label=f"{table[origin].iloc[0]} (n = {count(table[f'n_{origin}'].iloc[0])})",
+        alpha=look["alpha"],
+        label=f"{name} (n = {n})",
         zorder=3,
     )
 

@@ -1,11 +1,13 @@
 """What the gaps of models consist of, with intervals, and what matching makes of them."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from matcheval.errors import InputError
+from matcheval.figures.many_models import FEW_MODELS, point_options
 from matcheval.figures.style import (
     COLUMN_WIDTH,
     GAP,
@@ -17,17 +19,20 @@ from matcheval.figures.style import (
     new_figure,
     set_note,
     set_round_ticks,
+    set_title,
+    shortened,
     style,
 )
 from matcheval.io.text_tables import counted
-from matcheval.protocol.figures.derived import by_accuracy
+from matcheval.protocol.figures.derived import by_accuracy, running_median
+from matcheval.protocol.figures.one_model import plot_one_gap
+from matcheval.protocol.figures.texts import RUNNING_MEDIAN
 from matcheval.protocol.words import verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MAX_NAMED_MODELS = 30
 _PANEL_HEIGHT = 1.45  # inches
 _AROUND = 1.3
 _INCHES_PER_CHARACTER = 0.055
@@ -55,7 +60,8 @@ def plot_gaps(table: pd.DataFrame, gaps: pd.DataFrame, mean: pd.Series, title: s
         the right: (a) gap and matched gap, (b) the part of the gap that goes with confidence and
         the one that does not, all in percentage points with 95 % intervals; (c) the narrowing of
         gaps in samples of the sets, joined to that of the no-warning reference, in percent. Values
-        that are not defined are left out.
+        that are not defined are left out. Of more than 30 models, lines are running medians of 15.
+        A single model has another figure, that of `plot_one_gap`.
 
     Raises
     ------
@@ -64,12 +70,14 @@ def plot_gaps(table: pd.DataFrame, gaps: pd.DataFrame, mean: pd.Series, title: s
     """
     if gaps.empty:
         raise InputError("no models to plot", field="model")
+    if len(gaps) == 1:
+        return plot_one_gap(gaps.iloc[0], title, _note(mean))
     order = by_accuracy(table[["model", "accuracy_original"]])["model"]
     shown = pd.concat(
         [gaps.set_index("model").loc[order].reset_index(), pd.DataFrame([mean])], ignore_index=True
     )
-    names = [*order, "mean"]
-    characters = max(map(len, names)) if len(gaps) <= MAX_NAMED_MODELS else 4
+    names = [*map(shortened, order), "mean"]
+    characters = max(map(len, names)) if len(gaps) <= FEW_MODELS else 4
     height = 3 * _PANEL_HEIGHT + _AROUND + _INCHES_PER_CHARACTER * characters
     with style():
         figure = new_figure(2 * COLUMN_WIDTH, height)
@@ -87,8 +95,9 @@ def plot_gaps(table: pd.DataFrame, gaps: pd.DataFrame, mean: pd.Series, title: s
             panel.axvline(len(gaps) + 0.5, color="#767676", linewidth=0.5)
         figure.align_ylabels(list(panels))
         models = counted(len(gaps), "model")
-        figure.suptitle(f"{mean['pair']}, {title}\nε = {mean['epsilon']:g}, {models}")
-        set_note(figure, _note(mean))
+        set_title(figure, f"{mean['pair']}, {title}\nε = {mean['epsilon']:g}, {models}")
+        medians = f" Lines: running medians of {RUNNING_MEDIAN} models." * (len(gaps) > FEW_MODELS)
+        set_note(figure, _note(mean) + medians)
     return figure
 
 
@@ -102,12 +111,24 @@ def _draw_pairs(
             100 * shown[f"{name}{end}"].to_numpy(np.float64) for end in ("_low", "", "_high")
         )
         rank = np.arange(1, len(shown) + 1) + shift
-        bars: dict[str, Any] = {"elinewidth": 0.8, "color": look.color, "capsize": 0}
         lengths = np.nan_to_num(np.abs(np.stack([low, high]) - value))
-        axes.errorbar(rank, value, lengths, fmt=look.marker, markersize=3, label=label, **bars)
+        _, _, (bars,) = axes.errorbar(
+            rank, value, lengths, fmt=look.marker, color=look.color, elinewidth=0.8, label=label,
+            **point_options(len(shown)),
+        )  # fmt: skip
+        if len(shown) > FEW_MODELS + 1:  # bars of many models would hide points and medians
+            bars.set(alpha=0.2, linewidth=0.5)
+            _draw_median(axes, value, look)
     axes.set_ylabel("Percentage points")
     legend_above(axes)
     set_round_ticks(axes, 5)
+
+
+def _draw_median(axes: "Axes", value: npt.NDArray[np.float64], look: SeriesStyle) -> None:
+    """Draw the running median over the models, without their mean at the end."""
+    median = running_median(value[:-1], RUNNING_MEDIAN)
+    axes.plot(np.arange(1, len(value)), median, color="white", linewidth=2.6, zorder=2.9)
+    axes.plot(np.arange(1, len(value)), median, zorder=3, linewidth=1.4, **look.line_options())
 
 
 def _draw_narrowings(axes: "Axes", shown: pd.DataFrame) -> None:
@@ -117,14 +138,22 @@ def _draw_narrowings(axes: "Axes", shown: pd.DataFrame) -> None:
         100 * shown[f"{name}_narrowing"].to_numpy(np.float64) for name in ("same_size", "reference")
     )
     ends = np.stack([real, reference, np.full(len(rank), np.nan)], axis=1)
-    axes.plot(np.repeat(rank, 3), ends.ravel(), color="#9a9a9a", linewidth=0.8, zorder=1)
+    many = len(rank) > FEW_MODELS + 1
     axes.plot(
-        rank, real, MATCHED_GAP.marker, color=MATCHED_GAP.color, label="narrower by, in samples"
+        np.repeat(rank, 3), ends.ravel(), color="#9a9a9a", linewidth=0.3 if many else 0.8, zorder=1
     )
     axes.plot(
-        rank, reference, "_", color="#000000", markersize=6,
+        rank, real, MATCHED_GAP.marker, color=MATCHED_GAP.color, label="narrower by, in samples",
+        **point_options(len(rank)),
+    )  # fmt: skip
+    axes.plot(
+        rank, reference, "_", color="#000000", markersize=2 if many else 6,
+        alpha=0.6 if many else 1,
         label="narrower by, if confidence gives no warning",
     )  # fmt: skip
+    if many:
+        _draw_median(axes, real, MATCHED_GAP)
+        _draw_median(axes, reference, GAP)
     axes.set_ylabel("Narrowing (%)")
     legend_above(axes)
     set_round_ticks(axes, 5)
@@ -132,7 +161,7 @@ def _draw_narrowings(axes: "Axes", shown: pd.DataFrame) -> None:
 
 def _label(axes: "Axes", names: list[str]) -> None:
     n = len(names)
-    if n - 1 <= MAX_NAMED_MODELS:
+    if n - 1 <= FEW_MODELS:
         axes.set_xticks(range(1, n + 1), names, rotation=90, fontsize=6.0)
     else:
         step = 10 if n <= 120 else 25 * -(-n // 300)
@@ -152,5 +181,5 @@ def _note(mean: pd.Series) -> str:
     sizes = f"{mean['n_reference_original']:,} and {mean['n_reference_replication']:,} datapoints"
     return (
         f"Bars: 95 % intervals for the sampling of {sampled}. Samples: of {sizes}. Narrowings are "
-        "left out where\nthe gap is not positive or does not exceed twice its error."
+        "left out where the gap is not positive or does not exceed twice its error."
     )

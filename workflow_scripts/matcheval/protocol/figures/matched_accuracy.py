@@ -21,10 +21,13 @@ from matcheval.figures.style import (
     UNMATCHED,
     SeriesStyle,
     count,
+    fit_text,
     legend_above,
     new_figure,
     set_note,
     set_round_ticks,
+    set_title,
+    shortened,
     style,
 )
 from matcheval.protocol.criteria import Criterion
@@ -37,7 +40,6 @@ from matcheval.protocol.figures.texts import (
     note_of,
     role_of,
     set_name,
-    shortened,
     target_of,
     title_of,
 )
@@ -118,7 +120,7 @@ def plot_matched_accuracy(
     table = by_accuracy(table)
     names = [shortened(name) for name in table["model"]] if is_named(table) else None
     note = note_of(table)
-    lines = 1 + note.count("\n")
+    lines = 1 + fit_text(note, 2 * COLUMN_WIDTH).count("\n")
     room = _AROUND_PANELS + _INCHES_PER_LINE * lines
     if names is not None:
         room += _INCHES_PER_CHARACTER * max(map(len, names))
@@ -135,7 +137,8 @@ def plot_matched_accuracy(
         panels["gaps"].tick_params(labelbottom=False)
         panels["gaps"].set_xlabel("")
         figure.align_ylabels([panels["gaps"], panels["unmatched"]])
-        figure.suptitle(title_of(table, title or Criterion(table["criterion"].iloc[0]).description))
+        matching = title or Criterion(table["criterion"].iloc[0]).description
+        set_title(figure, title_of(table, matching))
         set_note(figure, note)
     return figure
 

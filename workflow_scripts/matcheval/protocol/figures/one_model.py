@@ -18,6 +18,7 @@ from matcheval.figures.style import (
     legend_above,
     new_figure,
     set_note,
+    set_title,
     style,
 )
 from matcheval.protocol.figures.texts import matched_counts, role_of, set_name, title_of
@@ -69,7 +70,7 @@ def plot_one_model(table: pd.DataFrame, gaps: pd.DataFrame, title: str) -> "Figu
         left, right = figure.subplots(1, 2)
         _draw_accuracies(left, table)
         _draw_gaps(right, gap)
-        figure.suptitle(f"{table['model'].iloc[0]}: {title_of(table, title)}")
+        set_title(figure, f"{table['model'].iloc[0]}: {title_of(table, title)}")
         share = 100 * table["fraction_unmatched_mean"].iloc[0]
         set_note(
             figure,
@@ -77,6 +78,48 @@ def plot_one_model(table: pd.DataFrame, gaps: pd.DataFrame, title: str) -> "Figu
             f"matching. Unmatched targets: {share:.1f} %.\n"
             f"Matched gap: {verdict(gap) if pd.notna(gap['matched_gap']) else 'undefined'}.",
         )
+    return figure
+
+
+def plot_one_gap(gap: pd.Series, title: str, note: str) -> "Figure":
+    """Plot what the gap of one model consists of, and by how much matching narrows it.
+
+    Parameters
+    ----------
+    gap : pandas.Series
+        A row of `gap_schemas.GAPS`.
+    title : str
+        What readers call the matching.
+    note : str
+        What the intervals and samples are of.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Left panel: gap, its two parts and matched gap in percentage points, with 95 % intervals.
+        Right panel, where it is defined: the narrowing in samples of the sets, joined to that of
+        the no-warning reference, in percent.
+    """
+    real, reference = (100 * float(gap[f"{name}_narrowing"]) for name in ("same_size", "reference"))
+    has_narrowing = bool(np.isfinite([real, reference]).any())
+    with style():
+        figure = new_figure(2 * COLUMN_WIDTH, _HEIGHT)
+        panels = figure.subplots(1, 1 + has_narrowing, squeeze=False)[0]
+        _draw_gaps(panels[0], gap)
+        if has_narrowing:
+            axes = panels[1]
+            axes.plot([real, reference], [1, 0], color="#9a9a9a", linewidth=1.5, zorder=1)
+            axes.plot([real], [1], MATCHED_GAP.marker, color=MATCHED_GAP.color, markersize=5)
+            axes.plot([reference], [0], GAP.marker, color=GAP.color, markersize=5)
+            axes.set_yticks([1, 0], ["in samples", "if confidence\ngives no warning"])
+            axes.set_ylim(-0.6, 1.6)
+            axes.margins(x=0.1)
+            axes.set_xlabel("Narrowing of the gap by matching (%)")
+        set_title(
+            figure, f"{gap['model']}: {gap['pair']}, {title}\nε = {gap['epsilon']:g}, 1 model"
+        )
+        found = verdict(gap) if pd.notna(gap["matched_gap"]) else "undefined"
+        set_note(figure, f"{note} Matched gap: {found}.")
     return figure
 
 

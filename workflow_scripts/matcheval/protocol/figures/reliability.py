@@ -19,6 +19,8 @@ from matcheval.figures.style import (
     SeriesStyle,
     count,
     new_figure,
+    set_title,
+    shortened,
     style,
 )
 from matcheval.protocol.figures.binning import Floats, ReliabilityCurve, reliability_curve
@@ -92,7 +94,7 @@ def plot_reliability(data: ReliabilityData, bins: int = 10) -> "Figure":
         _finish_reliability(reliability, bins, has_few)
         _finish_density(density, np.concatenate(densities))
         _draw_legend(figure, reliability)
-        figure.suptitle(_title(data))
+        set_title(figure, _title(data))
     return figure
 
 
@@ -112,7 +114,7 @@ def _series(subset: Subset, data: ReliabilityData) -> SeriesStyle:
 
 
 def _label(subset: Subset) -> str:
-    of = f"{subset.role}: {subset.dataset}"
+    of = f"{subset.role}: {shortened(subset.dataset)}"
     if not len(subset.probability):
         return f"{of} (n = 0: none)"
     pooled = " per seed" if subset.n_seeds > 1 else ""
@@ -201,10 +203,17 @@ def _power_of_ten(value: float, _: object) -> str:
     return "10" + exponent.translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
+def _small_multiples(value: float, _: object) -> str:
+    return f"{value:g}" if f"{value:.0e}"[0] in "25" else ""
+
+
 def _finish_density(axes: "Axes", shown: Floats) -> None:
     axes.set_yscale("log", nonpositive="clip")
     axes.yaxis.set_major_formatter(_power_of_ten)  # the defaults write formulas
-    axes.yaxis.set_minor_formatter("")
     axes.set_ylim(0.5 * shown[shown > 0].min(), 2.0 * np.nanmax(shown))
+    low, high = np.log10(axes.get_ylim())
+    # Of fewer than two powers of ten, one or none would have a label.
+    is_narrow = np.floor(high) - np.ceil(low) < 1
+    axes.yaxis.set_minor_formatter(_small_multiples if is_narrow else "")
     axes.set(xlabel=_CONFIDENCE, ylabel="Density (integrates to 1, log scale)", xlim=_LIMITS)
     axes.set_title(f"(b) Density of the confidences, {_width(DENSITY_BINS)}", loc="left")

@@ -3,17 +3,14 @@
 Tables have the columns of `schemas.MODEL_TABLE`, of one pair and matching.
 """
 
-import textwrap
-
 import pandas as pd
 
-from matcheval.figures.style import count
+from matcheval.figures.many_models import FEW_MODELS
+from matcheval.figures.style import count, shortened
+from matcheval.io.text_tables import counted
 
-MAX_NAMED_MODELS = 30
 RUNNING_MEDIAN = 15  # models in the window
-_MAX_MODEL_CHARACTERS = 34
 _MAX_SET_CHARACTERS = 20
-_NOTE_CHARACTERS = 125  # per line
 
 
 def is_named(table: pd.DataFrame) -> bool:
@@ -23,7 +20,7 @@ def is_named(table: pd.DataFrame) -> bool:
     ----------
     table : pandas.DataFrame
     """
-    return len(table) <= MAX_NAMED_MODELS
+    return len(table) <= FEW_MODELS
 
 
 def target_of(table: pd.DataFrame) -> str:
@@ -61,20 +58,6 @@ def set_name(table: pd.DataFrame, origin: str) -> str:
     return shortened(str(table[origin].iloc[0]), _MAX_SET_CHARACTERS)
 
 
-def shortened(name: str, max_characters: int = _MAX_MODEL_CHARACTERS) -> str:
-    """Shorten a long name in the middle; names tend to differ at their ends.
-
-    Parameters
-    ----------
-    name : str
-    max_characters : int
-    """
-    if len(name) <= max_characters:
-        return name
-    half = max_characters // 2
-    return f"{name[: half - 1]}…{name[-half:]}"
-
-
 def matched_counts(table: pd.DataFrame) -> str:
     """Format the size of a matched subset: mean over seeds, range over models.
 
@@ -97,7 +80,7 @@ def title_of(table: pd.DataFrame, matching: str) -> str:
         What readers call the matching.
     """
     first = table.iloc[0]
-    models = "1 model" if len(table) == 1 else f"{len(table)} models"
+    models = counted(len(table), "model")
     return f"{first['pair']}, {matching}\nε = {first['epsilon']:g}, {models}, {_seeds(table)}"
 
 
@@ -134,4 +117,4 @@ def note_of(table: pd.DataFrame) -> str:
             f"No target was matched for {len(undefined)} of the {len(table)} models ({named}): "
             "their matched accuracies are undefined and left out."
         )
-    return "\n".join(textwrap.fill(note, _NOTE_CHARACTERS) for note in notes)
+    return "\n".join(notes)

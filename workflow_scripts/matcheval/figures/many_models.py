@@ -1,0 +1,92 @@
+"""How many models are drawn: points and lines of a few, and what they are spread over of many."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = npt.NDArray[np.float64]
+
+FEW_MODELS = 30  # as many are named, and drawn one by one
+_SIZE, _LEAST_SIZE, _LEAST_OPACITY = 4.0, 1.4, 0.35
+SPREAD = "models: half of them, and 90 %"  # label of what is drawn of many
+
+
+def point_options(n: int, size: float = _SIZE) -> dict[str, Any]:
+    """Return matplotlib's arguments for points: the more, the smaller and the more transparent.
+
+    Parameters
+    ----------
+    n : int
+        Number of points in a panel.
+    size : float
+        Diameter of a few points, in points.
+    """
+    crowd = min(1.0, FEW_MODELS / max(n, 1))
+    return {
+        "markersize": max(size * crowd**0.3, _LEAST_SIZE),
+        "alpha": max(crowd**0.25, _LEAST_OPACITY),
+        "markeredgewidth": 0,
+    }
+
+
+def draw_rows(axes: "Axes", rows: Mapping[int, Floats], color: str) -> None:
+    """Draw values of models on horizontal lines: as dots, or of many half and 90 % of them.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    rows : mapping of int to float64 array, shape (n_models,)
+        By position on the y axis; NaN is left out.
+    color : str
+    """
+    known = {at: values[np.isfinite(values)] for at, values in rows.items()}
+    if max(map(len, known.values()), default=0) <= FEW_MODELS:
+        places = np.repeat(list(known), [len(values) for values in known.values()])
+        axes.plot(
+            np.concatenate([[], *known.values()]), places, "o", color=color, markersize=2.6,
+            alpha=0.6, markeredgewidth=0, label="a model",
+        )  # fmt: skip
+        return
+    filled = {at: values for at, values in known.items() if len(values)}
+    ends = [np.quantile(values, [0.05, 0.25, 0.75, 0.95]) for values in filled.values()]
+    low, quarter, three_quarters, high = np.transpose(ends)
+    at = list(filled)
+    axes.hlines(at, low, high, color=color, linewidth=0.8, zorder=2)
+    axes.hlines(
+        at, quarter, three_quarters, color=color, linewidth=3.5, alpha=0.5, zorder=2, label=SPREAD
+    )
+
+
+def draw_curves(axes: "Axes", x: Floats, curves: Floats, color: str) -> None:
+    """Draw a thin line per model, or of many a band with half of them, and one with 90 %.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    x : float64 array, shape (n,)
+    curves : float64 array, shape (n_models, n)
+        NaN is left out.
+    color : str
+    """
+    if len(curves) <= FEW_MODELS:
+        for number, curve in enumerate(curves):
+            axes.plot(
+                x,
+                curve,
+                color=color,
+                alpha=0.4,
+                linewidth=0.6,
+                label="_" * bool(number) + "a model",
+            )
+        return
+    known = np.isfinite(curves).any(axis=0)
+    ends = np.nanquantile(curves[:, known], [0.05, 0.25, 0.75, 0.95], axis=0)
+    axes.fill_between(x[known], ends[0], ends[3], color=color, alpha=0.18, linewidth=0)
+    axes.fill_between(
+        x[known], ends[1], ends[2], color=color, alpha=0.35, linewidth=0, label=SPREAD
+    )
