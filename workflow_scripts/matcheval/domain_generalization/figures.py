@@ -10,7 +10,16 @@ import pandas as pd
 from matcheval.domain_generalization.layout import TITLES
 from matcheval.domain_generalization.results import AVERAGE, MEAN
 from matcheval.domain_generalization.settings import ERM
-from matcheval.figures.style import COLUMN_WIDTH, NOTE_SIZE, REFERENCE, new_figure, style
+from matcheval.figures.many_models import point_options
+from matcheval.figures.style import (
+    COLUMN_WIDTH,
+    NOTE_SIZE,
+    REFERENCE,
+    grid_shape,
+    new_figure,
+    shortened,
+    style,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +28,7 @@ if TYPE_CHECKING:
 _COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
 _MARKERS = "osD^vPX"
 _ROW = 0.17  # inches per algorithm
-_MOST_PANELS = 4  # beside each other
+_MOST_PANELS = 3  # beside each other
 
 
 @dataclass(frozen=True)
@@ -77,8 +86,8 @@ def gain_by_set(tables: Tables, algorithm: str) -> "Figure":
     # The targets of a design, one of each block, share a panel.
     panels = list(chosen.groupby(chosen["design"].where(chosen["design"] != "", chosen["block"])))
     columns = {name: i for i, name in enumerate(dict.fromkeys(gains["column"]))}
-    wide, high = _grid(len(panels))
-    figure = new_figure(2.4 * wide, 0.4 + 2.3 * high)
+    high, wide = grid_shape(len(panels), _MOST_PANELS)
+    figure = new_figure(max(2.25 * wide, COLUMN_WIDTH), 0.4 + 2.2 * high)
     places = figure.add_gridspec(high, wide)
     for number, (title, each) in enumerate(panels):
         part = figure.add_subfigure(places[number])
@@ -90,7 +99,7 @@ def gain_by_set(tables: Tables, algorithm: str) -> "Figure":
             axes.plot(
                 100 * points["accuracy_erm"], 100 * points["gain"],
                 _MARKERS[style_of % len(_MARKERS)], color=_COLORS[style_of % len(_COLORS)],
-                label=str(name), alpha=0.7,
+                label=str(name), **point_options(len(each)),
             )  # fmt: skip
         axes.axhline(0, **REFERENCE)
         axes.set_xlabel("Accuracy of ERM (%)")
@@ -122,10 +131,11 @@ def gain_by_algorithm(tables: Tables, algorithm: str) -> "Figure":
     kept = means[(means["design"] == "") | (means["block"] == AVERAGE)]
     names = list(dict.fromkeys(kept["algorithm"]))
     panels = list(kept.groupby([kept["design"], kept["block"]], sort=False))
-    figure = new_figure(1.2 + 1.9 * len(panels), 0.9 + _ROW * 2 * max(1, len(names)))
+    high, wide = grid_shape(len(panels), _MOST_PANELS)
+    figure = new_figure(0.9 + 1.9 * wide, 0.4 + high * (0.6 + _ROW * 2 * max(1, len(names))))
     first: Axes | None = None
     for number, ((design, block), each) in enumerate(panels, 1):
-        axes = figure.add_subplot(1, len(panels), number, sharey=first)
+        axes = figure.add_subplot(high, wide, number, sharey=first)
         first = first or axes
         for shift, selection, color, marker in (
             (-0.15, "default", _COLORS[0], "o"), (0.15, tables.selection, _COLORS[1], "s"),
@@ -142,7 +152,7 @@ def gain_by_algorithm(tables: Tables, algorithm: str) -> "Figure":
         axes.set_title(str(design or block))
         axes.set_xlabel("Gain over ERM (points)")
         axes.set_yticks(range(len(names)), [TITLES[name] for name in names])
-        if number > 1:
+        if (number - 1) % wide:
             axes.tick_params(labelleft=False)
     if first is not None:
         first.set_ylim(len(names) - 0.5, -0.5)
@@ -184,8 +194,9 @@ def by_sources(tables: Tables, algorithm: str) -> "Figure":
             fillstyle="full" if number < len(_COLORS) else "none",
         )  # fmt: skip
     axes.set_xticks(sorted(set(rows["n_sources"])))
-    axes.set_xlabel("Sources")
-    axes.set_ylabel("Mean accuracy on target sets (%)")
+    axes.set_xlim(min(rows["n_sources"]) - 0.5, max(rows["n_sources"]) + 0.5)
+    axes.set_xlabel("Number of source sets")
+    axes.set_ylabel("Mean accuracy on target sets (%), ±1 SD over runs")
     figure.legend(loc="outside lower center", ncols=4, fontsize=NOTE_SIZE)
     return figure
 
@@ -210,8 +221,8 @@ def learning_curves(tables: Tables, algorithm: str) -> "Figure":
     found = default.merge(tables.curves, on="model", suffixes=("_best", ""))
     panels = list(found.groupby("sources", sort=False))
     names = list(dict.fromkeys(found["algorithm"]))
-    wide, high = _grid(len(panels))
-    figure = new_figure(2.2 * wide, 0.4 + 1.9 * high)
+    high, wide = grid_shape(len(panels), _MOST_PANELS)
+    figure = new_figure(max(2.2 * wide, COLUMN_WIDTH), 0.5 + 1.9 * high)
     for number, (sources, each) in enumerate(panels, 1):
         axes = figure.add_subplot(high, wide, number)
         for name, of_name in each.groupby("algorithm", sort=False):
@@ -221,7 +232,7 @@ def learning_curves(tables: Tables, algorithm: str) -> "Figure":
                 means.index, 100 * means, "-" if position < len(_COLORS) else "--",
                 color=_COLORS[position % len(_COLORS)], label=TITLES[str(name)],
             )  # fmt: skip
-        axes.set_title(_shortened(str(sources)))
+        axes.set_title(shortened(str(sources), 40))
         axes.set_xlabel("Steps")
         axes.set_ylabel("Validation accuracy (%)")
     _legend_below(figure)
@@ -244,12 +255,6 @@ def _legend_below(figure: "Figure") -> None:
     )  # fmt: skip
 
 
-def _grid(n: int) -> tuple[int, int]:
-    """Columns and rows of panels."""
-    wide = max(1, min(n, _MOST_PANELS))
-    return wide, max(1, -(-n // wide))
-
-
 def _density(axes: "Axes", values: Sequence[float] | np.ndarray, *, upright: bool) -> None:
     """Draw the density of values, if they differ, along an axis."""
     from scipy.stats import gaussian_kde
@@ -262,10 +267,6 @@ def _density(axes: "Axes", values: Sequence[float] | np.ndarray, *, upright: boo
     height = gaussian_kde(values)(grid)
     fill = axes.fill_between if upright else axes.fill_betweenx
     fill(grid, height, color=_COLORS[0], alpha=0.3, linewidth=0)
-
-
-def _shortened(text: str, most: int = 44) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 KINDS: Mapping[str, Callable[[Tables, str], "Figure"]] = {

@@ -8,7 +8,15 @@ import pandas as pd
 from matcheval.accuracy_prediction.reading import titles
 from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
 from matcheval.domain_generalization.layout import TITLES
-from matcheval.figures.style import NOTE_SIZE, new_figure, style
+from matcheval.figures.many_models import point_options
+from matcheval.figures.style import (
+    LABEL_SIZE,
+    NOTE_SIZE,
+    legend_above,
+    new_figure,
+    shortened,
+    style,
+)
 from matcheval.io.text_tables import signed
 from matcheval.statistics.lines import MIN_MODELS, fit_line
 from matcheval.statistics.ranks import rank_correlations
@@ -19,6 +27,7 @@ if TYPE_CHECKING:
 
 _COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
 _MARKERS = "osD^vPX"
+_PANEL, _LINE = 2.25, 0.12  # inches: side of a panel, two algorithms in its legend
 
 
 def draw_scores(scored: pd.DataFrame, selection: str) -> "Figure":
@@ -44,13 +53,17 @@ def draw_scores(scored: pd.DataFrame, selection: str) -> "Figure":
     blocks, methods = (list(dict.fromkeys(means[name])) for name in ("block", "title"))
     algorithms = list(dict.fromkeys(means["algorithm"]))
     with style():
-        figure = new_figure(0.3 + 2.3 * max(1, len(methods)), 0.4 + 2.1 * max(1, len(blocks)))
+        height = _PANEL + _LINE * -(-len(algorithms) // 2)
+        figure = new_figure(_PANEL * max(2, len(methods)), 0.2 + height * max(1, len(blocks)))
         panels = figure.subplots(max(1, len(blocks)), max(1, len(methods)), squeeze=False)
         for row, block in zip(panels, blocks, strict=False):
             for axes, method in zip(row, methods, strict=True):
                 part = means[(means["block"] == block) & (means["title"] == method)]
                 _draw_panel(axes, part, algorithms)
-                axes.set_title(f"{block}: {method}")
+                legend_above(
+                    axes, title=f"{shortened(str(block), 20)}: {method}", fontsize=NOTE_SIZE,
+                    title_fontsize=LABEL_SIZE, ncols=2, handlelength=1,
+                )  # fmt: skip
                 axes.set_xlabel("Score")
                 axes.set_ylabel("Accuracy (%)")
     return figure
@@ -64,8 +77,7 @@ def _draw_panel(axes: "Axes", part: pd.DataFrame, algorithms: list[str]) -> None
         rank = rank_correlations(x, y)[0]
         label = f"{TITLES[str(name)]}, ρ = {signed(rank, 2)}"
         marker = _MARKERS[number % len(_MARKERS)]
-        axes.plot(x, y, marker, color=color, alpha=0.7, markersize=2.4, label=label)
+        axes.plot(x, y, marker, color=color, label=label, **point_options(len(part), 3.0))
         if len(x) >= MIN_MODELS and np.ptp(x) > 0:
             ends = np.array([x.min(), x.max()])
             axes.plot(ends, fit_line(x, y).at(ends), color=color, linewidth=0.9)
-    axes.legend(fontsize=NOTE_SIZE)

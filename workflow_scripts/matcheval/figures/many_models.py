@@ -13,7 +13,7 @@ Floats = npt.NDArray[np.float64]
 
 FEW_MODELS = 30  # as many are named, and drawn one by one
 _SIZE, _LEAST_SIZE, _LEAST_OPACITY = 4.0, 1.4, 0.35
-SPREAD = "models: half of them, and 90 %"  # label of what is drawn of many
+SPREAD = "50 and 90 % of models"  # label of what is drawn of many
 
 
 def point_options(n: int, size: float = _SIZE) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
 
 COLUMN_WIDTH = 3.4  # inches: one panel; two panels fill the text width of a two-column page
 LABEL_SIZE = 7.5  # points: labels of axes, and titles
@@ -129,7 +130,26 @@ def legend_above(axes: "Axes", **options: Any) -> None:
     **options
         Further arguments of `Axes.legend`.
     """
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1.01, 1, 0), mode="expand", **options)
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1.01, 1, 0)}
+    enlarge_markers(axes.legend(mode="expand", **place, **options))
+
+
+def enlarge_markers(legend: "Legend") -> None:
+    """Draw the markers of a legend opaque and large enough to tell apart, unlike many points.
+
+    Parameters
+    ----------
+    legend : matplotlib.legend.Legend
+    """
+    from matplotlib.collections import PathCollection
+    from matplotlib.lines import Line2D
+
+    for line in legend.findobj(Line2D):
+        if isinstance(line, Line2D) and line.get_marker() not in ("None", None, ""):
+            line.set(markersize=max(line.get_markersize(), 3.0), alpha=1)
+    for points in legend.findobj(PathCollection):
+        if isinstance(points, PathCollection):
+            points.set(sizes=[max([9.0, *points.get_sizes()])], alpha=1)
 
 
 def set_round_ticks(axes: "Axes", max_intervals: int) -> None:
@@ -173,11 +193,12 @@ def set_title_and_legend(figure: "Figure", title: str, ncols: int) -> None:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
     # The layout keeps no room for a title beside a legend: the title is that of the legend.
-    figure.legend(
+    legend = figure.legend(
         list(series.values()), list(series), loc="outside upper center", ncols=ncols,
         title=fit_text(title, figure.get_figwidth() - _EDGES, LABEL_SIZE),
         title_fontsize=LABEL_SIZE,
     )  # fmt: skip
+    enlarge_markers(legend)
 
 
 def set_note(figure: "Figure", note: str) -> None:

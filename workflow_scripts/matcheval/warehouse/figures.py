@@ -10,7 +10,8 @@ from PIL import Image
 from matcheval.errors import InputError
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
 from matcheval.figures.saving import fix_layout
-from matcheval.figures.style import new_figure, set_note, style
+from matcheval.figures.style import NOTE_SIZE, new_figure, set_note, shortened, style
+from matcheval.io.text_tables import counted
 from matcheval.warehouse.boxes import Box, blur
 from matcheval.warehouse.colours import CHIPS
 from matcheval.warehouse.decoding import RefusedImageError, decode_collected, read_bounded
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _BOX, _BAR, _MARGIN = 1.7, 0.17, 0.8  # inches: heights
+_MOST_CHARACTERS = 120  # of upright labels beside each other
 _MOST_SETS = 12  # of a group on a sheet of samples
 SAMPLE_SIDE = 64  # pixels
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
@@ -43,7 +45,7 @@ def plot_classes(table: pd.DataFrame) -> "Figure":
     """
     groups = [(str(name), part) for name, part in table.groupby("group", sort=False)]
     with style():
-        figure = new_figure(7.0, _BOX * len(groups) + 0.4)
+        figure = new_figure(6.8, _BOX * len(groups) + 0.4)
         panels = figure.subplots(len(groups), 1, squeeze=False)[:, 0]
         for axes, (group, part) in zip(panels, groups, strict=True):
             classes = part["class"].unique()
@@ -53,10 +55,16 @@ def plot_classes(table: pd.DataFrame) -> "Figure":
                 capprops={"linewidth": 0.6}, flierprops={"markersize": 2, "markeredgewidth": 0.5},
                 medianprops={"color": "#D55E00", "linewidth": 1.0},
             )  # fmt: skip
-            axes.set_xticks(np.arange(1, len(classes) + 1), list(classes))
+            characters = sum(len(name) + 2 for name in classes)
+            axes.set_xticks(
+                np.arange(1, len(classes) + 1), [shortened(name, 24) for name in classes],
+                rotation=90 if characters > _MOST_CHARACTERS else 0, fontsize=NOTE_SIZE,
+            )  # fmt: skip
             axes.set_ylim(bottom=0)
             axes.set_ylabel("Images")
-            axes.set_title(f"{group or 'no group'}: {part['set'].nunique()} sets", loc="left")
+            axes.set_title(
+                f"{group or 'no group'}: {counted(part['set'].nunique(), 'set')}", loc="left"
+            )
         set_note(figure, "Boxes are quartiles over the sets of a group; kept images.")
         fix_layout(figure)
     return figure
@@ -75,6 +83,8 @@ def plot_origins(table: pd.DataFrame) -> "Figure":
     matplotlib.figure.Figure
         A bar per source and style.
     """
+    from matplotlib.ticker import MaxNLocator
+
     styles = list(dict.fromkeys(table["style"]))
     with style():
         figure = new_figure(3.4, _BAR * len(table) + _MARGIN)
@@ -86,13 +96,15 @@ def plot_origins(table: pd.DataFrame) -> "Figure":
         axes.set_yticks(
             position,
             [
-                ", ".join(filter(None, (source, kind))) or "–"
+                shortened(", ".join(filter(None, (source, kind))) or "–")
                 for source, kind in zip(table["source"], table["style"], strict=True)
             ],
         )
         axes.set_ylim(len(table) - 0.5, -0.5)
         axes.set_xlim(0, 1.18 * max(1, int(table["n"].max())))
         axes.grid(False, axis="y")
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.set_xlabel("Kept images")
         fix_layout(figure)
     return figure

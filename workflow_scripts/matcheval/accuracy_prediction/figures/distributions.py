@@ -48,7 +48,7 @@ def plot_models(results: Results) -> "Figure":
     is_named = len(by_model) <= _MOST_NAMED
     counts = [len(by_method), len(by_model) if is_named else _MOST_NAMED]
     with style():
-        figure = new_figure(7.0, _MARGIN + _ROW * max(counts))
+        figure = new_figure(6.8, _MARGIN + _ROW * max(counts))
         # Rows are of the same height in both panels; below the shorter one is nothing.
         ratios = [min(counts), max(counts) - min(counts)]
         grid = figure.add_gridspec(

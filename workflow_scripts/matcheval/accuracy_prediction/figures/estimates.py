@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_ROW, _HEADS, _PANEL, _LABELS = 0.17, 0.85, 1.9, 1.3  # inches
+_ROW, _HEADS, _PANEL, _LABELS = 0.17, 0.85, 1.85, 1.25  # inches
 _COLUMNS = 3  # panels in a row
 _NOTE = (
     "Points: predicted accuracies, with 95 % intervals over datapoints. Dashed: accuracy on the "

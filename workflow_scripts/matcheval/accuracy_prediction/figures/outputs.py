@@ -10,7 +10,14 @@ from matcheval.accuracy_prediction.figures.results import COLORS, MARKERS
 from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
 from matcheval.errors import InputError
 from matcheval.figures.saving import fix_layout
-from matcheval.figures.style import COLUMN_WIDTH, new_figure, set_note, shortened, style
+from matcheval.figures.style import (
+    COLUMN_WIDTH,
+    enlarge_markers,
+    new_figure,
+    set_note,
+    shortened,
+    style,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -135,8 +142,7 @@ def plot_features(model: str, class_name: str, features: Mapping[str, Features])
             )  # fmt: skip
         axes.set(xticks=[], yticks=[], xlabel="t-SNE 1", ylabel="t-SNE 2")
         legend = figure.legend(loc="outside right upper")
-        for handle in legend.legend_handles:
-            handle.set(alpha=1, markersize=3)  # type: ignore[union-attr]
+        enlarge_markers(legend)
         note = f"Features of {total:,} images of class {class_name}; model {model}."
         set_note(figure, f"{note} Distances between groups have no scale.")
         fix_layout(figure)

@@ -14,7 +14,15 @@ from matcheval.accuracy_prediction.figures.results import (
 )
 from matcheval.figures.many_models import point_options
 from matcheval.figures.saving import fix_layout
-from matcheval.figures.style import NOTE_SIZE, REFERENCE, grid_shape, new_figure, set_note, style
+from matcheval.figures.style import (
+    NOTE_SIZE,
+    REFERENCE,
+    enlarge_markers,
+    grid_shape,
+    new_figure,
+    set_note,
+    style,
+)
 from matcheval.io.text_tables import signed
 from matcheval.statistics.lines import MIN_MODELS, fit_line
 from matcheval.statistics.ranks import linear_correlation, rank_correlations
@@ -177,8 +185,7 @@ def _grid(
             handles, names = panels[0, 0].get_legend_handles_labels()
             ncols = min(len(names), max(2, n_columns * 2))
             legend = figure.legend(handles, names, loc="outside upper center", ncols=ncols)
-            for handle in legend.legend_handles:
-                handle.set(alpha=1, markersize=3)  # type: ignore[union-attr]
+            enlarge_markers(legend)
         set_note(figure, note if len(methods) else f"{note} Nothing is predicted.")
         fix_layout(figure)
     return figure

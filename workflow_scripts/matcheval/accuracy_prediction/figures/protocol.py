@@ -11,7 +11,7 @@ from matcheval.accuracy_prediction.predicting import DIRECT
 from matcheval.accuracy_prediction.reading import how
 from matcheval.figures.many_models import point_options
 from matcheval.figures.saving import fix_layout
-from matcheval.figures.style import NOTE_SIZE, REFERENCE, new_figure, style
+from matcheval.figures.style import NOTE_SIZE, REFERENCE, enlarge_markers, new_figure, style
 from matcheval.io.text_tables import signed
 from matcheval.statistics.ranks import rank_correlations
 
@@ -67,8 +67,7 @@ def plot(results: Results) -> "Figure":
         if len(results.groups) > 1:
             handles, names = panels[0][0].get_legend_handles_labels()
             legend = figure.legend(handles, names, loc="outside upper center", ncols=len(names))
-            for handle in legend.legend_handles:
-                handle.set(alpha=1, markersize=3)  # type: ignore[union-attr]
+            enlarge_markers(legend)
         fix_layout(figure)
     return figure
 

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_ROW, _MARGIN = 0.14, 1.5  # inches: of a named model, and around the rows
+_ROW, _MARGIN = 0.14, 1.6  # inches: of a named model, and around the rows
 _MOST_NAMED = 50  # models; more are drawn by rank, on a page
 _HEIGHT = 4.5  # inches: of the rows of more models
 _PANEL, _CHARACTER = 1.0, 0.046  # inches: of a panel, and of a character of a name
 _LABELS = {
-    "gap": "Gap (points)",
-    "matched_gap": "Matched gap (points)",
-    "fraction_unmatched": "Unmatched (%)",
+    "gap": "Gap\n(points)",
+    "matched_gap": "Matched gap\n(points)",
+    "fraction_unmatched": "Unmatched\n(%)",
 }
 
 
