@@ -145,7 +145,7 @@ def enlarge_markers(legend: "Legend") -> None:
     from matplotlib.lines import Line2D
 
     for line in legend.findobj(Line2D):
-        if isinstance(line, Line2D) and line.get_marker() not in ("None", None, ""):
+        if isinstance(line, Line2D):
             line.set(markersize=max(line.get_markersize(), 3.0), alpha=1)
     for points in legend.findobj(PathCollection):
         if isinstance(points, PathCollection):
@@ -230,7 +230,7 @@ def fit_text(text: str, width: float, size: float = NOTE_SIZE) -> str:
     Returns
     -------
     str
-        The same lines in all formats: widths do not depend on the resolution.
+        The same lines at all resolutions, and so in all formats.
     """
     lines = []
     for paragraph in text.split("\n"):
