@@ -113,7 +113,8 @@ def test_scores_on_a_line_predict_without_error():
     page = markdown(predictability_columns(table))
     assert "| one | default | ERM | Nuclear norm | 4 | 2 | 1.00 [1.00, 1.00] | 0.00" in page
     figure = draw_scores(scores_of_runs(runs(), scores()), "default")
-    assert [axes.get_title() for axes in figure.axes] == ["one: Nuclear norm", "one: FD"]
+    titles = [axes.get_legend().get_title().get_text() for axes in figure.axes]
+    assert titles == ["one: Nuclear norm", "one: FD"]
 
 
 def test_gains_far_from_the_sources():

@@ -267,7 +267,7 @@ def test_models_vary_by_method_and_methods_by_model():
     medians = [line.get_xdata()[0] for line in left.lines if len(set(line.get_xdata())) == 1]
     assert all(np.isclose(medians, value).any() for value in counted.groupby("method").median())
     (container,) = right.containers
-    by_model = means.groupby(level="model", sort=False).mean()
+    by_model = means.groupby(level="model", sort=False).mean().sort_values()
     np.testing.assert_allclose(container.lines[0].get_xdata().astype(float), by_model)
     assert [t.get_text() for t in right.get_yticklabels()] == list(by_model.index)
 

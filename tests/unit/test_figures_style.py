@@ -10,8 +10,10 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
+from drawings import draw, texts_of
 from matcheval.errors import InputError
 from matcheval.figures import style as look
+from matcheval.figures.many_models import draw_curves, draw_rows, point_options
 from matcheval.figures.saving import save_figure
 
 SETS = (look.ORIGINAL, look.MATCHED_ORIGINAL, look.REPLICATION, look.MATCHED_REPLICATION)
@@ -91,6 +93,60 @@ def test_dollar_signs_of_names_are_no_formulas(tmp_path):
         figure = look.new_figure(2.0, 1.5)
         figure.add_subplot().set_title("cost$_$ of $\\x$")
     save_figure(figure, tmp_path / "a.pdf")
+
+
+def test_titles_and_notes_fit_their_figure_and_names_lose_their_middle():
+    name = "a_name_" + 12 * "of_many_parts_" + "end"
+    with look.style():
+        figure = look.new_figure(2.0, 2.0)
+        figure.add_subplot()
+        look.set_title(figure, f"{name}: 286 models,\na point each")
+        look.set_note(figure, "Words of a note. " * 9)
+    draw(figure)
+    title, note = figure.get_suptitle().split("\n"), figure.get_supxlabel()
+    assert title[0].startswith("a_name")
+    assert title[0].endswith("end:")
+    assert title[1:] == ["286 models,", "a point each"]
+    assert note.replace("\n", " ") == ("Words of a note. " * 9).strip()
+
+
+def test_a_legend_with_a_title_covers_neither_it_nor_panels_and_shows_small_markers():
+    with look.style():
+        figure = look.new_figure(3.0, 2.0)
+        for axes, label in zip(figure.subplots(1, 2), ("models", "others"), strict=True):
+            axes.plot([0, 1], [0, 1], "o", markersize=0.5, alpha=0.1, label=label)
+        look.set_title_and_legend(figure, "a title", ncols=2)
+        look.set_note(figure, "a note")
+    draw(figure)
+    (legend,) = figure.legends
+    assert legend.get_title().get_text() == "a title"
+    assert texts_of(legend) == ["models", "others"]
+    assert {(line.get_markersize(), line.get_alpha()) for line in legend.get_lines()} == {(3, 1)}
+
+
+def test_more_points_are_smaller_and_fainter():
+    looks = [point_options(n) for n in (1, 30, 100, 286, 10_000)]
+    for name in ("markersize", "alpha"):
+        values = [each[name] for each in looks]
+        assert values[0] == values[1]
+        assert values[1:] == sorted(set(values[1:]), reverse=True)
+
+
+@pytest.mark.parametrize("n", [30, 31])
+def test_many_models_are_half_and_90_percent_of_them(n):
+    values = np.linspace(0, 100, n)
+    with look.style():
+        rows, curves = look.new_figure(2, 2).subplots(1, 2)
+        draw_rows(rows, {0: values, 1: np.full(n, np.nan)}, "k")
+        draw_curves(curves, np.arange(2.0), np.stack([values, values], axis=1), "k")
+    if n == 30:
+        assert rows.lines[0].get_xdata().tolist() == values.tolist()
+        assert len(curves.lines) == n
+        return
+    ends = [c.get_segments()[0][:, 0].tolist() for c in rows.collections]
+    np.testing.assert_allclose(ends, [[5, 95], [25, 75]])
+    bands = [c.get_paths()[0].vertices[:, 1] for c in curves.collections]
+    np.testing.assert_allclose([(b.min(), b.max()) for b in bands], [[5, 95], [25, 75]])
 
 
 @pytest.mark.parametrize("suffix", [".pdf", ".png"])

@@ -312,6 +312,22 @@ class TestFigure:
         one = [Comparison("m", PAIR, predictions([0.1] * 40), predictions([0.9] * 40))]
         draw(self.figure(estimated(one, METHODS, range(2)), n=1))
 
+    def test_one_model_is_not_drawn_twice_as_its_own_mean(self):
+        sets = simulate(900, 4, 1), simulate(600, 4, 2, accuracy=0.7)
+        found = estimated([Comparison("only", PAIR, *sets)], METHODS, range(2))
+        figure = self.figure(found, n=1)
+        draw(figure)
+        (row,) = found.models["probability"].to_dict("records")
+        left, right = figure.axes
+        shown = [
+            100 * row[n] for n in ("matched_gap", "conditional_part", "confidence_part", "gap")
+        ]
+        drawn = [bars[0].get_xdata()[0] for bars in left.containers]
+        np.testing.assert_allclose(drawn, shown)
+        ends = [100 * row["same_size_narrowing"], 100 * row["reference_narrowing"]]
+        np.testing.assert_allclose(right.lines[0].get_xdata(), ends)
+        assert "only" in figure.get_suptitle()
+
     def test_the_scripts(self, found, tmp_path):
         accuracies = pd.DataFrame(
             {name: [0.5] * 3 for name in MODEL_TABLE.names}

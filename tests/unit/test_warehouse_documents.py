@@ -75,7 +75,7 @@ def test_boxes_of_classes():
         columns=["set", "group", "class", "n"],
     )
     figure = plot_classes(table)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["H: 1 sets", "G: 2 sets"]
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["H: 1 set", "G: 2 sets"]
     medians = [
         line.get_ydata()[0] for line in figure.axes[1].lines if line.get_color() == "#D55E00"
     ]

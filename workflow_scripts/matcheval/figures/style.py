@@ -135,7 +135,7 @@ def legend_above(axes: "Axes", **options: Any) -> None:
 
 
 def enlarge_markers(legend: "Legend") -> None:
-    """Draw the markers of a legend opaque and large enough to tell apart, unlike many points.
+    """Draw a legend's markers opaque and large enough to tell apart, unlike those of many points.
 
     Parameters
     ----------
@@ -236,8 +236,8 @@ def fit_text(text: str, width: float, size: float = NOTE_SIZE) -> str:
     for paragraph in text.split("\n"):
         line = ""
         for word in paragraph.split():
-            too_long = _text_width(word, size) / width
-            shown = shortened(word, int(len(word) / too_long)) if too_long > 1 else word
+            sizes = (shortened(word, n) for n in range(len(word), 3, -1))
+            shown = next((short for short in sizes if _text_width(short, size) <= width), word)
             longer = f"{line} {shown}".lstrip()
             if line and _text_width(longer, size) > width:
                 lines.append(line)
@@ -248,7 +248,6 @@ def fit_text(text: str, width: float, size: float = NOTE_SIZE) -> str:
 
 
 def _text_width(text: str, size: float) -> float:
-    """Measure one line, in inches."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
