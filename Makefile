@@ -82,11 +82,7 @@ slurm: $(VENV)/.slurm
 	@echo "Next: name your partitions in profiles/slurm/config.yaml; docs/cluster.md describes the next steps."
 
 ## make cluster-test  run the tests that start and stop a real SLURM on this machine (root, Debian)
-cluster-test: $(VENV)/.test $(VENV)/oldest-slurm-plugin
-	@if [ "$$(id -u)" = 0 ] && command -v apt-get && ! { command -v slurmctld && command -v slurmdbd && command -v mariadbd; }; then \
-		export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \
-		apt-get update && apt-get install -y --no-install-recommends slurm-wlm munge slurmdbd mariadb-server; \
-	fi > $(VENV)/apt.log 2>&1 || tail -n 3 $(VENV)/apt.log
+cluster-test: $(VENV)/.test $(VENV)/.cluster $(VENV)/oldest-slurm-plugin
 	$(BIN)/python -m pytest tests/cluster --numprocesses 2 --dist loadfile
 
 ## make lint      check style, types and the workflow
@@ -200,14 +196,31 @@ $(VENV)/.site: $(VENV)/.workflow
 	$(PIP_INSTALL) --editable '.[workflow,site]'
 	@touch $@
 
-$(VENV)/.browser: $(VENV)/.test
-	@if [ "$$(id -u)" = 0 ] && command -v apt-get && ! command -v chromium; then \
-		export DEBIAN_FRONTEND=noninteractive; \
-		apt-get update && apt-get install -y --no-install-recommends chromium; \
-	fi > $(VENV)/apt-chromium.log 2>&1 || tail -n 3 $(VENV)/apt-chromium.log
+# Debian's packages are installed where they can be; without, pytest says why tests are skipped.
+debian = if [ "$$(id -u)" = 0 ] && command -v apt-get && ! command -v $(1); then \
+		export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \
+		apt-get update && apt-get install -y --no-install-recommends $(2); \
+	fi > $(VENV)/apt-$(1).log 2>&1 || tail -n 3 $(VENV)/apt-$(1).log
+
+$(VENV)/.chromium: | $(VENV)/bin/python
+	@$(call debian,chromium,chromium)
+	@touch $@
+
+$(VENV)/.cluster: | $(VENV)/bin/python
+	@$(call debian,slurmctld,slurm-wlm munge)
+	@$(call debian,slurmdbd,slurmdbd)
+	@$(call debian,mariadbd,mariadb-server)
+	@touch $@
+
+$(VENV)/.browser: $(VENV)/.test $(VENV)/.chromium
 	$(PIP_INSTALL) --editable '.[workflow,test,slurm,browser]'
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.test
 	$(PIP_INSTALL) --editable '.[workflow,test,slurm,lint]'
 	@touch $@
+
+# What all targets need, for continuous integration: one installation instead of five.
+$(VENV)/.all: pyproject.toml envs/lock.txt | $(VENV)/bin/python
+	$(PIP_INSTALL) --editable '.[workflow,test,slurm,lint,site,browser]'
+	@touch $(addprefix $(VENV)/,.workflow .slurm .test .lint .site .browser) $@

@@ -1,5 +1,6 @@
-# What the run tells on the terminal: see workflow_scripts/run_messages.py.
+# Before the first job, and what the run tells on the terminal (workflow_scripts/run_messages.py).
 from run_messages import RunMessages
+from scheduling import start_jobs_without_polling
 
 MESSAGES = RunMessages(STUDY)
 if workflow.is_main_process:
@@ -7,6 +8,7 @@ if workflow.is_main_process:
 
 
 onstart:
+    start_jobs_without_polling(workflow.scheduler)
     PREFLIGHT.on_start()
     MESSAGES.start()
 

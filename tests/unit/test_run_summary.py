@@ -7,13 +7,16 @@ from types import SimpleNamespace
 
 import pytest
 from snakemake.logging import ColorizingTextHandler, DefaultFilter, DefaultFormatter, logger
+from snakemake.scheduling.job_scheduler import JobRateLimiter
 from snakemake.settings.enums import Quietness
+from snakemake.settings.types import MaxJobsPerTimespan
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from matcheval.execution.entry_points import run_script
 from matcheval.execution.failures import error_in, reason_of_failure
 from matcheval.execution.run_summary import Failure, Job, RunRecord, failure_page, success_page
 from run_messages import RunMessages
+from scheduling import start_jobs_without_polling
 
 TRACEBACK = """\
 60 images
@@ -189,3 +192,11 @@ def test_missing_output_is_a_failure(terminal):
     tell(LogEvent.ERROR, "MissingOutputException in rule count in file x, line 3:\n"
          "Job 4 completed successfully, but some output files are missing. a (1 s)")  # fmt: skip
     assert "output files are missing" in terminal[0].run.failed[4].reason
+
+
+@pytest.mark.parametrize(("limit", "kept"), [("100/1s", False), ("100/1m", True), ("1/1s", True)])
+def test_the_waiting_jobs_are_polled_only_for_a_limit_of_the_users(limit, kept):
+    limiter = JobRateLimiter(MaxJobsPerTimespan.parse_choice(limit))
+    scheduler = SimpleNamespace(job_rate_limiter=limiter)
+    start_jobs_without_polling(scheduler)
+    assert scheduler.job_rate_limiter is (limiter if kept else None)

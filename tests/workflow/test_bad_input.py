@@ -1,30 +1,16 @@
 """A configuration that cannot work is refused with one clear error before any job starts."""
 
-import pytest
 import yaml
 from engine import Workflow, own_study
 
-CASES = [
-    (["matching={epsilom: 0.1}"], "unknown key 'epsilom'. Did you mean 'epsilon'?"),
-    (["matching={epsilon: 0}"], "'matching.epsilon': 0 must be above 0"),
-    (["matching={epsilon: -1}"], "'matching.epsilon': -1 must be above 0"),
-    (["matching={reliability_models: [nope]}"], "unknown model 'nope'"),
-    (["models=studies/nope.csv"], "studies/nope.csv: no such model catalogue"),
-    (["fomats=[pdf]"], "unknown key 'fomats'"),
-]
 
-
-@pytest.fixture(scope="module")
-def workflow(tmp_path_factory):
-    return Workflow.fresh(tmp_path_factory.mktemp("bad") / "tree", small=False)
-
-
-@pytest.mark.parametrize(("config", "message"), CASES)
-def test_refused(workflow, config, message):
-    result = workflow.run("--config", *config, check=False)
+def test_refused(tmp_path):
+    workflow = Workflow.fresh(tmp_path / "tree", small=False)
+    result = workflow.run("--config", "matching={epsilom: 0.1}", "fomats=[pdf]", check=False)
     output = result.stdout + result.stderr
     assert result.returncode == 1
-    assert message in output
+    assert "unknown key 'epsilom'. Did you mean 'epsilon'?" in output
+    assert "unknown key 'fomats'" in output
     assert output.count("rror") <= 2  # `WorkflowError in file ...` and nothing else
     assert "Traceback" not in output
     assert not (workflow.folder / "results").exists()

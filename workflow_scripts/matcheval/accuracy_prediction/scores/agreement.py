@@ -18,7 +18,6 @@ import numpy.typing as npt
 from matcheval.accuracy_prediction.outputs.model_outputs import Classes, Floats
 from matcheval.accuracy_prediction.scores.score import Described, Need, Predicts
 from matcheval.errors import InputError
-from matcheval.jit import compiled
 from matcheval.statistics.scales import Scale, from_scale, to_scale
 
 USABLE = (0.05, 0.98)  # pairs of models with other agreements are left out
@@ -52,21 +51,10 @@ def agreement(predictions: Predictions, others: Predictions | None = None) -> Fl
         raise InputError(
             f"predictions on {first.shape[1]} and on {second.shape[1]} datapoints have no agreement"
         )
-    return np.asarray(_equal_counts(first, second, others is None) / first.shape[1])
+    # Here, because a dry run imports this module and need not wait for Numba.
+    from matcheval.accuracy_prediction.scores.equal_counts import equal_counts
 
-
-@compiled()
-def _equal_counts(first: Predictions, second: Predictions, symmetric: bool) -> Classes:
-    counts = np.empty((len(first), len(second)), np.int64)
-    for i in range(len(first)):
-        for j in range(i if symmetric else 0, len(second)):
-            count = np.int32(0)  # narrow, so that more comparisons fit into a vector register
-            for k in range(first.shape[1]):
-                count += np.int32(first[i, k] == second[j, k])
-            counts[i, j] = count
-            if symmetric:
-                counts[j, i] = count
-    return counts
+    return np.asarray(equal_counts(first, second, others is None) / first.shape[1])
 
 
 def accuracies(predictions: Predictions, labels: Classes) -> Floats:
