@@ -16,6 +16,7 @@ from matcheval.io.tables import write_table
 from matcheval.io.text_tables import TextColumn, markdown, signed
 from matcheval.protocol.gap_estimates import estimate_gaps
 from matcheval.protocol.gap_schemas import GAPS, MEAN_GAPS
+from matcheval.protocol.report import content
 from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import MODEL_TABLE
 from matcheval.protocol.tables import tabulate_runs
@@ -191,6 +192,18 @@ def test_it_begins_with_the_result_its_interval_and_the_verdict(estimated, tmp_p
     value, low, high = (signed(100 * mean[f"matched_gap{end}"], 2) for end in ("", "_low", "_high"))
     assert f"Matched gap {value} [{low}, {high}]" in first
     assert re.search("beyond sampling error|within sampling error of 0", first)
+
+
+def test_a_single_model_has_the_parts_of_its_gap_in_place_of_a_point(estimated, tmp_path):
+    section = gap_section(estimated, tmp_path, names=("only",))
+    (_, _, chart), *_ = content(section.data, section.values).variables["charts"]
+    row = estimated[0].models["label_probability"].sort_values("model").iloc[0]
+    (series,) = chart.series
+    found = {point.name: (point.x, point.x_bounds) for point in series.points}
+    assert len(found) == len(chart.categories) == 4
+    value, bounds = found["part with confidence"]
+    assert value == pytest.approx(100 * row.confidence_part)
+    assert bounds == pytest.approx((100 * row.confidence_part_low, 100 * row.confidence_part_high))
 
 
 def test_names_cannot_become_markup_and_nothing_is_loaded(estimated, tmp_path):

@@ -196,7 +196,7 @@ def by_sources(tables: Tables, algorithm: str) -> "Figure":
     axes.set_xticks(sorted(set(rows["n_sources"])))
     axes.set_xlim(min(rows["n_sources"]) - 0.5, max(rows["n_sources"]) + 0.5)
     axes.set_xlabel("Number of source sets")
-    axes.set_ylabel("Mean accuracy on target sets (%), ±1 SD over runs")
+    axes.set_ylabel("Accuracy on target sets (%), ±1 SD")
     figure.legend(loc="outside lower center", ncols=4, fontsize=NOTE_SIZE)
     return figure
 

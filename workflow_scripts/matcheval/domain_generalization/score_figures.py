@@ -11,9 +11,9 @@ from matcheval.domain_generalization.layout import TITLES
 from matcheval.figures.many_models import point_options
 from matcheval.figures.style import (
     LABEL_SIZE,
-    NOTE_SIZE,
     legend_above,
     new_figure,
+    set_title_and_legend,
     shortened,
     style,
 )
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 _COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
 _MARKERS = "osD^vPX"
-_PANEL, _LINE = 2.25, 0.12  # inches: side of a panel, two algorithms in its legend
+_PANEL, _LINE = 2.25, 0.12  # inches: side of a panel, an algorithm in its legend
+_FEW = 4  # algorithms; of more, one legend has the names, and tables the correlations
 
 
 def draw_scores(scored: pd.DataFrame, selection: str) -> "Figure":
@@ -44,7 +45,8 @@ def draw_scores(scored: pd.DataFrame, selection: str) -> "Figure":
     -------
     matplotlib.figure.Figure
         A row of panels per block, a panel per method; a point per algorithm and set, mean over
-        runs, with a line fitted to those of each algorithm and its rank correlation.
+        runs, with a line fitted to those of each algorithm, and the rank
+        correlations of up to four algorithms.
     """
     rows = scored[(scored["selection"] == selection) & np.isfinite(scored["score"])]
     keys = ["block", "method", "variant", "algorithm", "dataset"]
@@ -53,30 +55,36 @@ def draw_scores(scored: pd.DataFrame, selection: str) -> "Figure":
     blocks, methods = (list(dict.fromkeys(means[name])) for name in ("block", "title"))
     algorithms = list(dict.fromkeys(means["algorithm"]))
     with style():
-        height = _PANEL + _LINE * -(-len(algorithms) // 2)
+        few = len(algorithms) <= _FEW
+        height = _PANEL + few * _LINE * len(algorithms)
         figure = new_figure(_PANEL * max(2, len(methods)), 0.2 + height * max(1, len(blocks)))
         panels = figure.subplots(max(1, len(blocks)), max(1, len(methods)), squeeze=False)
         for row, block in zip(panels, blocks, strict=False):
             for axes, method in zip(row, methods, strict=True):
                 part = means[(means["block"] == block) & (means["title"] == method)]
-                _draw_panel(axes, part, algorithms)
-                legend_above(
-                    axes, title=f"{shortened(str(block), 20)}: {method}", fontsize=NOTE_SIZE,
-                    title_fontsize=LABEL_SIZE, ncols=2, handlelength=1,
-                )  # fmt: skip
+                _draw_panel(axes, part, algorithms, with_rank=few)
+                title = f"{shortened(str(block), 20)}: {method}"
+                if few:
+                    legend_above(axes, title=title, title_fontsize=LABEL_SIZE)
+                else:
+                    axes.set_title(title)
                 axes.set_xlabel("Score")
                 axes.set_ylabel("Accuracy (%)")
+        if not few:
+            set_title_and_legend(figure, "Scores against accuracies on target sets", ncols=5)
     return figure
 
 
-def _draw_panel(axes: "Axes", part: pd.DataFrame, algorithms: list[str]) -> None:
+def _draw_panel(
+    axes: "Axes", part: pd.DataFrame, algorithms: list[str], *, with_rank: bool
+) -> None:
     for name, each in part.groupby("algorithm", sort=False):
         number = algorithms.index(str(name))
         color = _COLORS[number % len(_COLORS)]
         x, y = each["score"].to_numpy(), 100 * each["accuracy"].to_numpy()
         rank = rank_correlations(x, y)[0]
-        label = f"{TITLES[str(name)]}, ρ = {signed(rank, 2)}"
-        marker = _MARKERS[number % len(_MARKERS)]
+        label = TITLES[str(name)] + f", ρ = {signed(rank, 2)}" * with_rank
+        marker = _MARKERS[(number + number // len(_COLORS)) % len(_MARKERS)]
         axes.plot(x, y, marker, color=color, label=label, **point_options(len(part), 3.0))
         if len(x) >= MIN_MODELS and np.ptp(x) > 0:
             ends = np.array([x.min(), x.max()])

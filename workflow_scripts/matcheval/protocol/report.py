@@ -24,6 +24,12 @@ from matcheval.report.sections import Content, Headline
 from matcheval.report.tables import HtmlTable
 
 _QUANTITIES = {"gap": "gap", "matched_gap": "matched gap"}
+_PARTS = {
+    "gap": "gap",
+    "confidence_part": "part with confidence",
+    "conditional_part": "part at equal confidence",
+    "matched_gap": "matched gap",
+}
 
 
 @dataclass(frozen=True)
@@ -163,6 +169,8 @@ def _chart_of_models(
     """Show gap and matched gap of every model against its accuracy."""
     accuracies = tables[row["pair"], row["matching"]].set_index("model")["accuracy_original"]
     models = [model for _, model in gaps.iterrows()]
+    if len(models) == 1:
+        return _chart_of_one_model(models[0], f"{row['pair']}, {titles[row['matching']]}")
     series = [
         Series(
             label,
@@ -181,6 +189,22 @@ def _chart_of_models(
         f"{row['pair']}, {titles[row['matching']]}: gap and matched gap of "
         f"{counted(len(models), 'model')} against accuracy, with 95 % intervals.",
         f"accuracy on {row['original']} (%)", "percentage points", series, zero="y",
+    )  # fmt: skip
+
+
+def _chart_of_one_model(model: pd.Series, what: str) -> Chart:
+    """Show what the gap of a single model consists of, below each other."""
+    points = [
+        Point(
+            100 * model[quantity], i, label, f"{label}: {with_interval(model, quantity)} points",
+            x_bounds=bounds_in_percent(model, quantity),
+        )
+        for i, (quantity, label) in enumerate(_PARTS.items())
+    ]  # fmt: skip
+    return Chart(
+        f"{what}: gap of {model['model']}, its parts and matched gap, with 95 % intervals.",
+        "accuracy on the original − on the replication (percentage points)", "",
+        [Series(model["model"], points)], categories=list(_PARTS.values()), zero="x",
     )  # fmt: skip
 
 

@@ -128,7 +128,7 @@ def _draw_median(axes: "Axes", value: npt.NDArray[np.float64], look: SeriesStyle
     """Draw the running median over the models, without their mean at the end."""
     median = running_median(value[:-1], RUNNING_MEDIAN)
     axes.plot(np.arange(1, len(value)), median, color="white", linewidth=2.6, zorder=2.9)
-    axes.plot(np.arange(1, len(value)), median, zorder=3, linewidth=1.4, **look.line_options())
+    axes.plot(np.arange(1, len(value)), median, color=look.color, zorder=3, linewidth=1.4)
 
 
 def _draw_narrowings(axes: "Axes", shown: pd.DataFrame) -> None:
