@@ -69,7 +69,7 @@ def test_reliability_curves_by_hand_with_hollow_bins_of_few_points():
     assert hollow.get_markerfacecolor() == "white"
     assert hollow.get_linestyle() == "None"
     assert hollow.get_markersize() < line.get_markersize() / 1.5
-    assert hollow.get_alpha() <= 0.5
+    assert hollow.get_alpha() < 1
     assert hollow.get_ydata().tolist() == pytest.approx([1 / 3])
     assert "fewer than 10 points in the bin" in texts_of(figure.legends[0])
     heights, edges, _ = density.patches[0].get_data()

@@ -153,9 +153,9 @@ def _hollow(marker: str, color: str) -> dict[str, Any]:
         "marker": marker,
         "markerfacecolor": "white",
         "markeredgecolor": color,
-        "markeredgewidth": 0.4,
-        "markersize": 2.2,
-        "alpha": 0.5,
+        "markeredgewidth": 0.6,
+        "markersize": 3.0,
+        "alpha": 0.85,
         "zorder": 1.8,
     }
 
