@@ -266,8 +266,9 @@ class TestReading:
         write_run(tmp_path / "a", line([0], PAIRS, step=300))
         write_run(tmp_path / "b", line([1], PAIRS))
         (tmp_path / "c").mkdir()
+        write_run(tmp_path / "d", "")
         assert len(read_sweep(tmp_path)) == 2
-        assert "1 folders have no results.jsonl" in caplog.text
+        assert "2 folders have no results.jsonl, or an empty one" in caplog.text
         assert "1 runs end before others do, such as b" in caplog.text
 
     @pytest.mark.parametrize(
@@ -278,6 +279,9 @@ class TestReading:
             (line([0], PAIRS).replace('"test_envs": [0]', '"test_envs": 0'), "is 0, not a list"),
             (line([2], PAIRS), "'test_envs': are \\[2\\], but there are 2 domains"),
             (line([0], PAIRS, step=0.5), "'step': is 0.5, not a whole number"),
+            (line([0], PAIRS, step=-1), "'step': is -1, below 0"),
+            (line([0, 0], PAIRS), "'test_envs': are .0, 0., one of them twice"),
+            (line([0], PAIRS).replace("trial_seed", "trial"), "'trial_seed': missing. Delete"),
             (line([0], [(0.5, 0.5)]), "lacks accuracies"),
             (line([0], [(0.5, 1.5), (0.5, 0.5)]), "'env0_out_acc': is 1.5, not an accuracy"),
             (line([0], [(math.nan, 1), (0.5, 0.5)]), "'env0_in_acc': is NaN, not an accuracy"),

@@ -16,6 +16,8 @@ from matcheval.study.checks import check_custom_images
 from matcheval.training.initial import initial_model
 from studies import ROOT, digit_domains, load
 
+ONE_SOURCE = {"blocks": {"x": {"sources": ["plain"], "targets": "shifted"}}, "leave_one_out": {}}
+
 
 def study_with(**changes):
     config = digit_domains()
@@ -27,7 +29,7 @@ def study_with(**changes):
     ("changes", "message"),
     [
         ({"algorithms": ["corall"]}, "unknown algorithm 'corall'.*coral"),
-        ({"options": {"coral": {"wieght": 1}}}, "unknown option 'wieght'.*weight"),
+        ({"options": {"coral": {"wieght": 1}}}, "unknown key 'wieght'.*weight"),
         ({"options": {"sd": {"weight": 1}}}, "'domain_generalization.options.sd': unknown"),
         ({"recipe": {"architecture": "cnn"}}, "missing: width, depth"),
         ({"recipe": {"epochs": 3}}, "'epochs' is determined by the protocol"),
@@ -40,11 +42,36 @@ def study_with(**changes):
         ({"blocks": {"x": {"sources": ["plan"], "targets": "domains"}}}, "unknown dataset 'plan'"),
         ({"leave_one_out": {"one": "domains"}}, "name of blocks as well"),
         ({"figure_algorithm": "mixup"}, "unknown algorithm 'mixup'"),
+        ({"algorithms": ["CORAL"]}, "Did you mean 'coral'"),
+        ({"seeds": 20261122}, "'domain_generalization.seeds': 20261122 must be at most 1000"),
+        ({"groups": 0}, "'domain_generalization.groups': 0 must be at least 1"),
+        ({"options": {"coral": {"weight": -1}}}, "options.coral: 'weight': -1 must be at least 0"),
+        ({"blocks": {}, "leave_one_out": {}}, "give blocks or leave_one_out"),
+        ({**ONE_SOURCE, "algorithms": ["eqrm"]}, "eqrm needs two sources, and every.*single risk"),
+        ({**ONE_SOURCE, "selection": ["leave_one_domain_out"]}, "needs two sources, and every"),
     ],
 )
 def test_settings_that_are_refused(changes, message):
     with pytest.raises(InputError, match=message):
         study_with(**changes)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kind": "image_folder", "path": "photos"}, r"datasets\.more.*Add 'resize: 32'"),
+        (
+            {"kind": "digits", "part": "new-writers"},
+            "'new-writers' has the same images as .*'more'",
+        ),
+    ],
+)
+def test_sources_that_are_refused(options, message):
+    config = digit_domains()
+    config["datasets"]["more"] = options
+    config["domain_generalization"]["blocks"]["one"]["sources"] = ["more"]
+    with pytest.raises(InputError, match=message):
+        load(config)
 
 
 def test_sources_of_different_label_spaces_are_refused():

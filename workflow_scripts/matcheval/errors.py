@@ -116,7 +116,8 @@ def suggest(name: str, known: Iterable[str]) -> str:
         with the first three and the number of names if there are many.
     """
     names = list(known)
-    close = difflib.get_close_matches(name, names, n=3)
+    same = [each for each in names if each.casefold() == name.casefold()]
+    close = same or difflib.get_close_matches(name, names, n=3)
     if close:
         return f"Did you mean {' or '.join(map(repr, close))}?"
     if len(names) > _MAX_LISTED:

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from matcheval.datasets.derivations import Derivation
-from matcheval.domain_generalization.checks import check_names, check_recipe, check_sources
+from matcheval.domain_generalization import checks
 from matcheval.domain_generalization.designs import Plan, batch_of
 from matcheval.domain_generalization.expansion import Expansion
 from matcheval.domain_generalization.groups import Group
@@ -72,9 +72,9 @@ class DomainGeneralization(Analysis):
             As for `check`.
         """
         if self.settings.blocks or self.settings.leave_one_out:
-            check_names(self.settings, self.study)
-            check_recipe(self.settings, self.study)
-            check_sources(self.expansion.blocks, self.study)
+            checks.check_names(self.settings, self.study)
+            checks.check_recipe(self.settings, self.study)
+            checks.check_sources(self.expansion.blocks, self.study)
         return self.expansion.plan
 
     def check(self) -> None:
@@ -85,7 +85,7 @@ class DomainGeneralization(Analysis):
         InputError
             Naming the key and the value.
         """
-        _ = self.plan
+        checks.check_usable(self.settings, self.plan)
         self.scored.check()
 
     @property

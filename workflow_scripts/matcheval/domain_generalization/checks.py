@@ -3,8 +3,17 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from matcheval.domain_generalization.designs import DEFAULT_RECIPE, PROTOCOL_COLUMNS, Block
+from matcheval.datasets.kind import Decoded
+from matcheval.domain_generalization.designs import (
+    DEFAULT_RECIPE,
+    PROTOCOL_COLUMNS,
+    REFUSED,
+    Block,
+    Plan,
+)
+from matcheval.domain_generalization.settings import LEFT_OUT
 from matcheval.errors import InputError
+from matcheval.settings import read_settings
 from matcheval.study.analysis import check_known
 from matcheval.study.checks import check_label_spaces
 from matcheval.training.options import ALGORITHMS
@@ -37,6 +46,9 @@ def check_names(settings: "DomainGeneralizationSettings", study: "Study") -> Non
         named["figure_algorithm"] = settings.figure_algorithm
     for key, name in named.items():
         check_known("algorithm", [name], used, file=_FILE, field=f"{_ANALYSIS}.{key}")
+    for name, options in settings.options.items():
+        place = f"{_FILE}, {_ANALYSIS}.options.{name}"
+        read_settings(ALGORITHMS[name], options, file=place)
     suites = {f"blocks.{name}.targets": block.targets for name, block in settings.blocks.items()}
     suites |= {f"leave_one_out.{name}": suite for name, suite in settings.leave_one_out.items()}
     for key, suite in suites.items():
@@ -115,7 +127,9 @@ def check_sources(blocks: Sequence[Block], study: "Study") -> None:
         field = f"{_ANALYSIS}.{place}"
         for name in (*block.sources, *block.targets):
             study.check_dataset(name, field, images=True)
+            _check_size(study, name)
             check_label_spaces(study, field, block.sources[0], name)
+        _check_copies(study, block, field)
         both = [name for name in block.sources if name in block.targets]
         if both:
             raise InputError(
@@ -124,3 +138,65 @@ def check_sources(blocks: Sequence[Block], study: "Study") -> None:
                 field=field,
                 remedy="Leave it out of the sources, or of the suite",
             )
+
+
+def check_usable(settings: "DomainGeneralizationSettings", plan: Plan) -> None:
+    """Check that algorithms and selections that are asked for are possible in some block.
+
+    Parameters
+    ----------
+    settings : DomainGeneralizationSettings
+    plan : Plan
+        Of these settings.
+
+    Raises
+    ------
+    InputError
+        If an algorithm that is named is refused everywhere, or groups are to be selected by leaving
+        out a source where none has a second one.
+    """
+    asked = settings.algorithms if "algorithms" in settings.model_fields_set else ()
+    runs = [run for block in plan.blocks for run in plan.runs[block.sources]]
+    for name in asked:
+        refused = [run.state == REFUSED for run in runs if run.group.algorithm == name]
+        if refused and all(refused):
+            raise InputError(
+                f"{name} needs two sources, and every block has one: {ALGORITHMS[name].refusal}",
+                file=_FILE,
+                field=f"{_ANALYSIS}.algorithms",
+                remedy=f"Leave {name} out, or give a block a second source",
+            )
+    if LEFT_OUT in settings.selection and all(len(block.sources) == 1 for block in plan.blocks):
+        raise InputError(
+            f"{LEFT_OUT} needs two sources, and every block has one",
+            file=_FILE,
+            field=f"{_ANALYSIS}.selection",
+            remedy="Leave it out, or give a block a second source",
+        )
+
+
+def _check_size(study: "Study", name: str) -> None:
+    """Check that images of files have a common size, which training needs."""
+    settings = study.datasets[name].settings
+    if isinstance(settings, Decoded) and settings.resize is None:
+        raise InputError(
+            "its images are files, which may differ in size, and networks are trained on one size",
+            file=_FILE,
+            field=f"datasets.{name}",
+            remedy="Add 'resize: 32', or another number of pixels, to this and the other sets",
+        )
+
+
+def _check_copies(study: "Study", block: Block, field: str) -> None:
+    """Check that no set of a block is a source under another name."""
+    specs = {name: study.datasets[name] for name in dict.fromkeys((*block.sources, *block.targets))}
+    for source in block.sources:
+        for name, spec in specs.items():
+            ours = specs[source]
+            if name != source and (spec.kind, spec.options) == (ours.kind, ours.options):
+                raise InputError(
+                    f"'{name}' has the same images as the source '{source}'",
+                    file=_FILE,
+                    field=field,
+                    remedy="Leave one of them out, or say where its own images are",
+                )

@@ -2,9 +2,19 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from matcheval.settings import Count, Name, Named, Seed, Settings, SomeNames, Unique, UniqueItems
+from matcheval.settings import (
+    Count,
+    Integer,
+    Name,
+    Named,
+    Seed,
+    Settings,
+    SomeNames,
+    Unique,
+    UniqueItems,
+)
 from matcheval.training.options import ALGORITHMS
 
 Rule = Literal["source_validation", "leave_one_domain_out", "oracle"]
@@ -13,6 +23,9 @@ LEFT_OUT: Rule = "leave_one_domain_out"
 ORACLE: Rule = "oracle"
 ERM = "erm"
 FRECHET = "frechet_reference"  # the method that says how far a set is from the sources
+
+# All trainings are planned at once: a seed given in place of their number would fill the memory.
+_Few = Annotated[Integer, Field(ge=1, le=1000)]
 
 
 class BlockSettings(Settings):
@@ -51,7 +64,7 @@ class DomainGeneralizationSettings(Settings):
     algorithms: Annotated[tuple[str, ...], Unique, UniqueItems, Field(min_length=1)] = Field(
         tuple(ALGORITHMS), description="Names of algorithms (docs/training.md); ERM is always there"
     )
-    groups: Count = Field(
+    groups: _Few = Field(
         3, description="Groups of hyper-parameters: the defaults, and others drawn at random"
     )
     group_seed: Seed = Field(0, description="Seed of these draws")
@@ -63,7 +76,9 @@ class DomainGeneralizationSettings(Settings):
         description="Whether burn-ins and late learning rates are scaled from DomainBed's 5,001 "
         "steps and learning rate 5e-5 to those of this study",
     )
-    seeds: Count = Field(3, description="Trainings of each group; every seed has its own split")
+    seeds: _Few = Field(
+        3, description="Number of trainings of each group; every seed has its own split"
+    )
     validation_parts: Annotated[int, Field(ge=2)] = Field(
         5,
         description="One part in so many of each source is for validation, the same of all classes",
@@ -91,3 +106,9 @@ class DomainGeneralizationSettings(Settings):
         None,
         description="Algorithm whose gain is drawn for every target set; the first by default",
     )
+
+    @model_validator(mode="after")
+    def _something_to_train_on(self) -> "DomainGeneralizationSettings":
+        if self.model_fields_set and not self.blocks and not self.leave_one_out:
+            raise ValueError("give blocks or leave_one_out: they say what to train on")
+        return self

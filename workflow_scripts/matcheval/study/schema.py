@@ -141,7 +141,10 @@ def _values(annotation: Any) -> str:
         return " or ".join(f"`{member.value}`" for member in annotation)
     if any(getattr(item, "pattern", None) == NAME_PATTERN for item in _metadata(annotation)):
         return "name"
-    words = {int: "whole number", float: "number", str: "text", bool: "`true` or `false`"}
+    words = {
+        int: "whole number", float: "number", str: "text", bool: "`true` or `false`", Any: "value",
+        dict[str, dict[str, Any]]: "for each name, values by name",
+    }  # fmt: skip
     if annotation in words:
         return words[annotation]
     origin, inner = get_origin(annotation), get_args(annotation)

@@ -33,6 +33,7 @@ DOMAINS = {
     "DomainNet": ("clip", "info", "paint", "quick", "real", "sketch"),
 }
 
+_REMEDY = "Delete the line, or leave out the run's folder"
 _ACCURACY = re.compile(r"env(\d+)_(in|out)_acc")
 _ARGUMENTS = {
     "dataset": str,
@@ -78,8 +79,9 @@ def read_sweep(folder: Path) -> list[Record]:
             file=folder,
             remedy="Give the --output_dir of DomainBed's sweep",
         )
-    if len(found) < len(runs):
-        LOGGER.warning("%d folders have no %s", len(runs) - len(found), RESULTS)
+    empty = len(runs) - sum(map(bool, found.values()))
+    if empty:
+        LOGGER.warning("%d folders have no %s, or an empty one", empty, RESULTS)
     _check_distinct(found)
     _check_domains(records, folder)
     _warn_of_short_runs(found)
@@ -151,6 +153,8 @@ def _record(line: str, place: str) -> Record:
     for name, kind in _ARGUMENTS.items():
         _check_type(arguments, name, kind, place)
     _check_type(row, "step", int, place)
+    if row["step"] < 0:
+        raise InputError(f"is {row['step']}, below 0", file=place, field="step")
     accuracies = _accuracies(row, place)
     names = _domain_names(arguments["dataset"], len(accuracies["in"]), place)
     test_envs = arguments["test_envs"]
@@ -158,6 +162,8 @@ def _record(line: str, place: str) -> Record:
         raise InputError(
             f"are {test_envs}, but there are {len(names)} domains", file=place, field="test_envs"
         )
+    if len(set(test_envs)) < len(test_envs):
+        raise InputError(f"are {test_envs}, one of them twice", file=place, field="test_envs")
     return Record(
         dataset=arguments["dataset"],
         algorithm=arguments["algorithm"],
@@ -171,9 +177,11 @@ def _record(line: str, place: str) -> Record:
 
 
 def _check_type(row: Mapping[str, Any], name: str, kind: type, place: str) -> None:
-    if type(row.get(name)) is not kind:
+    if name not in row:
+        raise InputError("missing", file=place, field=name, remedy=_REMEDY)
+    if type(row[name]) is not kind:
         known = {str: "a text", int: "a whole number", list: "a list"}
-        problem = f"is {json.dumps(row.get(name))}, not {known[kind]}"
+        problem = f"is {json.dumps(row[name])}, not {known[kind]}"
         raise InputError(problem, file=place, field=name)
 
 
@@ -187,7 +195,10 @@ def _accuracies(row: Mapping[str, Any], place: str) -> dict[str, dict[int, float
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if not number or not (math.isfinite(value) and 0 <= value <= 1):
             raise InputError(
-                f"is {json.dumps(value)}, not an accuracy in [0, 1]", file=place, field=name
+                f"is {json.dumps(value)}, not an accuracy in [0, 1]",
+                file=place,
+                field=name,
+                remedy=_REMEDY,
             )
         found[match[2]][int(match[1])] = float(value)
     expected = set(range(len(found["in"])))
@@ -195,6 +206,7 @@ def _accuracies(row: Mapping[str, Any], place: str) -> dict[str, dict[int, float
         raise InputError(
             "lacks accuracies: env0_in_acc, env0_out_acc, env1_in_acc, ... of two or more domains",
             file=place,
+            remedy=_REMEDY,
         )
     return found
 
