@@ -266,7 +266,7 @@ class TestReading:
         write_run(tmp_path / "a", line([0], PAIRS, step=300))
         write_run(tmp_path / "b", line([1], PAIRS))
         (tmp_path / "c").mkdir()
-        write_run(tmp_path / "d", "")
+        write_run(tmp_path / "d")
         assert len(read_sweep(tmp_path)) == 2
         assert "2 folders have no results.jsonl, or an empty one" in caplog.text
         assert "1 runs end before others do, such as b" in caplog.text
