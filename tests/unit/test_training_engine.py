@@ -158,7 +158,8 @@ def test_mixed_precision_is_less_exact_and_saves_float32(sets, precision):
 
 
 def test_channels_last_changes_the_last_bits_at_most(sets):
-    recipe = replace(RECIPE, architecture="resnet", depth=2, epochs=1)
+    # With fewer than 8 channels oneDNN (torch 2.15) writes beyond its buffers on AVX2 processors.
+    recipe = replace(RECIPE, architecture="resnet", width=8, depth=2, epochs=1)
     plain, last = (
         train("m", recipe, *sets, engine=Engine(channels_last=layout)) for layout in (False, True)
     )
