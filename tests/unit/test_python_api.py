@@ -155,7 +155,7 @@ class TestCompare:
 
     def test_figures(self, folder):
         result = me.compare(folder / "old" / "a.csv", folder / "new" / "a.csv", seeds=2)
-        for kind, panels in (("gaps", 3), ("confidence", 1), ("reliability", 2)):
+        for kind, panels in (("gaps", 2), ("confidence", 1), ("reliability", 2)):
             assert len(result.plot(kind, criterion="probability").axes) >= panels
         with pytest.raises(me.InputError, match="unknown kind of figure 'gap'"):
             result.plot("gap")
