@@ -4,6 +4,8 @@ import pandas as pd
 
 from matcheval.api.compared import Compared
 from matcheval.api.describing import aligned, describe, design, notes_on, parts_of
+from matcheval.figures.style import shortened
+from matcheval.io.text_tables import counted
 from matcheval.protocol.words import percent, points, with_interval
 
 _MAX_SHOWN = 10  # models that are all shown
@@ -36,11 +38,10 @@ def described(compared: Compared, where: str) -> str:
 def _describe_many(compared: Compared, where: str) -> str:
     means, criteria = compared.gaps.means, list(compared.tables)
     row = means.iloc[0]
-    runs = f"{row['n_seeds']} seed{'s' if row['n_seeds'] > 1 else ''}"
     lines = [
         compared.title,
         f"{row['n_original']:,} and {row['n_replication']:,} datapoints, source {row['source']}; "
-        f"ε = {row['epsilon']:g}, {runs}; gaps in percentage points",
+        f"ε = {row['epsilon']:g}, {counted(row['n_seeds'], 'seed')}; gaps in percentage points",
         "",
         *aligned(_overview(compared)),
         "",
@@ -95,7 +96,7 @@ def _first_models(compared: Compared) -> list[tuple[str, ...]]:
     for _, row in table.head(_n_shown(compared)).iterrows():
         rows.append(
             (
-                _cut(row["model"]),
+                shortened(row["model"], _NAME_WIDTH),
                 percent(row["accuracy_original"], 2),
                 percent(row["accuracy_replication"], 2),
                 points(row["gap"]),
@@ -103,10 +104,6 @@ def _first_models(compared: Compared) -> list[tuple[str, ...]]:
             )
         )
     return rows
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= _NAME_WIDTH else f"{name[: _NAME_WIDTH - 1]}…"
 
 
 def _n_shown(compared: Compared) -> int:

@@ -158,8 +158,9 @@ def chosen_analyses(names: Sequence[str]) -> list[ChosenAnalysis]:
     from matcheval.registry import ANALYSES
 
     known = {one.name: one for one in ANALYSES if issubclass(one, PairTableAnalysis)}
+    of_studies = {one.name for one in ANALYSES} - known.keys()
     for name in names:
-        if name in {one.name for one in ANALYSES} - known.keys():
+        if name in of_studies:
             raise InputError(
                 f"the analysis '{name}' needs a study", remedy=f"Here there are {', '.join(known)}"
             )

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
-_MARKERS = "osD^vPX"
+COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
+MARKERS = "osD^vPX"
 _ROW = 0.17  # inches per algorithm
 _MOST_PANELS = 3  # beside each other
 
@@ -98,7 +98,7 @@ def gain_by_set(tables: Tables, algorithm: str) -> "Figure":
             style_of = columns[str(name)]
             axes.plot(
                 100 * points["accuracy_erm"], 100 * points["gain"],
-                _MARKERS[style_of % len(_MARKERS)], color=_COLORS[style_of % len(_COLORS)],
+                MARKERS[style_of % len(MARKERS)], color=COLORS[style_of % len(COLORS)],
                 label=str(name), **point_options(len(each)),
             )  # fmt: skip
         axes.axhline(0, **REFERENCE)
@@ -138,7 +138,7 @@ def gain_by_algorithm(tables: Tables, algorithm: str) -> "Figure":
         axes = figure.add_subplot(high, wide, number, sharey=first)
         first = first or axes
         for shift, selection, color, marker in (
-            (-0.15, "default", _COLORS[0], "o"), (0.15, tables.selection, _COLORS[1], "s"),
+            (-0.15, "default", COLORS[0], "o"), (0.15, tables.selection, COLORS[1], "s"),
         ):  # fmt: skip
             rows = each[(each["selection"] == selection) & ~each["same_as_erm"]]
             where = [names.index(name) + shift for name in rows["algorithm"]]
@@ -189,9 +189,9 @@ def by_sources(tables: Tables, algorithm: str) -> "Figure":
         shift = 0.5 * (number / max(1, len(names) - 1) - 0.5)
         axes.errorbar(
             each["n_sources"] + shift, 100 * each["mean"],
-            yerr=100 * each["sd"].fillna(0), fmt=_MARKERS[number % len(_MARKERS)],
-            color=_COLORS[number % len(_COLORS)], linewidth=0.6, label=TITLES[name],
-            fillstyle="full" if number < len(_COLORS) else "none",
+            yerr=100 * each["sd"].fillna(0), fmt=MARKERS[number % len(MARKERS)],
+            color=COLORS[number % len(COLORS)], linewidth=0.6, label=TITLES[name],
+            fillstyle="full" if number < len(COLORS) else "none",
         )  # fmt: skip
     axes.set_xticks(sorted(set(rows["n_sources"])))
     axes.set_xlim(min(rows["n_sources"]) - 0.5, max(rows["n_sources"]) + 0.5)
@@ -229,8 +229,8 @@ def learning_curves(tables: Tables, algorithm: str) -> "Figure":
             position = names.index(str(name))
             means = of_name.groupby("step")["validation_accuracy"].mean()
             axes.plot(
-                means.index, 100 * means, "-" if position < len(_COLORS) else "--",
-                color=_COLORS[position % len(_COLORS)], label=TITLES[str(name)],
+                means.index, 100 * means, "-" if position < len(COLORS) else "--",
+                color=COLORS[position % len(COLORS)], label=TITLES[str(name)],
             )  # fmt: skip
         axes.set_title(shortened(str(sources), 40))
         axes.set_xlabel("Steps")
@@ -256,7 +256,7 @@ def _legend_below(figure: "Figure") -> None:
 
 
 def _density(axes: "Axes", values: Sequence[float] | np.ndarray, *, upright: bool) -> None:
-    """Draw the density of values, if they differ, along an axis."""
+    """Draw a kernel density estimate of values beside a panel; nothing if all are equal."""
     from scipy.stats import gaussian_kde
 
     axes.set_axis_off()
@@ -266,7 +266,7 @@ def _density(axes: "Axes", values: Sequence[float] | np.ndarray, *, upright: boo
     grid = np.linspace(np.min(values) - margin, np.max(values) + margin, 200)
     height = gaussian_kde(values)(grid)
     fill = axes.fill_between if upright else axes.fill_betweenx
-    fill(grid, height, color=_COLORS[0], alpha=0.3, linewidth=0)
+    fill(grid, height, color=COLORS[0], alpha=0.3, linewidth=0)
 
 
 KINDS: Mapping[str, Callable[[Tables, str], "Figure"]] = {

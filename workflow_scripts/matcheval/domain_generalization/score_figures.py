@@ -7,6 +7,7 @@ import pandas as pd
 
 from matcheval.accuracy_prediction.reading import titles
 from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
+from matcheval.domain_generalization.figures import COLORS, MARKERS
 from matcheval.domain_generalization.layout import TITLES
 from matcheval.figures.many_models import point_options
 from matcheval.figures.style import (
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
-_MARKERS = "osD^vPX"
 _PANEL, _LINE = 2.25, 0.12  # inches: side of a panel, an algorithm in its legend
 _FEW = 4  # algorithms; of more, one legend has the names, and tables the correlations
 
@@ -45,8 +44,8 @@ def draw_scores(scored: pd.DataFrame, selection: str) -> "Figure":
     -------
     matplotlib.figure.Figure
         A row of panels per block, a panel per method; a point per algorithm and set, mean over
-        runs, with a line fitted to those of each algorithm, and the rank
-        correlations of up to four algorithms.
+        runs, with a line fitted to those of each algorithm, and the rank correlations of up to four
+        algorithms.
     """
     rows = scored[(scored["selection"] == selection) & np.isfinite(scored["score"])]
     keys = ["block", "method", "variant", "algorithm", "dataset"]
@@ -80,11 +79,11 @@ def _draw_panel(
 ) -> None:
     for name, each in part.groupby("algorithm", sort=False):
         number = algorithms.index(str(name))
-        color = _COLORS[number % len(_COLORS)]
+        color = COLORS[number % len(COLORS)]
         x, y = each["score"].to_numpy(), 100 * each["accuracy"].to_numpy()
         rank = rank_correlations(x, y)[0]
         label = TITLES[str(name)] + f", ρ = {signed(rank, 2)}" * with_rank
-        marker = _MARKERS[(number + number // len(_COLORS)) % len(_MARKERS)]
+        marker = MARKERS[(number + number // len(COLORS)) % len(MARKERS)]
         axes.plot(x, y, marker, color=color, label=label, **point_options(len(part), 3.0))
         if len(x) >= MIN_MODELS and np.ptp(x) > 0:
             ends = np.array([x.min(), x.max()])

@@ -1,4 +1,4 @@
-"""How many models are drawn: points and lines of a few, and what they are spread over of many."""
+"""Drawing models: a few one by one, of many the ranges that hold half and 90 % of them."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -11,13 +11,14 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-FEW_MODELS = 30  # as many are named, and drawn one by one
+FEW_MODELS = 30  # up to as many are named, and drawn one by one
 _SIZE, _LEAST_SIZE, _LEAST_OPACITY = 4.0, 1.4, 0.35
-SPREAD = "50 and 90 % of models"  # label of what is drawn of many
+_BOUNDS = (0.05, 0.25, 0.75, 0.95)  # quantiles: the ends of what is drawn of many
+SPREAD = "50 and 90 % of models"  # its label
 
 
 def point_options(n: int, size: float = _SIZE) -> dict[str, Any]:
-    """Return matplotlib's arguments for points: the more, the smaller and the more transparent.
+    """Return matplotlib's options for points, which are smaller and fainter the more there are.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ def point_options(n: int, size: float = _SIZE) -> dict[str, Any]:
 
 
 def draw_rows(axes: "Axes", rows: Mapping[int, Floats], color: str) -> None:
-    """Draw values of models on horizontal lines: as dots, or of many half and 90 % of them.
+    """Draw the values of models in rows: as dots, or as bars over 50 and 90 % of many models.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ def draw_rows(axes: "Axes", rows: Mapping[int, Floats], color: str) -> None:
         )  # fmt: skip
         return
     filled = {at: values for at, values in known.items() if len(values)}
-    ends = [np.quantile(values, [0.05, 0.25, 0.75, 0.95]) for values in filled.values()]
+    ends = [np.quantile(values, _BOUNDS) for values in filled.values()]
     low, quarter, three_quarters, high = np.transpose(ends)
     at = list(filled)
     axes.hlines(at, low, high, color=color, linewidth=0.8, zorder=2)
@@ -63,7 +64,7 @@ def draw_rows(axes: "Axes", rows: Mapping[int, Floats], color: str) -> None:
 
 
 def draw_curves(axes: "Axes", x: Floats, curves: Floats, color: str) -> None:
-    """Draw a thin line per model, or of many a band with half of them, and one with 90 %.
+    """Draw a thin line per model, or bands that hold 50 and 90 % of many models.
 
     Parameters
     ----------
@@ -74,18 +75,12 @@ def draw_curves(axes: "Axes", x: Floats, curves: Floats, color: str) -> None:
     color : str
     """
     if len(curves) <= FEW_MODELS:
-        for number, curve in enumerate(curves):
-            axes.plot(
-                x,
-                curve,
-                color=color,
-                alpha=0.4,
-                linewidth=0.6,
-                label="_" * bool(number) + "a model",
-            )
+        lines = axes.plot(x, curves.T, color=color, alpha=0.4, linewidth=0.6)
+        for line in lines[:1]:  # one entry of the legend stands for all
+            line.set_label("a model")
         return
     known = np.isfinite(curves).any(axis=0)
-    ends = np.nanquantile(curves[:, known], [0.05, 0.25, 0.75, 0.95], axis=0)
+    ends = np.nanquantile(curves[:, known], _BOUNDS, axis=0)
     axes.fill_between(x[known], ends[0], ends[3], color=color, alpha=0.18, linewidth=0)
     axes.fill_between(
         x[known], ends[1], ends[2], color=color, alpha=0.35, linewidth=0, label=SPREAD

@@ -285,16 +285,16 @@ def grid_shape(n: int, most: int) -> tuple[int, int]:
 
 
 def count(n: float) -> str:
-    """Format a number of datapoints.
+    """Format a count as a whole number, such as `10,000`.
 
     Parameters
     ----------
     n : float
-        Number, which may be a mean over seeds.
+        Of datapoints, for example; it may be a mean over seeds.
 
     Returns
     -------
     str
-        Rounded to a whole number, with thousands separators.
+        Rounded, with thousands separators.
     """
     return f"{n:,.0f}"

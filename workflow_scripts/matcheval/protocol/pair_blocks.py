@@ -90,18 +90,22 @@ def groups_of_models(groups: Iterable[Texts | None], places: Sequence[object]) -
     """
     first, *others = groups
     for other, place in zip(others, places[1:], strict=True):
-        if first is None or other is None:
-            problem = None if other is first else f"names {'no ' if other is None else ''}groups"
-            contrast = f"; {places[0]} names {'none' if first is None else 'some'}"
-        else:
-            problem = None if np.array_equal(first, other) else "names other groups"
-            contrast = f" than {places[0]}"
-        if problem is not None:
+        problem = _disagreement(first, other, places[0])
+        if problem:
             raise InputError(
-                problem + contrast, file=place, field="group",
+                problem, file=place, field="group",
                 remedy="All models are tested on the same datapoints, of the same groups",
             )  # fmt: skip
     return first
+
+
+def _disagreement(first: Texts | None, other: Texts | None, place: object) -> str:
+    """Say how the groups of a model differ from the first one's, which are at `place`."""
+    if first is None:
+        return "" if other is None else f"names groups; {place} names none"
+    if other is None:
+        return f"names no groups; {place} names some"
+    return "" if np.array_equal(first, other) else f"names other groups than {place}"
 
 
 def blocks_of_pair(comparison: Comparison, known: Mapping[str, Texts | None]) -> Blocks | None:

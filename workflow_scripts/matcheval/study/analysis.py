@@ -98,7 +98,7 @@ class Analysis:
         return type(self).__module__.rpartition(".")[0]
 
     def check(self) -> None:
-        """Check names, choices and files of the settings, before any job.
+        """Check that the names, choices and files in the settings are valid, before any job starts.
 
         Raises
         ------
@@ -132,7 +132,7 @@ class Analysis:
 
     @property
     def tested(self) -> Mapping[str, TestedModels]:
-        """Models of `trained` that are run together on datasets of their own, by the job's name."""
+        """Models of `trained` and the datasets to test them on, by name of the inference job."""
         return {}
 
     @property

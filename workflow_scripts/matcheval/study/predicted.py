@@ -162,9 +162,10 @@ class Predicted:
 
     @cached_property
     def settled_indexes(self) -> set[str]:
-        """Indexes that stay as they are although their job runs, for another dataset.
+        """Paths of indexes that an inference job of the next run will leave unchanged.
 
-        Jobs that read them need not be repeated because of that job.
+        The job computes other datasets only, so that jobs that read these indexes need not be
+        repeated.
         """
         ready: dict[str, list[str]] = {}
         for index in self._existing_indexes:

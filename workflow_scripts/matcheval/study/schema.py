@@ -17,7 +17,7 @@ _BOUNDS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 
 
 def json_schema(analyses: Sequence[type[Analysis]]) -> dict[str, Any]:
-    """Return the JSON schema of a configuration, for editors.
+    """Return the JSON Schema of study files, by which editors complete and check them.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Figures of the outputs of one model: confidences on two sets, features of one class."""
+"""Figures of one model: histograms of its confidences on two sets, and a map of its features."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What the figures of a suite are drawn from, and what they share."""
+"""Results of one suite as its figures need them, with colours and drawing functions they share."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -18,6 +18,7 @@ from matcheval.inference.statistics import FeatureStatistics
 
 Floats = npt.NDArray[np.float64]
 Classes = npt.NDArray[np.int64]
+Predictions = npt.NDArray[np.integer]  # predicted classes, fastest in a narrow dtype
 
 _BLOCK = 1 << 22  # probabilities whose entropies are computed at a time, 32 MiB
 

@@ -15,15 +15,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.outputs.model_outputs import Classes, Floats
+from matcheval.accuracy_prediction.outputs.model_outputs import Classes, Floats, Predictions
 from matcheval.accuracy_prediction.scores.score import Described, Need, Predicts
 from matcheval.errors import InputError
 from matcheval.statistics.scales import Scale, from_scale, to_scale
 
 USABLE = (0.05, 0.98)  # pairs of models with other agreements are left out
 MIN_PAIRS = 3
-
-Predictions = npt.NDArray[np.integer]
 
 
 def agreement(predictions: Predictions, others: Predictions | None = None) -> Floats:

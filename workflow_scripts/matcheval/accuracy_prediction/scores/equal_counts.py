@@ -1,12 +1,9 @@
 """How often two models predict the same class: the loop behind `agreement`."""
 
 import numpy as np
-import numpy.typing as npt
 
-from matcheval.accuracy_prediction.outputs.model_outputs import Classes
+from matcheval.accuracy_prediction.outputs.model_outputs import Classes, Predictions
 from matcheval.jit import compiled
-
-Predictions = npt.NDArray[np.integer]
 
 
 @compiled()

@@ -103,7 +103,7 @@ def _join(axes: "Axes", table: pd.DataFrame) -> None:
 
 
 def _scatter(axes: "Axes", table: pd.DataFrame, origin: str, series: SeriesStyle) -> None:
-    look = point_options(len(table), size=4.0)
+    look = point_options(len(table))
     name, n = shortened(str(table[origin].iloc[0])), count(table[f"n_{origin}"].iloc[0])
     axes.scatter(
         100 * table[f"confidence_{origin}"],
