@@ -13,6 +13,8 @@ PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet 
 DATA ?= data/recht
 SHIFTS ?= digits-shifts
 DOMAINS ?= digit-domains
+# A process of pytest that is killed is not started again: pytest-xdist then waits for ever under `loadfile`.
+PARALLEL := --dist loadfile --max-worker-restart 0
 RECHT := recht-cifar10 recht-imagenet recht-revisions
 SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 
@@ -62,11 +64,11 @@ recht-docs: recht
 
 ## make test      run the tests (their results go to temporary folders)
 test: $(VENV)/.test
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 $(PARALLEL) --no-loadscope-reorder
 
 ## make quick     run the tests of the library that train nothing, start no process and draw nothing
 quick: $(VENV)/.test
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile \
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 $(PARALLEL) \
 		$$(grep -LE 'torch|subprocess|training|Workflow|warehouse|figure' tests/unit/test_*.py)
 
 ## make wheel-test  install the built wheel into a fresh environment, without torch, and use it there
@@ -83,7 +85,7 @@ slurm: $(VENV)/.slurm
 
 ## make cluster-test  run the tests that start and stop a real SLURM on this machine (root, Debian)
 cluster-test: $(VENV)/.test $(VENV)/.cluster $(VENV)/oldest-slurm-plugin
-	$(BIN)/python -m pytest tests/cluster --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest tests/cluster --numprocesses 2 $(PARALLEL)
 
 ## make lint      check style, types and the workflow
 lint: $(VENV)/.lint
