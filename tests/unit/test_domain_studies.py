@@ -41,7 +41,8 @@ def study_with(**changes):
         ({"blocks": {"x": {"sources": ["plain"], "targets": "nope"}}}, "unknown suite 'nope'"),
         ({"blocks": {"x": {"sources": ["plan"], "targets": "domains"}}}, "unknown dataset 'plan'"),
         ({"leave_one_out": {"one": "domains"}}, "name of blocks as well"),
-        ({"figure_algorithm": "mixup"}, "unknown algorithm 'mixup'"),
+        ({"figure_algorithm": "mixup"}, "unknown algorithm to compare with ERM 'mixup'"),
+        ({"figure_algorithm": "erm"}, "unknown algorithm to compare with ERM 'erm'"),
         ({"algorithms": ["CORAL"]}, "Did you mean 'coral'"),
         ({"seeds": 20261122}, "'domain_generalization.seeds': 20261122 must be at most 1000"),
         ({"groups": 0}, "'domain_generalization.groups': 0 must be at least 1"),
@@ -87,6 +88,17 @@ def test_a_study_without_models_and_without_trainings_is_refused():
     del config["domain_generalization"]
     with pytest.raises(InputError, match=r"models.*catalogue"):
         load(config)
+
+
+def test_sources_in_another_order_are_not_trained_on_again():
+    """Blocks with sources of their own have them in the first one's order, as models are named."""
+    config = digit_domains()
+    blocks = config["domain_generalization"]["blocks"]
+    blocks["again"] = {"sources": blocks["two"]["sources"][::-1], "targets": "shifted"}
+    plan = load(config).analysis(DomainGeneralization).expansion.plan
+    by_name = {block.name: block for block in plan.blocks}
+    assert by_name["again"].sources == by_name["two"].sources
+    assert len({frozenset(sources) for sources in plan.runs}) == len(plan.runs)
 
 
 def test_models_are_trained_on_parts_split_by_their_seed():

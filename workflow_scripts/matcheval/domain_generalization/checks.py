@@ -11,7 +11,7 @@ from matcheval.domain_generalization.designs import (
     Block,
     Plan,
 )
-from matcheval.domain_generalization.settings import LEFT_OUT
+from matcheval.domain_generalization.settings import ERM, LEFT_OUT
 from matcheval.errors import InputError
 from matcheval.settings import read_settings
 from matcheval.study.analysis import check_known
@@ -40,12 +40,17 @@ def check_names(settings: "DomainGeneralizationSettings", study: "Study") -> Non
     """
     field = f"{_ANALYSIS}.algorithms"
     check_known("algorithm", settings.algorithms, ALGORITHMS, file=_FILE, field=field)
-    used = dict.fromkeys((*settings.algorithms, "erm"))
-    named = {f"options.{name}": name for name in settings.options}
+    used = dict.fromkeys((*settings.algorithms, ERM))
+    for name in settings.options:
+        check_known("algorithm", [name], used, file=_FILE, field=f"{_ANALYSIS}.options.{name}")
     if settings.figure_algorithm is not None:
-        named["figure_algorithm"] = settings.figure_algorithm
-    for key, name in named.items():
-        check_known("algorithm", [name], used, file=_FILE, field=f"{_ANALYSIS}.{key}")
+        check_known(
+            "algorithm to compare with ERM",
+            [settings.figure_algorithm],
+            [name for name in settings.algorithms if name != ERM],
+            file=_FILE,
+            field=f"{_ANALYSIS}.figure_algorithm",
+        )
     for name, options in settings.options.items():
         place = f"{_FILE}, {_ANALYSIS}.options.{name}"
         read_settings(ALGORITHMS[name], options, file=place)

@@ -42,8 +42,15 @@ class Expansion:
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """All blocks: those of their own, then those of designs."""
-        return tuple(self._blocks())
+        """All blocks: those of their own, then those of designs.
+
+        Blocks of the same sources have them in the order of the first, and so share trainings.
+        """
+        orders: dict[frozenset[str], tuple[str, ...]] = {}
+        return tuple(
+            replace(block, sources=orders.setdefault(frozenset(block.sources), block.sources))
+            for block in self._blocks()
+        )
 
     def _blocks(self) -> Iterator[Block]:
         for name, block in self._settings.blocks.items():
