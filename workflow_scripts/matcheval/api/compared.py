@@ -8,6 +8,7 @@ import pandas as pd
 
 from matcheval.api.reading import UNNAMED, input_warnings, unmatched_warning
 from matcheval.errors import InputError
+from matcheval.io.progress import each
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion
@@ -145,7 +146,9 @@ def reliability_figure(
     return plot_reliability(data)
 
 
-def compare_models(known: ComparedModels, analyses: "Sequence[ChosenAnalysis]" = ()) -> Compared:
+def compare_models(
+    known: ComparedModels, analyses: "Sequence[ChosenAnalysis]" = (), *, progress: bool = False
+) -> Compared:
     """Match models by all criteria, tabulate the runs, and estimate gaps.
 
     Parameters
@@ -154,16 +157,23 @@ def compare_models(known: ComparedModels, analyses: "Sequence[ChosenAnalysis]" =
         Matchings are named by their criteria.
     analyses : sequence of ChosenAnalysis
         Further analyses.
+    progress : bool
+        Whether a terminal shows progress bars.
 
     Raises
     ------
     InputError
         As `tabulate_runs` and `estimate_gaps`; or if an analysis needs other predictions.
     """
-    found = {one.name: one.tabulated(known) for one in analyses}
+    found = {
+        one.name: one.tabulated(known) for one in each(analyses, "analyses", progress=progress)
+    }
     matched = {
         Criterion(name): [MatchedComparison(one, method, known.seeds) for one in known.comparisons]
         for name, method in known.methods.items()
     }
-    tables = {c: tabulate_runs([each.runs() for each in all_]) for c, all_ in matched.items()}
-    return Compared(known, matched, tables, estimate_gaps(known), found)
+    tables = {}
+    for criterion, models in matched.items():
+        shown = each(models, f"matching by {criterion.label}", progress=progress)
+        tables[criterion] = tabulate_runs([one.runs() for one in shown])
+    return Compared(known, matched, tables, estimate_gaps(known, progress=progress), found)

@@ -31,6 +31,7 @@ def compare(
     columns: Mapping[str, str] | None = None,
     classes: int | str | Sequence[str] | None = None,
     first_label: int = 0,
+    progress: bool = False,
 ) -> ComparisonResult:
     """Compare accuracies on an original and a replicated test set, before and after matching.
 
@@ -86,6 +87,8 @@ def compare(
         the labels, `cifar10` or `imagenet`. By default names are those that occur, sorted.
     first_label : int
         The number of the first class, 0 or 1.
+    progress : bool
+        Whether a terminal shows progress bars.
 
     Returns
     -------
@@ -127,13 +130,13 @@ def compare(
     methods = methods_of(criteria, epsilon, seeds)
     models, left_out = given_models(original, replication)
     layout, n_classes = layout_of(all_given(models), columns, classes, first_label)
-    known = read_compared(models, options, methods, seeds, layout, n_classes)
+    known = read_compared(models, options, methods, seeds, layout, n_classes, progress=progress)
     asked = (
         f"matcheval.compare(..., source={source!r}, criteria={[*methods]}, epsilon={epsilon}, "
         f"seeds={seeds}, pair={pair!r}, paired={paired}, groups_shared={groups_shared}, "
         f"analyses={[one.name for one in chosen]})"
     )
-    result = ComparisonResult.of(compare_models(known, chosen), asked)
+    result = ComparisonResult.of(compare_models(known, chosen, progress=progress), asked)
     for text in (*left_out, *result.warnings):
         warnings.warn(text, InputWarning, stacklevel=2)
     return result

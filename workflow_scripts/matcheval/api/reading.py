@@ -8,6 +8,7 @@ from matcheval.api.models import ORIGINS, GivenModel, set_name
 from matcheval.api.options import PairOptions, checked_model_name
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import ErrorCollector, InputError
+from matcheval.io.progress import each
 from matcheval.predictions.files import contents_of
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import Predictions, check_predictions
@@ -51,6 +52,8 @@ def read_compared(
     n_seeds: int,
     layout: Layout,
     n_classes: int | None = None,
+    *,
+    progress: bool = False,
 ) -> ComparedModels:
     """Read the predictions of all models on both sets of a pair.
 
@@ -67,6 +70,8 @@ def read_compared(
         How the predictions are laid out.
     n_classes : int, optional
         As for `check_predictions`.
+    progress : bool
+        Whether a terminal shows progress bars.
 
     Raises
     ------
@@ -75,7 +80,7 @@ def read_compared(
     """
     problems, comparisons = ErrorCollector(), list[Comparison]()
     pair: Pair | None = None
-    for one in models:
+    for one in each(models, "reading predictions", progress=progress):
         with problems.collected():
             read = {o: read_given(given, layout, n_classes) for o, given in one.sets.items()}
             pair = pair or _pair(one, read, options)

@@ -43,7 +43,7 @@ def run_compare(arguments: argparse.Namespace) -> None:
     known = _read(arguments)
     if (n := len(known.comparisons)) > 1:
         LOGGER.info("comparing %d models", n)
-    compared = compare_models(known, analyses)
+    compared = compare_models(known, analyses, progress=True)
     folder = arguments.output
     _warn(compared.warnings, folder is not None)
     if not arguments.json:
@@ -84,7 +84,9 @@ def _read(arguments: argparse.Namespace) -> ComparedModels:
     if not models:
         return read_files(arguments, options, methods)
     layout, n_classes = read_layout(arguments, [g.path for g in all_given(models) if g.path])
-    return read_compared(models, options, methods, arguments.seeds, layout, n_classes)
+    return read_compared(
+        models, options, methods, arguments.seeds, layout, n_classes, progress=True
+    )
 
 
 def _told(compared: Compared, written: Sequence[str]) -> dict[str, Any]:

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from matcheval.io.progress import each
 from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.confidence_bins import Floats, bin_sets, parts_of_bins
+from matcheval.protocol.criteria import matching_label
 from matcheval.protocol.decomposition import FURTHER_N_BINS, Decomposition, decompose_models
 from matcheval.protocol.gap_of_model import ModelGap, mean_gap, scored
 from matcheval.protocol.gap_rows import counts, identity, quantities, sampling
@@ -36,20 +38,23 @@ class GapTables:
     means: pd.DataFrame
 
 
-def estimate_gaps(known: ComparedModels) -> GapTables:
+def estimate_gaps(known: ComparedModels, *, progress: bool = False) -> GapTables:
     """Estimate the gaps of several models on one pair, by all matchings.
 
     Parameters
     ----------
     known : ComparedModels
         Models, matchings, and what of the datapoints belongs together.
+    progress : bool
+        Whether a terminal shows progress bars.
     """
     comparisons, methods, blocks = known.comparisons, known.methods, known.blocks
     seeds = known.seeds
     parts = _Parts.of(comparisons, blocks)
     models, means = {}, []
     for name, method in methods.items():
-        found = [ModelGap.of(comparison, method, seeds) for comparison in comparisons]
+        shown = each(comparisons, f"estimating gaps by {matching_label(name)}", progress=progress)
+        found = [ModelGap.of(comparison, method, seeds) for comparison in shown]
         rows = [
             identity(estimate.comparison, method)
             | sampling(comparisons[0], blocks)
