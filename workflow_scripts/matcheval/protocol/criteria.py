@@ -24,11 +24,32 @@ class Criterion(StrEnum):
     PROBABILITY = "probability"
 
     @property
+    def label(self) -> str:
+        """The paper's number of the criterion."""
+        return f"criterion {list(Criterion).index(self) + 1}"
+
+    @property
     def description(self) -> str:
         """The paper's number of the criterion, and what must agree."""
-        if self is Criterion.LABEL_PROBABILITY:
-            return "criterion 1 (predicted label and probability)"
-        return "criterion 2 (probability)"
+        is_first = self is Criterion.LABEL_PROBABILITY
+        return f"{self.label} ({'predicted label and ' * is_first}probability)"
+
+
+def matching_label(name: str) -> str:
+    """Return what readers call a matching where there is little room.
+
+    Parameters
+    ----------
+    name : str
+        In results.
+
+    Returns
+    -------
+    str
+        `criterion 1` or `criterion 2` where the matching is named after its criterion, as those of
+        the configuration's short form are; else its name.
+    """
+    return Criterion(name).label if name in list(Criterion) else name
 
 
 class Order(StrEnum):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pandas as pd
 
 from matcheval.io.text_tables import counted
+from matcheval.protocol.criteria import matching_label
 from matcheval.protocol.words import (
     narrowing,
     percent,
@@ -145,7 +146,7 @@ def _share(row: pd.Series) -> str:
 Cell = Callable[[pd.Series], str]
 _FIRST: dict[str, Cell] = {
     "pair": lambda row: row["pair"],
-    "matching": lambda row: row["matching"],
+    "matching": lambda row: matching_label(row["matching"]),
 }
 _GAPS: dict[str, Cell] = _FIRST | {
     "n original": lambda row: f"{row['n_original']:,}",

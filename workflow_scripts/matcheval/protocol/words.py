@@ -4,12 +4,26 @@ Rows are those of `gap_schemas.MEAN_GAPS` or `GAPS`. Numbers are in percentage p
 narrowings in percent.
 """
 
+from collections.abc import Iterable
+
 import pandas as pd
 
-from matcheval.io.text_tables import signed
+from matcheval.io.text_tables import TextColumn, signed
+from matcheval.protocol.criteria import matching_label
 
 UNDEFINED = "undefined"
 BEYOND = "beyond sampling error"
+
+
+def matching_column(names: Iterable[str]) -> TextColumn:
+    """Lay out the column that says how the rows of a table were matched.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Of matchings.
+    """
+    return TextColumn("Matching", [matching_label(name) for name in names], is_number=False)
 
 
 def points(value: float) -> str:

@@ -18,6 +18,7 @@ from matcheval.figures.style import (
     style,
 )
 from matcheval.io.text_tables import counted
+from matcheval.protocol.criteria import matching_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +58,7 @@ def plot(table: pd.DataFrame) -> "Figure":
         for panel, (matching, kind) in zip(axes.flat, keys, strict=False):
             chosen = (shown["matching"] == matching) & (shown["kind"] == kind)
             _draw(panel, shown[chosen & shown["class"].isin(classes)], classes)
-            panel.set_title(f"{shortened(matching, 24)}\n{kind} class")
+            panel.set_title(f"{shortened(matching_label(matching), 24)}\n{kind} class")
             panel.set_xlabel("Difference (points)")
             panel.tick_params(labelbottom=True)
         for panel in axes.flat[len(keys) :]:

@@ -20,6 +20,7 @@ from matcheval.protocol.confidence_bins import Scored, parts_of_bins
 from matcheval.protocol.decomposition import decompose
 from matcheval.protocol.matched_errors import MIN_PAIRS, matched_error
 from matcheval.protocol.standard_errors import ErrorTerms
+from matcheval.protocol.words import matching_column
 from matcheval.statistics.multiple_tests import holm
 
 KINDS = {"predicted": "prediction", "true": "label"}
@@ -219,10 +220,9 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     """
     shown = table[table["matched_gap"].notna() | (table["class"] == ALL)]
     return [
-        *(
-            TextColumn(head, shown[column].tolist(), is_number=False)
-            for head, column in (("Model", "model"), ("Matching", "matching"), ("Kind", "kind"))
-        ),
+        TextColumn("Model", shown["model"].tolist(), is_number=False),
+        matching_column(shown["matching"]),
+        TextColumn("Kind", shown["kind"].tolist(), is_number=False),
         TextColumn("Class", ["all" if k == ALL else f"{k}" for k in shown["class"]]),
         TextColumn("Gap", signed_cells(shown["gap"].tolist(), 1)),
         TextColumn("Matched gap", list(_with_interval(shown, "matched_gap"))),

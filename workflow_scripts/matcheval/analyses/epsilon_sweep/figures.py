@@ -18,6 +18,7 @@ from matcheval.figures.style import (
 )
 from matcheval.io.text_tables import counted
 from matcheval.protocol.compared_models import MEAN
+from matcheval.protocol.criteria import matching_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,7 +83,7 @@ def _draw_gaps(axes: "Axes", table: pd.DataFrame, matching: str) -> None:
         **GAP.line_options(),
     )  # fmt: skip
     axes.axhline(0, color="#767676", linewidth=0.7, zorder=1)
-    legend_above(axes, title=matching)
+    legend_above(axes, title=matching_label(matching))
 
 
 def _n_models(table: pd.DataFrame) -> int:

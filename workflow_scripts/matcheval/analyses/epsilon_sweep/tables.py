@@ -21,6 +21,7 @@ from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.criteria import Criterion, Order
 from matcheval.protocol.matched_errors import error_of_mean, error_of_model
 from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.words import matching_column
 
 EPSILONS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3, 1.0)
 
@@ -150,7 +151,7 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     first = table.groupby(["matching", "model"], sort=False)[["gap"]].first().loc[wide.index]
     return [
         TextColumn("Model", [model for _, model in wide.index], is_number=False),
-        TextColumn("Matching", [matching for matching, _ in wide.index], is_number=False),
+        matching_column(matching for matching, _ in wide.index),
         TextColumn("Gap", signed_cells(first["gap"].tolist(), 2)),
         *(
             TextColumn(f"ε = {epsilon:g}", signed_cells(wide[epsilon].tolist(), 2))

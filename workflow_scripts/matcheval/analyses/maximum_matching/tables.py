@@ -11,6 +11,7 @@ from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels
 from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.maximum_matching import maximum_size
 from matcheval.protocol.plans import plan_matching
+from matcheval.protocol.words import matching_column
 
 SCHEMA = TableSchema(
     "largest matchings",
@@ -75,7 +76,7 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     """
     return [
         TextColumn("Model", table["model"].tolist(), is_number=False),
-        TextColumn("Matching", table["matching"].tolist(), is_number=False),
+        matching_column(table["matching"]),
         TextColumn("Targets", [f"{n:,}" for n in table["n_target"]]),
         TextColumn("Matched by the protocol", [f"{n:,.1f}" for n in table["n_matched"]]),
         TextColumn("Largest possible", [f"{n:,}" for n in table["n_maximum"]]),

@@ -12,6 +12,7 @@ from matcheval.io.text_tables import TextColumn
 from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, MatchedModel
 from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.standard_errors import one_run_error
+from matcheval.protocol.words import matching_column
 from matcheval.statistics.mcnemar import mcnemar
 
 SCHEMA = TableSchema(
@@ -88,7 +89,7 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     means, first = groups.mean(numeric_only=True), groups.first()
     return [
         TextColumn("Model", [model for model, _ in means.index], is_number=False),
-        TextColumn("Matching", [matching for _, matching in means.index], is_number=False),
+        matching_column(matching for _, matching in means.index),
         TextColumn("Pairs", [f"{n:,.1f}" for n in means["n_pairs"]]),
         TextColumn("Right on original only", [f"{n:,.1f}" for n in means["only_original"]]),
         TextColumn("On replication only", [f"{n:,.1f}" for n in means["only_replication"]]),

@@ -18,6 +18,7 @@ from matcheval.figures.style import (
     style,
 )
 from matcheval.io.text_tables import counted
+from matcheval.protocol.criteria import matching_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +70,7 @@ def plot(table: pd.DataFrame) -> "Figure":
             _draw(panel, table[chosen].set_index("model").loc[models], min(bar, 4.0))
             panel.set_xlabel(_LABELS[str(key["statistic"])])
             panel.xaxis.set_major_locator(MaxNLocator(3))
-            title = shortened(str(key["matching"]), 20) or "all datapoints"
+            title = shortened(matching_label(str(key["matching"])), 20) or "all datapoints"
             panel.set_title(title, fontsize=NOTE_SIZE)
         if is_named:
             axes[0].set_yticks(range(len(models)), names, fontsize=NOTE_SIZE)

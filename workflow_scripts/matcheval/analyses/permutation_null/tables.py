@@ -20,6 +20,7 @@ from matcheval.io.text_tables import TextColumn, signed_cells
 from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, MatchedModel
 from matcheval.protocol.matched_errors import error_of_model
+from matcheval.protocol.words import matching_column
 
 # No test at 5 % is possible where p cannot be smaller.
 _LEVEL = 0.05
@@ -134,7 +135,7 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     p = zip(table["p"], table["reason"], strict=True)
     return [
         TextColumn("Model", table["model"].tolist(), is_number=False),
-        TextColumn("Matching", table["matching"].tolist(), is_number=False),
+        matching_column(table["matching"]),
         TextColumn("Of", table["statistic"].str.replace("_", " ").tolist(), is_number=False),
         TextColumn("Mean over seeds", signed_cells(table["mean_over_seeds"].tolist(), 2)),
         TextColumn("One run", signed_cells(table["observed"].tolist(), 2)),

@@ -21,6 +21,7 @@ from matcheval.figures.style import (
     style,
 )
 from matcheval.io.text_tables import counted
+from matcheval.protocol.criteria import matching_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +58,7 @@ def plot(table: pd.DataFrame) -> "Figure":
             )
             gaps.axvline(0, color="#767676", linewidth=0.7, zorder=1)
             gaps.set_xlabel("Matched gap (points)")
-            legend_above(gaps, title=matching, fontsize=NOTE_SIZE)
+            legend_above(gaps, title=matching_label(matching), fontsize=NOTE_SIZE)
             _draw(unmatched, rows, "fraction_unmatched", UNMATCHED, scores)
             unmatched.set_xlabel("Unmatched (%)")
         panels[0].set_yticks(range(len(scores)), [score.label for score in scores])

@@ -33,6 +33,7 @@ from matcheval.protocol.runs import match_once
 from matcheval.protocol.scores import MeasuredScores, pooled_ranks
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.standard_errors import error_terms, pick_weights
+from matcheval.protocol.words import matching_column
 
 RANKS, AS_IS = "ranks", "as is"
 _SINGLE = tuple(score for score in Uncertainty if score is not Uncertainty.VOTE_SHARE)
@@ -238,7 +239,7 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     means = groups[[*points.values(), "fraction_unmatched"]].mean()
     labels = [Uncertainty(score).label for _, score in means.index]
     return [
-        TextColumn("Matching", [matching for matching, _ in means.index], is_number=False),
+        matching_column(matching for matching, _ in means.index),
         TextColumn("Score, on ranks", labels, is_number=False),
         TextColumn("Models", [f"{n}" for n in groups["matched_gap"].count()]),
         *(TextColumn(head, signed_cells(means[name].tolist(), 2)) for head, name in points.items()),

@@ -19,6 +19,7 @@ from matcheval.figures.style import (
 )
 from matcheval.io.text_tables import counted
 from matcheval.protocol.compared_models import MEAN
+from matcheval.protocol.criteria import matching_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,7 +84,8 @@ def _draw(axes: "Axes", table: pd.DataFrame) -> None:
     for number, matching in enumerate(matchings):
         rows = table[table["matching"] == matching]
         look = _MATCHED[number % len(_MATCHED)]
-        _line(axes, rows, "matched_gap", "matched_gap", look, ":", f"matched gap, {matching}")
+        label = f"matched gap, {matching_label(matching)}"
+        _line(axes, rows, "matched_gap", "matched_gap", look, ":", label)
     axes.axhline(0, color="#767676", linewidth=0.7, zorder=1)
 
 

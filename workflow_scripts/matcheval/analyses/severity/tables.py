@@ -21,6 +21,7 @@ from matcheval.protocol.decomposition import Decomposition, decompose_models
 from matcheval.protocol.gap_of_model import scored
 from matcheval.protocol.matched_errors import MatchedError, error_of_mean, error_of_model
 from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.words import matching_column
 from matcheval.study.suite_files import SuiteFiles
 
 _PARTS = (
@@ -212,7 +213,7 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
         TextColumn("Set", means["dataset"].tolist(), is_number=False),
         TextColumn("Subgroup", means["subgroup"].tolist(), is_number=False),
         TextColumn("Severity", ["" if np.isnan(s) else f"{s:g}" for s in means["severity"]]),
-        TextColumn("Matching", means["matching"].tolist(), is_number=False),
+        matching_column(means["matching"]),
         *(TextColumn(head, signed_cells(means[name].tolist(), 2)) for head, name in points.items()),
         TextColumn("Unmatched (%)", list(map(percent_cell, means["fraction_unmatched"]))),
     ]

@@ -16,6 +16,7 @@ from matcheval.protocol.compared_models import (
     std_of_defined,
 )
 from matcheval.protocol.criteria import Order
+from matcheval.protocol.words import matching_column
 
 SCHEMA = TableSchema(
     "matched gaps by order of the targets",
@@ -98,7 +99,7 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     }
     return [
         TextColumn("Model", table["model"].tolist(), is_number=False),
-        TextColumn("Matching", table["matching"].tolist(), is_number=False),
+        matching_column(table["matching"]),
         *(
             TextColumn(head, signed_cells(table[column].tolist(), 2))
             for head, column in columns.items()
