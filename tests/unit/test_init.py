@@ -140,7 +140,7 @@ class TestImages:
         init(capsys, "old", "new", "--name", "mine")
         study = written("mine")
         assert list(study["datasets"]) == ["mine-old-train", "mine-old", "mine-new"]
-        assert study["pairs"] == {"mine-new": {"original": "mine-old", "replication": "mine-new"}}
+        assert study["pairs"] == {"new": {"original": "mine-old", "replication": "mine-new"}}
         rows = csv.DictReader(Path("mine-models.csv").read_text().splitlines())
         assert {row["name"][:5] for row in rows} == {"mine-"}
 

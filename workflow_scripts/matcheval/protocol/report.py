@@ -7,12 +7,14 @@ from typing import Any
 import pandas as pd
 
 from matcheval.io.text_tables import TextColumn, counted
+from matcheval.protocol.criteria import matching_label
 from matcheval.protocol.gap_schemas import GAPS, MEAN_GAPS
 from matcheval.protocol.schemas import MODEL_TABLE
 from matcheval.protocol.summary import unmatched_notes
 from matcheval.protocol.suspicions import suspicions_in
 from matcheval.protocol.words import (
     BEYOND,
+    UNDEFINED,
     narrowing,
     percent,
     share_of_confidence,
@@ -94,27 +96,29 @@ def gap_content(read: GapTables, titles: Mapping[str, str]) -> Content:
         What readers call the matchings, by name.
     """
     rows = [row for _, row in read.means.iterrows()]
+    several = len(set(read.means["pair"])) > 1
+    names = [f"{row['pair']}: " * several + titles[row["matching"]] for row in rows]
     charts = [
-        (row["pair"], titles[row["matching"]],
-         _chart_of_models(row, read.gaps[row["pair"], row["matching"]], read.tables, titles))
-        for row in rows
-    ]  # fmt: skip
+        (name, _chart_of_models(row, read.gaps[row["pair"], row["matching"]], read.tables, name))
+        for row, name in zip(rows, names, strict=True)
+    ]
     notes = [
         f"{model}, {text}{'' if text.endswith('?') else '.'}" for model, text in read.suspicions
     ]
     return Content(
-        headlines=tuple(_headline(row, titles) for row in rows),
+        headlines=tuple(map(_headline, rows, names)),
         variables={
-            "overview": _overview(rows, titles),
-            "charts": [one for one in charts if one[2].series[0].defined],
-            "models": _model_table(read, titles),
+            "overview": _overview(rows, names),
+            "charts": [one for one in charts if one[1].series[0].defined],
+            "models": _model_table(read),
         },
-        notes=(*notes, *unmatched_notes(rows, titles), *_remarks(rows, titles)),
+        notes=(*notes, *unmatched_notes(rows, titles), *_remarks(rows, names)),
     )
 
 
-def _headline(row: pd.Series, titles: Mapping[str, str]) -> Headline:
+def _headline(row: pd.Series, name: str) -> Headline:
     text = verdict(row)
+    share = share_of_confidence(row)
     n = row["n_models"]
     if not n:
         n = row["n_left_out"]
@@ -123,12 +127,12 @@ def _headline(row: pd.Series, titles: Mapping[str, str]) -> Headline:
         statement = (
             f"{counted(n, 'model')}; `{row['original']}` (n = {row['n_original']:,}) and "
             f"`{row['replication']}` (n = {row['n_replication']:,}). Of the gap, "
-            f"{with_interval(row, 'confidence_part')} points go with confidence (share: "
-            f"{share_of_confidence(row)}). The matched gap is {narrowing(row)}. Unmatched targets: "
-            f"{percent(row['fraction_unmatched'], 1)}."
+            f"{with_interval(row, 'confidence_part')} points go with confidence"
+            f"{f' (share: {share})' * (share != UNDEFINED)}. The matched gap is {narrowing(row)}. "
+            f"Unmatched targets: {percent(row['fraction_unmatched'], 1)}."
         )
     return Headline(
-        subject=f"{row['pair']}: {titles[row['matching']]}",
+        subject=name,
         value=f"Gap {with_interval(row, 'gap')} points",
         verdict=f"Matched gap {with_interval(row, 'matched_gap')}: {text}",
         statement=statement,
@@ -136,9 +140,8 @@ def _headline(row: pd.Series, titles: Mapping[str, str]) -> Headline:
     )
 
 
-def _overview(rows: Sequence[pd.Series], titles: Mapping[str, str]) -> Chart:
+def _overview(rows: Sequence[pd.Series], names: Sequence[str]) -> Chart:
     """Show gap and matched gap of every pair and matching, with intervals."""
-    names = [f"{row['pair']}: {titles[row['matching']]}" for row in rows]
     series = [
         Series(
             f"{label}, mean over models" if max(r["n_models"] for r in rows) > 1 else label,
@@ -164,13 +167,13 @@ def _chart_of_models(
     row: pd.Series,
     gaps: pd.DataFrame,
     tables: Mapping[tuple[str, str], pd.DataFrame],
-    titles: Mapping[str, str],
+    name: str,
 ) -> Chart:
     """Show gap and matched gap of every model against its accuracy."""
     accuracies = tables[row["pair"], row["matching"]].set_index("model")["accuracy_original"]
     models = [model for _, model in gaps.iterrows()]
     if len(models) == 1:
-        return _chart_of_one_model(models[0], f"{row['pair']}, {titles[row['matching']]}")
+        return _chart_of_one_model(models[0], name)
     series = [
         Series(
             label,
@@ -186,13 +189,13 @@ def _chart_of_models(
         for quantity, label in _QUANTITIES.items()
     ]  # fmt: skip
     return Chart(
-        f"{row['pair']}, {titles[row['matching']]}: gap and matched gap of "
-        f"{counted(len(models), 'model')} against accuracy, with 95 % intervals.",
+        f"{name}: gap and matched gap of {counted(len(models), 'model')} against accuracy, with "
+        "95 % intervals.",
         f"accuracy on {row['original']} (%)", "percentage points", series, zero="y",
     )  # fmt: skip
 
 
-def _chart_of_one_model(model: pd.Series, what: str) -> Chart:
+def _chart_of_one_model(model: pd.Series, name: str) -> Chart:
     """Show what the gap of a single model consists of, below each other."""
     points = [
         Point(
@@ -202,7 +205,7 @@ def _chart_of_one_model(model: pd.Series, what: str) -> Chart:
         for i, (quantity, label) in enumerate(_PARTS.items())
     ]  # fmt: skip
     return Chart(
-        f"{what}: gap of {model['model']}, its parts and matched gap, with 95 % intervals.",
+        f"{name}: gap of {model['model']}, its parts and matched gap, with 95 % intervals.",
         "accuracy on the original − on the replication (percentage points)", "",
         [Series(model["model"], points)], categories=list(_PARTS.values()), zero="x",
     )  # fmt: skip
@@ -213,7 +216,7 @@ def _values(model: pd.Series, accuracy: float) -> str:
     return "\n".join([f"accuracy on the original: {percent(accuracy, 2)}", *lines])
 
 
-def _model_table(read: GapTables, titles: Mapping[str, str]) -> HtmlTable:
+def _model_table(read: GapTables) -> HtmlTable:
     """Lay out one row per pair and model, with the matched gaps of all matchings."""
     pairs = list(dict.fromkeys(pair for pair, _ in read.gaps))
     matchings = list(dict.fromkeys(matching for _, matching in read.gaps))
@@ -227,14 +230,15 @@ def _model_table(read: GapTables, titles: Mapping[str, str]) -> HtmlTable:
         table = read.tables[pair, matchings[0]]
         models = table["model"].tolist()
         add("Model", models)
-        add("Pair", [pair] * len(models))
+        if len(pairs) > 1:
+            add("Pair", [pair] * len(models))
         for origin in ("original", "replication"):
             add(f"Accuracy, {origin} (%)", [f"{100 * a:.2f}" for a in table[f"accuracy_{origin}"]])
         first = of_pair[matchings[0]]
         add("Gap (points)", [with_interval(first.loc[name], "gap") for name in models])
         for matching in matchings:
             found = [of_pair[matching].loc[name] for name in models]
-            title = titles[matching]
+            title = matching_label(matching)
             add(f"Matched gap, {title}", [with_interval(row, "matched_gap") for row in found])
             add(f"Unmatched, {title}", [percent(row["fraction_unmatched"], 1) for row in found])
     columns = [
@@ -244,8 +248,6 @@ def _model_table(read: GapTables, titles: Mapping[str, str]) -> HtmlTable:
     return HtmlTable("All models", tuple(columns))
 
 
-def _remarks(rows: Sequence[pd.Series], titles: Mapping[str, str]) -> list[str]:
-    return [
-        f"{row['pair']}, {titles[row['matching']]}: {row['remarks']}." for row in rows
-        if row["remarks"]
-    ]  # fmt: skip
+def _remarks(rows: Sequence[pd.Series], names: Sequence[str]) -> list[str]:
+    remarks = ((name, row["remarks"]) for row, name in zip(rows, names, strict=True))
+    return [f"{name}: {remark}." for name, remark in remarks if remark]

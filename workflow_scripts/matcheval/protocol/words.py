@@ -101,12 +101,15 @@ def narrowing(row: pd.Series) -> str:
     ----------
     row : pandas.Series
     """
-    narrower = f"narrower by {percent(row['narrowing'])}"
+    narrower = _narrower(row["narrowing"])
     if pd.isna(row["reference_narrowing"]):
         return f"{narrower}, without a reference to compare that with"
     sizes = f"{row['n_reference_original']:,} and {row['n_reference_replication']:,} datapoints"
     return (
-        f"{narrower}. In samples of {sizes} it is narrower by "
-        f"{percent(row['same_size_narrowing'])}, where a gap of which confidence gives no warning "
-        f"is narrower by {percent(row['reference_narrowing'])}"
+        f"{narrower}. In samples of {sizes} it is {_narrower(row['same_size_narrowing'])}, where a "
+        f"gap of which confidence gives no warning is {_narrower(row['reference_narrowing'])}"
     )
+
+
+def _narrower(share: float) -> str:
+    return f"wider by {percent(-share)}" if share < 0 else f"narrower by {percent(share)}"

@@ -83,7 +83,7 @@ def render_report(
             title=title,
             sections=rendered,
             headlines=[line for one in rendered for line in one.content.headlines],
-            notes=[*notes, *(note for one in rendered for note in one.content.notes)],
+            notes=[*(note for one in rendered for note in one.content.notes), *notes],
             left_out=space.left_out,
             provenance=provenance,
         )

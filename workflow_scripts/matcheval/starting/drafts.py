@@ -40,6 +40,8 @@ class Draft:
     datasets : tuple of Block
     original, replication : str
         Names of the sets of the pair; the latter is empty if there is a suite instead.
+    first_replication : str
+        Its name before sets were renamed; empty if they were not.
     suite : Block or None
         Name of the suite, its member and a comment.
     training : mapping of str to str
@@ -56,6 +58,7 @@ class Draft:
     datasets: tuple[Block, ...]
     original: str
     replication: str = ""
+    first_replication: str = ""
     suite: Block | None = None
     training: Mapping[str, str] = field(default_factory=dict)
     catalogue: str = ""
@@ -67,6 +70,11 @@ class Draft:
         """What the study is called if nobody says."""
         other = self.replication if self.suite is None else self.suite.name
         return f"{self.original}-{other}"[:MAX_NAME_LENGTH]
+
+    @property
+    def pair_name(self) -> str:
+        """What the pair is called: as the replication, before sets were renamed."""
+        return self.first_replication or self.replication
 
     @property
     def reference(self) -> str:
@@ -94,6 +102,7 @@ class Draft:
             datasets=tuple(replace(one, name=new[one.name]) for one in self.datasets),
             original=new[self.original],
             replication=new.get(self.replication, ""),
+            first_replication=self.replication,
             suite=suite,
             training={key: new[name] for key, name in self.training.items()},
         )

@@ -56,12 +56,12 @@ def plot_gaps(table: pd.DataFrame, gaps: pd.DataFrame, mean: pd.Series, title: s
     Returns
     -------
     matplotlib.figure.Figure
-        Three panels over the models, from least to most accurate on the original, and their mean on
+        Panels over the models, from least to most accurate on the original, and their mean on
         the right: (a) gap and matched gap, (b) the part of the gap that goes with confidence and
-        the one that does not, all in percentage points with 95 % intervals; (c) the narrowing of
-        gaps in samples of the sets, joined to that of the no-warning reference, in percent. Values
-        that are not defined are left out. Of more than 30 models, lines are running medians of 15.
-        A single model has another figure, that of `plot_one_gap`.
+        the one that does not, all in percentage points with 95 % intervals; (c), where it is
+        defined, the narrowing of gaps in samples of the sets, joined to that of the no-warning
+        reference, in percent. Values that are not defined are left out. Of more than 30 models,
+        lines are running medians of 15. A single model has another figure, that of `plot_one_gap`.
 
     Raises
     ------
@@ -78,10 +78,12 @@ def plot_gaps(table: pd.DataFrame, gaps: pd.DataFrame, mean: pd.Series, title: s
     )
     names = [*map(shortened, order), "mean"]
     characters = max(map(len, names)) if len(gaps) <= FEW_MODELS else 4
-    height = 3 * _PANEL_HEIGHT + _AROUND + _INCHES_PER_CHARACTER * characters
+    narrowings = shown[["same_size_narrowing", "reference_narrowing"]].to_numpy(np.float64)
+    n_panels = 2 + bool(np.isfinite(narrowings).any())
+    height = n_panels * _PANEL_HEIGHT + _AROUND + _INCHES_PER_CHARACTER * characters
     with style():
         figure = new_figure(2 * COLUMN_WIDTH, height)
-        panels = figure.subplots(3, 1, sharex=True)
+        panels = figure.subplots(n_panels, 1, sharex=True)
         _draw_pairs(panels[0], shown, {"gap": GAP, "matched_gap": MATCHED_GAP},
                     ("gap", f"matched gap; its mean is {verdict(mean)}"))  # fmt: skip
         _draw_pairs(
@@ -89,8 +91,9 @@ def plot_gaps(table: pd.DataFrame, gaps: pd.DataFrame, mean: pd.Series, title: s
             {"confidence_part": MATCHED_ORIGINAL, "conditional_part": REPLICATION},
             ("part of the gap that goes with confidence", "part at equal confidence"),
         )  # fmt: skip
-        _draw_narrowings(panels[2], shown)
-        _label(panels[2], names)
+        if n_panels > 2:
+            _draw_narrowings(panels[2], 100 * narrowings)
+        _label(panels[-1], names)
         for panel in panels:
             panel.axvline(len(gaps) + 0.5, color="#767676", linewidth=0.5)
         figure.align_ylabels(list(panels))
@@ -131,12 +134,10 @@ def _draw_median(axes: "Axes", value: npt.NDArray[np.float64], look: SeriesStyle
     axes.plot(np.arange(1, len(value)), median, color=look.color, zorder=3, linewidth=1.4)
 
 
-def _draw_narrowings(axes: "Axes", shown: pd.DataFrame) -> None:
-    """Join the narrowing of each model to that of its reference."""
-    rank = np.arange(1, len(shown) + 1)
-    real, reference = (
-        100 * shown[f"{name}_narrowing"].to_numpy(np.float64) for name in ("same_size", "reference")
-    )
+def _draw_narrowings(axes: "Axes", narrowings: npt.NDArray[np.float64]) -> None:
+    """Join the narrowing of each model to that of its reference, its columns, in percent."""
+    rank = np.arange(1, len(narrowings) + 1)
+    real, reference = narrowings.T
     ends = np.stack([real, reference, np.full(len(rank), np.nan)], axis=1)
     many = len(rank) > FEW_MODELS + 1
     axes.plot(
