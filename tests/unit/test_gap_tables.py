@@ -230,6 +230,11 @@ class TestSummary:
         assert f"{100 * mean.reference_narrowing:.0f} %" in narrowing(mean)
         assert f"a share of {share_of_confidence(mean)} goes with confidence" in page
 
+    def test_a_gap_that_matching_makes_wider(self, found):
+        row = only(found)[1].copy()
+        row["narrowing"], row["reference_narrowing"] = -0.36, np.nan
+        assert narrowing(row) == "wider by 36 %, without a reference to compare that with"
+
     def test_tables_have_as_many_cells_as_columns(self, found):
         lines = self.page(found).split("\n\n| ")
         assert len(lines) == 3
@@ -311,6 +316,12 @@ class TestFigure:
     def test_what_is_not_defined_is_left_out(self):
         one = [Comparison("m", PAIR, predictions([0.1] * 40), predictions([0.9] * 40))]
         draw(self.figure(estimated(one, METHODS, range(2)), n=1))
+
+        no_gap = Comparison("m", PAIR, *[predictions([0.1, 0.9] * 30)] * 2)
+        two = [no_gap, replace(no_gap, model="n")]
+        figure = self.figure(estimated(two, METHODS, range(2)), n=2)
+        draw(figure)
+        assert len(figure.axes) == 2  # no gap, and nothing that could be narrower
 
     def test_one_model_is_not_drawn_twice_as_its_own_mean(self):
         sets = simulate(900, 4, 1), simulate(600, 4, 2, accuracy=0.7)

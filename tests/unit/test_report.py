@@ -126,12 +126,13 @@ class TestFigures:
 def test_files_of_an_analysis_are_found_by_its_artifacts():
     entry = ReportEntry("Tables", "cap", {"of": "{pair}", "top": "top {top}"})
     analysis = SimpleNamespace(
-        title=lambda: "Own", one=Artifact("r/{pair}/t{top}", (".csv", ".md"), entry),
+        title=lambda: "Own", shown_wildcards=lambda found: found | {"top": "one"},
+        one=Artifact("r/{pair}/t{top}", (".csv", ".md"), entry),
         hidden=Artifact("r/{pair}/hidden", (".md",), entry),
         targets=["r/p/t1.csv", "r/p/t1.md", "r/p/hidden.md", "r/other.pdf", "r/other.png"],
     )  # fmt: skip
     assert shown_files(analysis, [analysis.hidden]) == (
-        ShownFile(("r/p/t1.md",), "Tables, p, top 1", "cap", {"pair": "p", "top": "1"}),
+        ShownFile(("r/p/t1.md",), "Tables, p, top one", "cap", {"pair": "p", "top": "one"}),
         ShownFile(("r/other.pdf", "r/other.png"), "other"),
     )
 

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from matcheval.errors import InputError
 from matcheval.execution import analysis_resources, resources
+from matcheval.protocol.criteria import matching_label
 from matcheval.protocol.gap_jobs import GapJobs
 from matcheval.protocol.run_jobs import RunJobs
 from matcheval.protocol.settings import MatchingSettings
@@ -147,6 +148,13 @@ class Matching(Analysis):
         """
         late = wildcards.pair in self.study.pairs_compared_late
         return [f"{self.study.folder}/classes/{wildcards.pair}.txt"] if late else []
+
+    def shown_wildcards(self, wildcards: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the wildcards of a file, a matching by the name that readers know."""
+        return {
+            key: matching_label(value) if key == "matching" else value
+            for key, value in wildcards.items()
+        }
 
     def title_of(self, wildcards: Wildcards) -> str:
         """Return what readers call a matching.

@@ -191,6 +191,16 @@ class Analysis:
             self.name, self.title(), self.room, shown, data or {}, values or {}, settings
         )  # fmt: skip
 
+    def shown_wildcards(self, wildcards: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the wildcards of a file as the report names them.
+
+        Parameters
+        ----------
+        wildcards : mapping of str to str
+            As in the file's path.
+        """
+        return wildcards
+
     def table(self, stem: str, caption: str, labels: Mapping[str, str]) -> Artifact:
         """Declare a table in all formats, of which the readable one appears in the report.
 

@@ -46,7 +46,8 @@ def shown_files(analysis: "Analysis", left_out: Iterable[Artifact] = ()) -> tupl
         if artifact is None or match is None or artifact.report is None:
             shown.append(ShownFile(tuple(paths), Path(stem).name))
         elif artifact.stem not in hidden:
-            shown.append(_shown(paths, artifact.report, match.groupdict(), analysis.title()))
+            wildcards = analysis.shown_wildcards(match.groupdict())
+            shown.append(_shown(paths, artifact.report, wildcards, analysis.title()))
     return tuple(shown)
 
 
