@@ -222,7 +222,8 @@ $(VENV)/.lint: $(VENV)/.test
 	$(PIP_INSTALL) --editable '.[workflow,test,slurm,lint]'
 	@touch $@
 
-# What all targets need, for continuous integration: one installation instead of five.
+# What all targets need, for continuous integration: one installation instead of five, which leaves it to the first
+# import to compile a module, because most are never imported.
 $(VENV)/.all: pyproject.toml envs/lock.txt | $(VENV)/bin/python
-	$(PIP_INSTALL) --editable '.[workflow,test,slurm,lint,site,browser]'
+	$(PIP_INSTALL) --no-compile --editable '.[workflow,test,slurm,lint,site,browser]'
 	@touch $(addprefix $(VENV)/,.workflow .slurm .test .lint .site .browser) $@

@@ -273,6 +273,11 @@ def test_compare_writes_what_the_workflow_writes(files, tmp_path):
 
 
 class TestComparingManyModels:
+    @pytest.fixture(autouse=True)
+    def one_format(self, monkeypatch):
+        """Figures take most of the time; other tests write all formats."""
+        monkeypatch.setattr("matcheval.api.comparison_files.FORMATS", ("svg",))
+
     @pytest.fixture
     def folders(self, tmp_path, monkeypatch):
         """Three models on sets `old` and `new`, and one without predictions on `new`."""

@@ -1,5 +1,7 @@
 """Domain generalisation in the real workflow: a tiny study, from digits to tables and figures."""
 
+import re
+
 import pandas as pd
 import pytest
 from engine import Workflow
@@ -79,6 +81,9 @@ def test_the_study_has_its_trainings_tables_and_figures(tiny):
     assert {path.stem for path in drawn.glob("*.png")} == {
         "gain_by_set", "gain_by_algorithm", "by_sources", "learning_curves", "scores",
     }  # fmt: skip
+    page = (results / "tiny" / "report.html").read_text()
+    tables = re.findall('aria-label="(Table: [^"]*)"', page)
+    assert len(tables) == len(set(tables)) > 6  # screen readers tell them apart by these names
 
 
 def test_accuracies_of_the_models_are_predicted_from_their_scores(tiny):

@@ -16,7 +16,7 @@ from matcheval.domain_generalization.settings import ERM, DomainGeneralizationSe
 from matcheval.execution import analysis_resources, resources
 from matcheval.report.sections import Section
 from matcheval.study.analysis import Analysis, Wildcards
-from matcheval.study.artifacts import Artifact
+from matcheval.study.artifacts import Artifact, ReportEntry
 from matcheval.study.study import Study
 from matcheval.study.trained_models import TestedModels, TrainedModel
 
@@ -45,8 +45,9 @@ class DomainGeneralization(Analysis):
             for name in ("gains", "spread", "image_counts", "near_far")
         )
         self.results = self.table("results", "domain_results", {"table": "results"})
+        of_view = ReportEntry(self.title(), "domain_results", {"table": "{view}, {selection}"})
         self.layout = Artifact(
-            f"{folder}/{{view}}-{{selection}}", (".md", ".tex"), self.results.report, (".md",)
+            f"{folder}/{{view}}-{{selection}}", (".md", ".tex"), of_view, (".md",)
         )
         self.plot = self.figure(
             f"{self.name}/{{figure}}", "domain_figures", {"table": "{figure} (figure)"}
