@@ -124,9 +124,11 @@ class TestFigures:
 
 
 def test_files_of_an_analysis_are_found_by_its_artifacts():
-    entry = ReportEntry("Tables", "cap", {"of": "{pair}", "top": "top {top}"})
+    entry = ReportEntry(
+        "Tables", "cap", {"table": "own", "of": "{pair}", "top": "top {top} (figure)"}
+    )
     analysis = SimpleNamespace(
-        title=lambda: "Own", shown_wildcards=lambda found: found | {"top": "one"},
+        name="own", title=lambda: "Own", shown_wildcards=lambda found: found | {"top": "one"},
         one=Artifact("r/{pair}/t{top}", (".csv", ".md"), entry),
         hidden=Artifact("r/{pair}/hidden", (".md",), entry),
         targets=["r/p/t1.csv", "r/p/t1.md", "r/p/hidden.md", "r/other.pdf", "r/other.png"],

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +47,8 @@ def shown_files(analysis: "Analysis", left_out: Iterable[Artifact] = ()) -> tupl
             shown.append(ShownFile(tuple(paths), Path(stem).name))
         elif artifact.stem not in hidden:
             wildcards = analysis.shown_wildcards(match.groupdict())
-            shown.append(_shown(paths, artifact.report, wildcards, analysis.title()))
+            own = {analysis.name, analysis.title()}  # which the heading of the section says
+            shown.append(_shown(paths, artifact.report, wildcards, own))
     return tuple(shown)
 
 
@@ -65,11 +66,12 @@ def _pattern(stem: str) -> re.Pattern[str]:
 
 
 def _shown(
-    paths: list[str], entry: ReportEntry, wildcards: Mapping[str, str], title: str
-) -> ShownFile:  # fmt: skip
-    labels = [label.format(**wildcards) for label in entry.labels.values()]
-    parts = [entry.category] * (entry.category != title) + labels
-    return ShownFile(tuple(paths), ", ".join(dict.fromkeys(parts)), entry.caption, dict(wildcards))
+    paths: list[str], entry: ReportEntry, wildcards: Mapping[str, str], own: Collection[str]
+) -> ShownFile:
+    labels = [entry.category, *(label.format(**wildcards) for label in entry.labels.values())]
+    parts = (label.removesuffix(" (figure)") for label in labels if label not in own)
+    title = ", ".join(dict.fromkeys(parts)) or entry.category
+    return ShownFile(tuple(paths), title, entry.caption, dict(wildcards))
 
 
 def study_sections(study: "Study") -> list[Section]:
