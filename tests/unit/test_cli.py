@@ -304,6 +304,15 @@ class TestComparingManyModels:
         assert "3 models: old (original) against new (replication)" in page
         assert "net.v2" in page
 
+    @pytest.mark.parametrize("terminal", [True, False])
+    def test_a_terminal_shows_the_progress(self, folders, capsys, monkeypatch, terminal):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+        main(["compare", *folders, "--criterion", "probability"])
+        err = capsys.readouterr().err
+        for work in ("reading predictions", "matching by criterion 2", "estimating gaps"):
+            assert (work in err) == terminal
+        assert "analyses" not in err  # there are none
+
     def test_the_text_stays_short(self, folders, capsys, caplog):
         """Of 30 models, the text has mean and range of all, and the rows of the first five."""
         for i in range(27):

@@ -1,5 +1,6 @@
 """Progress bars of long work on several models."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
@@ -9,7 +10,7 @@ T = TypeVar("T")
 
 
 def each(items: Sequence[T], work: str, *, progress: bool) -> Iterator[T]:
-    """Iterate over items, with a progress bar on standard error if that is a terminal.
+    """Iterate over items; of several, a terminal shows the progress on standard error.
 
     Parameters
     ----------
@@ -19,4 +20,5 @@ def each(items: Sequence[T], work: str, *, progress: bool) -> Iterator[T]:
     progress : bool
         Whether a bar is wanted.
     """
-    return iter(tqdm(items, work, disable=None if progress else True, leave=False))
+    shown = progress and len(items) > 1 and sys.stderr.isatty()
+    return iter(tqdm(items, work, disable=not shown, leave=False))
