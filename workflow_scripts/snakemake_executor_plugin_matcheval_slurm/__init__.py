@@ -15,7 +15,10 @@ from snakemake_interface_executor_plugins.settings import CommonSettings, Execut
 
 
 def _setting(text: str, kind: type | None = None) -> dict[str, Any]:
-    """Describe a setting for Snakemake, which derives the type from all but optional ones."""
+    """Return the metadata of a setting: its help text, and its type where it may be None.
+
+    Snakemake takes the type of every other setting from the annotation of its field.
+    """
     about = {"help": text, "env_var": False, "required": False}
     return about | ({"type": kind} if kind else {})
 

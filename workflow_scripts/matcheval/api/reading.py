@@ -24,7 +24,7 @@ UNNAMED = "model"  # the name of a model that neither predictions nor arguments 
 
 
 def read_given(given: Given, layout: Layout, n_classes: int | None = None) -> Predictions:
-    """Read and check one model's predictions on one dataset.
+    """Read the predictions of one model on one dataset, and check that they are valid.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def input_warnings(known: ComparedModels) -> list[str]:
 
 
 def unmatched_warning(share: float, criterion: Criterion) -> str:
-    """Say that most targets are unmatched; empty if they are not.
+    """Return a warning if most targets are unmatched, else an empty text.
 
     Parameters
     ----------

@@ -75,12 +75,12 @@ class Matching(Analysis):
 
     @property
     def tables_of_pair(self) -> list[str]:
-        """Tables of all matchings, with wildcard `pair`."""
+        """Paths of the tables of one pair, a table per matching; `{pair}` stands for its name."""
         return self.result.expand(matching=self.matchings)
 
     @property
     def table_files(self) -> list[str]:
-        """Tables of all pairs and matchings, and the summary."""
+        """Paths of the tables of all pairs and matchings, and of the summary."""
         tables = self.result.expand(pair=self.pairs, matching=self.matchings)
         gaps = [file for pair in self.pairs for file in self._gap_files(pair)]
         return [*tables, *gaps, *(self.summary.files if self.pairs else [])]
@@ -91,12 +91,12 @@ class Matching(Analysis):
 
     @property
     def means_of_summary(self) -> list[str]:
-        """The tables that the summary is written from, one for each pair."""
+        """Paths of the tables of mean gaps, one per pair, from which the summary is written."""
         return [self.gaps.means.file(".parquet", pair=pair) for pair in self.pairs]
 
     @property
     def tables_of_summary(self) -> list[str]:
-        """The tables that say what looks wrong about predictions, of all pairs and matchings."""
+        """Paths of the model tables of all pairs and matchings, with warnings about predictions."""
         return [
             self.result.file(".parquet", pair=pair, matching=matching)
             for pair in self.pairs

@@ -52,14 +52,14 @@ class BuiltDataset:
 
 
 class Analysis:
-    """One analysis of a study.
+    """Base class of the analyses: what one computes from a study, its files, and its settings.
 
     Parameters
     ----------
     settings : Settings
-        Its block of the configuration.
+        Its block of the study file.
     study : Study
-        The study, of which analyses earlier in the registry are loaded already.
+        Analyses that precede this one in the registry are loaded already.
 
     Attributes
     ----------
@@ -202,7 +202,7 @@ class Analysis:
         return wildcards
 
     def table(self, stem: str, caption: str, labels: Mapping[str, str]) -> Artifact:
-        """Declare a table in all formats, of which the readable one appears in the report.
+        """Declare a table, written as Parquet, CSV, LaTeX and Markdown; reports show the latter.
 
         Parameters
         ----------
@@ -221,7 +221,7 @@ class Analysis:
         )
 
     def figure(self, stem: str, caption: str, labels: Mapping[str, str]) -> Artifact:
-        """Declare a figure in the formats of the study.
+        """Declare a figure, written in the formats that the study names; reports show it.
 
         Parameters
         ----------
@@ -239,7 +239,7 @@ class Analysis:
 
     @classmethod
     def title(cls) -> str:
-        """Its name for a reader."""
+        """The name that readers see, such as `Class gaps`."""
         return cls.name.replace("_", " ").capitalize()
 
     def field(self, *keys: str) -> str:

@@ -83,7 +83,7 @@ def plot_confidence(table: pd.DataFrame) -> "Figure":
 
 
 def _trim_below(figure: "Figure", axes: "Axes") -> None:
-    """Reduce the height of the figure to what a square panel of its width needs."""
+    """Cut off the empty space below the panel, which is square and need not fill the figure."""
     figure.draw_without_rendering()
     width, height = figure.get_size_inches()
     drawn = axes.get_tightbbox()
@@ -120,7 +120,7 @@ def _scatter(axes: "Axes", table: pd.DataFrame, origin: str, series: SeriesStyle
 
 
 def _limits(table: pd.DataFrame) -> tuple[float, float]:
-    """Compute limits for both axes, in percent: the range of the points, with a margin."""
+    """Return the limits that both axes share, in percent: all points, with a margin around."""
     columns = [f"{kind}_{origin}" for kind in ("confidence", "accuracy") for origin in _ORIGINS]
     shown = 100 * table[columns].to_numpy(dtype=np.float64)
     return max(float(shown.min()) - _MARGIN, -1.0), min(float(shown.max()) + _MARGIN, 101.0)
