@@ -85,7 +85,7 @@ slurm: $(VENV)/.slurm
 
 ## make cluster-test  run the tests that start and stop a real SLURM on this machine (root, Debian)
 cluster-test: $(VENV)/.test $(VENV)/.cluster $(VENV)/oldest-slurm-plugin
-	$(BIN)/python -m pytest tests/cluster --numprocesses 2 $(PARALLEL)
+	$(BIN)/python -m pytest tests/cluster
 
 ## make lint      check style, types and the workflow
 lint: $(VENV)/.lint

@@ -42,6 +42,7 @@ def oldest_plugin() -> Path:
     return folder
 
 
+MATCHING = "matchings: {probability: {criterion: probability}}"
 SUITE = """\
 suites: {all: {members: [digits-validation, digits-new-writers]}}
 suite_accuracies: {suites: {all: digits-known}}
@@ -50,8 +51,9 @@ suite_accuracies: {suites: {all: digits-known}}
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
-    """The small study, with a suite, and with its datasets, made without a cluster."""
+    """The small study, with one matching and a suite; its datasets are made without a cluster."""
     workflow = Workflow.fresh(tmp_path_factory.mktemp("prepared") / "tree")
+    workflow.edit("small.yaml", "{seeds: 4", f"{{{MATCHING}, seeds: 4")
     with (workflow.folder / "small.yaml").open("a") as stream:
         stream.write(SUITE)
     names = ("digits-train", "digits-validation", "digits-known", "digits-new-writers")

@@ -72,8 +72,11 @@ class Run:
                 env=dict(environment or self.environment), start_new_session=True,
             )  # fmt: skip
 
-    def finish(self, process: "subprocess.Popen[str]", seconds: float = 600) -> str:
-        """Wait for a run's end; its output. A run that hangs is killed and fails the test."""
+    def finish(self, process: "subprocess.Popen[str]", seconds: float = 1800) -> str:
+        """Wait for a run's end; its output. A run that hangs is killed and fails the test.
+
+        The patience is for a machine that does much else: on an idle one, runs take 2 minutes.
+        """
         try:
             process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -110,7 +113,7 @@ class Run:
         lines = file.read_text().splitlines() if file.exists() else []
         return [(name, gpus) for name, gpus in map(str.split, lines)]
 
-    def wait(self, condition: Callable[[], bool], what: str, seconds: float = 240) -> None:
+    def wait(self, condition: Callable[[], object], what: str, seconds: float = 900) -> None:
         """Wait until something is so."""
         deadline = time.monotonic() + seconds
         while not condition():
@@ -125,6 +128,7 @@ class ClusterRun(Run):
     def __init__(self, workflow: Workflow, cluster: Cluster) -> None:
         super().__init__(workflow.folder, cluster)
         self.workflow = workflow
+        self.python = sys.executable
 
     def add_models(self, *names: str) -> None:
         """Add small models of these names, which are disturbed in their training."""
@@ -144,7 +148,7 @@ class ClusterRun(Run):
     def command(self, *arguments: str) -> list[str]:
         """The command line, with the waits of the profile cut short."""
         return [
-            sys.executable, "-m", "snakemake", *arguments, "--nocolor",
+            self.python, "-m", "snakemake", *arguments, "--nocolor",
             "--profile", "profiles/slurm", "--configfile", "small.yaml",
             "--seconds-between-status-checks", "1", "--latency-wait", "15",
         ]  # fmt: skip
@@ -172,6 +176,13 @@ class ClusterRun(Run):
     def state(self, job: str) -> str:
         """SLURM's state of a job."""
         return self.cluster.command("squeue", "-h", "-j", job, "--states=all", "-o", "%T").strip()
+
+    def shorten(self, job: str) -> None:
+        """Leave a running job four minutes: less than the five at which it is to be told."""
+        words = self.cluster.command("squeue", "-h", "-j", job, "-o", "%M").strip().split(":")
+        (minutes,) = words[-2:-1]
+        limit = int(minutes) + 4
+        self.cluster.command("scontrol", "update", f"jobid={job}", f"timelimit={limit}")
 
     def slurm_log(self, model: str, job: str) -> str:
         """What SLURM said of a training that failed."""

@@ -66,7 +66,7 @@ GresTypes=gpu
 MinJobAge=3600
 EnforcePartLimits=ALL
 # A dead node is noticed in seconds, not minutes; a killed job gets a second to end.
-SlurmdTimeout=5
+SlurmdTimeout=10
 KillWait=2
 UnkillableStepTimeout=10
 ReturnToService=2

@@ -66,7 +66,10 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def run(cluster, prepared, tmp_path_factory):
-    return ClusterRun(prepared.copy_to(tmp_path_factory.mktemp("bad") / "tree"), cluster)
+    """A tree, and a Snakemake that starts quickly, as no job of it starts."""
+    run = ClusterRun(prepared.copy_to(tmp_path_factory.mktemp("bad") / "tree"), cluster)
+    run.python = prepared.python
+    return run
 
 
 @pytest.mark.parametrize("case", CASES)

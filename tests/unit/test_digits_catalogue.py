@@ -2,13 +2,15 @@ import csv
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from matcheval.models.building import build_model
 from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.training.recipe import Recipe
 
-FILE = Path(__file__).parents[2] / "studies" / "digits-models.csv"
+ROOT = Path(__file__).parents[2]
+FILE = ROOT / "studies" / "digits-models.csv"
 COLUMNS = (
     "name,kind,architecture,width,depth,loss,loss_parameter,augmentation,schedule,epochs,"
     "batch_size,learning_rate,weight_decay,train_fraction,seed,note"
@@ -52,3 +54,11 @@ def test_every_row_builds(row):
         input_shape=(8, 8, 1), n_classes=10,
     )  # fmt: skip
     assert sum(p.numel() for p in model.parameters()) > 0
+
+
+def test_models_are_spread():
+    """From poor to nearly perfect, in the results that the documentation shows."""
+    table = pd.read_csv(ROOT / "docs" / "digits" / "label_probability.csv")
+    assert set(table.model) == {row["name"] for row in ROWS}
+    assert table.accuracy_original.max() - table.accuracy_original.min() > 0.1
+    assert table.accuracy_original.max() > 0.95

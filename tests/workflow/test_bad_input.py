@@ -42,14 +42,6 @@ def test_bad_predictions_of_ones_own(tmp_path):
     assert "new/b.csv: 'probability': row 0: 1.5 is outside [0, 1]" in result.stdout + result.stderr
 
 
-def test_a_study_of_ones_own_predictions(tmp_path):
-    workflow = own_study(tmp_path / "tree")
-    workflow.run("--configfile", "mine.yaml")
-    made = {p.name for p in (workflow.folder / "results" / "mine").rglob("*") if p.is_file()}
-    assert {"summary.md", "probability.csv", "matched_accuracy.pdf", "confidence.png"} <= made
-    assert not (workflow.folder / "results" / "predictions").exists()
-
-
 def test_all_bad_prediction_files_are_named(tmp_path):
     workflow = own_study(tmp_path / "tree")
     for model in "ab":

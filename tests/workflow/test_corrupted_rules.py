@@ -108,11 +108,10 @@ def test_another_severity_concerns_one_set(workflow, tmp_path):
     jobs = copy.plan().jobs
     assert (jobs["prepare_made_dataset"], jobs["predict_datasets"]) == (1, 2)
     assert not {"prepare_dataset", "train_model"} & set(jobs)
-    copy.run()
+    copy.run("predictions")
     after = predictions(copy)
     changed = {path.parent.name for path in before if before[path] != after[path]}
     assert changed == {"noise"}
-    assert copy.plan().jobs == {}
 
 
 def test_another_source_concerns_all_sets_that_are_made_from_it(workflow, tmp_path):

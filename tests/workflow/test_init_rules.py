@@ -58,6 +58,7 @@ def test_predictions(workflow, capsys):
     edit(study, (r"\[pdf, png, svg\]", "[png]"))
     workflow.run("--configfile", study)
     assert "random-forest" in Path("results/example-predictions/report.html").read_text()
+    assert not Path("results/predictions").exists()
     data = Path("data/example-predictions")
     shutil.copytree(data / "new-writers", data / "sets" / "x")
     suite = init(capsys, str(data / "known-writers"), str(data / "sets"), "--name", "suite")

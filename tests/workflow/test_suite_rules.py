@@ -81,11 +81,11 @@ def test_a_set_that_is_added_changes_nothing_else(workflow, tmp_path):
     }  # fmt: skip
     # A setting that changes at the same time is noticed nevertheless.
     assert copy.plan("--config", "matching={seeds: 2}").jobs["match_predictions"] == 1
-    copy.run()
+    copy.run("suite_accuracies")
     after = predictions(copy)
     assert set(after) - set(before) == {f"noise-8/{model}.parquet" for model in MODELS}
     assert before.items() <= after.items()  # not even their times
-    assert copy.plan().jobs == {}
+    assert copy.plan("suite_accuracies").jobs == {}
 
 
 def test_files_that_are_deleted_damaged_or_replaced_are_made_again(workflow, tmp_path):
@@ -97,13 +97,13 @@ def test_files_that_are_deleted_damaged_or_replaced_are_made_again(workflow, tmp
     damaged.write_bytes(damaged.read_bytes()[:300])
     plan = copy.plan()
     assert plan.predicted == ["linear", "mlp"]
-    copy.run()
+    copy.run("predictions")
     changed = {name for name, value in predictions(copy).items() if value != before[name]}
     assert changed == {"noise-1/mlp.parquet", "digits-known/linear.parquet"}
     assert {n: c for n, (c, _) in predictions(copy).items()} == {
         n: c for n, (c, _) in before.items()
     }
-    assert copy.plan().jobs == {}
+    assert copy.plan("predictions").jobs == {}
 
 
 def test_a_killed_job_goes_on_after_the_last_complete_set(workflow, tmp_path):
