@@ -2,11 +2,13 @@
 
 import csv
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import yaml
 from PIL import Image
 
+from matcheval.warehouse import documents
 from matcheval.warehouse.build import Build
 from matcheval.warehouse.settings import read_warehouse
 
@@ -72,10 +74,12 @@ class Collection:
         file.write_text(yaml.safe_dump(self.settings))
         return file
 
-    def build(self, output: str = "out") -> Build:
-        """Build it."""
+    def build(self, output: str = "out", *, figures: bool = False) -> Build:
+        """Build it; figures, which take nearly all the time, on request."""
         build = Build(read_warehouse(self.file()), self.folder / output, self.folder / "downloads")
-        build.run(1)
+        plot = documents._plot if figures else mock.Mock()
+        with mock.patch.object(documents, "_plot", plot):
+            build.run(1)
         return build
 
     def rows(self, output: str = "out") -> dict[str, dict]:

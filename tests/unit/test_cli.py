@@ -31,6 +31,25 @@ COLUMNS = [
 ]  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def blank_figures(request, monkeypatch):
+    """Drawing takes most of the time; figures are empty but for tests that ask for `drawn`."""
+
+    def save_blank(figure, *paths):
+        for path in map(Path, paths):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
+
+    if "drawn" not in request.fixturenames:
+        monkeypatch.setattr("matcheval.api.comparison_files.save_figure", save_blank)
+        monkeypatch.setattr("matcheval.api.pair_analyses.save_figure", save_blank)
+
+
+@pytest.fixture
+def drawn():
+    """Draw figures."""
+
+
 @pytest.fixture
 def files(tmp_path):
     source, target = simulate(800, 5, 1), simulate(300, 5, 2, accuracy=0.7)
@@ -252,7 +271,7 @@ class TestAsAProcess:
         )
 
 
-def test_compare_writes_what_the_workflow_writes(files, tmp_path):
+def test_compare_writes_what_the_workflow_writes(files, tmp_path, drawn):
     out = tmp_path / "out"
     main(
         ["compare", *files, "--output", str(out), "--model", "hub/m", "--pair", "p", "--seeds", "2"]
@@ -273,11 +292,6 @@ def test_compare_writes_what_the_workflow_writes(files, tmp_path):
 
 
 class TestComparingManyModels:
-    @pytest.fixture(autouse=True)
-    def one_format(self, monkeypatch):
-        """Figures take most of the time; other tests write all formats."""
-        monkeypatch.setattr("matcheval.api.comparison_files.FORMATS", ("svg",))
-
     @pytest.fixture
     def folders(self, tmp_path, monkeypatch):
         """Three models on sets `old` and `new`, and one without predictions on `new`."""

@@ -24,7 +24,7 @@ suites:
 figures: {formats: [png]}
 accuracy_prediction:
   suites:
-    shifts: {base: base, calibrations: [{fit: noise}, {fit: blur, predict: noise}]}
+    shifts: {base: base, calibrations: [{fit: blur, predict: noise}]}
   ensembles: {both: [one, two]}
   single: [four]
   test_sizes: [100]
@@ -92,7 +92,6 @@ def test_every_model_set_and_method_has_a_row_or_a_reason(workflow):
     assert left_out.loc[left_out["predicted"].isna(), "reason"].str.startswith("needs ").all()
     calibrated = whole[whole["protocol"] == "calibrated"]
     assert set(calibrated.groupby("calibrated_on")["group"].unique().map(tuple).items()) == {
-        ("noise", ("blur",)),
         ("blur", ("noise",)),
     }
     text = (workflow.folder / "results/shifts/accuracy_prediction/errors/shifts.md").read_text()
@@ -135,7 +134,7 @@ def test_a_file_that_is_replaced_repeats_what_is_made_from_it(workflow, tmp_path
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("fit: noise", "fit: noize", "unknown group 'noize'"),
+        ("fit: blur", "fit: blue", "unknown group 'blue'"),
         ("base: base", "base: bse", "unknown dataset 'bse'"),
         ("view_methods: [ac]", "view_methods: [acc]", "unknown method 'acc'"),
         ("  ensembles: {both: [one, two]}", "  ensembles: {both: [one, tow]}", "unknown model"),

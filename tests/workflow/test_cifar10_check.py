@@ -1,39 +1,65 @@
-"""Published networks on real CIFAR-10 images, through the whole workflow (docs/cifar10-check.md).
-
-By default only the smallest network is run; MATCHEVAL_WHOLE_CHECK=1 runs all four, for minutes.
-"""
+"""Published networks on real CIFAR-10 images, through the whole workflow (docs/cifar10-check.md)."""
 
 import os
 
+import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
+import pytest
 from engine import Workflow
 
 from cifar import CIFAR, needs_cifar
 
+pytestmark = needs_cifar
+STUDY = ("--configfile", "studies/cifar10-check.yaml")
 # In percent: on the test images as published, on their JPEG files as measured with other code.
 PUBLISHED = {"resnet20": 91.73, "resnet32": 92.63, "resnet44": 93.10, "resnet56": 93.39}
 JPEG = {"resnet20": 81.03}
 
 
-@needs_cifar
-def test_accuracies_are_the_published_ones(tmp_path):
+@pytest.fixture
+def workflow(tmp_path):
+    """The study, without its data."""
     workflow = Workflow.fresh(tmp_path / "tree", small=False)
     (workflow.folder / "data").mkdir()
-    (workflow.folder / "data" / "cifar10").symlink_to(CIFAR.resolve())
-    names = list(PUBLISHED)
-    if not os.environ.get("MATCHEVAL_WHOLE_CHECK"):
-        names = names[:1]
-        catalogue = workflow.folder / "studies" / "cifar10-check-models.csv"
-        lines = catalogue.read_text().splitlines(keepends=True)
-        catalogue.write_text("".join(lines[:2]))
-        workflow.edit("studies/cifar10-check.yaml", "[resnet20, resnet56]", "[resnet20]")
-    workflow.run("--configfile", "studies/cifar10-check.yaml")
+    return workflow
 
-    results = workflow.folder / "results" / "cifar10-check"
-    top1 = pd.read_parquet(results / "replication" / "jpeg" / "top1.parquet").set_index("model")
-    original = (100 * top1["accuracy_original"]).round(4).to_dict()
-    assert original == {name: PUBLISHED[name] for name in names}
-    assert round(100 * top1["accuracy_replication"]["resnet20"], 4) == JPEG["resnet20"]
-    table = pd.read_parquet(results / "tables" / "jpeg" / "label_probability.parquet")
+
+def test_predictions_are_the_published_ones_image_by_image(workflow):
+    """Of a network whose logits were published, on the first images."""
+    n = 1000
+    data = workflow.folder / "data" / "cifar10"
+    data.mkdir()
+    for name in ("test.parquet", "test_jpeg.parquet"):
+        pq.write_table(pq.read_table(CIFAR / name)[:n], data / name)
+    (data / "weights_more").symlink_to((CIFAR / "weights_more").resolve())
+    (workflow.folder / "studies/cifar10-check-models.csv").write_text(
+        "name,kind,source,architecture,width,depth,normalization\n"
+        "resnet20,checkpoint,data/cifar10/weights_more/cy_resnet20.safetensors,resnet_b,16,20,"
+        "cifar10_per_image\n"
+    )
+    workflow.edit("studies/cifar10-check.yaml", "[resnet20, resnet56]", "[resnet20]")
+    workflow.run(*STUDY)
+
+    with np.load(CIFAR / "zoo_logits.npz") as published:
+        logits = published["cifar10_resnet20_pretrainedcy"][:n]
+    results = workflow.folder / "results"
+    made = pq.read_table(results / "predictions/cifar10-lossless/resnet20.parquet")
+    np.testing.assert_array_equal(made["prediction"], logits.argmax(axis=1))
+    table = pd.read_parquet(results / "cifar10-check/tables/jpeg/label_probability.parquet")
     assert (table["matched_gap_mean"].abs() < table["gap"].abs()).all()
-    assert list((results / "figures" / "jpeg").rglob("*.pdf"))
+    assert list((results / "cifar10-check/figures/jpeg").rglob("*.pdf"))
+
+
+@pytest.mark.skipif(
+    not os.environ.get("MATCHEVAL_WHOLE_CHECK"),
+    reason="takes minutes; MATCHEVAL_WHOLE_CHECK=1 runs all four networks on all images",
+)
+def test_accuracies_are_the_published_ones(workflow):
+    (workflow.folder / "data" / "cifar10").symlink_to(CIFAR.resolve())
+    workflow.run(*STUDY)
+    top1 = pd.read_parquet(
+        workflow.folder / "results/cifar10-check/replication/jpeg/top1.parquet"
+    ).set_index("model")
+    assert (100 * top1["accuracy_original"]).round(4).to_dict() == PUBLISHED
+    assert round(100 * top1["accuracy_replication"]["resnet20"], 4) == JPEG["resnet20"]

@@ -73,9 +73,10 @@ def fix_layout(figure: "Figure") -> None:
     figure : matplotlib.figure.Figure
         Modified in place; unchanged if it has no layout engine.
     """
-    if figure.get_layout_engine() is None:
+    engine = figure.get_layout_engine()
+    if engine is None:
         return
     figure.set_dpi(DPI)  # at a lower resolution, text extents are rounded differently
     for _ in range(2):  # the second run corrects for what the first one resized
-        figure.draw_without_rendering()
+        engine.execute(figure)
     figure.set_layout_engine(None)

@@ -89,10 +89,9 @@ def _reduced(content: bytes) -> bytes:
     from PIL import Image
 
     with Image.open(io.BytesIO(content)) as image:
-        size = (max(1, image.width // _REDUCTION), max(1, image.height // _REDUCTION))
-        small = image.convert("RGB").resize(size, Image.Resampling.LANCZOS)
+        small = image.convert("RGB").reduce(_REDUCTION)
     reduced = io.BytesIO()
-    small.quantize(_COLORS).save(reduced, "png", optimize=True)
+    small.quantize(_COLORS).save(reduced, "png")
     return reduced.getvalue()
 
 
