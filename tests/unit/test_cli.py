@@ -32,17 +32,10 @@ COLUMNS = [
 
 
 @pytest.fixture(autouse=True)
-def blank_figures(request, monkeypatch):
-    """Drawing takes most of the time; figures are empty but for tests that ask for `drawn`."""
-
-    def save_blank(figure, *paths):
-        for path in map(Path, paths):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
-
+def quick(request):
+    """Leave figures empty but for tests that ask for `drawn`."""
     if "drawn" not in request.fixturenames:
-        monkeypatch.setattr("matcheval.api.comparison_files.save_figure", save_blank)
-        monkeypatch.setattr("matcheval.api.pair_analyses.save_figure", save_blank)
+        request.getfixturevalue("blank_figures")
 
 
 @pytest.fixture
