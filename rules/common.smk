@@ -91,7 +91,8 @@ def in_report(artifact):
                 file,
                 category=entry.category,
                 caption=f"captions/{entry.caption}.rst",
-                labels=dict(entry.labels),
+                # The format tells a table from its figure.
+                labels={**entry.labels, "format": file.rpartition(".")[2]},
             )
         files.append(file)
     return files

@@ -112,8 +112,8 @@ def test_retries_stay_within_the_partition(on_cluster):
 def misbehaving(cluster, prepared, tmp_path_factory):
     """A run of four trainings: too much memory, too much time, an error, and none of these.
 
-    SLURM ends a job up to a minute and a half after its start if its limit is a minute; so this runs
-    beside the other tests.
+    If a job's limit is a minute, SLURM ends it up to a minute and a half after its start; so this
+    runs beside the other tests.
     """
     run = ClusterRun(prepared.copy_to(tmp_path_factory.mktemp("misbehaving") / "tree"), cluster)
     models = ("greedy", "slow", "broken", "fine")

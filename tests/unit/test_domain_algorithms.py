@@ -423,7 +423,7 @@ def test_mixed_precision(domains, name):
 
 
 def test_a_compiled_training_is_the_same(domains, monkeypatch):
-    """Its graphs are captured, and run uncompiled. SagNet has a part of its own, and two updates."""
+    """Its graphs are captured, and not compiled. SagNet has a part of its own, and two updates."""
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
     recipe = replace(recipe_of("sagnet"), epochs=1, optimizer="sgd")
     plain, compiled = (

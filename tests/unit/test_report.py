@@ -124,9 +124,7 @@ class TestFigures:
 
 
 def test_files_of_an_analysis_are_found_by_its_artifacts():
-    entry = ReportEntry(
-        "Tables", "cap", {"table": "own", "of": "{pair}", "top": "top {top} (figure)"}
-    )
+    entry = ReportEntry("Tables", "cap", {"table": "own", "of": "{pair}", "top": "top {top}"})
     analysis = SimpleNamespace(
         name="own", title=lambda: "Own", shown_wildcards=lambda found: found | {"top": "one"},
         one=Artifact("r/{pair}/t{top}", (".csv", ".md"), entry),

@@ -7,7 +7,7 @@ import time
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from engine import ROOT, environment
+from engine import environment
 from warm import warm_python
 
 from matcheval.cli.main import main
@@ -45,6 +45,7 @@ def test_the_report_holds_figures_and_summary(built, tmp_path):
     page = report.read_text(encoding="utf-8")
     for word in ("matched_accuracy.png", "confidence.png", "reliability", "summary.md"):
         assert word in page
+    assert '"format": "png"' in page  # tells figures from tables of the same labels
 
 
 def test_the_studys_own_report_tells_results_and_where_they_come_from(built):

@@ -61,7 +61,7 @@ class AccuracyPrediction(Analysis):
         self.figure_of_suite = self.figure(
             f"{self.name}/{{suite}}/{{figure}}",
             "predicted_accuracies",
-            {"table": "{figure} (figure)", "of": "{suite}"},
+            {"table": "{figure}", "of": "{suite}"},
         )
         self.comparison = self.table(
             "comparison/{suite}", "predicted_gaps", labels("predicted and matched gaps")

@@ -49,16 +49,14 @@ class DomainGeneralization(Analysis):
         self.layout = Artifact(
             f"{folder}/{{view}}-{{selection}}", (".md", ".tex"), of_view, (".md",)
         )
-        self.plot = self.figure(
-            f"{self.name}/{{figure}}", "domain_figures", {"table": "{figure} (figure)"}
-        )
+        self.plot = self.figure(f"{self.name}/{{figure}}", "domain_figures", {"table": "{figure}"})
         self.scored = ScoredModels(settings, study, self.expansion, lambda: self.trained)
         self.scores = Artifact(f"{folder}/scores/{{suite}}/{{scored}}", (".parquet",))
         self.predictability = self.table(
             "predictability", "domain_predictability", {"table": "predictability"}
         )
         self.plot_of_scores = self.figure(
-            f"{self.name}/scores", "domain_figures", {"table": "scores (figure)"}
+            f"{self.name}/scores", "domain_figures", {"table": "scores"}
         )
 
     # --- what is trained

@@ -77,6 +77,7 @@ def fix_layout(figure: "Figure") -> None:
     if engine is None:
         return
     figure.set_dpi(DPI)  # at a lower resolution, text extents are rounded differently
-    for _ in range(2):  # the second run corrects for what the first one resized
-        engine.execute(figure)
+    if figure.axes:
+        for _ in range(2):  # the second run corrects for what the first one resized
+            engine.execute(figure)
     figure.set_layout_engine(None)

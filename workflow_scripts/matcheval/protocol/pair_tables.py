@@ -45,9 +45,7 @@ class PairTableAnalysis(Analysis):
         super().__init__(settings, study)
         labels = {"table": self.name, "of": "{pair}"}
         self.result = self.table("{pair}", self.name, labels)
-        self.plot = self.figure(
-            f"{self.name}/{{pair}}", self.name, {**labels, "of": "{pair} (figure)"}
-        )
+        self.plot = self.figure(f"{self.name}/{{pair}}", self.name, labels)
 
     @classmethod
     def options(cls, settings: PairTableSettings) -> dict[str, Any]:

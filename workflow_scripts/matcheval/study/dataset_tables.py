@@ -48,9 +48,7 @@ class DatasetTableAnalysis(Analysis):
         super().__init__(settings, study)
         labels = {"table": self.name, "of": "{dataset}"}
         self.result = self.table("{dataset}", self.name, labels)
-        self.plot = self.figure(
-            f"{self.name}/{{dataset}}", self.name, {**labels, "of": "{dataset} (figure)"}
-        )
+        self.plot = self.figure(f"{self.name}/{{dataset}}", self.name, labels)
 
     @property
     def dataset_files(self) -> Mapping[str, str]:

@@ -69,8 +69,8 @@ def _shown(
     paths: list[str], entry: ReportEntry, wildcards: Mapping[str, str], own: Collection[str]
 ) -> ShownFile:
     labels = [entry.category, *(label.format(**wildcards) for label in entry.labels.values())]
-    parts = (label.removesuffix(" (figure)") for label in labels if label not in own)
-    title = ", ".join(dict.fromkeys(parts)) or entry.category
+    parts = dict.fromkeys(label for label in labels if label not in own)
+    title = ", ".join(parts) or entry.category
     return ShownFile(tuple(paths), title, entry.caption, dict(wildcards))
 
 

@@ -42,9 +42,7 @@ class SuiteTableAnalysis(Analysis):
         super().__init__(settings, study)
         labels = {"table": self.name, "of": "{suite}"}
         self.result = self.table("{suite}", self.name, labels)
-        self.plot = self.figure(
-            f"{self.name}/{{suite}}", self.name, {**labels, "of": "{suite} (figure)"}
-        )
+        self.plot = self.figure(f"{self.name}/{{suite}}", self.name, labels)
 
     def check(self) -> None:
         """Check the names of suites, bases and models, and each suite.

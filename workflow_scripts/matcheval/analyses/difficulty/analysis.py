@@ -38,9 +38,7 @@ class Difficulty(Analysis):
         stem, labels = "{pair}-top{top}", {"table": self.name, "of": "{pair}-top{top}"}
         self.result = self.table(stem, "difficulty", labels)
         self.skills = Artifact(f"{study.folder}/difficulty/{stem}.skills", (".parquet",))
-        self.plot = self.figure(
-            f"difficulty/{stem}", "difficulty", {**labels, "of": f"{stem} (figure)"}
-        )
+        self.plot = self.figure(f"difficulty/{stem}", "difficulty", labels)
 
     @property
     def replication(self) -> Replication:
