@@ -37,6 +37,7 @@ GPU_NODE = "gpu1"
 NODES = (*CPU_NODES, GPU_NODE)
 CPUS_PER_NODE, MEM_MB_PER_NODE = 4, 12000
 GPUS = ("a100", "v100")  # a type each
+_PATIENCE = 300  # seconds for what takes a few on an idle machine
 
 SLURM_CONF = """\
 ClusterName=test
@@ -153,7 +154,7 @@ class Cluster:
             if database:
                 for name, command in database.commands():
                     cluster._start(name, *command)
-                    cluster._wait(database.ready(name, cluster.environment), 60, f"no {name}")
+                    cluster._wait(database.ready(name, cluster.environment), f"no {name}")
             cluster.start_controller(fresh=True)
             if database:
                 for command in database.set_up():
@@ -202,12 +203,12 @@ class Cluster:
             f"--socket={place}", f"--pid-file={self.folder}/run/munged.pid",
             f"--seed-file={self.folder}/munge.seed",
         )  # fmt: skip
-        self._wait(place.exists, 10, "munged made no socket")
+        self._wait(place.exists, "munged made no socket")
 
     def start_controller(self, *, fresh: bool = False) -> None:
         """Start slurmctld; with `fresh`, without an earlier one's state."""
         self._start("slurmctld", "slurmctld", "-D", *(["-c"] if fresh else []))
-        self._wait(self._answers, 20, "slurmctld does not answer")
+        self._wait(self._answers, "slurmctld does not answer")
 
     def start_node(self, node: str, hidden: Path | None = None, fixed: Path | None = None) -> None:
         """Start a node's slurmd; its jobs see one folder empty, and cannot write to another."""
@@ -236,13 +237,13 @@ class Cluster:
             idle = self.command("sinfo", "-h", "-N", "-t", "idle,mix,alloc", "-o", "%N")
             return set(idle.split()) == set(NODES)
 
-        self._wait(ready, 30, "nodes did not come up")
+        self._wait(ready, "nodes did not come up")
 
     def command(self, *words: str) -> str:
         """Run a command in the cluster's environment; its standard output."""
         result = subprocess.run(
             words, capture_output=True, text=True, env=dict(self.environment), check=False,
-            timeout=60,
+            timeout=_PATIENCE,
         )  # fmt: skip
         if result.returncode:
             raise ClusterError(f"{' '.join(words)}: {result.stderr.strip()}\n{self._logs()}")
@@ -280,7 +281,7 @@ class Cluster:
                 return file.stat().st_mtime > now
             return False
 
-        self._wait(saved, 20, "slurmctld saved nothing")
+        self._wait(saved, "slurmctld saved nothing")
 
     def _answers(self) -> bool:
         """Whether the controller is there; asks its log and port before the patient clients."""
@@ -292,8 +293,8 @@ class Cluster:
         )
         return result.returncode == 0
 
-    def _wait(self, condition: Callable[[], bool], seconds: float, failure: str) -> None:
-        deadline = time.monotonic() + seconds
+    def _wait(self, condition: Callable[[], bool], failure: str) -> None:
+        deadline = time.monotonic() + _PATIENCE
         while not condition():
             if time.monotonic() > deadline:
                 raise ClusterError(f"{failure}\n{self._logs()}")

@@ -25,7 +25,7 @@ def test_the_same_bytes_as_without_a_cluster(on_cluster, local):
         run.hold_until_told("train_model", "mlp"),
         run.hold_until_told("predict_datasets", "linear"),
     ]
-    process = run.start("--set-resources", "train_model:runtime=10", "predict_datasets:runtime=10")
+    process = run.start("--set-resources", "train_model:runtime=30", "predict_datasets:runtime=30")
     for file in held:
         run.wait(lambda file=file: file.exists() and file.read_text(), "a job to be told")
         run.shorten(file.read_text().strip())

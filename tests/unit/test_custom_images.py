@@ -359,7 +359,7 @@ def test_concurrent_processes_build_one_valid_dataset(tmp_path):
     processes = [context.Process(target=_prepare, args=arguments) for _ in range(3)]
     for process in processes:
         process.start()
-    found = {results.get(timeout=60) for _ in processes}
+    found = {results.get(timeout=600) for _ in processes}
     for process in processes:
         process.join()
         assert process.exitcode == 0

@@ -302,7 +302,7 @@ class TestResuming:
             "--history", str(tmp_path / names[1]),
         ]  # fmt: skip
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 600
         while not (tmp_path / "m.partial").exists() and time.monotonic() < deadline:
             time.sleep(0.01)
         os.kill(process.pid, signal.SIGKILL)

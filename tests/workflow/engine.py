@@ -94,7 +94,7 @@ class Workflow:
         """Run Snakemake; with `check`, its failure fails the test with its output."""
         result = subprocess.run(
             self.command(*arguments), cwd=self.folder, capture_output=True, text=True,
-            env=environment(), check=False, timeout=550,
+            env=environment(), check=False, timeout=1800,
         )  # fmt: skip
         if check and result.returncode:
             raise AssertionError(f"snakemake failed:\n{result.stdout}\n{result.stderr}")
@@ -113,7 +113,7 @@ class Workflow:
         )
 
     def kill_when(
-        self, condition: Callable[[], bool], *arguments: str, timeout: float = 60
+        self, condition: Callable[[], bool], *arguments: str, timeout: float = 600
     ) -> None:
         """Start a run and SIGKILL it, jobs included, once `condition` holds."""
         process = subprocess.Popen(

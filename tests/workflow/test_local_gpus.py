@@ -29,7 +29,7 @@ def test_as_many_jobs_as_gpus_each_with_its_own(small, tmp_path):
     command = [*small.command("predictions"), "--cores", "6"]
     variables = {"CUDA_VISIBLE_DEVICES": "0,GPU-b7", "MATCHEVAL_GPU_LOCKS": str(tmp_path)}
     result = subprocess.run(
-        command, cwd=small.folder, capture_output=True, text=True, check=False, timeout=300,
+        command, cwd=small.folder, capture_output=True, text=True, check=False, timeout=1800,
         env=environment() | variables,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr

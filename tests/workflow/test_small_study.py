@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import time
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -27,13 +26,6 @@ def test_the_command_line_gives_the_workflows_numbers(built, tmp_path):
     theirs = pd.concat(pd.read_parquet(path) for path in batches)
     theirs = theirs[theirs.model == model].reset_index(drop=True)[list(mine.columns)]
     pd.testing.assert_frame_equal(mine, theirs)
-
-
-def test_second_run_has_nothing_to_do_and_a_dry_run_is_quick(built):
-    start = time.monotonic()
-    result = built.run("--dry-run")
-    assert time.monotonic() - start < 20  # 5 s on an idle machine; see benchmarks/dry_run.py
-    assert "Nothing to be done" in result.stdout + result.stderr
 
 
 def test_the_report_holds_figures_and_summary(built, tmp_path):
