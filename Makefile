@@ -69,7 +69,7 @@ test: $(VENV)/.test
 ## make quick     run the tests of the library that train nothing, start no process and draw nothing
 quick: $(VENV)/.test
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 $(PARALLEL) \
-		$$(grep -LE 'torch|subprocess|training|Workflow|warehouse|figure' tests/unit/test_*.py)
+		$$(grep -LE 'torch|subprocess|training|Workflow|warehouse|figure|playwright' tests/unit/test_*.py)
 
 ## make wheel-test  install the built wheel into a fresh environment, without torch, and use it there
 wheel-test: $(VENV)/.test

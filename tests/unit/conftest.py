@@ -10,7 +10,7 @@ settings.load_profile("no deadline")
 
 
 @pytest.fixture
-def blank_figures(monkeypatch):
+def undrawn(monkeypatch):
     """Write empty figures of a comparison: drawing takes most of its time."""
 
     def save_blank(figure, *paths):

@@ -35,7 +35,7 @@ COLUMNS = [
 def quick(request):
     """Leave figures empty but for tests that ask for `drawn`."""
     if "drawn" not in request.fixturenames:
-        request.getfixturevalue("blank_figures")
+        request.getfixturevalue("undrawn")
 
 
 @pytest.fixture

@@ -172,7 +172,7 @@ class TestImages:
 
 
 class TestPredictions:
-    def test_a_pattern_and_a_folder(self, capsys, blank_figures):
+    def test_a_pattern_and_a_folder(self, capsys, undrawn):
         predictions("old", ["a", "b"])
         predictions("new", ["a", "b"], n=20, suffix="parquet")
         told = init(capsys, "--original", "old/{model}.csv", "--replication", "new")

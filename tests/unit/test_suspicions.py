@@ -233,7 +233,7 @@ class TestCommandLine:
             write_predictions(simulate(n, 5, n), tmp_path / f"{name}.csv")
         return [str(tmp_path / f"{name}.csv") for name in "abcd"]
 
-    def test_compare_warns(self, files, tmp_path, caplog, blank_figures):
+    def test_compare_warns(self, files, tmp_path, caplog, undrawn):
         out = str(tmp_path / "out")
         main(["compare", files[0], files[0], "--seeds", "2", "--output", out])
         assert "warning: both sets hold the same predictions" in caplog.text
