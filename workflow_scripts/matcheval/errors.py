@@ -1,7 +1,7 @@
 """Errors in the user's input, with messages that say where the error is and how to correct it."""
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
 # Control characters, but for tab and newline: in names and metadata of files they could change
@@ -97,6 +97,27 @@ def unknown_name_error(
     """
     remedy = suggest(name, known)
     return InputError(f"unknown {what} '{name}'", file=file, field=field, remedy=remedy)
+
+
+def check_known(
+    what: str, names: Iterable[str], known: Collection[str], *, file: object, field: object
+) -> None:
+    """Check that names are known.
+
+    Parameters
+    ----------
+    what, known, file, field
+        As for `unknown_name_error`.
+    names : iterable of str
+
+    Raises
+    ------
+    InputError
+        Naming the first that is unknown.
+    """
+    for name in names:
+        if name not in known:
+            raise unknown_name_error(what, name, known, file=file, field=field)
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

@@ -8,8 +8,7 @@ from matcheval.accuracy_prediction.scores.registry import ALL_SCORES
 from matcheval.accuracy_prediction.scores.score import OUTPUTS_FOR, Need, Predicts
 from matcheval.accuracy_prediction.settings import SuitePredictionSettings
 from matcheval.datasets.suites import Member, check_subset
-from matcheval.errors import InputError, unknown_name_error
-from matcheval.study.analysis import check_known
+from matcheval.errors import InputError, check_known, unknown_name_error
 from matcheval.study.checks import check_label_spaces
 
 if TYPE_CHECKING:

@@ -1,6 +1,5 @@
 """Arguments of a comparison that a caller gives, checked."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -8,9 +7,9 @@ from typing import Literal
 import numpy as np
 
 from matcheval.errors import InputError
+from matcheval.names import MAX_NAME_LENGTH, is_name
 from matcheval.protocol.criteria import MAX_SEEDS, Criterion, check_epsilon
 from matcheval.protocol.settings import MatchingMethod
-from matcheval.settings import MAX_NAME_LENGTH, NAME_PATTERN
 
 Origin = Literal["original", "replication"]
 
@@ -47,7 +46,7 @@ class PairOptions:
 
     def __post_init__(self) -> None:
         """Check names."""
-        if not isinstance(self.pair, str) or not re.fullmatch(NAME_PATTERN, self.pair):
+        if not isinstance(self.pair, str) or not is_name(self.pair):
             raise InputError(
                 f"pair {self.pair!a:.100} is not a valid name",
                 remedy="Use letters, digits, '.', '_' and '-'",

@@ -10,8 +10,8 @@ from matcheval.cli.layouts import add_layout, read_layout
 from matcheval.errors import InputError, printable
 from matcheval.io.printed_json import add_json, print_json
 from matcheval.io.text_tables import counted
+from matcheval.names import is_name
 from matcheval.predictions.layout import Layout
-from matcheval.settings import is_name
 from matcheval.starting.commands import own_command_line
 from matcheval.starting.drafting import draft_study
 from matcheval.starting.drafts import Draft, Wishes

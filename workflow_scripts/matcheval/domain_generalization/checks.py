@@ -12,9 +12,8 @@ from matcheval.domain_generalization.designs import (
     Plan,
 )
 from matcheval.domain_generalization.settings import ERM, LEFT_OUT
-from matcheval.errors import InputError
+from matcheval.errors import InputError, check_known
 from matcheval.settings import read_settings
-from matcheval.study.analysis import check_known
 from matcheval.study.checks import check_label_spaces
 from matcheval.training.options import ALGORITHMS
 

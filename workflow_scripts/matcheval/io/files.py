@@ -5,7 +5,7 @@ import glob
 import os
 import platform
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -175,6 +175,21 @@ def file_lock(path: str | os.PathLike[str]) -> Iterator[bool]:
         yield waited
     finally:
         lock.release()
+
+
+def file_states(files: Sequence[str]) -> list[tuple[int, int]]:
+    """Return size and modification time in nanoseconds of some of the user's files.
+
+    A parameter of the rules that read them: a file that is replaced by an older one is another
+    file, which Snakemake does not see by its time alone.
+
+    Parameters
+    ----------
+    files : sequence of str
+        Paths of files that exist.
+    """
+    stats = [Path(file).stat() for file in files]
+    return [(stat.st_size, stat.st_mtime_ns) for stat in stats]
 
 
 def _to_disk(path: Path) -> None:

@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
+from matcheval.io.files import file_states
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.settings import MatchingSettings
-from matcheval.study.analysis import Wildcards, file_states
+from matcheval.study.analysis import Wildcards
 from matcheval.study.artifacts import Artifact
 from matcheval.study.study import Study
 

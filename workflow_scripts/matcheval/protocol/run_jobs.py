@@ -5,9 +5,10 @@ from typing import Any
 
 from matcheval.errors import InputError
 from matcheval.execution import analysis_resources, resources
+from matcheval.io.files import file_states
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.settings import MatchingSettings
-from matcheval.study.analysis import Wildcards, file_states
+from matcheval.study.analysis import Wildcards
 from matcheval.study.artifacts import Artifact
 from matcheval.study.sizes import dataset_size
 from matcheval.study.study import Study

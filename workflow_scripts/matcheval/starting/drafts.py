@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.errors import InputError
-from matcheval.settings import MAX_NAME_LENGTH
+from matcheval.names import MAX_NAME_LENGTH
 from matcheval.starting.looking import ImageSet
 from matcheval.starting.names import as_name, suite_name
 

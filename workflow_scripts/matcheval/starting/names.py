@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from matcheval.settings import MAX_NAME_LENGTH
+from matcheval.names import MAX_NAME_LENGTH
 
 _MAX_LISTED = 10  # names in a message
 

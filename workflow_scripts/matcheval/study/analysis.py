@@ -5,14 +5,14 @@ Every analysis lies in a folder of its own (its room), declares itself by a clas
 docs/architecture.md tells how to add one.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from matcheval.datasets.derivations import Derivation
 from matcheval.datasets.kind import DatasetKind
-from matcheval.errors import InputError, unknown_name_error
+from matcheval.errors import InputError
 from matcheval.report.sections import Section
 from matcheval.settings import Settings
 from matcheval.study.artifacts import TABLE_SUFFIXES, Artifact, ReportEntry
@@ -326,39 +326,3 @@ class Analysis:
         """
         if not Path(path).is_file():
             raise InputError(f"no such file: {path}", file="configuration", field=field)
-
-
-def check_known(
-    what: str, names: Iterable[str], known: Collection[str], *, file: object, field: object
-) -> None:
-    """Check that names are known.
-
-    Parameters
-    ----------
-    what, known, file, field
-        As for `errors.unknown_name_error`.
-    names : iterable of str
-
-    Raises
-    ------
-    InputError
-        Naming the first that is unknown.
-    """
-    for name in names:
-        if name not in known:
-            raise unknown_name_error(what, name, known, file=file, field=field)
-
-
-def file_states(files: Sequence[str]) -> list[tuple[int, int]]:
-    """Return size and modification time in nanoseconds of some of the user's files.
-
-    A parameter of the rules that read them: a file that is replaced by an older one is another
-    file, which Snakemake does not see by its time alone.
-
-    Parameters
-    ----------
-    files : sequence of str
-        Paths of files that exist.
-    """
-    stats = [Path(file).stat() for file in files]
-    return [(stat.st_size, stat.st_mtime_ns) for stat in stats]

@@ -21,7 +21,7 @@ from matcheval.models.rows import (
     TRAINED,
     ModelSource,
 )
-from matcheval.settings import is_name
+from matcheval.names import is_name
 from matcheval.training.recipe import Recipe
 
 _NOT_OF_RECIPES = ("name", "kind", "source", "train")

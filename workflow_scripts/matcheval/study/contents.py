@@ -11,12 +11,12 @@ from matcheval.datasets.kinds import builder_version
 from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.datasets.suites import Suite
-from matcheval.errors import InputError, unknown_name_error
+from matcheval.errors import InputError, check_known, unknown_name_error
 from matcheval.inference.planning import InferencePlan
 from matcheval.inference.settings import InferenceSettings
 from matcheval.models.packages import is_file_of_weights
 from matcheval.models.rows import CHECKPOINT
-from matcheval.study.analysis import Analysis, BuiltDataset, check_known
+from matcheval.study.analysis import Analysis, BuiltDataset
 from matcheval.study.catalogue import Model
 from matcheval.study.trained_models import TestedModels, TrainedModel
 from matcheval.training.settings import TrainingSettings

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matcheval.inference import INFERENCE_VERSION
+from matcheval.io.files import file_states
 from matcheval.models.rows import CHECKPOINT
-from matcheval.study.analysis import file_states
 from matcheval.training import TRAINING_VERSION
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from matcheval.settings import NAME_PATTERN, models_in
+from matcheval.names import NAME_PATTERN
+from matcheval.settings_errors import models_in
 from matcheval.study.analysis import Analysis
 from matcheval.study.configuration import CoreConfiguration, configuration_model
 

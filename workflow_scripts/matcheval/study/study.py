@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
+from matcheval.io.files import file_states
 from matcheval.models.rows import FROM_CODE, PUBLISHED
-from matcheval.study.analysis import file_states
 from matcheval.study.contents import StudyContents
 from matcheval.study.predicted import Predicted
 from matcheval.study.predicting import Predicting

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from matcheval.names import MAX_NAME_LENGTH
 from matcheval.settings import (
-    MAX_NAME_LENGTH,
     Count,
     Integer,
     Name,

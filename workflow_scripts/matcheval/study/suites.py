@@ -10,7 +10,8 @@ from matcheval.datasets.label_spaces import class_subset
 from matcheval.datasets.suites import Groups, Member, Suite
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
 from matcheval.io.yaml_files import read_yaml
-from matcheval.settings import is_name, read_settings
+from matcheval.names import is_name
+from matcheval.settings import read_settings
 from matcheval.study.suite_manifests import manifest_members
 from matcheval.study.suite_placeholders import Place, filled, values_of_placeholders
 from matcheval.study.suite_settings import SuiteMember, SuiteSettings, SuitesSettings

@@ -12,12 +12,13 @@ from matcheval.io.files import disk_errors
 from matcheval.io.tables import write_table
 from matcheval.warehouse.duplicates import DUPLICATES_SCHEMA, find_duplicates
 from matcheval.warehouse.export import export_set
-from matcheval.warehouse.inputs import SourceSet, find_sets
+from matcheval.warehouse.inputs import find_sets
 from matcheval.warehouse.manifest import KEPT, decide_set
 from matcheval.warehouse.parallel import Workers, start_workers
 from matcheval.warehouse.reading import READ_SCHEMA, read_set
 from matcheval.warehouse.references import REFERENCE_SCHEMA, read_reference
 from matcheval.warehouse.settings import WarehouseSettings
+from matcheval.warehouse.source_sets import SourceSet
 from matcheval.warehouse.states import read_reviews, reading_state, reference_state
 from matcheval.warehouse.steps import digest_of, unless_done
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
-from matcheval.warehouse.inputs import SourceSet
 from matcheval.warehouse.manifest import DUPLICATE, KEPT, PENDING, REJECTED, UNSTATED
 from matcheval.warehouse.settings import WarehouseSettings
+from matcheval.warehouse.source_sets import SourceSet
 
 OPEN = "**To be written by people:**"
 

@@ -13,13 +13,12 @@ from matcheval.figures.saving import save_figure
 from matcheval.io.files import atomic_file
 from matcheval.io.tables import TableSchema, write_table
 from matcheval.io.text_tables import write_readable
-from matcheval.settings import is_name
+from matcheval.names import is_name
 from matcheval.warehouse.boxes import Box
 from matcheval.warehouse.datasheet import write_out_datasheet
 from matcheval.warehouse.decisions import AGREEMENT_SCHEMA, Decisions, tabulate_agreement
 from matcheval.warehouse.duplicates import DUPLICATES_SCHEMA
 from matcheval.warehouse.figures import plot_classes, plot_origins, plot_samples
-from matcheval.warehouse.inputs import SourceSet
 from matcheval.warehouse.layout import FIGURE_SUFFIXES, TABLE_SUFFIXES
 from matcheval.warehouse.manifest import IMAGES_SCHEMA, KEPT
 from matcheval.warehouse.overview import (
@@ -29,6 +28,7 @@ from matcheval.warehouse.overview import (
     tabulate_prompts,
 )
 from matcheval.warehouse.settings import WarehouseSettings
+from matcheval.warehouse.source_sets import SourceSet
 from matcheval.warehouse.tables import (
     CLASSES_SCHEMA,
     NOISE_SCHEMA,

@@ -25,10 +25,10 @@ from matcheval.warehouse import WAREHOUSE_VERSION
 from matcheval.warehouse.boxes import Box, blur
 from matcheval.warehouse.decoding import RefusedImageError, decode_collected, read_bounded
 from matcheval.warehouse.hashes import pixel_digest
-from matcheval.warehouse.inputs import SourceSet
 from matcheval.warehouse.manifest import KEPT
 from matcheval.warehouse.parallel import Workers
 from matcheval.warehouse.settings import DecodingSettings, ExportSettings, WarehouseSettings
+from matcheval.warehouse.source_sets import SourceSet
 
 _Item = tuple[Path, str, str, tuple[Box, ...]]
 

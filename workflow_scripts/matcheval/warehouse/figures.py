@@ -16,9 +16,9 @@ from matcheval.warehouse.boxes import Box, blur
 from matcheval.warehouse.colours import CHIPS
 from matcheval.warehouse.decoding import RefusedImageError, decode_collected, read_bounded
 from matcheval.warehouse.export import fit_square
-from matcheval.warehouse.inputs import SourceSet
 from matcheval.warehouse.manifest import KEPT
 from matcheval.warehouse.settings import WarehouseSettings
+from matcheval.warehouse.source_sets import SourceSet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,138 +1,22 @@
-"""The user's images: their sets, classes and places, and what is known of them."""
+"""Find the user's images: in folders or a list, with what a plan and a table say of them."""
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
 from matcheval.io.csv_rows import read_csv_rows
-from matcheval.settings import is_name
+from matcheval.names import is_name
 from matcheval.warehouse.plan import planned_sets
 from matcheval.warehouse.settings import WarehouseSettings
+from matcheval.warehouse.source_sets import Facts, ImageFile, SourceSet
 
 # What may be known of a set, and of a single image.
 _OF_SET = ("group", "source", "style", "colour")
 _OF_IMAGE = ("query", "url", "licence", "retrieved", "generator", "seed")
 _RENAMED = {"date": "retrieved"}
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What is known of an image; None for what is not.
-
-    Attributes
-    ----------
-    query, url, licence, retrieved, generator, seed : str or None
-        The text it was found by, its address, its licence, the date it was found on, and what
-        generated it with which seed.
-    """
-
-    query: str | None = None
-    url: str | None = None
-    licence: str | None = None
-    retrieved: str | None = None
-    generator: str | None = None
-    seed: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ImageFile:
-    """An image file of a set.
-
-    Attributes
-    ----------
-    file : Path
-    place : str
-        Where it is in its set: class and name of the file, with "/" as separator.
-    class_name : str
-    facts : Facts
-    """
-
-    file: Path
-    place: str
-    class_name: str
-    facts: Facts
-
-
-@dataclass(frozen=True)
-class SourceSet:
-    """A set of the user's images.
-
-    Attributes
-    ----------
-    name, group, source, style : str
-        Empty where they are not known.
-    colour : str or None
-        The colour that was asked for.
-    classes : tuple of str
-        Its classes, in the order of the warehouse's.
-    folder : Path or None
-        Its folder, with a folder per class; None if its files are listed.
-    facts : Facts
-        What is known of all its images; the query may have `{class}`.
-    listed : tuple of ImageFile
-        Its files, if they are listed.
-    """
-
-    name: str
-    group: str
-    source: str = ""
-    style: str = ""
-    colour: str | None = None
-    classes: tuple[str, ...] = ()
-    folder: Path | None = None
-    facts: Facts = Facts()
-    listed: tuple[ImageFile, ...] = ()
-
-    def files(self) -> Iterator[ImageFile]:
-        """Iterate over its image files, sorted by place; hidden files are left out.
-
-        Yields
-        ------
-        ImageFile
-        """
-        if self.folder is None:
-            yield from self.listed
-            return
-        for name in sorted(self.classes):
-            facts = self._facts_of(name)
-            for file in _files_below(self.folder / name):
-                place = file.relative_to(self.folder).as_posix()
-                yield ImageFile(file, place, name, facts)
-
-    def file_at(self, place: str) -> Path:
-        """Return the path of an image file.
-
-        Parameters
-        ----------
-        place : str
-            Class and file name.
-        """
-        if self.folder is not None:
-            return self.folder / place
-        return self._listed_by_place[place]
-
-    @cached_property
-    def _listed_by_place(self) -> dict[str, Path]:
-        return {one.place: one.file for one in self.listed}
-
-    def _facts_of(self, class_name: str) -> Facts:
-        query = self.facts.query
-        filled = None if query is None else query.replace("{class}", class_name)
-        return replace(self.facts, query=filled)
-
-
-def _files_below(folder: Path) -> Iterator[Path]:
-    """All files below a folder, sorted by path; linked folders are followed."""
-    found = []
-    for place, folders, files in os.walk(folder, followlinks=True):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [Path(place, name) for name in files if not name.startswith(".")]
-    yield from sorted(found)
 
 
 def find_sets(settings: WarehouseSettings) -> dict[str, SourceSet]:

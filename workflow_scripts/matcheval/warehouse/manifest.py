@@ -10,9 +10,9 @@ from matcheval.warehouse.boxes import check_inside
 from matcheval.warehouse.decisions import REJECT, RELABEL, Decision, check_images, combine
 from matcheval.warehouse.duplicates import ACROSS, CONFLICT, COPY, LEAKED
 from matcheval.warehouse.hashes import hash_text
-from matcheval.warehouse.inputs import SourceSet
 from matcheval.warehouse.review import Review
 from matcheval.warehouse.settings import WarehouseSettings
+from matcheval.warehouse.source_sets import SourceSet
 
 KEPT, PENDING, REJECTED, DUPLICATE = "kept", "pending", "rejected", "duplicate"
 STATUSES = (KEPT, PENDING, REJECTED, DUPLICATE)

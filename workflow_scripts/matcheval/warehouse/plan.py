@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from matcheval.errors import InputError
 from matcheval.io.tables import Column, TableSchema
-from matcheval.settings import is_name
+from matcheval.names import is_name
 from matcheval.warehouse.settings import PlannedGroup
 
 PLAN_SCHEMA = TableSchema(

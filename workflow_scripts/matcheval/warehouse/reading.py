@@ -12,9 +12,9 @@ from matcheval.io.tables import Column, TableSchema
 from matcheval.warehouse.colours import dominant_colour
 from matcheval.warehouse.decoding import RefusedImageError, decode_collected, read_bounded
 from matcheval.warehouse.hashes import perceptual_hash, pixel_digest
-from matcheval.warehouse.inputs import ImageFile, SourceSet
 from matcheval.warehouse.parallel import Workers
 from matcheval.warehouse.settings import DecodingSettings
+from matcheval.warehouse.source_sets import ImageFile, SourceSet
 
 READ_SCHEMA = TableSchema(
     "images as they were read",

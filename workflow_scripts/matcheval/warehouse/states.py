@@ -7,9 +7,9 @@ from typing import Any
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.warehouse.boxes import Box, read_boxes
 from matcheval.warehouse.decisions import Decision, read_decisions
-from matcheval.warehouse.inputs import SourceSet
 from matcheval.warehouse.review import Review
 from matcheval.warehouse.settings import WarehouseSettings
+from matcheval.warehouse.source_sets import SourceSet
 from matcheval.warehouse.steps import digest_of
 
 

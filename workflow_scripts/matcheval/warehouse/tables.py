@@ -9,7 +9,6 @@ from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn
 from matcheval.warehouse.decoding import PROBLEMS
 from matcheval.warehouse.duplicates import ACROSS, CONFLICT, COPY, LEAKED
-from matcheval.warehouse.inputs import SourceSet
 from matcheval.warehouse.manifest import (
     DISAGREE,
     DUPLICATE,
@@ -21,6 +20,7 @@ from matcheval.warehouse.manifest import (
     UNREVIEWED,
 )
 from matcheval.warehouse.settings import WarehouseSettings
+from matcheval.warehouse.source_sets import SourceSet
 
 _text, _count = pa.string(), pa.int64()
 SETS_SCHEMA = TableSchema(

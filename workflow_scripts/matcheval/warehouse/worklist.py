@@ -15,9 +15,9 @@ from matcheval.io.files import atomic_file
 from matcheval.predictions.files import read_predictions
 from matcheval.warehouse.decisions import COLUMNS
 from matcheval.warehouse.figures import thumbnail
-from matcheval.warehouse.inputs import SourceSet
 from matcheval.warehouse.manifest import KEPT, PENDING
 from matcheval.warehouse.settings import WarehouseSettings
+from matcheval.warehouse.source_sets import SourceSet
 
 _PER_ROW, _ROWS = 10, 6
 _FACTS = ("sheet", "position", "set", "class_given", "status", "why")

@@ -4,8 +4,9 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from matcheval.io.files import file_states
 from matcheval.settings import Named, Names, PathText, Settings
-from matcheval.study.analysis import Analysis, Wildcards, file_states
+from matcheval.study.analysis import Analysis, Wildcards
 from matcheval.study.study import Study
 
 

@@ -18,7 +18,8 @@ from matcheval.analyses.sampling.settings import (
 from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import InputError, unknown_name_error
 from matcheval.execution import analysis_resources, resources
-from matcheval.study.analysis import Analysis, BuiltDataset, Wildcards, file_states
+from matcheval.io.files import file_states
+from matcheval.study.analysis import Analysis, BuiltDataset, Wildcards
 from matcheval.study.artifacts import Artifact
 from matcheval.study.sizes import dataset_size
 from matcheval.study.study import Study

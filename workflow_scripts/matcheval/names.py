@@ -1,0 +1,18 @@
+"""Names of models, datasets, pairs and studies, which become parts of file names."""
+
+import re
+
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+MAX_NAME_LENGTH = 100
+_NAME = re.compile(NAME_PATTERN.removeprefix("^").removesuffix("$"))
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can be a name, and part of a file name.
+
+    Parameters
+    ----------
+    text : str
+        A trailing newline, for instance, is refused.
+    """
+    return len(text) <= MAX_NAME_LENGTH and _NAME.fullmatch(text) is not None
