@@ -5,15 +5,12 @@ from pathlib import Path
 
 from matcheval.analyses.hard_images.figures import plot_hard_images
 from matcheval.analyses.hard_images.tables import SCHEMA
-from matcheval.analyses.near_duplicates.images import labelled_pixels
 from matcheval.datasets.folders import read_dataset
 from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figure
 
 
-def main(
-    *, table: Path, folder: Path, size: int | None, sheet: int, outputs: Sequence[Path]
-) -> None:
+def main(*, table: Path, folder: Path, sheet: int, outputs: Sequence[Path]) -> None:
     """Draw the contact sheet of the hardest images of one dataset.
 
     Parameters
@@ -22,8 +19,6 @@ def main(
         Table with the columns of `tables.SCHEMA`, the hardest image first.
     folder : Path
         Folder of the dataset.
-    size : int or None
-        Side of the squares that image files are resized to; None for no resizing.
     sheet : int
         Largest number of images drawn.
     outputs : sequence of Path
@@ -32,10 +27,9 @@ def main(
     Raises
     ------
     InputError
-        If the table is empty, or the images are files and `size` is None.
+        If the table is empty, or an image file cannot be decoded.
     """
-    images = labelled_pixels(read_dataset(folder), size)
-    figure = plot_hard_images(SCHEMA.read(table).to_pandas(), images, sheet)
+    figure = plot_hard_images(SCHEMA.read(table).to_pandas(), read_dataset(folder), sheet)
     save_figure(figure, *outputs)
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from matcheval.analyses.near_duplicates.figures import plot_near_duplicates
-from matcheval.analyses.near_duplicates.images import labelled_pixels
 from matcheval.analyses.near_duplicates.schemas import NEAREST_IMAGES
 from matcheval.datasets.folders import read_dataset
 from matcheval.execution.entry_points import run_script
@@ -16,7 +15,6 @@ def main(
     nearest: Path,
     queries: Path,
     references: Path,
-    size: int | None,
     rows: int,
     outputs: Sequence[Path],
 ) -> None:
@@ -28,8 +26,6 @@ def main(
         Table with the columns of `schemas.NEAREST_IMAGES`.
     queries, references : Path
         Folders of the two datasets.
-    size : int or None
-        Side of the squares that image files are resized to; None for no resizing.
     rows : int
         Number of queries drawn.
     outputs : sequence of Path
@@ -38,9 +34,9 @@ def main(
     Raises
     ------
     InputError
-        If the table is empty, or the images are files and `size` is None.
+        If the table is empty, or an image file cannot be decoded.
     """
-    sets = [labelled_pixels(read_dataset(folder), size) for folder in (queries, references)]
+    sets = [read_dataset(folder) for folder in (queries, references)]
     figure = plot_near_duplicates(NEAREST_IMAGES.read(nearest).to_pandas(), *sets, rows)
     save_figure(figure, *outputs)
 

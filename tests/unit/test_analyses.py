@@ -15,7 +15,7 @@ from matcheval.analyses.human_accuracy import tables as human_accuracy
 from matcheval.analyses.human_accuracy.tables import human_accuracies, read_annotations
 from matcheval.analyses.near_duplicates import tables as near_duplicates
 from matcheval.analyses.near_duplicates.figures import most_alike, plot_near_duplicates
-from matcheval.analyses.near_duplicates.images import LabelledPixels
+from matcheval.analyses.near_duplicates.images import LabelledPixels, labelled_pixels
 from matcheval.analyses.near_duplicates.search import find_near_duplicates
 from matcheval.analyses.revisions import tables as revisions
 from matcheval.analyses.revisions.tables import tabulate_revisions
@@ -25,6 +25,7 @@ from matcheval.analyses.selection_frequency.tables import read_counts
 from matcheval.analyses.shared_errors import figures as shared_error_figures
 from matcheval.analyses.shared_errors import tables as shared_errors
 from matcheval.analyses.shared_errors.tables import by_model
+from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
@@ -32,6 +33,7 @@ from matcheval.io.text_tables import write_readable
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.predictions.schemas import ACCURACIES
 from matcheval.statistics.scales import Scale
+from photos import encoded_dataset, jpeg, photo
 from published import DATA, needs_data, study
 
 
@@ -47,9 +49,9 @@ def known(rows, labels=None):
 def images(n, seed=0, name="set"):
     rng = np.random.default_rng(seed)
     pixels = rng.integers(0, 17, (n, 8, 8, 1)).astype(np.uint8)
-    return LabelledPixels(
-        name, pixels, np.arange(n, dtype=np.int16) % 3, tuple(f"{name}/{i}" for i in range(n)),
-        ("ape", "bee", "cow"), 16, f"{seed}",
+    return make_dataset(
+        name, pixels, np.arange(n) % 3, classes=("ape", "bee", "cow"), max_value=16, source="",
+        names=[f"{name}/{i}" for i in range(n)],
     )  # fmt: skip
 
 
@@ -237,7 +239,8 @@ def test_revisions_by_hand():
 
 
 def test_near_duplicates_table_and_sheet(tmp_path):
-    queries, references = images(6, 1, "test"), images(40, 2, "train")
+    sets = images(6, 1, "test"), images(40, 2, "train")
+    queries, references = (labelled_pixels(one) for one in sets)
     references.pixels[7] = queries.pixels[4]
     table = find_near_duplicates(queries, references, 5)
     frame = table.to_pandas()
@@ -252,11 +255,11 @@ def test_near_duplicates_table_and_sheet(tmp_path):
         by_ssim = of_query.sort_values("ssim_rank").ssim
         assert (np.diff(by_ssim) <= 0).all()
     assert most_alike(frame, 3)[0] == 4
-    figure = plot_near_duplicates(frame, queries, references, rows=3)
+    figure = plot_near_duplicates(frame, *sets, rows=3)
     draw(figure)
     assert len(figure.axes) == 18
     assert figure.axes[0].get_title() == "4\nbee"
-    assert figure.axes[1].get_title() == "7: 0 · 1.00\nbee"
+    assert figure.axes[1].get_title() == "7\n0 · 1.00\nbee"
     within = find_near_duplicates(references, references, 1).to_pandas()
     assert (within["query"] != within["reference"]).all()
     with pytest.raises(InputError, match=r"values up to 16 cannot be compared .* up to 255"):
@@ -270,10 +273,14 @@ def test_the_sheet_of_hard_images_shows_them_in_order():
     figure = plot_hard_images(table, images(6), most=2)
     draw(figure)
     assert [axes.get_title() for axes in figure.axes] == ["2: ape\n0 of 2", "5: ape\n0 of 2"]
+    # Files of different sizes: each is drawn in its own shape, a large one in print resolution.
+    files = encoded_dataset([jpeg(photo(10 + 100 * i, 50)) for i in range(6)], n_classes=3)
+    drawn = plot_hard_images(table, files, most=2).axes
+    assert [axes.images[0].get_array().shape for axes in drawn] == [(50, 210, 3), (25, 256, 3)]
     with pytest.raises(InputError, match="no images"):
-        plot_contact_sheet([], 16, "none")
+        plot_contact_sheet([], "none")
     colour = Picture(np.zeros((4, 4, 3), np.uint8), "c")
-    draw(plot_contact_sheet([[colour], [colour, colour]], 255, "a title", "a note"))
+    draw(plot_contact_sheet([[colour], [colour, colour]], "a title", "a note"))
 
 
 def test_reviewed_duplicates_and_every_table_is_written(tmp_path):

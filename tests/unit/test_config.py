@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -352,8 +353,8 @@ class TestBadOwnStudy:
         config = own_study(tmp_path, models=(ROOT / "studies" / "digits-models.csv").read_text())
         config["training"] = {"train": "old", "validation": "new"}
         config["datasets"] = {
-            "old": {"kind": "parquet", "files": ["a", "b"], "classes": "cifar10"},
-            "new": {"kind": "image_folder", "path": "c", "classes": "cifar10"},
+            "old": {"kind": "parquet", "files": ["a", "b"], "classes": "cifar10", "resize": 32},
+            "new": {"kind": "image_folder", "path": "c", "classes": "cifar10", "resize": 32},
         }
         study = load(**config)
         with pytest.raises(InputError) as refused:
@@ -503,6 +504,36 @@ NUMBERS = {
     )
     for model, key in number_fields(settings)
 }
+
+
+PHOTOS = {"kind": "image_folder", "path": "photos", "classes": [*"0123456789"]}
+
+
+@pytest.mark.parametrize(
+    ("datasets", "more", "message"),
+    [
+        ({}, {"training": {"train": "photos", "validation": "digits-validation"}},
+         "'datasets.photos': the images of 'photos' are files"),
+        ({"x": {"kind": "restyled", "of": "photos", "style": "inverted"}}, {}, "'datasets.x.of'"),
+        ({"x": {"kind": "corrupted", "of": "photos", "corruption": "fog", "severity": 1, "size": 32,
+                "restore": True}}, {}, "'datasets.x.of'"),
+        ({"digits-known": {**PHOTOS, "resize": 8}, "digits-train": {**PHOTOS, "resize": 16}}, {},
+         "'datasets.digits-known': images are resized to 8 pixels, and models are trained on "
+         "'digits-train', whose images are resized to 16"),
+        ({}, {"near_duplicates": {"searches": [{"of": "digits-known", "among": "photos"}]}},
+         "'near_duplicates.searches.among': the images of 'photos' are files, which may differ in "
+         "size. Add 'compare_size: 256'"),
+        ({}, {"sampling": {"pools": {"new-writers": {
+            "candidates": "digits-new-writers", "original": "digits-known", "against": ["photos"],
+            "simulate": {}}}}}, "'datasets.matched-frequency': the images of 'photos'"),
+        ({"digits-known": PHOTOS}, {}, "'sampling.pools.new-writers.simulate': the images of"),
+    ],
+)  # fmt: skip
+def test_image_files_where_pixels_of_one_size_are_needed(datasets, more, message):
+    config = yaml.safe_load((ROOT / "studies/digits-sampling.yaml").read_text()) | more
+    config["datasets"] |= {"photos": PHOTOS, **datasets}
+    with pytest.raises(InputError, match=re.escape(message)):
+        load(**config)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])

@@ -81,7 +81,7 @@ class Dataset:
             raise InputError(
                 "its images are encoded files, without a common size",
                 file=self.name,
-                remedy="Use models with their own transform, which resizes the images",
+                remedy="Give it 'resize', or use models with a transform of their own",
             )
         return self.images
 

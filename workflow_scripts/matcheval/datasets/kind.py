@@ -83,6 +83,21 @@ class DatasetKind(Settings):
         return False
 
     @property
+    def has_one_size(self) -> bool:
+        """Whether its images are stored as pixels of one size, not as files."""
+        return True
+
+    @property
+    def needs_one_size(self) -> bool:
+        """Whether the images of its sources have to be."""
+        return False
+
+    @property
+    def resized_to(self) -> int | None:
+        """Height and width that its images are brought to, in pixels; None if they are not."""
+        return None
+
+    @property
     def custom_paths(self) -> dict[str, list[Path]]:
         """The user's files and folders that its images are built from, by option."""
         return {}
@@ -130,6 +145,16 @@ class Decoded(Subset):
         "bicubic", description="How they are resized (Pillow, antialiased)"
     )
     is_decoded: ClassVar[bool] = True
+
+    @property
+    def has_one_size(self) -> bool:
+        """Whether they are resized."""
+        return self.resize is not None
+
+    @property
+    def resized_to(self) -> int | None:
+        """What they are resized to."""
+        return self.resize
 
     @model_validator(mode="after")
     def _filter_needs_size(self) -> "Decoded":

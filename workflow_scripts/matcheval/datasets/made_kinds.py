@@ -72,6 +72,11 @@ class Corrupted(DatasetKind):
         return [self.of]
 
     @property
+    def needs_one_size(self) -> bool:
+        """To bring images back to the size that they had."""
+        return self.restore
+
+    @property
     def is_made(self) -> bool:
         """Unless its images are stored."""
         return not self.stored
@@ -92,6 +97,11 @@ class Restyled(DatasetKind):
     )
     seed: Seed = Field(0, description="Seed of the backgrounds")
     builder: ClassVar[str] = "restyled.build_restyled"
+
+    @property
+    def needs_one_size(self) -> bool:
+        """Its pixels are changed as they are."""
+        return True
 
     @property
     def sources(self) -> list[str]:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from matcheval.datasets.kind import Decoded
 from matcheval.domain_generalization.designs import (
     DEFAULT_RECIPE,
     PROTOCOL_COLUMNS,
@@ -131,7 +130,13 @@ def check_sources(blocks: Sequence[Block], study: "Study") -> None:
         field = f"{_ANALYSIS}.{place}"
         for name in (*block.sources, *block.targets):
             study.check_dataset(name, field, images=True)
-            _check_size(study, name)
+            if not study.datasets[name].settings.has_one_size:
+                raise InputError(
+                    "its images are files, which may differ in size; training needs one size",
+                    file=_FILE,
+                    field=f"datasets.{name}",
+                    remedy="Add 'resize: 32', or another number of pixels, to all sets",
+                )
             check_label_spaces(study, field, block.sources[0], name)
         _check_copies(study, block, field)
         both = [name for name in block.sources if name in block.targets]
@@ -176,18 +181,6 @@ def check_usable(settings: "DomainGeneralizationSettings", plan: Plan) -> None:
             file=_FILE,
             field=f"{_ANALYSIS}.selection",
             remedy="Leave it out, or give a block a second source",
-        )
-
-
-def _check_size(study: "Study", name: str) -> None:
-    """Check that images of files have a common size, which training needs."""
-    settings = study.datasets[name].settings
-    if isinstance(settings, Decoded) and settings.resize is None:
-        raise InputError(
-            "its images are files, which may differ in size, and networks are trained on one size",
-            file=_FILE,
-            field=f"datasets.{name}",
-            remedy="Add 'resize: 32', or another number of pixels, to this and the other sets",
         )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,10 @@ from matcheval.figures.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from PIL.Image import Image
 
 _CELL, _GAP = 0.68, 0.05  # inches: side of an image, and between images
+_PIXELS = 256  # more per side are not seen in print
 _PAGE = 6.8  # inches: width into which the images of a row are made to fit
 _CAPTION = 0.105  # inches: height of a caption line
 _TITLE = 0.35  # inches
@@ -36,8 +38,8 @@ class Picture:
 
     Attributes
     ----------
-    pixels : uint8 array, shape (height, width, 1 or 3)
-        Grey or RGB values.
+    pixels : uint8 array, shape (height, width, 3)
+        RGB values; images may differ in size.
     caption : str
         One or more lines of text above the image.
     marked : bool
@@ -49,17 +51,31 @@ class Picture:
     marked: bool = False
 
 
-def plot_contact_sheet(
-    rows: Sequence[Sequence[Picture]], max_value: int, title: str, note: str = ""
-) -> "Figure":
+def printed_pixels(image: "Image") -> npt.NDArray[np.uint8]:
+    """Return an image's pixels, of a large image in the resolution of print.
+
+    Parameters
+    ----------
+    image : PIL.Image.Image
+        Mode RGB.
+
+    Returns
+    -------
+    uint8 array, shape (height, width, 3)
+        Its sides keep their proportions.
+    """
+    shown = image.copy()
+    shown.thumbnail((_PIXELS, _PIXELS))
+    return np.asarray(shown)
+
+
+def plot_contact_sheet(rows: Sequence[Sequence[Picture]], title: str, note: str = "") -> "Figure":
     """Plot rows of images with captions.
 
     Parameters
     ----------
     rows : sequence of sequences of Picture
         At least one image in total; rows may differ in length.
-    max_value : int
-        Pixel value of full intensity, such as 255.
     title : str
         Text above all images.
     note : str
@@ -68,7 +84,7 @@ def plot_contact_sheet(
     Returns
     -------
     matplotlib.figure.Figure
-        One panel per image, without interpolation; grey if there is one channel.
+        One panel per image, without interpolation.
 
     Raises
     ------
@@ -90,7 +106,7 @@ def plot_contact_sheet(
         grid = figure.subplots(len(rows), n_columns, squeeze=False)
         for axes_row, row, texts in zip(grid, rows, captions, strict=True):
             for axes, picture, text in zip(axes_row, row, texts, strict=False):
-                _draw(axes, picture, text, max_value)
+                _draw(axes, picture, text)
             for axes in axes_row[len(row) :]:
                 axes.set_axis_off()
         set_title(figure, title)
@@ -108,11 +124,8 @@ def _fitted(caption: str, width: float) -> str:
     return "\n".join(lines)
 
 
-def _draw(axes: "Axes", picture: Picture, caption: str, max_value: int) -> None:
-    pixels: Any = picture.pixels / max_value
-    if pixels.shape[2] == 1:
-        pixels = np.repeat(pixels, 3, axis=2)
-    axes.imshow(pixels, interpolation="nearest")
+def _draw(axes: "Axes", picture: Picture, caption: str) -> None:
+    axes.imshow(picture.pixels, interpolation="nearest")
     axes.set_title(caption, fontsize=NOTE_SIZE, pad=1.5)
     axes.set(xticks=[], yticks=[])
     axes.grid(False)

@@ -43,14 +43,36 @@ def save_figure(figure: "Figure", *paths: str | os.PathLike[str]) -> None:
         If a suffix is another one, or a file cannot be written.
     """
     for path in paths:
-        suffix = Path(path).suffix.lower()
-        if suffix not in _OPTIONS:
-            raise InputError(
-                f"cannot save '{suffix}' figures", file=path, remedy="Use .pdf, .png or .svg"
-            )
+        options = _OPTIONS[check_figure(path)]
         with style(), _quiet("fontTools"), atomic_file(path) as partial:
             fix_layout(figure)
-            figure.savefig(partial, **_OPTIONS[suffix])
+            figure.savefig(partial, **options)
+
+
+def check_figure(path: str | os.PathLike[str]) -> str:
+    """Check that figures can be saved in the format of a file, and return its suffix.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    str
+        `.pdf`, `.png` or `.svg`.
+
+    Raises
+    ------
+    InputError
+        If the suffix is another one.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in _OPTIONS:
+        raise InputError(
+            f"cannot save '{suffix}' figures", file=path, remedy="Use .pdf, .png or .svg"
+        )
+    return suffix
 
 
 @contextmanager

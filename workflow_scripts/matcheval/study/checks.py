@@ -7,10 +7,12 @@ from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import PREDICTIONS_KIND, DatasetSpec
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
 from matcheval.models.packages import is_file_of_weights, pretrained_weights
+from matcheval.study.sizes import check_one_size
 from matcheval.study.study import Study
 from matcheval.training.options import check_n_sources
 
 _FILE = "configuration"
+_RESIZE = "Add 'resize: 32', or another number of pixels, to this and the other sets"
 
 
 def check_study(study: Study) -> None:
@@ -63,6 +65,8 @@ def _check_sources_of_datasets(study: Study) -> None:
         field = f"datasets.{name}.of"
         for source in spec.settings.sources:
             study.check_dataset(source, field, images=True)
+            if spec.settings.needs_one_size:
+                check_one_size(study, source, field=field, remedy=_RESIZE)
     for name, spec in study.datasets.items():
         before = list(spec.settings.sources)
         for source in before:  # grows while it is read
@@ -176,9 +180,18 @@ def _check_training(study: Study) -> None:
             check_n_sources(model.recipe.algorithm, n_sources, model.name)
     for name, field in sets.items():
         study.check_dataset(name, field, images=True)
+        check_one_size(study, name, field=f"datasets.{name}", remedy=_RESIZE)
     if trained and images:
+        first = study.training.train[0]
         for name, field in (dict.fromkeys(images, "training.train") | sets).items():
-            check_label_spaces(study, field, study.training.train[0], name)
+            check_label_spaces(study, field, first, name)
+            sides = [study.datasets[one].settings.resized_to for one in (first, name)]
+            if None not in sides and sides[0] != sides[1]:
+                raise InputError(
+                    f"images are resized to {sides[1]} pixels, and models are trained on "
+                    f"'{first}', whose images are resized to {sides[0]}",
+                    file=_FILE, field=f"datasets.{name}", remedy="Give both the same size",
+                )  # fmt: skip
 
 
 def _check_pretrained(study: Study) -> None:

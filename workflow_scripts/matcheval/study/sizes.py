@@ -13,6 +13,7 @@ from matcheval.datasets.corruptions.names import SEVERITIES
 from matcheval.datasets.custom_kinds import Parquet
 from matcheval.datasets.kind import DatasetKind, Decoded, Subset
 from matcheval.datasets.made_kinds import Corrupted, Restyled
+from matcheval.errors import InputError
 from matcheval.execution import network_sizes, workloads
 from matcheval.execution.network_sizes import ModelSize
 from matcheval.execution.workloads import ImageSet
@@ -31,8 +32,7 @@ def dataset_size(study: Study, name: str) -> ImageSet:
         as large as the first of their sources.
     """
     folder, asked = study.dataset_folder(name), name
-    while sources := _sources(study, name):
-        name = sources[0]
+    name = _source(study, name)
     settings = study.datasets[name].settings
     if isinstance(settings, Restyled):
         of = dataset_size(study, settings.of)
@@ -50,6 +50,31 @@ def dataset_size(study: Study, name: str) -> ImageSet:
     return workloads.prepared_size(Path(folder), guess)
 
 
+def check_one_size(study: Study, name: str, *, field: str, remedy: str) -> None:
+    """Check that the images of a dataset are stored as pixels of one size, not as files.
+
+    Parameters
+    ----------
+    study : Study
+    name : str
+        Name of a dataset, perhaps one that is derived or built from others.
+    field, remedy : str
+        The key of the configuration that names it, and what to do, for the message.
+
+    Raises
+    ------
+    InputError
+        If they are files.
+    """
+    if not study.datasets[_source(study, name)].settings.has_one_size:
+        raise InputError(
+            f"the images of '{name}' are files, which may differ in size",
+            file="configuration",
+            field=field,
+            remedy=remedy,
+        )
+
+
 def _guess(kind: str, settings: DatasetKind) -> ImageSet:
     """Estimate the size of a dataset that is not prepared from its kind and settings."""
     guess = workloads.size_of_kind(kind)
@@ -63,6 +88,13 @@ def _guess(kind: str, settings: DatasetKind) -> ImageSet:
     if isinstance(settings, Decoded) and settings.resize is not None:
         guess = replace(guess, side=settings.resize, encoded=False)
     return guess
+
+
+def _source(study: Study, name: str) -> str:
+    """The dataset that one is derived or built from: the first one, where there are several."""
+    while sources := _sources(study, name):
+        name = sources[0]
+    return name
 
 
 def _sources(study: Study, name: str) -> tuple[str, ...]:

@@ -158,7 +158,7 @@ def plot_samples(
                 pixels = thumbnail(sets[name], str(record["path"]), hidden, settings)
                 row.append(Picture(pixels, class_name))
         rows.append(row)
-    return plot_contact_sheet(rows, 255, group or settings.warehouse)
+    return plot_contact_sheet(rows, group or settings.warehouse)
 
 
 def _chip(source: SourceSet, kept: pd.DataFrame) -> Picture:

@@ -106,7 +106,7 @@ def _write_sheet(
     ]  # fmt: skip
     lines = [pictures[start : start + _PER_ROW] for start in range(0, len(pictures), _PER_ROW)]
     title = f"{source.name}: {page[0]['class_given']}"
-    save_figure(plot_contact_sheet(lines, 255, title, "Framed: waiting for a decision."), file)
+    save_figure(plot_contact_sheet(lines, title, "Framed: waiting for a decision."), file)
 
 
 def _doubts(mine: pd.DataFrame, images: pd.DataFrame, pattern: str) -> np.ndarray[Any, Any]:

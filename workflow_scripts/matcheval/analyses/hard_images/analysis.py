@@ -1,5 +1,6 @@
 """The analysis of hard images: settings, options and contact sheets."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -17,11 +18,7 @@ class HardImagesSettings(DatasetTableSettings):
         0.05, description="Smallest share of a dataset that is listed as hard"
     )
     sheet: Count = Field(20, description="Images on a contact sheet")
-    compare_size: Count | None = Field(
-        None,
-        description="Side of the squares that image files are resized to for the contact sheet; by "
-        "default they are not resized",
-    )
+    renamed: ClassVar[Mapping[str, str]] = {"compare_size": "without a use: leave it out"}
 
 
 class HardImages(DatasetTableAnalysis):
@@ -59,6 +56,5 @@ class HardImages(DatasetTableAnalysis):
         """
         return {
             "folder": self.study.dataset_folder(wildcards.dataset),
-            "size": self.settings.compare_size,
             "sheet": self.settings.sheet,
         }

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from matcheval.analyses.near_duplicates.images import LabelledPixels
+from matcheval.datasets.dataset import Dataset
 from matcheval.errors import InputError
-from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
+from matcheval.figures.contact_sheet import Picture, plot_contact_sheet, printed_pixels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 _COLUMNS = 9
 
 
-def plot_hard_images(table: pd.DataFrame, images: LabelledPixels, most: int = 30) -> "Figure":
+def plot_hard_images(table: pd.DataFrame, dataset: Dataset, most: int = 30) -> "Figure":
     """Draw the hardest images on a contact sheet, with their classes.
 
     Parameters
     ----------
     table : pandas.DataFrame
         Columns of `tables.SCHEMA`, the hardest first.
-    images : LabelledPixels
-        The images of the dataset.
+    dataset : Dataset
+        Of which only the images that are drawn are read.
     most : int
         Largest number of images drawn.
 
@@ -33,13 +33,16 @@ def plot_hard_images(table: pd.DataFrame, images: LabelledPixels, most: int = 30
     Raises
     ------
     InputError
-        If the table has no rows.
+        If the table has no rows, or an image file cannot be decoded.
     """
     shown = table.head(most)
     if shown.empty:
         raise InputError("no hard images to draw: the table is empty")
     pictures = [
-        Picture(images.pixels[index], f"{index}: {images.classes[label]}\n{n_right} of {n_models}")
+        Picture(
+            printed_pixels(dataset.image(index)),
+            f"{index}: {dataset.classes[label]}\n{n_right} of {n_models}",
+        )
         for index, label, n_right, n_models in shown[
             ["index", "label", "n_right", "n_models"]
         ].to_numpy()
@@ -47,7 +50,6 @@ def plot_hard_images(table: pd.DataFrame, images: LabelledPixels, most: int = 30
     rows = [pictures[i : i + _COLUMNS] for i in range(0, len(pictures), _COLUMNS)]
     return plot_contact_sheet(
         rows,
-        images.max_value,
-        f"{images.name}: the {len(shown)} hardest of {len(images.labels):,} images",
+        f"{dataset.name}: the {len(shown)} hardest of {len(dataset):,} images",
         "Position: class, and how many models classify it correctly.",
     )

@@ -10,7 +10,7 @@ from matcheval.settings import Count, Name, Named, Names, PathText, Settings
 from matcheval.study.analysis import Wildcards
 from matcheval.study.artifacts import Artifact
 from matcheval.study.dataset_tables import DatasetTableAnalysis
-from matcheval.study.sizes import dataset_size
+from matcheval.study.sizes import check_one_size, dataset_size
 from matcheval.study.study import Study
 
 
@@ -29,7 +29,7 @@ class NearDuplicatesSettings(Settings):
     compare_size: Count | None = Field(
         None, description="Side to bring image files to; pixels as they are by default"
     )
-    sheet: Count = Field(20, description="Rows of a contact sheet")
+    sheet: Count = Field(10, description="Rows of a contact sheet; ten fit on a page")
     reviewed: Named[PathText] = Field(
         {}, description="What review found: a CSV file with a column `index` per dataset"
     )
@@ -64,7 +64,11 @@ class NearDuplicates(DatasetTableAnalysis):
         for search in self.settings.searches:
             for key in ("of", "among"):
                 field = self.field("searches", key)
-                self.study.check_dataset(getattr(search, key), field, images=True)
+                name = getattr(search, key)
+                self.study.check_dataset(name, field, images=True)
+                if self.settings.compare_size is None:
+                    remedy = f"Add 'compare_size: 256' to {self.name}"
+                    check_one_size(self.study, name, field=field, remedy=remedy)
 
     @property
     def targets(self) -> list[str]:
@@ -96,7 +100,11 @@ class NearDuplicates(DatasetTableAnalysis):
         wildcards : Wildcards
             `dataset` and `reference`.
         """
-        return {**self._folders(wildcards), "k": self.settings.neighbours}
+        return {
+            **self._folders(wildcards),
+            "size": self.settings.compare_size,
+            "k": self.settings.neighbours,
+        }
 
     def sheet_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the parameters of a search's contact sheet.
@@ -112,7 +120,6 @@ class NearDuplicates(DatasetTableAnalysis):
         return {
             "queries": self.study.dataset_folder(wildcards.dataset),
             "references": self.study.dataset_folder(wildcards.reference),
-            "size": self.settings.compare_size,
         }
 
     @property

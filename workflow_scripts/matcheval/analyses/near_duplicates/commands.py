@@ -2,6 +2,7 @@
 
 import argparse
 
+from matcheval.errors import InputError
 from matcheval.io.printed_json import add_json, json_rows, print_json
 from matcheval.io.tables import check_suffix
 
@@ -35,7 +36,10 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--sheet", metavar="FILE", help="contact sheet (.png, .pdf)")
     parser.add_argument(
-        "--rows", type=int, default=20, help="images on the sheet (default: %(default)s)"
+        "--rows",
+        type=int,
+        default=10,
+        help="rows of the sheet; ten fit on a page (default: %(default)s)",
     )
     add_json(parser)
     parser.set_defaults(run=run_search)
@@ -48,26 +52,36 @@ def run_search(arguments: argparse.Namespace) -> None:
     ----------
     arguments : argparse.Namespace
         Parsed arguments of `add_search`.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid, a dataset cannot be read, or the sets cannot be compared.
     """
     from matcheval.analyses.near_duplicates.images import labelled_pixels
     from matcheval.analyses.near_duplicates.search import find_near_duplicates
     from matcheval.datasets.folders import read_dataset
+    from matcheval.figures.saving import check_figure, save_figure
     from matcheval.io.tables import write_table
 
     check_suffix(arguments.output)
-    queries, references = (
-        labelled_pixels(read_dataset(folder), arguments.compare_size)
-        for folder in (arguments.queries, arguments.references)
-    )
+    if arguments.sheet is not None:
+        check_figure(arguments.sheet)
+    for option in ("neighbours", "rows"):
+        if getattr(arguments, option) < 1:
+            raise InputError(
+                f"--{option} is {getattr(arguments, option)}", remedy="Give at least 1"
+            )
+    sets = [read_dataset(folder) for folder in (arguments.queries, arguments.references)]
+    queries, references = (labelled_pixels(one, arguments.compare_size) for one in sets)
     table = find_near_duplicates(
         queries, references, arguments.neighbours, ssim=not arguments.no_ssim
     )
     write_table(table, arguments.output)
     if arguments.sheet is not None:
         from matcheval.analyses.near_duplicates.figures import plot_near_duplicates
-        from matcheval.figures.saving import save_figure
 
-        figure = plot_near_duplicates(table.to_pandas(), queries, references, arguments.rows)
+        figure = plot_near_duplicates(table.to_pandas(), sets[0], sets[1], arguments.rows)
         save_figure(figure, arguments.sheet)
     if arguments.json:
         written = [path for path in (arguments.output, arguments.sheet) if path is not None]

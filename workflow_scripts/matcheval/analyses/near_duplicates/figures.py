@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from matcheval.analyses.near_duplicates.images import LabelledPixels
+from matcheval.datasets.dataset import Dataset
 from matcheval.errors import InputError
-from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
+from matcheval.figures.contact_sheet import Picture, plot_contact_sheet, printed_pixels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,7 +15,7 @@ _SHOWN = 8  # nearest images per row
 
 
 def plot_near_duplicates(
-    nearest: pd.DataFrame, queries: LabelledPixels, references: LabelledPixels, rows: int = 20
+    nearest: pd.DataFrame, queries: Dataset, references: Dataset, rows: int = 10
 ) -> "Figure":  # fmt: skip
     """Draw the queries that are most similar to a reference, with their nearest references.
 
@@ -23,8 +23,8 @@ def plot_near_duplicates(
     ----------
     nearest : pandas.DataFrame
         Columns of `schemas.NEAREST_IMAGES`.
-    queries, references : LabelledPixels
-        The two sets.
+    queries, references : Dataset
+        The two sets, of which only the images that are drawn are read.
     rows : int
         Number of queries shown, at least 1; `most_alike` chooses them.
 
@@ -36,7 +36,7 @@ def plot_near_duplicates(
     Raises
     ------
     InputError
-        If the table is empty.
+        If the table is empty, or an image file cannot be decoded.
     """
     if nearest.empty:
         raise InputError("no images to draw: the table of nearest images is empty")
@@ -45,18 +45,18 @@ def plot_near_duplicates(
     for query in chosen:
         of_query = nearest[nearest["query"] == query].sort_values("rank").head(_SHOWN)
         first = of_query.iloc[0]
-        row = [Picture(queries.pixels[query], f"{query}\n{first['query_class']}", marked=True)]
+        pixels = printed_pixels(queries.image(query))
+        row = [Picture(pixels, f"{query}\n{first['query_class']}", marked=True)]
         for _, near in of_query.iterrows():
             similarity = "" if pd.isna(near["ssim"]) else f" · {near['ssim']:.2f}"
-            caption = f"{near['reference']}: {near['distance']:.0f}{similarity}\n"
-            pixels = references.pixels[int(near["reference"])]
+            caption = f"{near['reference']}\n{near['distance']:.0f}{similarity}\n"
+            pixels = printed_pixels(references.image(int(near["reference"])))
             row.append(Picture(pixels, caption + str(near["reference_class"])))
         pictures.append(row)
     return plot_contact_sheet(
         pictures,
-        queries.max_value,
         f"{queries.name} (framed) and the nearest images of {references.name}",
-        "Position: ℓ2 distance over pixels · structural similarity; then the class.",
+        "From above: position; ℓ2 distance over pixels · structural similarity; class.",
     )
 
 

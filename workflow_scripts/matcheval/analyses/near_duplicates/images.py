@@ -62,6 +62,12 @@ def labelled_pixels(dataset: Dataset, size: int | None = None) -> LabelledPixels
         If the dataset consists of image files and no size is given, the size is out of range, or
         an image cannot be decoded.
     """
+    if size is None and dataset.stored == "files":
+        raise InputError(
+            "its images are files, which may differ in size",
+            file=dataset.name,
+            remedy="Give a size that all are brought to before they are compared: compare_size",
+        )
     pixels = np.asarray(dataset.pixels) if size is None else _resized(dataset, size)
     max_value = dataset.max_value if size is None else 255
     return LabelledPixels(

@@ -4,7 +4,7 @@ Its results are datasets of the configuration, which all studies in a results fo
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -21,7 +21,7 @@ from matcheval.execution import analysis_resources, resources
 from matcheval.io.files import file_states
 from matcheval.study.analysis import Analysis, BuiltDataset, Wildcards
 from matcheval.study.artifacts import Artifact
-from matcheval.study.sizes import dataset_size
+from matcheval.study.sizes import check_one_size, dataset_size
 from matcheval.study.study import Study
 
 
@@ -67,9 +67,16 @@ class Sampling(Analysis):
         ):
             for dataset in names:
                 self.study.check_dataset(dataset, self.field("pools", name, key), images=True)
+        if pool.simulate is not None and pool.simulate.compare_size is None:
+            field = self.field("pools", name, "simulate")
+            self._check_one_size((pool.candidates, pool.original), field)
         files = pool.custom_files | ({"annotations": pool.annotations} if pool.annotations else {})
         for key, path in files.items():
             self.check_file(path, self.field("pools", name, key))
+
+    def _check_one_size(self, names: Iterable[str], field: str) -> None:
+        for name in names:
+            check_one_size(self.study, name, field=field, remedy="Add 'compare_size: 256'")
 
     def _check_sampled(self, name: str, dataset: SampledDataset) -> None:
         field = f"datasets.{name}"
@@ -93,6 +100,8 @@ class Sampling(Analysis):
                 file="configuration",
                 field=f"{field}.strategy",
             )
+        if dataset.compares_pixels and dataset.compare_size is None:
+            self._check_one_size(pool.sets, field)
         if dataset.start_from is None:
             return
         others = [other for other in self.sampled if other != name]

@@ -161,7 +161,7 @@ def _keyword_counts(
 def _finder(
     candidates: Dataset, references: Iterable[Dataset], settings: SamplingSettings
 ) -> Finder | None:
-    if settings.max_distance is None and settings.min_ssim is None:
+    if not settings.compares_pixels:
         return None
     size = settings.compare_size
     return PixelFinder(

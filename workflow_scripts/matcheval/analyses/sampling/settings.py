@@ -66,6 +66,11 @@ class SamplingSettings(Settings):
         "needed for image files, whose sizes differ",
     )
 
+    @property
+    def compares_pixels(self) -> bool:
+        """Whether images that look like another one are left out."""
+        return self.max_distance is not None or self.min_ssim is not None
+
 
 class SampledDataset(SamplingSettings, DatasetKind):
     """A dataset that is sampled from a pool of the configuration."""

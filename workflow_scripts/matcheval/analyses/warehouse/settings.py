@@ -16,6 +16,11 @@ class WarehouseSet(DatasetKind):
     set: Name = Field(description="Name of the set")
     side: Count = Field(32, description="Height and width of the images, in pixels")
 
+    @property
+    def resized_to(self) -> int:
+        """Height and width of the images."""
+        return self.side
+
 
 class WarehouseAnalysisSettings(Settings):
     """Warehouses have their settings in files of their own."""
