@@ -229,6 +229,29 @@ class TestBadOwnStudy:
             load(**config)
         assert message in str(caught.value)
 
+    def test_files_that_an_analysis_reads(self, tmp_path):
+        file = tmp_path / "f.csv"
+        file.write_text("index,writer\n0,a\n")
+        for given, column in (
+            ({"groups": {"datasets": {"old": str(file)}}}, "group"),
+            ({"selection_frequency": {"datasets": {"old": str(file)}}}, "n_annotations"),
+            ({"human_accuracy": {"pairs": {"both": str(file)}}}, "participant"),
+        ):
+            message = f"{file}: no column {column}"
+            self.refuse(own_study(tmp_path, **given), message)
+        config = own_study(tmp_path)
+        config["pairs"]["both"]["groups"] = {"old": str(file), "new": str(file)}
+        self.refuse(config, f"{file}: no column group in the header ['index', 'writer']")
+
+    def test_results_that_are_a_file(self, tmp_path):
+        config = own_study(tmp_path)
+        self.refuse(config | {"results": config["models"]}, "is not a folder. Name a folder")
+
+    def test_files_without_the_model(self, tmp_path):
+        config = own_study(tmp_path)
+        config["datasets"]["old"]["files"] = "old/m.csv"
+        self.refuse(config, "'datasets.old.files': 'old/m.csv' has no '{model}'")
+
     def test_missing_prediction_file(self, tmp_path):
         config = own_study(tmp_path)
         (tmp_path / "new" / "n.csv").unlink()
@@ -518,8 +541,10 @@ PHOTOS = {"kind": "image_folder", "path": "photos", "classes": [*"0123456789"]}
         ({"x": {"kind": "corrupted", "of": "photos", "corruption": "fog", "severity": 1, "size": 32,
                 "restore": True}}, {}, "'datasets.x.of'"),
         ({"digits-known": {**PHOTOS, "resize": 8}, "digits-train": {**PHOTOS, "resize": 16}}, {},
-         "'datasets.digits-known': images are resized to 8 pixels, and models are trained on "
-         "'digits-train', whose images are resized to 16"),
+         "'datasets.digits-known': has images of 8 × 8 pixels, 3 channel(s), values up to 255, and "
+         "models are trained on 'digits-train', of 16 × 16"),
+        ({"digits-known": {**PHOTOS, "resize": 8}}, {},
+         "of 8 × 8 pixels, 1 channel(s), values up to 16"),
         ({}, {"near_duplicates": {"searches": [{"of": "digits-known", "among": "photos"}]}},
          "'near_duplicates.searches.among': the images of 'photos' are files, which may differ in "
          "size. Add 'compare_size: 256'"),
@@ -534,6 +559,34 @@ def test_image_files_where_pixels_of_one_size_are_needed(datasets, more, message
     config["datasets"] |= {"photos": PHOTOS, **datasets}
     with pytest.raises(InputError, match=re.escape(message)):
         load(**config)
+
+
+def test_networks_that_need_larger_images(tmp_path):
+    text = (ROOT / "studies/digits-models.csv").read_text().replace(",linear,0,0,", ",vgg,8,11,", 1)
+    config = yaml.safe_load(DEFAULTS.read_text()) | {"models": str(tmp_path / "m.csv")}
+    (tmp_path / "m.csv").write_text(text)
+    with pytest.raises(InputError, match=r"digits-train': the architecture of .*linear.* 8 × 8"):
+        load(**config)
+
+
+def test_class_folders_of_images(tmp_path):
+    """Named before the first job; a study can be planned without them."""
+    config = yaml.safe_load(DEFAULTS.read_text())
+    photos = {**PHOTOS, "path": str(tmp_path), "resize": 8}
+    config["datasets"] = dict.fromkeys(config["datasets"], photos)
+    study = load(**config)
+    with pytest.raises(InputError, match="has no class folders with files"):
+        check_custom_images(study)
+    for name in ("0", "1", "empty", ".hidden"):
+        (tmp_path / name).mkdir()
+    for name in ("0/a.png", "1/b.png", ".hidden/c.png"):
+        (tmp_path / name).touch()
+    check_custom_images(study)
+    (tmp_path / "empty" / "a.png").touch()
+    with pytest.raises(
+        InputError, match=r"datasets.digits-train.*'classes': 'empty' is not a class"
+    ):
+        check_custom_images(study)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])

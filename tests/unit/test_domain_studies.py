@@ -155,7 +155,9 @@ def test_missing_weights_are_named_before_the_first_job(tmp_path, monkeypatch):
     path = ROOT / "studies" / "cifar10-warehouse-dg.yaml"
     study = load(yaml.safe_load(path.read_text(encoding="utf-8")))
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"'pretrained': no such file.*weights/resnet18\.pth"):
+    with pytest.raises(
+        InputError, match=r"diff-C.erm-0.*pretrained': no such file.*weights/resnet18\.pth"
+    ):
         check_custom_images(study)
 
 

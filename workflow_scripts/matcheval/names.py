@@ -3,6 +3,7 @@
 import re
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+MODEL_PATTERN = r"\{model\}"  # in paths of files, a file per model
 MAX_NAME_LENGTH = 100
 _NAME = re.compile(NAME_PATTERN.removeprefix("^").removesuffix("$"))
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from matcheval.errors import suggest
-from matcheval.names import NAME_PATTERN
+from matcheval.names import MODEL_PATTERN, NAME_PATTERN
 
 _MAX_SHOWN = 100  # longer values are abbreviated in messages
 
@@ -169,6 +169,8 @@ def _reason(violation: ErrorDetails) -> str:
     if kind == "string_pattern_mismatch":
         if context["pattern"] == NAME_PATTERN:
             return f"'{shown}' must be letters, digits, '.', '_' and '-', and not begin with a sign"
+        if context["pattern"] == MODEL_PATTERN:
+            return f"'{shown}' has no '{{model}}', which stands for the names of the models"
         return f"'{shown}' does not have the form {context['pattern']}"
     if kind == "string_too_long":
         return f"'{shown[:20]}...' has more than {context['max_length']} characters"

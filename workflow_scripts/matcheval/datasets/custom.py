@@ -14,8 +14,6 @@ from matcheval.datasets.custom_kinds import Arrays, ImageFolder, Parquet
 from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.datasets.label_spaces import (
     check_classes,
-    folder_classes,
-    labels_of_folders,
     map_labels,
     resolve_classes,
 )
@@ -52,16 +50,7 @@ def build_image_folder(name: str, settings: ImageFolder, sources: Sources) -> Im
     tree = sources.tree(path)
     root = _common_root(tree.paths) if path.is_file() else 0
     inside = {p: p.split("/")[root] for p in tree.paths if p.count("/") > root}
-    folders = sorted(set(inside.values()))
-    if not folders:
-        raise InputError("has no class folders with files in them", file=path)
-    given = settings.classes
-    classes = folder_classes(folders, path) if given is None else resolve_classes(given)
-    labels: Mapping[str, int | None]
-    if settings.label_map is None:
-        labels = labels_of_folders(folders, classes, path, all_required=False)
-    else:
-        labels = map_labels(Counter(inside.values()), settings.label_map, classes, path)
+    classes, labels = settings.labels_of(Counter(inside.values()), path)
     listed = sorted(
         (label, file) for file, folder in inside.items() if (label := labels[folder]) is not None
     )

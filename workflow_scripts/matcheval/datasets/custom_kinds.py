@@ -1,13 +1,19 @@
 """Kinds of datasets of the user's images."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from matcheval.datasets.kind import Decoded, Subset, paths_by_option
-from matcheval.datasets.label_spaces import resolve_classes
-from matcheval.errors import suggest
+from matcheval.datasets.label_spaces import (
+    folder_classes,
+    labels_of_folders,
+    map_labels,
+    resolve_classes,
+)
+from matcheval.errors import InputError, suggest
 from matcheval.settings import (
     Integer,
     PathText,
@@ -71,6 +77,36 @@ class ImageFolder(_WithClasses, Decoded):
     def custom_paths(self) -> dict[str, list[Path]]:
         """The folder."""
         return paths_by_option(path=self.path)
+
+    def labels_of(
+        self, folders: Mapping[str, int], file: object
+    ) -> tuple[tuple[str, ...], Mapping[str, int | None]]:
+        """Return the classes, and the label of each class folder; None for those left out.
+
+        Parameters
+        ----------
+        folders : mapping of str to int
+            Number of files of each folder that has some.
+        file : object
+            The folder or archive that contains them, for the message.
+
+        Returns
+        -------
+        classes : tuple of str
+            By label.
+        labels : mapping of str to int or None
+
+        Raises
+        ------
+        InputError
+            If there are none, one is not among the classes, or the order of classes is ambiguous.
+        """
+        if not folders:
+            raise InputError("has no class folders with files in them", file=file)
+        classes = self.known_classes or folder_classes(list(folders), file)
+        if self.label_map is not None:
+            return classes, map_labels(folders, self.label_map, classes, file)
+        return classes, labels_of_folders(list(folders), classes, file, all_required=False)
 
 
 class Arrays(_WithClasses):

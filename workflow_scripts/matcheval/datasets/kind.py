@@ -1,7 +1,7 @@
 """What all kinds of dataset have in common: options, and what is known before one is built."""
 
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -25,6 +25,21 @@ def _as_number(value: Any) -> Any:
 
 # How strong a corruption is; with "all", the images of all severities follow each other.
 Severity = Annotated[Literal[1, 2, 3, 4, 5, "all"], BeforeValidator(_as_number)]
+
+
+class PixelFormat(NamedTuple):
+    """Height and width of a dataset's images in pixels, channels, and the value that means 1.0."""
+
+    side: int
+    channels: int = 3
+    max_value: int = 255
+
+    def __str__(self) -> str:
+        """For messages."""
+        return (
+            f"{self.side} × {self.side} pixels, {self.channels} channel(s), "
+            f"values up to {self.max_value}"
+        )
 
 
 class DatasetKind(Settings):
@@ -93,8 +108,8 @@ class DatasetKind(Settings):
         return False
 
     @property
-    def resized_to(self) -> int | None:
-        """Height and width that its images are brought to, in pixels; None if they are not."""
+    def pixel_format(self) -> PixelFormat | None:
+        """Size, channels and range of its images, if they are known before it is built."""
         return None
 
     @property
@@ -152,9 +167,9 @@ class Decoded(Subset):
         return self.resize is not None
 
     @property
-    def resized_to(self) -> int | None:
-        """What they are resized to."""
-        return self.resize
+    def pixel_format(self) -> PixelFormat | None:
+        """That of images decoded to RGB, if they are resized."""
+        return None if self.resize is None else PixelFormat(self.resize)
 
     @model_validator(mode="after")
     def _filter_needs_size(self) -> "Decoded":

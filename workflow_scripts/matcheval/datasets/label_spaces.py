@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from matcheval.errors import InputError
+from matcheval.errors import InputError, suggest
 
 CIFAR10 = (
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
@@ -219,7 +219,8 @@ def labels_of_folders(
     if missing and (all_required or not present):
         problems.append(f"no folder for {_quoted(missing)}")
     if problems:
-        raise InputError("; ".join(problems), file=file, field="classes")
+        remedy = suggest(unknown[0], classes) if unknown else ""
+        raise InputError("; ".join(problems), file=file, field="classes", remedy=remedy)
     return {name: label for label, name in enumerate(classes)}
 
 

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from matcheval.datasets.kind import Decoded, Severity, Subset, paths_by_option
+from matcheval.datasets.kind import Decoded, PixelFormat, Severity, Subset, paths_by_option
 from matcheval.datasets.label_spaces import CIFAR10, DIGITS, imagenet_classes
 from matcheval.settings import (
     PathText,
@@ -23,9 +23,19 @@ class Digits(Subset):
     builder_version: ClassVar[int] = 2
     label_space: ClassVar[tuple[str, ...] | None] = DIGITS
 
+    @property
+    def pixel_format(self) -> PixelFormat:
+        """Scans of 16 grey levels above 0."""
+        return PixelFormat(8, 1, 16)
+
 
 class _Cifar(Subset):
     label_space: ClassVar[tuple[str, ...] | None] = CIFAR10
+
+    @property
+    def pixel_format(self) -> PixelFormat:
+        """RGB images."""
+        return PixelFormat(32)
 
 
 class Cifar10(_Cifar):

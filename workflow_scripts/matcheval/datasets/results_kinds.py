@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from matcheval.datasets.custom_kinds import ClassNames
 from matcheval.datasets.kind import DatasetKind
 from matcheval.datasets.label_spaces import resolve_classes
+from matcheval.names import MODEL_PATTERN
 from matcheval.settings import (
     Count,
     Integer,
@@ -17,7 +18,7 @@ from matcheval.settings import (
 )
 
 Aliases = Annotated[dict[str, PathText], Field(description="Names in the files, by name of model")]
-PathOfModel = Annotated[str, Field(pattern=r"\{model\}")]
+PathOfModel = Annotated[str, Field(pattern=MODEL_PATTERN)]
 
 
 class _WithoutImages(DatasetKind):

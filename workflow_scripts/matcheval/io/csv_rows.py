@@ -96,11 +96,50 @@ def read_csv_rows(path: str | Path, required: Sequence[str]) -> list[dict[str, s
         If the file is missing or not readable as CSV, or a required column is missing.
     """
     header, numbered = read_numbered_rows(path)
-    rows = [{k: "" if v is None else v for k, v in row.items()} for _, row in numbered]
+    check_columns(header, required, path)
+    return [{k: "" if v is None else v for k, v in row.items()} for _, row in numbered]
+
+
+def check_header(path: str | Path, required: Sequence[str]) -> None:
+    """Check that a CSV file has columns; only its first line is read.
+
+    Parameters
+    ----------
+    path : path-like
+    required : sequence of str
+
+    Raises
+    ------
+    InputError
+        If the file is not readable, or a column is missing.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            first = file.readline()
+    except (OSError, ValueError) as error:
+        raise InputError(f"not a readable file ({error})", file=path) from error
+    check_columns(next(csv.reader([decoded(first, path)]), []), required, path)
+
+
+def check_columns(header: Sequence[str], required: Sequence[str], path: object) -> None:
+    """Check that a header names columns.
+
+    Parameters
+    ----------
+    header, required : sequence of str
+    path : path-like
+        The file, for the message.
+
+    Raises
+    ------
+    InputError
+        If it does not.
+    """
     missing = [column for column in required if column not in header]
     if missing:
-        raise InputError(f"no column {' and '.join(missing)} in the header {header}", file=path)
-    return rows
+        raise InputError(
+            f"no column {' and '.join(missing)} in the header {list(header)}", file=path
+        )
 
 
 def read_csv_table(path: Path, separator: str) -> "pa.Table":

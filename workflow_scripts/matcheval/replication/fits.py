@@ -101,9 +101,11 @@ def fit_replication(
         line = fit_line(x, y)
     except InputError as error:
         raise InputError(
-            str(error),
+            f"{error}; of {len(results)} models, {len(selection.left_out)} are left out by "
+            f"replication.fit_range and fit_without, and {len(selection.extreme)} have an "
+            "accuracy of 0 or 1",
             file=f"{scale.value} fit of pair '{results['pair'].iloc[0]}'",
-            remedy="For tables without fits, set replication.scales to []",
+            remedy="Change these settings; for tables without fits, set replication.scales to []",
         ) from error
     lines = bootstrap_lines(x, y, settings.resamples, settings.seed)
     first = results.iloc[0]

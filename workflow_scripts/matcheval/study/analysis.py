@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from matcheval.datasets.derivations import Derivation
 from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import InputError
+from matcheval.io.csv_rows import check_header
 from matcheval.report.sections import Section
 from matcheval.settings import Settings
 from matcheval.study.artifacts import TABLE_SUFFIXES, Artifact, ReportEntry
@@ -309,8 +310,8 @@ class Analysis:
                 field=field,
             )
 
-    def check_file(self, path: str, field: str) -> None:
-        """Check that a file of the user's exists.
+    def check_file(self, path: str, field: str, columns: Sequence[str] = ()) -> None:
+        """Check that a file of the user's exists and, if it is a CSV file, its columns.
 
         Parameters
         ----------
@@ -318,11 +319,15 @@ class Analysis:
             The file.
         field : str
             The key that names it.
+        columns : sequence of str
+            Columns that it must have.
 
         Raises
         ------
         InputError
-            If it does not.
+            If it does not exist, or a column is missing.
         """
         if not Path(path).is_file():
             raise InputError(f"no such file: {path}", file="configuration", field=field)
+        if columns and not path.endswith(".parquet"):
+            check_header(path, columns)

@@ -2,11 +2,16 @@
 
 from pathlib import Path
 
+from matcheval.datasets.custom_kinds import ImageFolder
+from matcheval.datasets.kind import DatasetKind
 from matcheval.datasets.label_spaces import compare_classes
 from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import PREDICTIONS_KIND, DatasetSpec
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
+from matcheval.io.csv_rows import check_header
 from matcheval.models.packages import is_file_of_weights, pretrained_weights
+from matcheval.models.sizes import SPECIFICATIONS
+from matcheval.predictions.group_files import GROUP
 from matcheval.study.sizes import check_one_size
 from matcheval.study.study import Study
 from matcheval.training.options import check_n_sources
@@ -27,6 +32,11 @@ def check_study(study: Study) -> None:
     InputError
         Naming key and value of what is wrong.
     """
+    if Path(study.results).exists() and not Path(study.results).is_dir():
+        raise InputError(
+            f"{study.results} is not a folder", file=_FILE, field="results",
+            remedy="Name a folder, which need not exist",
+        )  # fmt: skip
     _check_sources_of_datasets(study)
     _check_pairs(study)
     _check_training(study)
@@ -36,7 +46,7 @@ def check_study(study: Study) -> None:
 
 
 def check_custom_images(study: Study) -> None:
-    """Check that the user's images are there.
+    """Check that the user's images are there, in folders of the classes.
 
     Parameters
     ----------
@@ -57,7 +67,21 @@ def check_custom_images(study: Study) -> None:
                     field=field,
                     remedy="Put it there, or say where it is (docs/datasets.md)",
                 )
+    for name in study.used:
+        with problems.collected():
+            _check_class_folders(name, study.datasets[name].settings)
     problems.raise_any()
+
+
+def _check_class_folders(name: str, settings: DatasetKind) -> None:
+    """Check the names of class folders, as far as that needs no archive to be read."""
+    if isinstance(settings, ImageFolder) and (folder := settings.custom_paths["path"][0]).is_dir():
+        filled = [
+            each.name
+            for each in folder.iterdir()
+            if each.is_dir() and not each.name.startswith(".") and any(each.iterdir())
+        ]
+        settings.labels_of(dict.fromkeys(filled, 1), f"{folder} (datasets.{name})")
 
 
 def _check_sources_of_datasets(study: Study) -> None:
@@ -111,6 +135,7 @@ def _check_groups(study: Study, pair: Pair) -> None:
             )
         if not Path(file).is_file():
             raise InputError(f"no file at {file}", file=_FILE, field=field)
+        check_header(file, [GROUP])
 
 
 def _same_files(one: DatasetSpec, other: DatasetSpec) -> bool:
@@ -185,13 +210,30 @@ def _check_training(study: Study) -> None:
         first = study.training.train[0]
         for name, field in (dict.fromkeys(images, "training.train") | sets).items():
             check_label_spaces(study, field, first, name)
-            sides = [study.datasets[one].settings.resized_to for one in (first, name)]
-            if None not in sides and sides[0] != sides[1]:
+            ours, others = (study.datasets[one].settings.pixel_format for one in (first, name))
+            if ours and others and ours != others:
                 raise InputError(
-                    f"images are resized to {sides[1]} pixels, and models are trained on "
-                    f"'{first}', whose images are resized to {sides[0]}",
-                    file=_FILE, field=f"datasets.{name}", remedy="Give both the same size",
+                    f"has images of {others}, and models are trained on '{first}', of {ours}",
+                    file=_FILE, field=f"datasets.{name}",
+                    remedy="Models can only be run on images like those that they are trained on",
                 )  # fmt: skip
+        _check_sizes_of_images(study)
+
+
+def _check_sizes_of_images(study: Study) -> None:
+    """Check that images are large enough for the networks that are trained on them."""
+    for name, trained in study.trained.items():
+        first, recipe = study.datasets.get(trained.train[0]), trained.model.recipe
+        images = first.settings.pixel_format if first else None
+        least = SPECIFICATIONS[recipe.architecture].min_side if recipe else 0
+        if images and images.side < least:
+            raise InputError(
+                f"the architecture of model '{name}' does not accept images of {images.side} × "
+                f"{images.side} pixels",
+                file=_FILE,
+                field=f"datasets.{trained.train[0]}",
+                remedy=f"Use images of at least {least} × {least} pixels, or another architecture",
+            )
 
 
 def _check_pretrained(study: Study) -> None:

@@ -309,7 +309,9 @@ class StudyContents:
             if model.source and model.source.kind == CHECKPOINT:
                 file = Path(model.source.source)
                 missing |= {} if file.is_file() else {f"model '{name}': source": [file]}
-        started = {one.model.recipe.pretrained for one in self.trained.values() if one.model.recipe}
-        weights = [Path(name) for name in sorted(started) if is_file_of_weights(name)]
-        absent = [file for file in weights if not file.is_file()]
-        return missing | ({"pretrained": absent} if absent else {})
+        for name, trained in self.trained.items():
+            start = trained.model.recipe.pretrained if trained.model.recipe else ""
+            absent = [Path(start)] if is_file_of_weights(start) else []
+            if absent and not absent[0].is_file() and absent not in missing.values():
+                missing[f"model '{name}': pretrained"] = absent
+        return missing

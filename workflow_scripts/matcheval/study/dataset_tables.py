@@ -40,10 +40,13 @@ class DatasetTableAnalysis(Analysis):
     ----------
     has_figure : bool
         Whether the room's module `figures` has `plot(table)`.
+    file_columns : tuple of str
+        Columns that the user's files must have.
     """
 
     rule_files: ClassVar[tuple[str, ...]] = ("dataset_tables",)
     has_figure: ClassVar[bool] = False
+    file_columns: ClassVar[tuple[str, ...]] = ("index",)
 
     def __init__(self, settings: Any, study: "Study") -> None:
         super().__init__(settings, study)
@@ -68,7 +71,7 @@ class DatasetTableAnalysis(Analysis):
         for dataset, file in self.dataset_files.items():
             self.check_has_correctness(dataset, self.field("datasets"))
             if file:
-                self.check_file(file, self.field("datasets"))
+                self.check_file(file, self.field("datasets"), self.file_columns)
 
     def file_of(self, dataset: str) -> str:
         """Return the file that is read besides predictions, empty if there is none.

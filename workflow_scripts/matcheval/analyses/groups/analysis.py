@@ -10,3 +10,4 @@ class Groups(DatasetTableAnalysis):
 
     name: ClassVar[str] = "groups"
     Settings: ClassVar[type[DatasetFileSettings]] = DatasetFileSettings
+    file_columns: ClassVar[tuple[str, ...]] = ("index", "group")

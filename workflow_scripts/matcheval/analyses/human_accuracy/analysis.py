@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from matcheval.analyses.human_accuracy import COLUMNS
 from matcheval.io.files import file_states
 from matcheval.settings import Named, Names, PathText, Settings
 from matcheval.study.analysis import Analysis, Wildcards
@@ -44,7 +45,7 @@ class HumanAccuracy(Analysis):
             self.study.check_pair(pair, self.field("pairs"))
             for dataset in self.study.pairs[pair].datasets.values():
                 self.check_has_correctness(dataset, self.field("pairs"))
-            self.check_file(file, self.field("pairs"))
+            self.check_file(file, self.field("pairs"), COLUMNS)
 
     @property
     def targets(self) -> list[str]:

@@ -12,8 +12,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from matcheval.analyses.human_accuracy import COLUMNS
 from matcheval.errors import InputError
 from matcheval.io.columns import CONFIDENCE_LEVEL, accuracy, fraction
+from matcheval.io.csv_rows import check_columns
 from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn, accuracy_cells, percent_cell, signed_cells
 from matcheval.predictions.correctness import Correctness
@@ -34,7 +36,6 @@ SCHEMA = TableSchema(
 )
 
 ORIGINS = ("original", "replication")
-_COLUMNS = ["participant", "set", "index", "answer"]
 
 
 def read_annotations(path: str | Path) -> pd.DataFrame:
@@ -63,10 +64,8 @@ def read_annotations(path: str | Path) -> pd.DataFrame:
         raise InputError("no such file", file=path) from error
     except (ValueError, OSError) as error:
         raise InputError(f"not readable as CSV ({error})", file=path) from error
-    missing = [name for name in _COLUMNS if name not in table]
-    if missing:
-        raise InputError(f"no column {' and '.join(missing)}", file=path)
-    table = table[_COLUMNS]
+    check_columns([*map(str, table)], COLUMNS, path)
+    table = table[COLUMNS]
     for name in ("index", "answer"):
         if table[name].dtype.kind not in "iu":
             raise InputError("must be a whole number in every row", file=path, field=name)

@@ -26,6 +26,7 @@ class SelectionFrequency(DatasetTableAnalysis):
     name: ClassVar[str] = "selection_frequency"
     Settings: ClassVar[type[SelectionFrequencySettings]] = SelectionFrequencySettings
     has_figure: ClassVar[bool] = True
+    file_columns: ClassVar[tuple[str, ...]] = ("index", "n_annotations", "n_selected")
 
     def check(self) -> None:
         """Check also that the selection frequencies of every dataset are known.

@@ -12,6 +12,7 @@ import pyarrow as pa
 from matcheval.analyses.sampling.frequencies import frequency_bins
 from matcheval.errors import InputError
 from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, accuracy, fraction
+from matcheval.io.csv_rows import check_columns
 from matcheval.io.tables import Column, TableSchema, read_parquet
 from matcheval.io.text_tables import TextColumn, columns_by_part
 from matcheval.predictions.correctness import Correctness
@@ -63,9 +64,7 @@ def read_counts(path: str | os.PathLike[str]) -> pd.DataFrame:
         except (ValueError, OSError) as error:
             raise InputError(f"not readable as CSV ({error})", file=path) from error
     names = ["index", "n_annotations", "n_selected"]
-    missing = [name for name in names if name not in table]
-    if missing:
-        raise InputError(f"no column {' and '.join(missing)}", file=path)
+    check_columns([*map(str, table)], names, path)
     counts: pd.DataFrame = table[names]
     if not all(counts[name].dtype.kind in "iu" for name in names):
         raise InputError("must be a whole number in every row", file=path, field=", ".join(names))

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from matcheval.datasets.kind import DatasetKind
+from matcheval.datasets.kind import DatasetKind, PixelFormat
 from matcheval.settings import Count, Name, PathText, Settings
 
 
@@ -17,9 +17,9 @@ class WarehouseSet(DatasetKind):
     side: Count = Field(32, description="Height and width of the images, in pixels")
 
     @property
-    def resized_to(self) -> int:
-        """Height and width of the images."""
-        return self.side
+    def pixel_format(self) -> PixelFormat:
+        """RGB images of this side."""
+        return PixelFormat(self.side)
 
 
 class WarehouseAnalysisSettings(Settings):
