@@ -52,7 +52,7 @@ models: studies/digits-models.csv
 datasets:
   old: {{kind: cifar10, part: test}}
   new: {{kind: cifar10_1, version: v6, per_class: 3}}
-  own: {{kind: image_folder, path: own, classes: cifar10}}
+  own: {{kind: image_folder, path: own, classes: cifar10, resize: 32}}
 training: {{train: old, validation: own}}
 pairs: {{both: {{original: old, replication: new}}}}
 """)
@@ -112,7 +112,7 @@ def test_without_a_network_files_are_put_there_by_hand(made, tmp_path):
 def test_classes_that_only_the_files_tell_are_compared(made, tmp_path):
     workflow = made.copy_to(tmp_path / "tree")
     config = (workflow.folder / "images.yaml").read_text()
-    config = config.replace("path: own, classes: cifar10}", "path: own}")
+    config = config.replace("path: own, classes: cifar10, resize: 32}", "path: own, resize: 32}")
     config = config.replace("replication: new", "replication: own")
     config = config.replace("validation: own", "validation: old")
     (workflow.folder / "images.yaml").write_text(config)
