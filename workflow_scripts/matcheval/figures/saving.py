@@ -4,12 +4,10 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matcheval.errors import InputError
 from matcheval.figures.style import style
-from matcheval.io.files import atomic_file
+from matcheval.io.files import atomic_file, check_format
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,12 +65,7 @@ def check_figure(path: str | os.PathLike[str]) -> str:
     InputError
         If the suffix is another one.
     """
-    suffix = Path(path).suffix.lower()
-    if suffix not in _OPTIONS:
-        raise InputError(
-            f"cannot save '{suffix}' figures", file=path, remedy="Use .pdf, .png or .svg"
-        )
-    return suffix
+    return check_format(path, tuple(_OPTIONS), "cannot save {} figures")
 
 
 @contextmanager

@@ -121,14 +121,16 @@ def check_header(path: str | Path, required: Sequence[str]) -> None:
     check_columns(next(csv.reader([decoded(first, path)]), []), required, path)
 
 
-def check_columns(header: Sequence[str], required: Sequence[str], path: object) -> None:
+def check_columns(
+    header: Sequence[str], required: Sequence[str], path: object, remedy: str = ""
+) -> None:
     """Check that a header names columns.
 
     Parameters
     ----------
     header, required : sequence of str
-    path : path-like
-        The file, for the message.
+    path, remedy
+        The file, and what to do, for the message.
 
     Raises
     ------
@@ -138,7 +140,9 @@ def check_columns(header: Sequence[str], required: Sequence[str], path: object) 
     missing = [column for column in required if column not in header]
     if missing:
         raise InputError(
-            f"no column {' and '.join(missing)} in the header {list(header)}", file=path
+            f"no column {' and '.join(missing)} in the header {list(header)}",
+            file=path,
+            remedy=remedy,
         )
 
 

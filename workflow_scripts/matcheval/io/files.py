@@ -177,6 +177,31 @@ def file_lock(path: str | os.PathLike[str]) -> Iterator[bool]:
         lock.release()
 
 
+def check_format(path: str | os.PathLike[str], suffixes: Sequence[str], problem: str) -> str:
+    """Check that a file has one of the suffixes of known formats, and return its suffix.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, which need not exist.
+    suffixes : sequence of str
+        At least two, in lower case, such as `.csv`.
+    problem : str
+        The message, with `{}` in place of another suffix.
+
+    Raises
+    ------
+    InputError
+        If it has another suffix.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in suffixes:
+        *others, last = suffixes
+        remedy = f"Use {', '.join(others)} or {last}"
+        raise InputError(problem.format(f"'{suffix}'"), file=path, remedy=remedy)
+    return suffix
+
+
 def file_states(files: Sequence[str]) -> list[tuple[int, int]]:
     """Return size and modification time in nanoseconds of some of the user's files.
 

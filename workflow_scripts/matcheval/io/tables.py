@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,7 +11,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
-from matcheval.io.files import atomic_file
+from matcheval.io.files import atomic_file, check_format
 from matcheval.io.self_digests import DIGEST_KEY, EMPTY_DIGEST, enter_digest, verify_file
 
 if TYPE_CHECKING:
@@ -237,12 +236,7 @@ def check_suffix(path: str | os.PathLike[str]) -> str:
     InputError
         If the suffix is neither.
     """
-    suffix = Path(path).suffix.lower()
-    if suffix not in _WRITERS:
-        raise InputError(
-            f"cannot write '{suffix}' tables", file=path, remedy=f"Use {' or '.join(_WRITERS)}"
-        )
-    return suffix
+    return check_format(path, tuple(_WRITERS), "cannot write {} tables")
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from matcheval.datasets.specs import PREDICTIONS_KIND
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
-from matcheval.io.csv_rows import read_numbered_rows
+from matcheval.io.csv_rows import check_columns, read_numbered_rows
 from matcheval.io.yaml_files import read_yaml_list
 from matcheval.models.rows import (
     CALLABLE,
@@ -119,13 +119,8 @@ _Rows = list[tuple[str, dict[str, Any]]]  # place in the file, and values by col
 def _csv_rows(path: Path) -> _Rows:
     header, numbered = read_numbered_rows(path, "model catalogue")
     rows = [(f"{path}, line {line}", row) for line, row in numbered]
-    missing = [column for column in ("name", "kind") if column not in header]
-    if missing:
-        raise InputError(
-            f"no column {' and '.join(missing)} in the header {header}",
-            file=path,
-            remedy="The first line names the columns, separated by commas",
-        )
+    remedy = "The first line names the columns, separated by commas"
+    check_columns(header, ("name", "kind"), path, remedy)
     for place, row in rows:
         if None in row or None in row.values():
             raise InputError("the row has not as many cells as the header", file=place)

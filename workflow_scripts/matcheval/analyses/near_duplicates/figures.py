@@ -15,7 +15,7 @@ _SHOWN = 8  # nearest images per row
 
 
 def plot_near_duplicates(
-    nearest: pd.DataFrame, queries: Dataset, references: Dataset, rows: int = 10
+    nearest: pd.DataFrame, queries: Dataset, references: Dataset, rows: int
 ) -> "Figure":  # fmt: skip
     """Draw the queries that are most similar to a reference, with their nearest references.
 
