@@ -1,4 +1,4 @@
-"""The command `check-study`: whether a study file can be run, without Snakemake."""
+"""The command `check-study`: check a study file without starting Snakemake."""
 
 import argparse
 import sys

@@ -35,7 +35,7 @@ class PixelFormat(NamedTuple):
     max_value: int = 255
 
     def __str__(self) -> str:
-        """For messages."""
+        """Return the format in words, for error messages."""
         return (
             f"{self.side} × {self.side} pixels, {self.channels} channel(s), "
             f"values up to {self.max_value}"
@@ -104,7 +104,7 @@ class DatasetKind(Settings):
 
     @property
     def needs_one_size(self) -> bool:
-        """Whether the images of its sources have to be."""
+        """Whether the images of the sets that it is made from must be pixels of one size."""
         return False
 
     @property
@@ -163,12 +163,12 @@ class Decoded(Subset):
 
     @property
     def has_one_size(self) -> bool:
-        """Whether they are resized."""
+        """Whether its images are resized to one size."""
         return self.resize is not None
 
     @property
     def pixel_format(self) -> PixelFormat | None:
-        """That of images decoded to RGB, if they are resized."""
+        """RGB images of the size that they are resized to."""
         return None if self.resize is None else PixelFormat(self.resize)
 
     @model_validator(mode="after")

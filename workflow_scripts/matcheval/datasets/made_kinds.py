@@ -73,7 +73,7 @@ class Corrupted(DatasetKind):
 
     @property
     def needs_one_size(self) -> bool:
-        """To bring images back to the size that they had."""
+        """If images are brought back to the size that they had."""
         return self.restore
 
     @property
@@ -100,7 +100,7 @@ class Restyled(DatasetKind):
 
     @property
     def needs_one_size(self) -> bool:
-        """Its pixels are changed as they are."""
+        """Always: its pixels are changed in place."""
         return True
 
     @property

@@ -25,7 +25,7 @@ class Digits(Subset):
 
     @property
     def pixel_format(self) -> PixelFormat:
-        """Scans of 16 grey levels above 0."""
+        """8 × 8 pixels, one channel, values from 0 to 16."""
         return PixelFormat(8, 1, 16)
 
 
@@ -34,7 +34,7 @@ class _Cifar(Subset):
 
     @property
     def pixel_format(self) -> PixelFormat:
-        """RGB images."""
+        """32 × 32 RGB images."""
         return PixelFormat(32)
 
 
@@ -47,7 +47,7 @@ class Cifar10(_Cifar):
 
     @property
     def published_files(self) -> list[str]:
-        """The archive of both parts."""
+        """The archive that holds the training and the test set."""
         return ["cifar-10-python.tar.gz"]
 
 
@@ -60,7 +60,7 @@ class Cifar101(_Cifar):
 
     @property
     def published_files(self) -> list[str]:
-        """Images and labels."""
+        """A file of images and a file of labels."""
         return [f"cifar10.1_{self.version}_{what}.npy" for what in ("data", "labels")]
 
 
@@ -73,7 +73,7 @@ class Cifar102(_Cifar):
 
     @property
     def published_files(self) -> list[str]:
-        """Images and labels of the part."""
+        """The file with images and labels of this part."""
         return [f"cifar102_{self.part}.npz"]
 
 
@@ -92,7 +92,7 @@ class Cifar10C(_Cifar):
 
     @property
     def published_files(self) -> list[str]:
-        """The archive of all corruptions."""
+        """The archive that holds all corruptions."""
         return ["CIFAR-10-C.tar"]
 
 
@@ -106,7 +106,7 @@ class Cinic10(Decoded):
 
     @property
     def published_files(self) -> list[str]:
-        """The archive of all parts."""
+        """The archive that holds the three parts."""
         return ["CINIC-10.tar.gz"]
 
 

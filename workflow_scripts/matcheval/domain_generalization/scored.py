@@ -40,7 +40,7 @@ class Scored:
 
 
 class ScoredModels:
-    """The scored models of a study, and the jobs that score them.
+    """Trained models whose accuracies are predicted without labels, and the jobs that do it.
 
     Parameters
     ----------

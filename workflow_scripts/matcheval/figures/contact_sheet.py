@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _CELL, _GAP = 0.68, 0.05  # inches: side of an image, and between images
-_PIXELS = 256  # more per side are not seen in print
+_PIXELS = 256  # per side: more cannot be seen in print
 _PAGE = 6.8  # inches: width into which the images of a row are made to fit
 _CAPTION = 0.105  # inches: height of a caption line
 _TITLE = 0.35  # inches
@@ -52,7 +52,7 @@ class Picture:
 
 
 def printed_pixels(image: "Image") -> npt.NDArray[np.uint8]:
-    """Return an image's pixels, of a large image in the resolution of print.
+    """Return the pixels of an image, shrunk to at most 256 per side.
 
     Parameters
     ----------

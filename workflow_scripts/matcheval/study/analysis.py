@@ -244,7 +244,7 @@ class Analysis:
         return cls.name.replace("_", " ").capitalize()
 
     def field(self, *keys: str) -> str:
-        """Return the place of a setting in the configuration.
+        """Return the full name of a setting, such as `groups.datasets`, for error messages.
 
         Parameters
         ----------

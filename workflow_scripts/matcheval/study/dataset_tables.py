@@ -91,7 +91,7 @@ class DatasetTableAnalysis(Analysis):
         return [file for artifact in artifacts for file in artifact.expand(dataset=names)]
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the files that a dataset's table is made from.
+        """Return the inputs of a dataset's table: predictions, and the user's file if there is one.
 
         Parameters
         ----------

@@ -157,5 +157,5 @@ def _status(
 
 
 def _original(status: str, found: Mapping[str, str]) -> str | None:
-    """The image that a copy is a copy of, whether it is kept or not."""
+    """The image that this one duplicates, even if that one is left out; None if there is none."""
     return found.get(COPY) or (found.get(ACROSS) if status == DUPLICATE else None)

@@ -22,7 +22,7 @@ def plot_hard_images(table: pd.DataFrame, dataset: Dataset, most: int = 30) -> "
     table : pandas.DataFrame
         Columns of `tables.SCHEMA`, the hardest first.
     dataset : Dataset
-        Of which only the images that are drawn are read.
+        Its images; only those that are drawn are read.
     most : int
         Largest number of images drawn.
 

@@ -39,7 +39,7 @@ ORIGINS = ("original", "replication")
 
 
 def read_annotations(path: str | Path) -> pd.DataFrame:
-    """Read the annotations of participants from a file.
+    """Read from a CSV file which classes human participants gave to which images.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ BINS = 5  # of equal width over [0, 1]
 
 
 def read_counts(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Read how many annotators saw each datapoint, and how many selected it.
+    """Read, for each datapoint, how many annotators saw it and how many selected it.
 
     Parameters
     ----------
