@@ -27,30 +27,7 @@ def main(
     curves: Sequence[Path],
     accuracies: Sequence[Path],
 ) -> None:
-    """Write the tables of runs, learning curves and accuracies.
-
-    Parameters
-    ----------
-    models : sequence of str
-        Names of the trained models.
-    epoch_steps : int
-        Steps between two evaluations.
-    tested : sequence of TestedModels
-        Which models were run on which sets.
-    predictions : str
-        Folder of all predictions.
-    plan : sequence of Path
-        The plan's Parquet file.
-    histories : sequence of str
-        Histories of the models, in their order.
-    runs, curves, accuracies : sequence of Path
-        Files to write, in the formats of their suffixes.
-
-    Raises
-    ------
-    InputError
-        If a history or predictions are missing or damaged.
-    """
+    """Write the tables of runs, learning curves and accuracies."""
     learning = tabulate_curves(models, histories, epoch_steps)
     found = tabulate_runs(PLAN.read(plan[0]).to_pandas(), learning)
     counted = tabulate_accuracies(tested, predictions)

@@ -9,20 +9,7 @@ from matcheval.io.files import atomic_file
 
 
 def main(*, original: Path, replication: Path, classes: Path) -> None:
-    """Check that two datasets have the same classes, and write the class names, one per line.
-
-    Parameters
-    ----------
-    original, replication : Path
-        Descriptions (`dataset.json`) of the two datasets.
-    classes : Path
-        Text file to write.
-
-    Raises
-    ------
-    InputError
-        If the classes or their order differ.
-    """
+    """Check that two datasets have the same classes, and write the class names, one per line."""
     described = [read_description(file.parent) for file in (original, replication)]
     check_same_classes({one["name"]: one["classes"] for one in described})
     with atomic_file(classes) as partial:

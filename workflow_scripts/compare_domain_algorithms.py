@@ -43,21 +43,7 @@ def main(
     spread: Sequence[Path],
     image_counts: Sequence[Path],
 ) -> None:
-    """Write the tables of results, gains by set, spread, and correlations with image counts.
-
-    Parameters
-    ----------
-    blocks : sequence of Block
-        All blocks.
-    rules : sequence of str
-        How groups are selected.
-    confidence : float
-        Level of the intervals, in (0, 1).
-    runs, accuracies : Path
-        Tables with the columns of `schemas.RUNS` and `schemas.ACCURACIES`.
-    results, gains, spread, image_counts : sequence of Path
-        Files to write, in the formats of their suffixes.
-    """
+    """Write the tables of results, gains by set, spread, and correlations with image counts."""
     chosen = chosen_runs(
         blocks, RUNS.read(runs).to_pandas(), ACCURACIES.read(accuracies).to_pandas(), rules
     )

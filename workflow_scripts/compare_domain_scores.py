@@ -40,23 +40,7 @@ def main(
     near_far: Sequence[Path],
     figure: Sequence[Path],
 ) -> None:
-    """Write the tables of predictability and of gains by distance, and the figure of scores.
-
-    Parameters
-    ----------
-    blocks : sequence of Block
-        All blocks.
-    rules : sequence of str
-        How groups are selected; the first is that of the figure.
-    confidence : float
-        Level of the intervals, in (0, 1).
-    runs, accuracies : Path
-        Tables with the columns of `schemas.RUNS` and `schemas.ACCURACIES`.
-    scores : sequence of Path
-        Tables of scores, one per model and suite.
-    predictability, near_far, figure : sequence of Path
-        Files to write, in the formats of their suffixes.
-    """
+    """Write the tables of predictability and of gains by distance, and the figure of scores."""
     chosen = chosen_runs(
         blocks, RUNS.read(runs).to_pandas(), ACCURACIES.read(accuracies).to_pandas(), rules
     )

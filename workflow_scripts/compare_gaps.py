@@ -26,31 +26,7 @@ def main(
     seeds: Sequence[int],
     gaps: Path,
 ) -> None:
-    """Write the gaps.
-
-    Parameters
-    ----------
-    model : str
-        Name of the model.
-    suite : Suite
-    base : str
-        Name of the base.
-    classes : sequence of str, or Path
-        Class names by label, or the description of the base, which has them.
-    files : OutputFiles
-    rule : ClassRule
-        How probabilities are restricted where a member names classes.
-    method : MatchingMethod
-    seeds : sequence of int
-        Of the matching.
-    gaps : Path
-        The table to write.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or invalid, or a set has no datapoints of the classes that count.
-    """
+    """Write the gaps."""
 
     def read(name: str) -> Outputs:
         return files.read(name, model)

@@ -30,27 +30,7 @@ def main(
     tables: Sequence[Path],
     of_suite: Path,
 ) -> None:
-    """Write the comparison, and the gaps of all models.
-
-    Parameters
-    ----------
-    predicted : Path
-        Predicted accuracies.
-    gaps : sequence of Path
-        Gaps, a table per model.
-    confidence : float
-        Level of the intervals, in (0, 1).
-    uncounted : sequence of str
-        Names of models which means over models do not count.
-    places : mapping of str to mapping
-        Group, subgroup and severity of every set.
-    settings : mapping of str to value
-        Settings that are named under the table.
-    tables : sequence of Path
-        Files of the comparison, in the formats of their suffixes.
-    of_suite : Path
-        File of the gaps of all models.
-    """
+    """Write the comparison, and the gaps of all models."""
     tables_of_models = [GAPS.read(path).to_pandas() for path in gaps]
     every = with_places(pd.concat(tables_of_models, ignore_index=True), places)
     write_table(GAPS.from_frame(every), of_suite)

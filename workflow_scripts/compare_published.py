@@ -10,24 +10,7 @@ from matcheval.execution.entry_points import run_script
 
 
 def main(*, study: str, published: Path, folder: Path, outputs: Sequence[Path]) -> None:
-    """Write the comparison of published and computed values.
-
-    Parameters
-    ----------
-    study : str
-        Name of the study.
-    published : Path
-        CSV file of the published values.
-    folder : Path
-        Folder of the study's results.
-    outputs : sequence of Path
-        Files to write, in the formats of their suffixes.
-
-    Raises
-    ------
-    InputError
-        As for `read_published` and `write_comparison`.
-    """
+    """Write the comparison of published and computed values."""
     compared = write_comparison(read_published(published, study), folder, study, outputs)
     known = compared[compared["computed"].notna()]
     logging.info("%d of %d printed numbers agree", known["agrees"].sum(), len(known))

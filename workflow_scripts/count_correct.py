@@ -18,26 +18,7 @@ def main(
     top_k_files: Sequence[str],
     accuracies: Path,
 ) -> None:
-    """Write the accuracies of all models on one dataset.
-
-    Parameters
-    ----------
-    dataset : DatasetSpec
-        The dataset.
-    models : sequence of str
-        Names of the models.
-    results : sequence of str
-        Their prediction files, or the files of published results.
-    top_k_files : sequence of str
-        Their files of top-k classes; empty if only top-1 accuracies are computed.
-    accuracies : Path
-        Table to write, with the columns of `predictions.schemas.ACCURACIES`.
-
-    Raises
-    ------
-    InputError
-        If files are missing or invalid; the message names all of them.
-    """
+    """Write the accuracies of all models on one dataset."""
     files = results if dataset.has_probabilities else ()
     table = dataset_accuracies(dataset, models, files, top_k_files)
     write_table(table, accuracies)

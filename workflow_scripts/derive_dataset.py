@@ -13,35 +13,14 @@ log = logging.getLogger("derive_dataset")
 
 
 def derive_dataset(derivation: str, sources: Sequence[str], output: str) -> None:
-    """Build a derived dataset.
-
-    Parameters
-    ----------
-    derivation : str
-        JSON of a `Derivation`.
-    sources : sequence of str
-        Folders of the source datasets, in the order of the derivation.
-    output : str
-        Folder to write.
-
-    Raises
-    ------
-    InputError
-        As for `datasets.derived.derive`.
-    """
+    """Build a derived dataset."""
     dataset = derive(Derivation.from_json(derivation), [read_dataset(f) for f in sources])
     write_dataset(dataset, output)
     log.info("%s: %d images, sha256 %s", dataset.name, len(dataset), dataset.sha256[:16])
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Read the command line and build the dataset.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Command-line arguments; those of the process by default.
-    """
+    """Read the command line and build the dataset."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--derivation", required=True, help="what to build, a JSON object")
     parser.add_argument("--sources", required=True, nargs="+", help="dataset folders")

@@ -15,26 +15,7 @@ from matcheval.execution.entry_points import run_command, show_progress
 def download_file(
     name: str, output: str, mirror: str, hours: float, least_rate: float, log: str
 ) -> None:
-    """Download a published file; messages go to `log`, as standard error has the progress bar.
-
-    Parameters
-    ----------
-    name : str
-        Name of the file in `downloads/sources.yaml`.
-    output : str
-        File to write, of the published name.
-    mirror : str
-        Folder or address used instead of the published address; empty for none.
-    hours, least_rate : float
-        As for `downloads.fetching.download`.
-    log : str
-        File for messages; empty for none.
-
-    Raises
-    ------
-    InputError
-        As for `downloads.fetching.download`.
-    """
+    """Download a published file; messages go to `log`, as standard error has the progress bar."""
     if log:
         logging.getLogger().addHandler(logging.FileHandler(log, mode="w", encoding="utf-8"))
     try:
@@ -51,13 +32,7 @@ def download_file(
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Read the command line and download the file.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Command-line arguments; those of the process by default.
-    """
+    """Read the command line and download the file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--name", required=True, help="name of the file in downloads/sources.yaml")
     parser.add_argument(

@@ -11,24 +11,7 @@ from matcheval.execution.entry_points import run_command, show_progress
 def download_weights(
     url: str, output: Path, mirror: str | None, hours: float, least_rate: float
 ) -> None:
-    """Download a file of weights, and compare it with the digest in its name.
-
-    Parameters
-    ----------
-    url : str
-        Address at which the file is published.
-    output : Path
-        File to write.
-    mirror : str or None
-        Folder or address used instead of the host of `url`, if any.
-    hours, least_rate : float
-        As for `downloads.fetching.download`.
-
-    Raises
-    ------
-    InputError
-        If the download fails, or the file does not have the digest in its name.
-    """
+    """Download a file of weights, and compare it with the digest in its name."""
     from matcheval.downloads.fetching import download
     from matcheval.models.published import check_file_name_digest
 
@@ -40,13 +23,7 @@ def download_weights(
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Read the command line and download the weights.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Command-line arguments; those of the process by default.
-    """
+    """Read the command line and download the weights."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--url", required=True, help="where the weights are published")
     parser.add_argument("--mirror", default="", help="folder or address that replaces the host")

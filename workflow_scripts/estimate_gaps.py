@@ -28,35 +28,7 @@ def main(
     tables: Sequence[Path],
     means: Sequence[Path],
 ) -> None:
-    """Estimate the gaps of all models on a pair, and write tables.
-
-    Parameters
-    ----------
-    models : sequence of str
-        Names of the models.
-    pair : Pair
-        The pair of datasets.
-    matchings : mapping of str to MatchingMethod
-        How they are matched, by name.
-    seeds : sequence of int
-        Seeds, one for each run.
-    layouts : mapping of str to Layout
-        How the prediction files are laid out, by origin.
-    groups : mapping of str to GroupSource
-        By origin, where the groups of its datapoints are found.
-    original, replication : sequence of Path
-        Prediction files of the models, in their order, on each dataset.
-    tables : sequence of Path
-        Tables to write, with the columns of `gap_schemas.GAPS`, in the formats of their suffixes;
-        those of the first matching first, and equally many of each.
-    means : sequence of Path
-        Tables to write, with the columns of `gap_schemas.MEAN_GAPS`.
-
-    Raises
-    ------
-    InputError
-        If predictions or groups are not valid, or differ between models.
-    """
+    """Estimate the gaps of all models on a pair, and write tables."""
     files = {"original": original, "replication": replication}
     known = read_models(pair, models, files, matchings, seeds, layouts, groups)
     found = estimate_gaps(known)

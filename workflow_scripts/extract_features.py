@@ -15,25 +15,7 @@ log = logging.getLogger("extract_features")
 def extract(
     name: str, of: Path, network: str, output: Path, device: str, as_stored: bool, **config: Any
 ) -> None:
-    """Compute features and write them as a dataset.
-
-    Parameters
-    ----------
-    name : str
-        Name of the dataset to write.
-    of : Path
-        Folder of the dataset of images.
-    network : str
-        JSON of a `ModelSource`.
-    output : Path
-        Folder of the dataset to write.
-    device : str
-        `cpu`, `cuda`, `mps` or `auto`.
-    as_stored : bool
-        Whether images are normalised only.
-    **config
-        Further fields of `inference.forward_model.ForwardConfig`.
-    """
+    """Compute features and write them as a dataset."""
     from matcheval.analyses.features.extraction import extract_features
     from matcheval.datasets.folders import read_dataset, write_dataset
     from matcheval.inference.forward_model import ForwardConfig
@@ -55,13 +37,7 @@ def _batch_size(text: str) -> int | str:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Read the command line and compute features.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Command-line arguments; those of the process by default.
-    """
+    """Read the command line and compute features."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--name", required=True, help="name of the dataset to write")
     parser.add_argument("--of", type=Path, required=True, help="folder of the images")

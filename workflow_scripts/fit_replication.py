@@ -23,26 +23,7 @@ def main(
     outputs: Sequence[Path],
     region: Path,
 ) -> None:
-    """Fit a line on every scale, and write the fits and their confidence regions.
-
-    Parameters
-    ----------
-    results : Path
-        Accuracies of the models on both sets, with the columns of `schemas.RESULTS`.
-    settings : ReplicationSettings
-        Settings of the fits.
-    families : mapping of str to str
-        Family of each model, empty where unknown.
-    outputs : sequence of Path
-        Tables to write, with the columns of `schemas.FITS`, in the formats of their suffixes.
-    region : Path
-        Table to write, with the columns of `schemas.REGION`.
-
-    Raises
-    ------
-    InputError
-        As for `replication.fits.fit_replication`.
-    """
+    """Fit a line on every scale, and write the fits and their confidence regions."""
     table = RESULTS.read(results).to_pandas()
     fits = [fit_replication(table, scale, settings, families) for scale in settings.scales]
     write_readable(pd.DataFrame([fit.row for fit in fits]), FITS, fits_columns, outputs)

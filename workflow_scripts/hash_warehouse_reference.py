@@ -9,13 +9,7 @@ from matcheval.warehouse.jobs import hash_job
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Read the command line and run the job.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Command-line arguments; those of the process by default.
-    """
+    """Read the command line and run the job."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--warehouse", type=Path, required=True, help="the warehouse's file")
     parser.add_argument("--folder", type=Path, required=True, help="folder of its results")

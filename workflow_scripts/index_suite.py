@@ -9,22 +9,7 @@ from matcheval.execution.entry_points import run_script
 
 
 def main(*, suite: Suite, folders: Mapping[str, Path], index: Path) -> None:
-    """Check the prepared datasets of a suite against each other, and write what they contain.
-
-    Parameters
-    ----------
-    suite : Suite
-        The suite.
-    folders : mapping of str to Path
-        Folders of its prepared datasets, by name.
-    index : Path
-        JSON file to write.
-
-    Raises
-    ------
-    InputError
-        As for `suites.write_suite`.
-    """
+    """Check the prepared datasets of a suite against each other, and write what they contain."""
     write_suite(suite, folders, index)
     logging.info("%s: %d datasets", suite.name, len(folders))
 

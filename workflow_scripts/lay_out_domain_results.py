@@ -12,19 +12,7 @@ from matcheval.io.text_tables import write_readable
 
 
 def main(*, design: str, selection: str, results: Path, outputs: Sequence[Path]) -> None:
-    """Write a table for readers.
-
-    Parameters
-    ----------
-    design : str
-        Name of a design that leaves one domain out; empty for all blocks of their own.
-    selection : str
-        How groups of hyper-parameters are selected.
-    results : Path
-        Table with the columns of `schemas.RESULTS`.
-    outputs : sequence of Path
-        Files to write, in the formats of their suffixes.
-    """
+    """Write a table for readers."""
     table = only(RESULTS.read(results).to_pandas(), selection, design)
     columns = by_domain if design else by_group
     write_readable(table, RESULTS, columns, outputs)

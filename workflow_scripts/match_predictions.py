@@ -30,37 +30,7 @@ def main(
     runs: Sequence[Path],
     pairs: Sequence[Path],
 ) -> None:
-    """Run the matched evaluation protocol by several matchings, and write runs and pairs.
-
-    Each prediction file is read once.
-
-    Parameters
-    ----------
-    batches : sequence of sequence of str
-        Names of the models, by batch.
-    saved : sequence of str
-        Names of those whose matched pairs are written.
-    pair : Pair
-        The pair of datasets.
-    original, replication : sequence of Path
-        Prediction files of the models, in their order, on each dataset.
-    layouts : mapping of str to Layout
-        How the files are laid out, by `original` and `replication`.
-    matchings : mapping of str to MatchingMethod
-        How they are matched, by name.
-    seeds : sequence of int
-        Seeds, one for each run.
-    runs : sequence of Path
-        Tables to write, one per matching and batch, with the columns of
-        `schemas.COMPARISON_RUNS`.
-    pairs : sequence of Path
-        Tables to write, one per matching and saved model, with the columns of `schemas.PAIRS`.
-
-    Raises
-    ------
-    InputError
-        If models cannot be matched; the message names all of them.
-    """
+    """Run the matched evaluation protocol by several matchings, and write runs and pairs."""
     problems, files = ErrorCollector(), zip(original, replication, strict=True)
     pair_files = dict(zip(product(matchings, saved), pairs, strict=True))
     found: list[tuple[str, str]] = []

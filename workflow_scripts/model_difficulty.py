@@ -27,32 +27,7 @@ def main(
     skills: Path,
     plots: Sequence[Path],
 ) -> None:
-    """Fit the model of difficulty to one pair, and write tables and figures.
-
-    Parameters
-    ----------
-    results : Path
-        Accuracies of the models on both sets, with the columns of `replication.schemas.RESULTS`.
-    fits : Path
-        Fits with the columns of `replication.schemas.FITS`, among them the probit fit.
-    models : sequence of str
-        Names of the models that are included.
-    sigma : float
-        Standard deviation of the original's difficulties.
-    seed : int
-        Seed of the simulated sets.
-    tables : sequence of Path
-        Tables of the fitted difficulties to write, in the formats of their suffixes.
-    skills : Path
-        Table of the models' skills to write.
-    plots : sequence of Path
-        Figure files to write, in the formats of their suffixes.
-
-    Raises
-    ------
-    InputError
-        If no Gaussian difficulty gives the probit fit.
-    """
+    """Fit the model of difficulty to one pair, and write tables and figures."""
     table = RESULTS.read(results).to_pandas()
     table = table[table["model"].isin(models)].reset_index(drop=True)
     fit = FITS.read(fits).to_pandas()

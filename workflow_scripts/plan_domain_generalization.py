@@ -26,28 +26,7 @@ def main(
     parts: int,
     outputs: Sequence[Path],
 ) -> None:
-    """Check the prepared sources and targets, and write the plan.
-
-    Parameters
-    ----------
-    blocks : sequence of Block
-        All blocks.
-    plan : sequence of mapping
-        Rows with the columns of `schemas.PLAN`.
-    folders : mapping of str to Path
-        Folders of the prepared sources and targets, by name.
-    batch_size : int
-        Images of a source in a step.
-    parts : int
-        Parts of a source, one of which is for validation.
-    outputs : sequence of Path
-        Files to write, in the formats of their suffixes.
-
-    Raises
-    ------
-    InputError
-        As for `image_checks.check_images`.
-    """
+    """Check the prepared sources and targets, and write the plan."""
     sets = {name: read_dataset(folder, verify=False) for name, folder in folders.items()}
     check_images(blocks, sets, batch_size, parts)
     table = pd.DataFrame(plan, columns=PLAN.names)

@@ -24,23 +24,7 @@ def main(
     gaps: Sequence[Path],
     outputs: Sequence[Path],
 ) -> None:
-    """Write a figure.
-
-    Parameters
-    ----------
-    kind : str
-        Which figure, of `figures.drawing.KINDS`.
-    options : mapping of str to value
-        Arguments of that kind.
-    uncounted : sequence of str
-        Names of single models and ensembles.
-    predicted, errors, correlations : Path
-        Tables of the suite.
-    gaps : sequence of Path
-        Table of the matched gaps, if they are matched.
-    outputs : sequence of Path
-        Figure files to write, in the formats of their suffixes.
-    """
+    """Write a figure."""
     results = Results(
         PREDICTED.read(predicted).to_pandas(),
         ERRORS.read(errors).to_pandas(),

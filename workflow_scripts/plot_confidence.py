@@ -11,15 +11,7 @@ from matcheval.protocol.schemas import MODEL_TABLE
 
 
 def main(*, table: Path, outputs: Sequence[Path]) -> None:
-    """Plot accuracy against mean confidence of the models of one pair.
-
-    Parameters
-    ----------
-    table : Path
-        Table with the columns of `schemas.MODEL_TABLE`.
-    outputs : sequence of Path
-        Figure files to write, in the formats of their suffixes.
-    """
+    """Plot accuracy against mean confidence of the models of one pair."""
     models = MODEL_TABLE.read(table).to_pandas()
     figure = plot_confidence(models)
     save_figure(figure, *outputs)

@@ -20,21 +20,7 @@ def main(
     gains: Path,
     outputs: Sequence[Path],
 ) -> None:
-    """Write a figure.
-
-    Parameters
-    ----------
-    kind : str
-        Which figure, of `figures.KINDS`.
-    selection : str
-        How groups of hyper-parameters are selected.
-    algorithm : str
-        The algorithm whose gain is drawn for every set.
-    runs, curves, results, gains : Path
-        Tables of `domain_generalization.schemas`.
-    outputs : sequence of Path
-        Figure files to write, in the formats of their suffixes.
-    """
+    """Write a figure."""
     tables = Tables(
         *(
             schema.read(path).to_pandas()

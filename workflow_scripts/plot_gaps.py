@@ -20,23 +20,7 @@ def main(
     title: str,
     outputs: Sequence[Path],
 ) -> None:
-    """Plot the gaps of the models of one pair and matching.
-
-    Parameters
-    ----------
-    table : Path
-        Table with the columns of `schemas.MODEL_TABLE`.
-    gaps : Path
-        Table with the columns of `gap_schemas.GAPS`, of the same models.
-    means : Path
-        Table with the columns of `gap_schemas.MEAN_GAPS`, of the same pair.
-    matching : str
-        Name of the matching.
-    title : str
-        What readers call it.
-    outputs : sequence of Path
-        Figure files to write, in the formats of their suffixes.
-    """
+    """Plot the gaps of the models of one pair and matching."""
     models = MODEL_TABLE.read(table).to_pandas()
     of_matching = MEAN_GAPS.read(means).to_pandas().set_index("matching", drop=False)
     figure = plot_gaps(models, GAPS.read(gaps).to_pandas(), of_matching.loc[matching], title)

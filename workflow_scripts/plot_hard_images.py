@@ -11,24 +11,7 @@ from matcheval.figures.saving import save_figure
 
 
 def main(*, table: Path, folder: Path, sheet: int, outputs: Sequence[Path]) -> None:
-    """Draw the contact sheet of the hardest images of one dataset.
-
-    Parameters
-    ----------
-    table : Path
-        Table with the columns of `tables.SCHEMA`, the hardest image first.
-    folder : Path
-        Folder of the dataset.
-    sheet : int
-        Largest number of images drawn.
-    outputs : sequence of Path
-        Figure files to write, in the formats of their suffixes.
-
-    Raises
-    ------
-    InputError
-        If the table is empty, or an image file cannot be decoded.
-    """
+    """Draw the contact sheet of the hardest images of one dataset."""
     figure = plot_hard_images(SCHEMA.read(table).to_pandas(), read_dataset(folder), sheet)
     save_figure(figure, *outputs)
 

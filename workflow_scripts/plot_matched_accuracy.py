@@ -12,19 +12,7 @@ from matcheval.protocol.schemas import MODEL_TABLE
 
 
 def main(*, table: Path, gaps: Path, title: str, outputs: Sequence[Path]) -> None:
-    """Plot accuracies and gaps of the models of one pair before and after matching.
-
-    Parameters
-    ----------
-    table : Path
-        Table with the columns of `schemas.MODEL_TABLE`.
-    gaps : Path
-        Table with the columns of `gap_schemas.GAPS`, of the same models.
-    title : str
-        What readers call the matching.
-    outputs : sequence of Path
-        Figure files to write, in the formats of their suffixes.
-    """
+    """Plot accuracies and gaps of the models of one pair before and after matching."""
     models = MODEL_TABLE.read(table).to_pandas()
     figure = plot_matched_accuracy(models, title, GAPS.read(gaps).to_pandas())
     save_figure(figure, *outputs)

@@ -37,32 +37,7 @@ def main(
     rule: ClassRule,
     outputs: Sequence[Path],
 ) -> None:
-    """Write a figure.
-
-    Parameters
-    ----------
-    kind : str
-        `confidences` or `features`.
-    options : mapping of str to value
-        Fields of `settings.HistogramSettings` or `settings.EmbeddingSettings`.
-    suite : Suite
-    base : str
-        Name of the base.
-    members : sequence of str
-        The model, or those of the ensemble.
-    files : OutputFiles
-    classes : sequence of str, or Path
-        Class names by label, or the description of the base, which has them.
-    rule : ClassRule
-        How probabilities are restricted where a member names classes.
-    outputs : sequence of Path
-        Figure files to write, in the formats of their suffixes.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or invalid, or the class is unknown or has too few images.
-    """
+    """Write a figure."""
 
     def read(name: str) -> Outputs:
         found = {member: files.read(name, member) for member in members}

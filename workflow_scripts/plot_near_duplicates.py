@@ -18,24 +18,7 @@ def main(
     rows: int,
     outputs: Sequence[Path],
 ) -> None:
-    """Draw the images that are most similar to a reference, beside their nearest references.
-
-    Parameters
-    ----------
-    nearest : Path
-        Table with the columns of `schemas.NEAREST_IMAGES`.
-    queries, references : Path
-        Folders of the two datasets.
-    rows : int
-        Number of queries drawn.
-    outputs : sequence of Path
-        Figure files to write, in the formats of their suffixes.
-
-    Raises
-    ------
-    InputError
-        If the table is empty, or an image file cannot be decoded.
-    """
+    """Draw the images that are most similar to a reference, beside their nearest references."""
     sets = [read_dataset(folder) for folder in (queries, references)]
     figure = plot_near_duplicates(NEAREST_IMAGES.read(nearest).to_pandas(), *sets, rows)
     save_figure(figure, *outputs)

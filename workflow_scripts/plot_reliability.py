@@ -28,36 +28,7 @@ def main(
     bins: int,
     outputs: Sequence[Path],
 ) -> None:
-    """Plot the reliability diagram of one model: whole sets, matched and unmatched subsets.
-
-    Parameters
-    ----------
-    model : str
-        Name of the model.
-    pair : Pair
-        The pair of datasets.
-    original, replication : sequence of Path
-        Its prediction file on each dataset.
-    layouts : mapping of str to Layout
-        How the files are laid out, by `original` and `replication`.
-    pairs : Path
-        Its matched index pairs, with the columns of `schemas.PAIRS`.
-    title : str
-        What readers call the matching.
-    epsilon : float
-        Largest difference of matched probabilities.
-    seeds : sequence of int
-        Seeds of the runs.
-    bins : int
-        Number of bins of the diagram.
-    outputs : sequence of Path
-        Figure files to write, in the formats of their suffixes.
-
-    Raises
-    ------
-    InputError
-        If the pairs do not match the predictions or the parameters.
-    """
+    """Plot the reliability diagram of one model: whole sets, matched and unmatched subsets."""
     comparison = read_comparison(model, pair, (original[0], replication[0]), layouts)
     data = reliability_data(comparison, PAIRS.read(pairs), title, epsilon, seeds)
     save_figure(plot_reliability(data, bins), *outputs)

@@ -12,21 +12,7 @@ from matcheval.statistics.scales import Scale
 
 
 def main(*, results: Path, fits: Path, region: Path, scale: Scale, outputs: Sequence[Path]) -> None:
-    """Plot models, fitted line and confidence region on one scale.
-
-    Parameters
-    ----------
-    results : Path
-        Accuracies of the models on both sets, with the columns of `schemas.RESULTS`.
-    fits : Path
-        Fits, with the columns of `schemas.FITS`.
-    region : Path
-        Confidence regions, with the columns of `schemas.REGION`.
-    scale : Scale
-        Scale of both axes.
-    outputs : sequence of Path
-        Figure files to write, in the formats of their suffixes.
-    """
+    """Plot models, fitted line and confidence region on one scale."""
     models = RESULTS.read(results).to_pandas()
     table = FITS.read(fits).to_pandas()
     fit = table[table["scale"] == scale.value].iloc[0]

@@ -9,17 +9,7 @@ from matcheval.figures.saving import save_figure
 
 
 def main(*, room: str, table: Path, outputs: Sequence[Path]) -> None:
-    """Plot one table.
-
-    Parameters
-    ----------
-    room : str
-        Full name of the package of the analysis.
-    table : Path
-        Table with the columns of its `tables.SCHEMA`.
-    outputs : sequence of Path
-        Figure files to write, in the formats of their suffixes.
-    """
+    """Plot one table."""
     schema = import_module(f"{room}.tables").SCHEMA
     figure = import_module(f"{room}.figures").plot(schema.read(table).to_pandas())
     save_figure(figure, *outputs)

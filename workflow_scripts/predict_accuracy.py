@@ -64,35 +64,7 @@ def main(
     rankings: Sequence[Path],
     counts: Sequence[Path],
 ) -> None:
-    """Write predicted accuracies, their errors, and what the scores and errors go with.
-
-    Parameters
-    ----------
-    suite : str
-        Name of the suite.
-    scores, agreement, rotation : sequence of Path
-        Tables of scores.
-    calibrations : sequence of Calibration
-        Regressions fitted on some groups of sets and used on others.
-    loo : bool
-        Whether every set is predicted from all others.
-    regressors : sequence of str
-        Of the calibrations.
-    clip : bool
-        Whether predicted accuracies are clipped to [0, 1].
-    places : mapping of str to mapping
-        Group, subgroup and severity of every set.
-    settings : mapping of str to value
-        Settings that are named under the tables.
-    confidence : float
-        Level of the intervals, in (0, 1).
-    uncounted : sequence of str
-        Names of single models and ensembles, which means over models do not count.
-    published : str
-        Paper whose errors are printed beside these; `none` for none.
-    predicted, errors, correlations, group_gaps, rankings, counts : sequence of Path
-        Files to write, in the formats of their suffixes.
-    """
+    """Write predicted accuracies, their errors, and what the scores and errors go with."""
     tables = [SCORES.read(path).to_pandas() for path in (*rotation, *scores, *agreement)]
     every = with_places(without_placeholders(pd.concat(tables, ignore_index=True)), places)
     found = predict_accuracies(

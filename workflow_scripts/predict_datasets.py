@@ -23,22 +23,7 @@ def predict(
     outputs: Sequence[str],
     **config: Any,
 ) -> None:
-    """Run models on datasets and write an index of the predictions for each collection of them.
-
-    Parameters
-    ----------
-    models : list of [model, weights]
-        JSON values of a `ModelSource`, and the file of its weights or None.
-    indexes : list of mapping
-        `index`, the file to write; `key`, which is stored in it; and `sets`, names of datasets, or
-        `suite`, a file with the names of a suite's datasets.
-    datasets, predictions : Path
-        Folders of all prepared datasets, and of all predictions.
-    outputs : sequence of str
-        Outputs besides the predictions.
-    **config
-        Fields of `InferenceConfig`.
-    """
+    """Run models on datasets and write an index of the predictions for each collection of them."""
     from matcheval.datasets.suites import read_members
     from matcheval.inference.job import InferenceConfig, predict_datasets
     from matcheval.inference.store import ModelFiles, write_index
@@ -69,13 +54,7 @@ def _batch_size(text: str) -> int | str:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Read the command line and run the models.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Command-line arguments; those of the process by default.
-    """
+    """Read the command line and run the models."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--models", type=json.loads, required=True, help="JSON list of [model, file of weights]"

@@ -34,29 +34,13 @@ _RULES_OF_SOME_STUDIES = ("match_and_save_pairs",)
 
 
 class Preflight:
-    """The checks of one run.
-
-    Parameters
-    ----------
-    workflow : snakemake.workflow.Workflow
-        Snakemake's description of the run.
-    study : Study
-        The study.
-    wanted : Requests
-        What its jobs request.
-    """
+    """The checks of one run."""
 
     def __init__(self, workflow: Any, study: Study, wanted: Requests) -> None:
         self._workflow, self._study, self._wanted = workflow, study, wanted
 
     def on_load(self) -> None:
-        """Run the checks that are possible once the rules have been read.
-
-        Raises
-        ------
-        WorkflowError
-            If a check fails.
-        """
+        """Run the checks that are possible once the rules have been read."""
         if self._workflow.exec_mode != ExecMode.DEFAULT:
             return  # this process runs a job of a run that is already checked
         _checked(self._check_profile)
@@ -73,13 +57,7 @@ class Preflight:
                 logger.info(f"Groups are not cut by the time limits of a cluster: {error}")
 
     def on_start(self) -> None:
-        """Run the checks that are possible once jobs are about to start.
-
-        Raises
-        ------
-        WorkflowError
-            If a check fails.
-        """
+        """Run the checks that are possible once jobs are about to start."""
         _checked(self._check_profile_groups)
         _checked(lambda: check_custom_images(self._study))
         _checked(lambda: check_executor(self._workflow.executor_plugin.name))

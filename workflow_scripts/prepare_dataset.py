@@ -15,28 +15,7 @@ log = logging.getLogger("prepare_dataset")
 
 
 def prepare(name: str, kind: str, options: str, downloads: str, threads: int, output: str) -> None:
-    """Build a dataset and write it to a folder.
-
-    Parameters
-    ----------
-    name : str
-        Name of the dataset.
-    kind : str
-        Kind of dataset.
-    options : str
-        JSON object with the options of the kind.
-    downloads : str
-        Folder of the published files.
-    threads : int
-        CPU threads for decoding images.
-    output : str
-        Folder to write.
-
-    Raises
-    ------
-    InputError
-        If the options are not a JSON object, or as for `datasets.prepare.prepare_dataset`.
-    """
+    """Build a dataset and write it to a folder."""
     try:
         parsed = json.loads(options)
     except json.JSONDecodeError as error:
@@ -50,13 +29,7 @@ def prepare(name: str, kind: str, options: str, downloads: str, threads: int, ou
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Read the command line and build the dataset.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Command-line arguments; those of the process by default.
-    """
+    """Read the command line and build the dataset."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--name", required=True, help="name of the dataset")
     parser.add_argument("--kind", required=True, help=f"kind of dataset: {', '.join(KINDS)}")

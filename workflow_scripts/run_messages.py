@@ -29,13 +29,7 @@ _CLOCK_SECONDS = 60
 
 
 class RunMessages(logging.Handler):
-    """Takes note of a run from Snakemake's messages, and replaces those on the terminal.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    """
+    """Takes note of a run from Snakemake's messages, and replaces those on the terminal."""
 
     def __init__(self, study: Study) -> None:
         super().__init__()
@@ -47,13 +41,7 @@ class RunMessages(logging.Handler):
         self._ended: list[Job] = []
 
     def warn_of_stored_results(self, digest: Callable[..., str]) -> None:
-        """Warn of results that may be of other code, or of nobody knows what.
-
-        Parameters
-        ----------
-        digest : callable
-            Returns the digest of a script's code, a `CodeDigests`.
-        """
+        """Warn of results that may be of other code, or of nobody knows what."""
         for warning in (*undecided(digest), without_records(self._study, Path(".snakemake"))):
             if warning:
                 logger.warning(f"Warning: {warning}.")
@@ -85,13 +73,7 @@ class RunMessages(logging.Handler):
             logger.warning(f"\n{page}\n")
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take note of a message.
-
-        Parameters
-        ----------
-        record : logging.LogRecord
-            With Snakemake's event and its fields as attributes.
-        """
+        """Take note of a message."""
         note = {
             LogEvent.JOB_INFO: self._note_start,
             LogEvent.JOB_FINISHED: self._note_end,
@@ -140,13 +122,7 @@ class RunMessages(logging.Handler):
         self.run.failed[number] = Failure(job, reason, logs[0] if logs else "")
 
     def progress_lines(self, done: int, total: int) -> str:
-        """Return a line for each job that has ended since the last call.
-
-        Parameters
-        ----------
-        done, total : int
-            Numbers of jobs.
-        """
+        """Return a line for each job that has ended since the last call."""
         ended, self._ended = self._ended, []
         return "\n".join(
             f"{_clock()} {number} of {total} ({number / total:.0%}): {job}"
@@ -180,13 +156,7 @@ class _Formatter(logging.Formatter):
 
 
 class _Filter(logging.Filter):
-    """Lets failures pass that Snakemake hides with `quiet: rules`, and hides command lines.
-
-    Parameters
-    ----------
-    before : logging.Filter
-        Snakemake's own filter, which decides on all other messages.
-    """
+    """Lets failures pass that Snakemake hides with `quiet: rules`, and hides command lines."""
 
     def __init__(self, before: Any) -> None:
         super().__init__()

@@ -8,13 +8,7 @@ from matcheval.execution.entry_points import run_command
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Read the command line and sample the dataset.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Command-line arguments; those of the process by default.
-    """
+    """Read the command line and sample the dataset."""
     parser = argparse.ArgumentParser(description=__doc__)
     add_sample(parser)
     arguments = parser.parse_args(argv)

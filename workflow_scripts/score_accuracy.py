@@ -36,38 +36,7 @@ def main(
     seeds: Sequence[int],
     scores: Path,
 ) -> None:
-    """Write the scores.
-
-    Parameters
-    ----------
-    scored : str
-        Name of the model or ensemble.
-    suite : Suite
-    base, reference : str
-        Names of the base, and of the training set that features are compared with; None for none.
-        Several sets that are one together are joined by `+`.
-    members : sequence of str
-        The model, or those of the ensemble.
-    files : OutputFiles
-    classes : sequence of str, or Path
-        Class names by label, or the description of the base, which has them.
-    methods, view_methods : sequence of str
-        Names of scores, for whole sets and for parts of them.
-    options : mapping of str to value
-        Settings of scores.
-    rule : ClassRule
-        How probabilities are restricted where a member names classes.
-    views : Views
-        The parts.
-    seeds : sequence of int
-    scores : Path
-        The table to write.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or invalid, or a set has no datapoints of the classes that count.
-    """
+    """Write the scores."""
 
     def read(names: str) -> Outputs:
         return joined([read_one(name) for name in names.split("+")])

@@ -29,34 +29,7 @@ def main(
     views: Views,
     scores: Path,
 ) -> None:
-    """Write the scores of all models.
-
-    Parameters
-    ----------
-    suite : Suite
-    base : str
-        Name of the base.
-    models : sequence of str
-        The pool, and models outside of it.
-    single : sequence of str
-        Those outside of it.
-    classes : sequence of str, or Path
-        Class names by label, or the description of the base, which has them.
-    files : OutputFiles
-    rule : ClassRule
-        How probabilities are restricted where a member names classes.
-    methods, view_methods : sequence of str
-        Names of scores, for whole sets and for parts of them.
-    views : Views
-        The parts.
-    scores : Path
-        The table to write.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or invalid, or a set has no datapoints of the classes that count.
-    """
+    """Write the scores of all models."""
     in_parts = {member.dataset for member in suite.members if member.counting}
 
     def read(name: str, model: str) -> Outputs:

@@ -13,17 +13,7 @@ log = logging.getLogger("score_rotation")
 
 
 def score(job: str, scores: Path, **config: Any) -> None:
-    """Write the rotation scores of a model on sets of a suite.
-
-    Parameters
-    ----------
-    job : str
-        The fields of a `RotationJob`, as `arguments.pack_argument` makes it.
-    scores : Path
-        The table to write.
-    **config
-        Fields of `InferenceConfig`.
-    """
+    """Write the rotation scores of a model on sets of a suite."""
     from pydantic import TypeAdapter
 
     from matcheval.accuracy_prediction.rotating import RotationJob, score_rotation
@@ -45,13 +35,7 @@ def _batch_size(text: str) -> int | str:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Read the command line and compute the scores.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Command-line arguments; those of the process by default.
-    """
+    """Read the command line and compute the scores."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--job", required=True, help="JSON object, perhaps compressed: model, suite, sets, ..."

@@ -11,26 +11,7 @@ from matcheval.io.tables import write_table
 
 
 def main(*, queries: Path, references: Path, k: int, size: int | None, nearest: Path) -> None:
-    """Search one set for near duplicates of the images of another.
-
-    Parameters
-    ----------
-    queries : Path
-        Folder of the dataset whose images are searched for.
-    references : Path
-        Folder of the dataset that is searched.
-    k : int
-        Number of nearest images to keep of each image.
-    size : int or None
-        Side of the squares that image files are resized to; None for no resizing.
-    nearest : Path
-        Table to write, with the columns of `schemas.NEAREST_IMAGES`.
-
-    Raises
-    ------
-    InputError
-        If the images of the two sets cannot be compared.
-    """
+    """Search one set for near duplicates of the images of another."""
     sets = [labelled_pixels(read_dataset(folder), size) for folder in (queries, references)]
     table = find_near_duplicates(*sets, min(k, len(sets[1].labels) - 1))
     write_table(table, nearest)

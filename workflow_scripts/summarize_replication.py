@@ -19,21 +19,7 @@ def main(
     range_without: Sequence[str],
     outputs: Sequence[Path],
 ) -> None:
-    """Write the table of average changes.
-
-    Parameters
-    ----------
-    results : sequence of Path
-        Tables with the columns of `replication.schemas.RESULTS`, one for each pair and value of
-        `top`.
-    selection_frequencies : mapping of str to Path
-        Files of the selection frequencies of sampled datasets, by dataset.
-    range_without : sequence of str
-        Models left out of the range that average changes are compared with.
-    outputs : sequence of Path
-        Tables to write, with the columns of `replication.schemas.CHANGES`, in the formats of their
-        suffixes.
-    """
+    """Write the table of average changes."""
     tables = [RESULTS.read(path).to_pandas() for path in results]
     frequencies = {
         name: float(read_parquet(path)["frequency"].to_numpy().mean())

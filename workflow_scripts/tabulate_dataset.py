@@ -22,30 +22,7 @@ def main(
     options: Mapping[str, Any],
     outputs: Sequence[Path],
 ) -> None:
-    """Write the table of one dataset.
-
-    Parameters
-    ----------
-    room : str
-        Full name of the package of the analysis.
-    spec : DatasetSpec
-        The dataset.
-    models : sequence of str
-        Names of the models.
-    predictions : sequence of str
-        Their prediction files; empty if the dataset consists of published results.
-    file : str
-        The user's file that the analysis reads; empty if there is none.
-    options : mapping of str to object
-        Further arguments of its `tables.tabulate`.
-    outputs : sequence of Path
-        Files to write, in the formats of their suffixes.
-
-    Raises
-    ------
-    InputError
-        If predictions or the user's file are missing or invalid.
-    """
+    """Write the table of one dataset."""
     tables = import_module(f"{room}.tables")
     known = dataset_correctness(spec, models, predictions)
     table = tables.tabulate(known, spec.name, file, **options)

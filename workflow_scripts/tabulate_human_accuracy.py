@@ -26,30 +26,7 @@ def main(
     confidence: float,
     outputs: Sequence[Path],
 ) -> None:
-    """Write the table of human accuracies on one pair.
-
-    Parameters
-    ----------
-    specs : mapping of str to DatasetSpec
-        The two datasets, by `original` and `replication`.
-    models : sequence of str
-        Names of the models.
-    predictions : mapping of str to sequence of str
-        Their prediction files on each dataset; empty for published results.
-    annotations : Path
-        CSV file of the participants' annotations.
-    pair : str
-        Name of the pair.
-    confidence : float
-        Level of the intervals, in (0, 1).
-    outputs : sequence of Path
-        Files to write, in the formats of their suffixes.
-
-    Raises
-    ------
-    InputError
-        If predictions or annotations are missing or invalid.
-    """
+    """Write the table of human accuracies on one pair."""
     known = {o: dataset_correctness(spec, models, predictions[o]) for o, spec in specs.items()}
     given = read_annotations(annotations)
     table = human_accuracies(given, known, pair, confidence, file=annotations)

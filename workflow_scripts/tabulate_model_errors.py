@@ -21,21 +21,7 @@ def main(
     confidence: float,
     errors: Sequence[Path],
 ) -> None:
-    """Write the errors.
-
-    Parameters
-    ----------
-    scored : str
-        Name of the model or ensemble.
-    predicted : Path
-        Predicted accuracies of all models.
-    settings : mapping of str to value
-        Settings that are named under the table.
-    confidence : float
-        Level of the intervals, in (0, 1).
-    errors : sequence of Path
-        Files to write, in the formats of their suffixes.
-    """
+    """Write the errors."""
     found = PREDICTED.read(predicted).to_pandas()
     found = found[found["model"] == scored]
     notes = setting_notes(settings, found.loc[found["predicted"].isna(), "reason"].tolist())

@@ -29,36 +29,7 @@ def main(
     options: Mapping[str, Any],
     outputs: Sequence[Path],
 ) -> None:
-    """Write the table of one pair.
-
-    Parameters
-    ----------
-    room : str
-        Full name of the package of the analysis.
-    pair : Pair
-        The pair of datasets.
-    models : sequence of str
-        Names of the models.
-    original, replication : sequence of Path
-        Their prediction files on each dataset.
-    matchings : mapping of str to MatchingMethod
-        How they are matched, by name.
-    seeds : sequence of int
-        Seeds, one for each run.
-    layouts : mapping of str to Layout
-        How the files are laid out, by origin.
-    groups : mapping of str to GroupSource
-        Where the groups of datapoints are found, by origin.
-    options : mapping of str to object
-        Further arguments of the analysis's `tables.tabulate`.
-    outputs : sequence of Path
-        Files to write, in the formats of their suffixes.
-
-    Raises
-    ------
-    InputError
-        If predictions are missing or invalid, or are not what the analysis needs.
-    """
+    """Write the table of one pair."""
     tables = import_module(f"{room}.tables")
     known = read_models(
         pair, models, {"original": original, "replication": replication}, matchings, seeds,

@@ -27,33 +27,7 @@ def main(
     files: Sequence[Sequence[str]],
     outputs: Sequence[Path],
 ) -> None:
-    """Write the table of replication results of one pair.
-
-    Parameters
-    ----------
-    original, replication : Path
-        Accuracies on each dataset, with the columns of `predictions.schemas.ACCURACIES`.
-    pair : Pair
-        The pair of datasets.
-    top : int
-        k: predictions are correct if the label is among the k top-ranked classes.
-    confidence : float
-        Level of the intervals, in (0, 1).
-    models : sequence of str
-        Names of the models, if the pair shows the same images; otherwise empty.
-    sets : sequence of DatasetSpec
-        Original and replication of such a pair; otherwise empty.
-    files : sequence of sequence of str
-        Prediction files of each of these sets, none for published results.
-    outputs : sequence of Path
-        Tables to write, with the columns of `replication.schemas.RESULTS`, in the formats of their
-        suffixes.
-
-    Raises
-    ------
-    InputError
-        As for `replication.results.tabulate_replication`.
-    """
+    """Write the table of replication results of one pair."""
     images = [
         dataset_correctness(spec, models, of_set) for spec, of_set in zip(sets, files, strict=True)
     ]

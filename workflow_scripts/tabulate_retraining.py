@@ -23,30 +23,7 @@ def main(
     confidence: float,
     outputs: Sequence[Path],
 ) -> None:
-    """Write the table of one experiment, and its page in Markdown.
-
-    Parameters
-    ----------
-    experiment : str
-        Name of the experiment.
-    kind : str
-        Its kind.
-    trials : sequence of Trial
-        Its trials.
-    files : sequence of str
-        The prediction file of each trial.
-    pair : Pair
-        The pair of datasets that it examines.
-    confidence : float
-        Level of the intervals, in (0, 1).
-    outputs : sequence of Path
-        Files to write: the page (`.md`) and tables with the columns of `tables.TRIALS`.
-
-    Raises
-    ------
-    InputError
-        If prediction files cannot be read.
-    """
+    """Write the table of one experiment, and its page in Markdown."""
     table = tabulate_trials(experiment, kind, trials, files, confidence)
     for path in outputs:
         if path.suffix == ".md":

@@ -19,28 +19,7 @@ def main(
     confidence: float,
     outputs: Sequence[Path],
 ) -> None:
-    """Write the table of one series of revisions.
-
-    Parameters
-    ----------
-    series : str
-        Name of the series.
-    datasets : sequence of str
-        Names of the revisions, first to last.
-    accuracies : sequence of Path
-        Accuracies on each revision, with the columns of `predictions.schemas.ACCURACIES`.
-    without : sequence of str
-        Models to leave out.
-    confidence : float
-        Level of the intervals, in (0, 1).
-    outputs : sequence of Path
-        Files to write, in the formats of their suffixes.
-
-    Raises
-    ------
-    InputError
-        If a revision has no accuracy of a model.
-    """
+    """Write the table of one series of revisions."""
     tables = {name: ACCURACIES.read(f) for name, f in zip(datasets, accuracies, strict=True)}
     table = tabulate_revisions(tables, series, confidence, without)
     write_readable(table, SCHEMA, text_columns, outputs)

@@ -12,19 +12,7 @@ from matcheval.protocol.tables import tabulate_runs
 
 
 def main(*, matchings: Sequence[str], runs: Sequence[Path], outputs: Sequence[Path]) -> None:
-    """Write the averages of the runs over seeds.
-
-    Parameters
-    ----------
-    matchings : sequence of str
-        Names of the matchings.
-    runs : sequence of Path
-        Runs of the batches of models, with the columns of `schemas.COMPARISON_RUNS`; those of the
-        first matching first, and equally many of each.
-    outputs : sequence of Path
-        Tables to write, with the columns of `schemas.MODEL_TABLE`, in the formats of their
-        suffixes; in the same order.
-    """
+    """Write the averages of the runs over seeds."""
     n_runs, n_outputs = len(runs) // len(matchings), len(outputs) // len(matchings)
     for number, matching in enumerate(matchings):
         mine = runs[number * n_runs : (number + 1) * n_runs]

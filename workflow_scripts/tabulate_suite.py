@@ -18,24 +18,7 @@ def main(
     options: Mapping[str, Any],
     outputs: Sequence[Path],
 ) -> None:
-    """Write the table of one suite.
-
-    Parameters
-    ----------
-    room : str
-        Full name of the package of the analysis.
-    files : SuiteFiles
-        The suite, its base and the predictions on them.
-    options : mapping of str to object
-        Further arguments of the analysis's `tables.tabulate`.
-    outputs : sequence of Path
-        Files to write, in the formats of their suffixes.
-
-    Raises
-    ------
-    InputError
-        If predictions are missing or invalid, or are not what the analysis needs.
-    """
+    """Write the table of one suite."""
     tables = import_module(f"{room}.tables")
     table = tables.tabulate(files, **options)
     write_readable(table, tables.SCHEMA, tables.text_columns, outputs)

@@ -22,30 +22,7 @@ def train_model(
     history: str,
     **engine: Any,
 ) -> None:
-    """Train a model.
-
-    Parameters
-    ----------
-    name : str
-        Name of the model, from which its seeds are derived.
-    recipe : str
-        JSON object with the fields of a `Recipe`.
-    train : sequence of str
-        Folders of the training sets.
-    validation : sequence of str
-        Folders of the validation sets.
-    output : str
-        Checkpoint to write, `.safetensors`.
-    history : str
-        Losses and accuracies by epoch to write, `.csv`.
-    **engine
-        Fields of `training.engine.Engine`.
-
-    Raises
-    ------
-    InputError
-        As for `training.running.train_to_checkpoint`.
-    """
+    """Train a model."""
     from matcheval.training.engine import Engine
     from matcheval.training.running import train_to_checkpoint
 
@@ -69,13 +46,7 @@ def train_model(
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Read the command line and train the model.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Command-line arguments; those of the process by default.
-    """
+    """Read the command line and train the model."""
     parser = argparse.ArgumentParser(description=__doc__)
     for option, meaning in (
         ("--name", "the model's name, from which its seeds are derived"),

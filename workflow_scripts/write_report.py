@@ -27,27 +27,7 @@ def main(
     files: Sequence[Path],
     page: Path,
 ) -> None:
-    """Write the report of a study.
-
-    Parameters
-    ----------
-    study : str
-        Name of the study.
-    sections : sequence of mapping
-        Fields of `Section`; captions are names of files without suffix.
-    notes : sequence of str
-        What the study leaves out.
-    asked : str
-        The study file.
-    models, datasets : mapping
-        As of `study.reported`.
-    captions : mapping of str to str
-        Texts of captions by name.
-    files : sequence of Path
-        What the sections are made from.
-    page : Path
-        File to write.
-    """
+    """Write the report of a study."""
     read = TypeAdapter(list[Section]).validate_python(sections)
     titled = [
         replace(

@@ -22,22 +22,7 @@ def main(
     tables: Sequence[Path],
     page: Path,
 ) -> None:
-    """Write the summary page of a study in Markdown.
-
-    Parameters
-    ----------
-    study : str
-        Name of the study.
-    titles : mapping of str to str
-        What readers call the matchings, by name.
-    means : sequence of Path
-        Tables with the columns of `gap_schemas.MEAN_GAPS`, one for each pair.
-    tables : sequence of Path
-        Tables with the columns of `schemas.MODEL_TABLE`, whose metadata say what looks wrong about
-        predictions.
-    page : Path
-        File to write.
-    """
+    """Write the summary page of a study in Markdown."""
     gaps = pd.concat([MEAN_GAPS.read(path).to_pandas() for path in means], ignore_index=True)
     suspicions = suspicions_in([MODEL_TABLE.read(path) for path in tables])
     text = write_summary(f"Study `{study}`", gaps, titles, suspicions)

@@ -11,12 +11,7 @@ _MAX_LISTED = 20  # longer lists of known names are abbreviated in messages
 
 
 def printable(text: str) -> str:
-    """Return a text in which control characters, and bytes that are no text, are shown by codes.
-
-    Parameters
-    ----------
-    text : str
-    """
+    """Return a text in which control characters, and bytes that are no text, are shown by codes."""
     # Names of files that are not UTF-8 hold lone surrogates, which cannot be written.
     return text.translate(_CONTROLS).encode(errors="backslashreplace").decode()
 
@@ -63,13 +58,7 @@ class ErrorCollector:
             self._messages.append(str(error))
 
     def raise_any(self) -> None:
-        """Raise all recorded errors as one.
-
-        Raises
-        ------
-        InputError
-            If any error was recorded; its message joins those of all of them.
-        """
+        """Raise all recorded errors as one."""
         if self._messages:
             raise InputError("; ".join(self._messages))
 
@@ -77,24 +66,7 @@ class ErrorCollector:
 def unknown_name_error(
     what: str, name: str, known: Iterable[str], *, file: object = None, field: object = None
 ) -> InputError:
-    """Create the error for an unknown name, with a suggestion of what may have been intended.
-
-    Parameters
-    ----------
-    what : str
-        What the name should refer to: `model`, `dataset`.
-    name : str
-        The unknown name.
-    known : iterable of str
-        All valid names.
-    file, field : object, optional
-        As for `InputError`.
-
-    Returns
-    -------
-    InputError
-        For the caller to raise.
-    """
+    """Create the error for an unknown name, with a suggestion of what may have been intended."""
     remedy = suggest(name, known)
     return InputError(f"unknown {what} '{name}'", file=file, field=field, remedy=remedy)
 
@@ -102,40 +74,14 @@ def unknown_name_error(
 def check_known(
     what: str, names: Iterable[str], known: Collection[str], *, file: object, field: object
 ) -> None:
-    """Check that names are known.
-
-    Parameters
-    ----------
-    what, known, file, field
-        As for `unknown_name_error`.
-    names : iterable of str
-
-    Raises
-    ------
-    InputError
-        Naming the first that is unknown.
-    """
+    """Check that names are known."""
     for name in names:
         if name not in known:
             raise unknown_name_error(what, name, known, file=file, field=field)
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Suggest valid names in place of an unknown one.
-
-    Parameters
-    ----------
-    name : str
-        The unknown name.
-    known : iterable of str
-        All valid names.
-
-    Returns
-    -------
-    str
-        A sentence with up to three similar names; if none is similar, with all valid names, or
-        with the first three and the number of names if there are many.
-    """
+    """Suggest valid names in place of an unknown one."""
     names = list(known)
     same = [each for each in names if each.casefold() == name.casefold()]
     close = same or difflib.get_close_matches(name, names, n=3)

@@ -12,21 +12,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def compiled(**options: Any) -> Callable[[F], F]:
-    """Decorate a function to compile it with Numba, releasing the GIL while it runs.
-
-    The machine code is cached on disk where a cache folder is writable, so that later processes
-    do not compile the function again.
-
-    Parameters
-    ----------
-    **options
-        Further options of `numba.njit`, such as ``inline="always"``.
-
-    Returns
-    -------
-    callable
-        The decorator.
-    """
+    """Decorate a function to compile it with Numba, releasing the GIL while it runs."""
 
     def compile_(function: F) -> F:
         try:

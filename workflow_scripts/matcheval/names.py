@@ -9,11 +9,5 @@ _NAME = re.compile(NAME_PATTERN.removeprefix("^").removesuffix("$"))
 
 
 def is_name(text: str) -> bool:
-    """Whether a text can be a name, and part of a file name.
-
-    Parameters
-    ----------
-    text : str
-        A trailing newline, for instance, is refused.
-    """
+    """Whether a text can be a name, and part of a file name."""
     return len(text) <= MAX_NAME_LENGTH and _NAME.fullmatch(text) is not None

@@ -108,25 +108,7 @@ NameOrNames = Annotated[
 
 
 def read_settings(kind: type[BaseModel], given: Any, *, file: object = "configuration") -> Any:
-    """Read settings of a class.
-
-    Parameters
-    ----------
-    kind : type of pydantic model
-    given : mapping
-        What a person wrote.
-    file : object
-        Where, for messages.
-
-    Returns
-    -------
-    An instance of `kind`.
-
-    Raises
-    ------
-    InputError
-        Listing every violation: the key, the value, and what it should be.
-    """
+    """Read settings of a class."""
     try:
         return kind.model_validate(given)
     except ValidationError as error:

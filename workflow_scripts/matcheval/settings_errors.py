@@ -13,21 +13,7 @@ _MAX_SHOWN = 100  # longer values are abbreviated in messages
 
 
 def explain(error: ValidationError, kind: type[BaseModel], given: Any) -> list[str]:
-    """Put violations in a person's words, one text per place.
-
-    Parameters
-    ----------
-    error : pydantic.ValidationError
-    kind : type of pydantic model
-        Of which `given` is no valid instance.
-    given : mapping
-        What was validated.
-
-    Returns
-    -------
-    list of str
-        Such as ``'matching.epsilon': 0 must be above 0``.
-    """
+    """Put violations in a person's words, one text per place."""
     places: dict[str, dict[str, None]] = {}
     missing: dict[str, list[str]] = {}
     violations = error.errors(include_url=False)
@@ -128,12 +114,7 @@ def _model_at(
 
 
 def models_in(annotation: Any) -> list[type[BaseModel]]:
-    """Return the settings classes in a type, such as the alternatives of a union.
-
-    Parameters
-    ----------
-    annotation : type or typing construct
-    """
+    """Return the settings classes in a type, such as the alternatives of a union."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for inner in getattr(annotation, "__args__", ()) for model in models_in(inner)]

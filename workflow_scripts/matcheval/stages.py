@@ -29,16 +29,7 @@ PYTHON = "3.11"
 
 @dataclass(frozen=True)
 class Stage:
-    """A script that is not repeated when its code is edited.
-
-    Attributes
-    ----------
-    versions : mapping of str to int
-        What is raised when results change: constants of the library, or, of datasets, the
-        `builder_version` of every kind.
-    modules : tuple of str
-        Modules that it imports by name: builders of datasets, algorithms of training.
-    """
+    """A script that is not repeated when its code is edited."""
 
     versions: Mapping[str, int]
     modules: tuple[str, ...] = ()
@@ -69,13 +60,7 @@ STAGES = {
 
 
 def decisions(digest: Callable[..., str]) -> dict[str, dict[str, Any]]:
-    """Return versions and digests of the code as they are, by script.
-
-    Parameters
-    ----------
-    digest : callable
-        Returns the digest of a script from its name and those of modules (`CodeDigests`).
-    """
+    """Return versions and digests of the code as they are, by script."""
     return {
         script: {"versions": dict(stage.versions), "code": digest(script, *stage.modules)}
         for script, stage in STAGES.items()
@@ -89,31 +74,14 @@ def decided() -> dict[str, dict[str, Any]]:
 
 
 def enter(digest: Callable[..., str]) -> None:
-    """Enter versions and code as they are.
-
-    Parameters
-    ----------
-    digest : callable
-        As for `decisions`.
-    """
+    """Enter versions and code as they are."""
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in decisions(digest).items()]
     with atomic_file(FILE) as path:
         path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 def undecided(digest: Callable[..., str]) -> list[str]:
-    """Return a warning for every stage whose code was edited and whose versions were not raised.
-
-    Parameters
-    ----------
-    digest : callable
-        As for `decisions`.
-
-    Returns
-    -------
-    list of str
-        Empty for another version of Python than that of the digests on file.
-    """
+    """Return a warning for every stage whose code was edited and whose versions were not raised."""
     if ".".join(map(str, sys.version_info[:2])) != PYTHON:
         return []
     known = decided()

@@ -15,10 +15,7 @@ from snakemake_interface_executor_plugins.settings import CommonSettings, Execut
 
 
 def _setting(text: str, kind: type | None = None) -> dict[str, Any]:
-    """Return the metadata of a setting: its help text, and its type where it may be None.
-
-    Snakemake takes the type of every other setting from the annotation of its field.
-    """
+    """Return the metadata of a setting: its help text, and its type where it may be None."""
     about = {"help": text, "env_var": False, "required": False}
     return about | ({"type": kind} if kind else {})
 
@@ -98,18 +95,7 @@ class Executor(RemoteExecutor):
     """Makes the executor when a run begins, and thus loads the other plugin no earlier."""
 
     def __new__(cls, workflow: Any, logger: Any) -> Any:
-        """Return the executor of a run.
-
-        Parameters
-        ----------
-        workflow : snakemake.workflow.Workflow
-        logger : logging.Logger
-
-        Raises
-        ------
-        WorkflowError
-            If `snakemake-executor-plugin-slurm` is missing, or of a version that does not fit.
-        """
+        """Return the executor of a run."""
         from snakemake_executor_plugin_matcheval_slurm import versions
 
         versions.check(logger)

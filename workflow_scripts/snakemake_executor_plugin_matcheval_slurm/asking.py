@@ -14,17 +14,7 @@ _JOBS_PER_COMMAND = 500
 
 
 class JobsInSlurm:
-    """The submitted jobs of a run: their states, and how they are cancelled.
-
-    Parameters
-    ----------
-    name : str
-        Name of all of them.
-    first : str
-        The command that is asked for states first, `squeue` or `sacct`.
-    logger : logging.Logger
-        Is given a warning when SLURM begins not to answer.
-    """
+    """The submitted jobs of a run: their states, and how they are cancelled."""
 
     def __init__(self, name: str, first: str, logger: Any) -> None:
         self._name, self._first, self._logger = name, first, logger
@@ -32,16 +22,7 @@ class JobsInSlurm:
         self._silent = False
 
     def states(self, numbers: Collection[str]) -> dict[str, str] | None:
-        """Ask for the states of all jobs; None if SLURM does not answer.
-
-        What one command does not know, the other may: finished jobs leave the queue, and new ones
-        reach the accounting late.
-
-        Parameters
-        ----------
-        numbers : collection of str
-            The jobs whose states are wanted.
-        """
+        """Ask for the states of all jobs; None if SLURM does not answer."""
         programs = ["squeue", "sacct"] if queries.has_accounting() else ["squeue"]
         programs.sort(key=lambda program: program != self._first)
         states: dict[str, str] = {}
@@ -78,20 +59,12 @@ class JobsInSlurm:
         return True
 
     def cancel(self, numbers: Sequence[str]) -> None:
-        """Cancel jobs.
-
-        Parameters
-        ----------
-        numbers : sequence of str
-        """
+        """Cancel jobs."""
         for start in range(0, len(numbers), _JOBS_PER_COMMAND):
             self._ask(["scancel", "--quiet", *numbers[start : start + _JOBS_PER_COMMAND]])
 
     def _ask(self, command: Sequence[str]) -> str | None:
-        """Run a command of SLURM, and return its output; None if SLURM does not answer.
-
-        The first of several failures in a row is logged.
-        """
+        """Run a command of SLURM, and return its output; None if SLURM does not answer."""
         try:
             text = queries.run_slurm(*command)
         except InputError as error:

@@ -49,13 +49,7 @@ class _WithSettings:
 
 
 class SlurmExecutor(plugin.Executor):
-    """The executor.
-
-    Parameters
-    ----------
-    workflow : snakemake.workflow.Workflow
-    logger : logging.Logger
-    """
+    """The executor."""
 
     def __init__(self, workflow: Any, logger: Any) -> None:
         self._settings = workflow.executor_settings
@@ -77,22 +71,11 @@ class SlurmExecutor(plugin.Executor):
         self._slurm = JobsInSlurm(self.run_uuid, first, logger)
 
     def additional_general_args(self) -> str:
-        """Return arguments with which the Snakemake process on a node runs its jobs itself.
-
-        The other executor would let it start one more Snakemake process for each job, under `srun`.
-        Jobs on a single node do not need this: the limits and GPUs of the submission apply to them
-        anyway. `turn=1` makes the jobs of a group run one after the other, which is what their
-        resources are requested for (profiles/slurm).
-        """
+        """Return arguments with which the Snakemake process on a node runs its jobs itself."""
         return "--executor local --resources turn=1"
 
     def format_job_exec(self, job: Any) -> str:
-        """Return the command that runs a job on a node.
-
-        Parameters
-        ----------
-        job : snakemake job or group of jobs
-        """
+        """Return the command that runs a job on a node."""
         job = original(job)
         command = str(super().format_job_exec(job))
         if request_of(job).resumable:
@@ -101,24 +84,12 @@ class SlurmExecutor(plugin.Executor):
         return command
 
     def get_account_arg(self, job: Any) -> Iterator[str]:
-        """Build the argument for the account; none where none is given, as SLURM has a default.
-
-        The other executor guesses one, for which it needs `sacct`.
-
-        Parameters
-        ----------
-        job : snakemake job or group of jobs
-        """
+        """Build the argument for the account; none where none is given, as SLURM has a default."""
         account = job.resources.get("slurm_account")
         yield f" -A {shlex.quote(str(account))}" if account else ""
 
     def run_job(self, job: Any) -> None:
-        """Submit a job, unless SLURM accepts no others like it for now.
-
-        Parameters
-        ----------
-        job : snakemake job or group of jobs
-        """
+        """Submit a job, unless SLURM accepts no others like it for now."""
         if not self._waiting.join(job):
             self._submit(job)
 
@@ -143,15 +114,7 @@ class SlurmExecutor(plugin.Executor):
             self.report_job_error(SubmittedJobInfo(submitted), msg=str(error))
 
     def report_job_submission(self, job_info: Any, register_job: bool = True) -> None:
-        """Record that a job was submitted.
-
-        Parameters
-        ----------
-        job_info : SubmittedJobInfo
-            The job.
-        register_job : bool
-            As for the other executor.
-        """
+        """Record that a job was submitted."""
         job_info.aux["submitted"] = job_info.job.since
         job_info.job = original(job_info.job)
         self._waiting.accepted(job_info.job)
@@ -159,17 +122,7 @@ class SlurmExecutor(plugin.Executor):
         super().report_job_submission(job_info, register_job=register_job)
 
     def report_job_error(self, job_info: Any, msg: str | None = None, **options: Any) -> None:
-        """Report that a job has failed, or submit it later if SLURM refused it for now.
-
-        Parameters
-        ----------
-        job_info : SubmittedJobInfo
-            The job; without a number if it was not submitted.
-        msg : str, optional
-            What went wrong.
-        **options
-            As for the other executor.
-        """
+        """Report that a job has failed, or submit it later if SLURM refused it for now."""
         job = job_info.job = original(job_info.job)
         if job_info.external_jobid is None and passes(msg or ""):
             told = self._waiting.refused(job, _reason(msg or ""))
@@ -181,13 +134,7 @@ class SlurmExecutor(plugin.Executor):
         super().report_job_error(job_info, msg=msg, **options)
 
     async def check_active_jobs(self, active_jobs: Sequence[Any]) -> AsyncIterator[Any]:
-        """Check the states of jobs, and yield those that have not ended.
-
-        Parameters
-        ----------
-        active_jobs : sequence of SubmittedJobInfo
-            The submitted jobs that are not known to have ended.
-        """
+        """Check the states of jobs, and yield those that have not ended."""
         self._submit_waiting()
         if not active_jobs:
             return
@@ -225,11 +172,7 @@ class SlurmExecutor(plugin.Executor):
         return True
 
     def _has_vanished(self, job_info: Any) -> bool:
-        """Treat a job that SLURM does not know: it has ended, and its files say how.
-
-        This happens after a power failure of SLURM's controller, or if there was no status check
-        for `MinJobAge`.
-        """
+        """Treat a job that SLURM does not know: it has ended, and its files say how."""
         since = job_info.aux["submitted"]
         if queries.has_accounting() and time.time() - since < _DELAY_SECONDS:
             return False
@@ -280,12 +223,7 @@ class SlurmExecutor(plugin.Executor):
         self.run_job(job)
 
     def cancel_jobs(self, active_jobs: Sequence[Any]) -> None:
-        """Cancel jobs, as Snakemake is interrupted.
-
-        Parameters
-        ----------
-        active_jobs : sequence of SubmittedJobInfo
-        """
+        """Cancel jobs, as Snakemake is interrupted."""
         self._slurm.cancel([job_info.external_jobid for job_info in active_jobs])
 
 

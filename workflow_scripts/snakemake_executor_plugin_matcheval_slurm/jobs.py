@@ -9,13 +9,7 @@ from matcheval.execution.cluster.requests import Request
 
 
 def request_of(job: Any) -> Request:
-    """Return what a job or group requests from SLURM.
-
-    Parameters
-    ----------
-    job : snakemake job or group of jobs
-        The job, with its resources.
-    """
+    """Return what a job or group requests from SLURM."""
     resource = job.resources.get
     return Request(
         job=job.name,
@@ -33,32 +27,13 @@ def request_of(job: Any) -> Request:
 
 
 def comment_of(job: Any) -> str:
-    """Return the comment with which a job is submitted, which identifies it in SLURM.
-
-    Parameters
-    ----------
-    job : snakemake job or group of jobs
-        The job.
-    """
+    """Return the comment with which a job is submitted, which identifies it in SLURM."""
     wildcards = "" if job.is_group() else "_".join(job.wildcards).replace("/", "_")
     return f"rule_{job.name}" + (f"_wildcards_{wildcards}" if wildcards else "")
 
 
 def changes(job: Any, limited: Request, settings: Any) -> dict[str, Any]:
-    """Return the resources that a job is submitted with in place of its own.
-
-    Parameters
-    ----------
-    job : snakemake job or group of jobs
-    limited : Request
-        Its memory and time, within what the partition has.
-    settings : ExecutorSettings
-
-    Returns
-    -------
-    dict
-        Values by name; None for resources that are left out.
-    """
+    """Return the resources that a job is submitted with in place of its own."""
     given = job.resources.get
     options = ["--requeue" if settings.requeue else "--no-requeue"]
     if limited.resumable:
@@ -78,19 +53,7 @@ def changes(job: Any, limited: Request, settings: Any) -> dict[str, Any]:
 
 
 class SubmittedAs:
-    """A job that is submitted with other resources; on the node, it has its original ones.
-
-    Parameters
-    ----------
-    job : snakemake job or group of jobs
-    changed : dict
-        Resources by name; those that are None are left out.
-
-    Attributes
-    ----------
-    since : float
-        When it is submitted, in seconds since 1970.
-    """
+    """A job that is submitted with other resources; on the node, it has its original ones."""
 
     def __init__(self, job: Any, changed: dict[str, Any]) -> None:
         self.job, self.since = job, time.time()
@@ -103,38 +66,17 @@ class SubmittedAs:
 
 
 def original(job: Any) -> Any:
-    """Return Snakemake's own job.
-
-    Parameters
-    ----------
-    job : snakemake job or `SubmittedAs`
-    """
+    """Return Snakemake's own job."""
     return job.job if isinstance(job, SubmittedAs) else job
 
 
 def has_saved(job: Any, since: float) -> bool:
-    """Whether a resumable job has saved something since it was submitted.
-
-    Its resource `saves` is the pattern of the files that the next job goes on from.
-
-    Parameters
-    ----------
-    job : snakemake job or group of jobs
-    since : float
-        When it was submitted, in seconds since 1970.
-    """
+    """Whether a resumable job has saved something since it was submitted."""
     files = map(Path, glob.glob(job.resources.get("saves")))  # noqa: PTH207 - may be absolute
     return any(file.stat().st_mtime >= since for file in files)
 
 
 def has_written_all(job: Any, since: float) -> bool:
-    """Whether all output files of a job exist and are newer than its submission.
-
-    Parameters
-    ----------
-    job : snakemake job or group of jobs
-    since : float
-        When it was submitted, in seconds since 1970.
-    """
+    """Whether all output files of a job exist and are newer than its submission."""
     files = [Path(file) for file in job.products(include_logfiles=False)]
     return all(file.exists() and file.stat().st_mtime >= since for file in files)

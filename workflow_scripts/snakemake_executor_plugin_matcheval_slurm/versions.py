@@ -12,18 +12,7 @@ OLDEST, NEWEST = (2, 0, 0), (2, 8, 0)
 
 
 def check(logger: Any) -> None:
-    """Check the installed version.
-
-    Parameters
-    ----------
-    logger : logging.Logger
-        Is given a warning for a later version than the tests run with.
-
-    Raises
-    ------
-    WorkflowError
-        If it is missing, or of another major version or an earlier one.
-    """
+    """Check the installed version."""
     tested = f"{_text(OLDEST)} to {_text(NEWEST)}"
     remedy = f"pip install '{PACKAGE}=={_text(NEWEST)}'"
     try:

@@ -16,31 +16,14 @@ Place = tuple[Any, ...]
 
 
 def place_of(job: Any) -> Place:
-    """Return what limits on the number of jobs are about: jobs of other places may be accepted.
-
-    Parameters
-    ----------
-    job : snakemake job or group of jobs
-    """
+    """Return what limits on the number of jobs are about: jobs of other places may be accepted."""
     request = request_of(job)
     return request.partition, request.account, request.qos, request.gpus > 0
 
 
 @dataclass
 class _Queue:
-    """Jobs of one place that wait.
-
-    Attributes
-    ----------
-    jobs : dict
-        The jobs, first come first; true of those that SLURM was asked to accept.
-    failures : int
-        How often it has refused one since it has accepted one.
-    since, due : float
-        When it did so first, and when one is to be submitted again, by the monotonic clock.
-    told : dict
-        When each reason was told last.
-    """
+    """Jobs of one place that wait."""
 
     jobs: dict[Any, bool] = field(default_factory=dict)
     failures: int = 0
@@ -50,17 +33,7 @@ class _Queue:
 
 
 class WaitingJobs:
-    """The jobs that wait until SLURM accepts them.
-
-    Parameters
-    ----------
-    shortest : float
-        Seconds until a job is submitted again; each time it is refused, twice as long.
-    patience : float
-        Seconds after which a job that is refused has failed.
-    clock : callable
-        Returns the time in seconds.
-    """
+    """The jobs that wait until SLURM accepts them."""
 
     def __init__(
         self, shortest: float, patience: float, clock: Callable[[], float] = time.monotonic
@@ -70,17 +43,7 @@ class WaitingJobs:
         self._lock = threading.Lock()
 
     def join(self, job: Any) -> bool:
-        """Add a job, if others of its place wait: SLURM would not accept it either.
-
-        Parameters
-        ----------
-        job : snakemake job or group of jobs
-
-        Returns
-        -------
-        bool
-            Whether it waits; if not, it is to be submitted.
-        """
+        """Add a job, if others of its place wait: SLURM would not accept it either."""
         with self._lock:
             queue = self._queues.get(place_of(job))
             if queue is None or not queue.jobs or job in queue.jobs:
@@ -89,20 +52,7 @@ class WaitingJobs:
             return True
 
     def refused(self, job: Any, reason: str) -> str | None:
-        """Note that SLURM does not accept a job for now.
-
-        Parameters
-        ----------
-        job : snakemake job or group of jobs
-        reason : str
-            What SLURM says.
-
-        Returns
-        -------
-        str or None
-            What to tell, empty if it was told lately; None if patience is at an end, and the job
-            no longer waits.
-        """
+        """Note that SLURM does not accept a job for now."""
         with self._lock:
             queue, now = self._queues.setdefault(place_of(job), _Queue()), self._clock()
             if not queue.failures:
@@ -123,12 +73,7 @@ class WaitingJobs:
             )
 
     def accepted(self, job: Any) -> None:
-        """Note that SLURM has accepted a job.
-
-        Parameters
-        ----------
-        job : snakemake job or group of jobs
-        """
+        """Note that SLURM has accepted a job."""
         with self._lock:
             queue = self._queues.get(place_of(job))
             if queue is not None:
@@ -136,12 +81,7 @@ class WaitingJobs:
                 queue.failures = 0
 
     def leave(self, job: Any) -> None:
-        """Remove a job that has failed.
-
-        Parameters
-        ----------
-        job : snakemake job or group of jobs
-        """
+        """Remove a job that has failed."""
         with self._lock:
             for queue in self._queues.values():
                 queue.jobs.pop(job, None)

@@ -88,24 +88,7 @@ GROUP_GAPS = TableSchema(
 def tabulate_errors(
     predicted: pd.DataFrame, confidence: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
 ) -> pd.DataFrame:
-    """Tabulate mean absolute errors by method and group of sets.
-
-    Parameters
-    ----------
-    predicted : pandas.DataFrame
-        Columns of `schemas.PREDICTED`, of one suite. Repeats with other seeds are averaged per
-        model and set.
-    confidence : float
-        Level of the percentile intervals, in (0, 1).
-    resamples : int
-    seed : int
-        Of the resamples: the same for all methods.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `ERRORS`: a row per method, protocol and column of sets, in order of occurrence.
-    """
+    """Tabulate mean absolute errors by method and group of sets."""
     ways, keys = ["suite", "view", "protocol", "regressor", "calibrated_on"], ["method", "variant"]
     order = {
         key: n for n, key in enumerate(zip(*(predicted[k] for k in [*ways, *keys]), strict=True))
@@ -127,18 +110,7 @@ def tabulate_errors(
 
 
 def tabulate_correlations(scores: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate how the scores of a model go with its accuracies over sets.
-
-    Parameters
-    ----------
-    scores : pandas.DataFrame
-        Columns of `schemas.SCORES`, of one suite.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `CORRELATIONS`; NaN for fewer than two sets, or where either is constant.
-    """
+    """Tabulate how the scores of a model go with its accuracies over sets."""
     keys = ["model", "suite", "view", "method", "variant"]
     rows = []
     for case, of_method in scores.groupby(keys, sort=False):
@@ -159,19 +131,7 @@ def tabulate_correlations(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def tabulate_group_gaps(scores: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate the gaps between the accuracies on the base and on the sets: P1, Table 1.
-
-    Parameters
-    ----------
-    scores : pandas.DataFrame
-        Columns of `schemas.SCORES`, of one suite.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `GROUP_GAPS`: for every model a row per group and one for all sets. On a set of
-        some of the classes, the accuracy on the base is that on the same classes.
-    """
+    """Tabulate the gaps between the accuracies on the base and on the sets: P1, Table 1."""
     sets = scores[scores["view"] == WHOLE].drop_duplicates(["model", "dataset"])
     sets = sets.assign(gap=sets["accuracy_base"] - sets["accuracy"]).dropna(subset="gap")
     rows = []
@@ -196,15 +156,7 @@ def _columns(sets: pd.DataFrame) -> Iterator[tuple[str, str, npt.NDArray[np.bool
 
 
 class _Cells:
-    """Errors of one way of predicting, by method, model and set.
-
-    Parameters
-    ----------
-    rows : pandas.DataFrame
-        Columns of `schemas.PREDICTED`.
-    keys : list of str
-        What names a method.
-    """
+    """Errors of one way of predicting, by method, model and set."""
 
     def __init__(self, rows: pd.DataFrame, keys: list[str]) -> None:
         self.sets = rows.drop_duplicates("dataset")[["dataset", "group", "subgroup"]]

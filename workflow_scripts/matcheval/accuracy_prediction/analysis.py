@@ -115,13 +115,7 @@ class AccuracyPrediction(Analysis):
         return all(self.study.datasets[name].has_images for name in names)
 
     def turned(self, suite: str) -> list[str]:
-        """Return the sets of a suite that rotation accuracy is measured on, if it is asked for.
-
-        Parameters
-        ----------
-        suite : str
-            Its name.
-        """
+        """Return the sets of a suite that rotation accuracy is measured on, if it is asked for."""
         if not any(Need.IMAGES in score.needs for score in self.chosen):
             return []
         asked = self.settings.suites[suite].rotation
@@ -130,24 +124,12 @@ class AccuracyPrediction(Analysis):
     # --- checks
 
     def check(self) -> None:
-        """Check names of suites, sets, models, methods and groups, and that inputs are kept.
-
-        Raises
-        ------
-        InputError
-            Naming the key and the value.
-        """
+        """Check names of suites, sets, models, methods and groups, and that inputs are kept."""
         check_settings(self)
         self.plots.check()
 
     def keeps(self, *outputs: str) -> bool:
-        """Whether inference keeps one of some outputs.
-
-        Parameters
-        ----------
-        *outputs : str
-            As in `inference.outputs`.
-        """
+        """Whether inference keeps one of some outputs."""
         return not set(outputs).isdisjoint(self.study.inference.outputs)
 
     # --- files and jobs

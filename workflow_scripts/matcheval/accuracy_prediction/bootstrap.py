@@ -16,17 +16,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def subgroups_of(sets: pd.DataFrame) -> npt.NDArray[np.intp]:
-    """Return the number of each set's subgroup; a set without one is a subgroup of its own.
-
-    Parameters
-    ----------
-    sets : pandas.DataFrame
-        With `dataset`, `group` and `subgroup`, a row per set.
-
-    Returns
-    -------
-    int array, shape (n_sets,)
-    """
+    """Return the number of each set's subgroup; a set without one is a subgroup of its own."""
     named = sets["subgroup"].where(sets["subgroup"] != "", sets["dataset"])
     return pd.factorize(pd.MultiIndex.from_arrays([sets["group"], named]))[0]
 
@@ -39,28 +29,7 @@ def error_intervals(
     resamples: int,
     seed: int,
 ) -> list[dict[str, float]]:
-    """Return bootstrap intervals of the mean error of every method, over what `DRAWN` names.
-
-    The same resamples are used for all methods: how often each item is drawn, so that all means
-    are products of matrices.
-
-    Parameters
-    ----------
-    error : float64 array, shape (n_methods, n_models, n_sets)
-        Absolute errors; 0 where they are not known.
-    known : bool array of the same shape
-    units : int array, shape (n_sets,)
-        A number per subgroup: its sets are drawn together.
-    confidence : float
-        Level of the percentile intervals, in (0, 1).
-    resamples : int
-    seed : int
-
-    Returns
-    -------
-    list of dict
-        For every method `mae_<of>_low` and `mae_<of>_high`, as far as there are enough items.
-    """
+    """Return bootstrap intervals of the mean error of every method, over what `DRAWN` names."""
     n_methods, n_models, n_sets = error.shape
     found: list[dict[str, float]] = [{} for _ in range(n_methods)]
     weight = known.astype(np.float64)

@@ -19,17 +19,7 @@ _FILE = "configuration"
 
 
 def check_settings(analysis: "AccuracyPrediction") -> None:
-    """Check names of suites, sets, models, methods and groups, and that inputs are there.
-
-    Parameters
-    ----------
-    analysis : AccuracyPrediction
-
-    Raises
-    ------
-    InputError
-        Naming the key and the value.
-    """
+    """Check names of suites, sets, models, methods and groups, and that inputs are there."""
     study, settings = analysis.study, analysis.settings
     study.check_models(settings.without, analysis.field("without"))
     study.check_models(settings.single, analysis.field("single"))

@@ -59,21 +59,7 @@ PREDICTED_GAPS = TableSchema(
 
 
 def join(predicted: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
-    """Put predicted gaps beside what the protocol says of the gaps.
-
-    Parameters
-    ----------
-    predicted : pandas.DataFrame
-        Columns of `schemas.PREDICTED`.
-    gaps : pandas.DataFrame
-        Columns of `gaps.GAPS`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Rows of whole sets and of models that have gaps (ensembles have none); `predicted_gap`, and
-        `underestimated`: gap minus predicted gap.
-    """
+    """Put predicted gaps beside what the protocol says of the gaps."""
     own = ["gap", "gap_se", *MEASURES, "share_matched"]
     whole = predicted[predicted["view"] == WHOLE]
     joined = whole.merge(gaps[["model", "dataset", *own]], on=["model", "dataset"])
@@ -85,27 +71,7 @@ def join(predicted: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
 def tabulate_comparison(
     joined: pd.DataFrame, confidence: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
 ) -> pd.DataFrame:
-    """Tabulate how the errors of predicted gaps go with what the protocol says of the gaps.
-
-    Errors tend to grow with the gap, and so do its parts. A correlation of both is a finding only
-    if it remains with the gap held constant.
-
-    Parameters
-    ----------
-    joined : pandas.DataFrame
-        As `join` returns.
-    confidence : float
-        Level of the percentile intervals, in (0, 1).
-    resamples : int
-    seed : int
-        Of the resamples of subgroups, the same for all models and methods. The sets of one
-        subgroup, such as the severities of a corruption, are not independent.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `PREDICTED_GAPS`.
-    """
+    """Tabulate how the errors of predicted gaps go with what the protocol says of the gaps."""
     keys = ["suite", "protocol", "regressor", "calibrated_on", "method", "variant"]
     means = joined.groupby([*keys, "model", "dataset"], sort=False)[
         ["predicted_gap", "underestimated", "gap", *MEASURES]
@@ -169,20 +135,7 @@ def _correlations(
 
 
 def _drawn(units: npt.NDArray[np.intp], resamples: int, seed: int) -> npt.NDArray[np.int64]:
-    """Draw subgroups with replacement, each with all of its sets.
-
-    Parameters
-    ----------
-    units : int array, shape (n_sets,)
-        Number of every set's subgroup.
-    resamples : int
-    seed : int
-
-    Returns
-    -------
-    int64 array, shape (resamples, width)
-        Positions of sets; n_sets where a resample has fewer than others.
-    """
+    """Draw subgroups with replacement, each with all of its sets."""
     members = [np.flatnonzero(units == unit) for unit in np.unique(units)]
     chosen = np.random.default_rng(seed).integers(len(members), size=(resamples, len(members)))
     rows = [np.concatenate([members[unit] for unit in row]) for row in chosen]
@@ -202,21 +155,7 @@ def _mean_of_known(values: Sequence[Floats]) -> Floats:
 
 
 def _spearman(values: Floats, drawn: npt.NDArray[np.int64]) -> Floats:
-    """Return correlations of ranks of the resampled rows of one model.
-
-    Parameters
-    ----------
-    values : float64 array, shape (n_sets + 1, 3 + n_measures)
-        Predicted gap, underestimated part, gap, and measures; NaN rows, such as the last one, are
-        left out of resamples.
-    drawn : int64 array, shape (resamples, width)
-
-    Returns
-    -------
-    float64 array, shape (3, resamples, n_measures)
-        Of predicted gap and measure; of underestimated part and measure; the latter with the gap
-        held constant. NaN where a series is constant.
-    """
+    """Return correlations of ranks of the resampled rows of one model."""
     from scipy.stats import rankdata
 
     chosen = values[drawn]

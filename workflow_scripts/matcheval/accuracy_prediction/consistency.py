@@ -51,20 +51,7 @@ COUNTS = TableSchema(
 
 
 def tabulate_rankings(errors: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate how the mean errors of methods on some sets go with those on other sets.
-
-    Parameters
-    ----------
-    errors : pandas.DataFrame
-        Columns of `aggregation.ERRORS`, of one suite.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `RANKINGS`: for every way of predicting, all pairs of groups and subgroups. The
-        correlation is over the methods of that way; NaN for fewer than two methods. A subgroup is
-        not compared with its own group, whose sets include its own.
-    """
+    """Tabulate how the mean errors of methods on some sets go with those on other sets."""
     whole = _complete(errors)
     rows = []
     for way, part in whole.groupby(_WAY, sort=False):
@@ -90,21 +77,7 @@ def _complete(errors: pd.DataFrame) -> pd.DataFrame:
 
 
 def tabulate_counts(errors: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate how the errors on subgroups go with their numbers of images.
-
-    Parameters
-    ----------
-    errors : pandas.DataFrame
-        Columns of `aggregation.ERRORS`, of one suite.
-    predicted : pandas.DataFrame
-        Columns of `schemas.PREDICTED`, of the same suite.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `COUNTS`: for every way of predicting, a row per group and one for all. The
-        error of a subgroup is the mean over methods; a group without subgroups counts as one.
-    """
+    """Tabulate how the errors on subgroups go with their numbers of images."""
     sets = predicted[predicted["view"] == WHOLE].drop_duplicates(["model", "dataset"])
     sizes = sets.groupby(["dataset", *_PLACE], sort=False)["n"].max()
     images = sizes.groupby(level=_PLACE, sort=False).sum()

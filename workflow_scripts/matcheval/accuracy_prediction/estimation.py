@@ -68,21 +68,7 @@ ESTIMATES = TableSchema(
 
 
 def choose_methods(names: Sequence[str] = (), *, calibrated: bool = False) -> list[Score]:
-    """Return methods by name.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Methods, or variants as `method:variant`. By default those that predict an accuracy
-        directly (`DIRECT`), and where sets to fit on are given, also those with a regression.
-    calibrated : bool
-        Whether such sets are given.
-
-    Raises
-    ------
-    InputError
-        If a name is unknown.
-    """
+    """Return methods by name."""
     for name in names:
         if name not in SCORES:
             raise unknown_name_error("method", name, SCORES)
@@ -105,41 +91,7 @@ def estimate_accuracies(
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
 ) -> pa.Table:
-    """Predict a model's accuracy on sets, labelled or not, from its outputs there and on a base.
-
-    Intervals are of datapoints: those of the base, of the sets fitted on and of the target are
-    drawn again with replacement, each set by itself, and all is fitted again. They say nothing
-    about how well a method's assumption, or a regression on other sets, holds on the target.
-    Methods that need features have none: fitting them again and again would take hours.
-
-    Parameters
-    ----------
-    base : Outputs
-        With labels.
-    targets : iterable of (str, Outputs)
-        Names and outputs of the sets, taken one at a time.
-    methods : sequence of Score, optional
-        By default `choose_methods()`.
-    calibration : sequence of Outputs
-        Labelled sets, at least three, that regressions are fitted on; or none.
-    n_resamples : int
-        0 for no intervals.
-    seed : int
-        Of the resamples and of random splits. A target's also depend on its name, and not on which
-        other targets there are.
-
-    Returns
-    -------
-    pyarrow.Table
-        Schema `ESTIMATES`: a row per set and method. No row is dropped: where there is no
-        prediction, it is NaN and `reason` says why, and what to provide.
-
-    Raises
-    ------
-    InputError
-        If the base or a set to fit on has no labels, there are one or two sets to fit on, all
-        confidences on the base are 1, or labels of a set are none of the base's classes.
-    """
+    """Predict a model's accuracy on sets, labelled or not, from its outputs there and on a base."""
     _check(base, calibration, n_resamples)
     for i, one in enumerate(calibration):
         _check_labels(base, one, f"set {i + 1} to calibrate on")

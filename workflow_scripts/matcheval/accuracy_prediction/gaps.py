@@ -54,26 +54,7 @@ def tabulate_gaps(
     method: MatchingMethod,
     seeds: Iterable[int],
 ) -> pd.DataFrame:
-    """Match and decompose the gap between the base and every set of a suite.
-
-    Parameters
-    ----------
-    model : str
-    suite : Suite
-    base : str
-        Name of the base.
-    reader : SuiteReader
-        Cuts the base and the sets to the classes that count.
-    read : callable
-        Returns the model's outputs on a set, given by name.
-    method : MatchingMethod
-    seeds : iterable of int
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `GAPS`, a row per set. The source of the matching is the larger of the two sets.
-    """
+    """Match and decompose the gap between the base and every set of a suite."""
     rows = []
     for member in suite.members:
         of_base, of_set = reader.sides(member, read(member.dataset))
@@ -113,18 +94,7 @@ def _scored(outputs: Outputs) -> Scored:
 
 
 def single_labels(outputs: Outputs) -> Classes:
-    """Return one label per datapoint: of several the one that is predicted, else the first.
-
-    Parameters
-    ----------
-    outputs : Outputs
-        With labels, of which at least one per datapoint counts.
-
-    Returns
-    -------
-    int64 array, shape (n,)
-        Equal to the predictions where these are correct.
-    """
+    """Return one label per datapoint: of several the one that is predicted, else the first."""
     labels = outputs.labels
     assert labels is not None
     if labels.ndim == 1:

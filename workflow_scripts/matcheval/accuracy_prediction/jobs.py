@@ -19,74 +19,33 @@ if TYPE_CHECKING:
 
 
 class ScoreJobs:
-    """Jobs that compute scores and matched gaps of single models, or of all.
-
-    Parameters
-    ----------
-    analysis : AccuracyPrediction
-    study : Study
-    """
+    """Jobs that compute scores and matched gaps of single models, or of all."""
 
     def __init__(self, analysis: "AccuracyPrediction", study: Study) -> None:
         self._analysis, self._settings, self._study = analysis, analysis.settings, study
 
     def members_of(self, scored: str) -> list[str]:
-        """Return the models of an ensemble, or a model itself.
-
-        Parameters
-        ----------
-        scored : str
-            Its name.
-        """
+        """Return the models of an ensemble, or a model itself."""
         return list(self._settings.ensembles.get(scored, (scored,)))
 
     def sources_of(self, suite: str) -> list[str]:
-        """Return the names of the base and the reference of a suite.
-
-        Parameters
-        ----------
-        suite : str
-            Its name.
-        """
+        """Return the names of the base and the reference of a suite."""
         one = self._settings.suites[suite]
         return [one.base, *([one.reference] if one.reference else [])]
 
     def score_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return what the scores of a model or ensemble on a suite wait for.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`, and `scored` or `model`.
-        """
+        """Return what the scores of a model or ensemble on a suite wait for."""
         name = getattr(wildcards, "scored", None) or wildcards.model
         sources = self.sources_of(wildcards.suite)
         return self._study.suite_inputs(wildcards.suite, self.members_of(name), sources)
 
     def agreement_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return what the agreement of models on a suite waits for.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`.
-        """
+        """Return what the agreement of models on a suite waits for."""
         base = self._settings.suites[wildcards.suite].base
         return self._study.suite_inputs(wildcards.suite, self._analysis.models, [base])
 
     def files_of(self, suite: str, models: Sequence[str]) -> dict[str, Any]:
-        """Return where models' outputs on a suite, its base and its reference lie.
-
-        Parameters
-        ----------
-        suite : str
-        models : sequence of str
-
-        Returns
-        -------
-        dict
-            Fields of `loading.OutputFiles`.
-        """
+        """Return where models' outputs on a suite, its base and its reference lie."""
         study = self._study
         names = [*self.sources_of(suite), *study.suites[suite].datasets]
         custom = [name for name in names if not self._analysis.has_images(name)]
@@ -111,13 +70,7 @@ class ScoreJobs:
         }
 
     def score_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the scores of a model or ensemble on a suite.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite` and `scored`.
-        """
+        """Return the parameters of the scores of a model or ensemble on a suite."""
         settings, suite = self._settings, wildcards.suite
         one = settings.suites[suite]
         is_ensemble = wildcards.scored in settings.ensembles
@@ -141,10 +94,7 @@ class ScoreJobs:
         }  # fmt: skip
 
     def _scored(self, suite: str) -> Suite:
-        """Return a suite without the names of groups, which scores do not depend on.
-
-        They are added to the tables (`TableJobs.places_of`): another name repeats no scores.
-        """
+        """Return a suite without the names of groups, which scores do not depend on."""
         members = self._study.suites[suite].members
         return Suite(
             suite, tuple(replace(m, group="", subgroup="", severity=None) for m in members)
@@ -165,13 +115,7 @@ class ScoreJobs:
         }  # fmt: skip
 
     def classes_of(self, base: str) -> str | list[str]:
-        """Return the class names of a base, or its description, which has them.
-
-        Parameters
-        ----------
-        base : str
-            Its name.
-        """
+        """Return the class names of a base, or its description, which has them."""
         if self._analysis.has_images(base):
             return self._study.dataset_files(base)[0]
         return list(self._study.datasets[base].settings.known_classes or ())
@@ -186,13 +130,7 @@ class ScoreJobs:
         }  # fmt: skip
 
     def rotation_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """Return what the rotation scores of a model are computed from.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite` and `model`.
-        """
+        """Return what the rotation scores of a model are computed from."""
         one, weights = (
             self._settings.suites[wildcards.suite], self._study.weights_file(wildcards.model),
         )  # fmt: skip
@@ -209,23 +147,11 @@ class ScoreJobs:
         return f"{self._study.folder}/{self._analysis.name}/turned"
 
     def rotation_saves(self, wildcards: Wildcards) -> str:
-        """Return the pattern of the files that a further job of a model goes on from.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `model`.
-        """
+        """Return the pattern of the files that a further job of a model goes on from."""
         return f"{self._turned}/*/*/{wildcards.model}.*.npz"
 
     def rotation_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a job that computes rotation scores.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite` and `model`.
-        """
+        """Return the arguments of a job that computes rotation scores."""
         study, suite, inference = self._study, wildcards.suite, self._study.inference
         one, source = self._settings.suites[suite], study.runnable[wildcards.model].source
         assert source is not None, wildcards.model  # models of known predictions are not run
@@ -253,13 +179,7 @@ class ScoreJobs:
     rotation_version = ROTATION_VERSION
 
     def agreement_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the agreement of models on a suite.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`.
-        """
+        """Return the parameters of the agreement of models on a suite."""
         suite = wildcards.suite
         one = self._settings.suites[suite]
         chosen = [score.name for score in self._analysis.chosen if score.name in POOL_SCORES]
@@ -277,13 +197,7 @@ class ScoreJobs:
         }
 
     def gap_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the matched gaps of a model on a suite.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite` and `model`.
-        """
+        """Return the parameters of the matched gaps of a model on a suite."""
         suite, matching = wildcards.suite, self._study.analysis(Matching)
         first = next(iter(matching.settings.methods.values()))
         return {
@@ -297,13 +211,7 @@ class ScoreJobs:
         }
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's prediction files of a suite.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`, and perhaps `scored` or `model`.
-        """
+        """Return size and time of the user's prediction files of a suite."""
         name = getattr(wildcards, "scored", None) or getattr(wildcards, "model", None)
         models = self.members_of(name) if name else self._analysis.models
         sources = self.sources_of(wildcards.suite)

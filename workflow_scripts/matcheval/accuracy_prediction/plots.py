@@ -19,25 +19,13 @@ Figure = tuple[str, dict[str, Any]]  # kind and options
 
 
 class PredictionPlots:
-    """Names, kinds and options of figures.
-
-    Parameters
-    ----------
-    analysis : AccuracyPrediction
-    study : Study
-    """
+    """Names, kinds and options of figures."""
 
     def __init__(self, analysis: "AccuracyPrediction", study: Study) -> None:
         self._analysis, self._settings, self._study = analysis, analysis.settings, study
 
     def check(self) -> None:
-        """Check the names of published errors, and of what has figures of its own.
-
-        Raises
-        ------
-        InputError
-            Naming the key and the value.
-        """
+        """Check the names of published errors, and of what has figures of its own."""
         analysis, settings = self._analysis, self._settings
         suites = {name: self._study.suites[name] for name in settings.suites}
         groups = {name: {m.group for m in suite.members} for name, suite in suites.items()}
@@ -66,13 +54,7 @@ class PredictionPlots:
                     )
 
     def names(self, suite: str) -> list[str]:
-        """Return the names of all figures of a suite.
-
-        Parameters
-        ----------
-        suite : str
-            Its name.
-        """
+        """Return the names of all figures of a suite."""
         return [*self.of_tables(suite), *self.of_outputs(suite)]
 
     @property
@@ -131,18 +113,7 @@ class PredictionPlots:
         }
 
     def ways(self, suite: str) -> dict[str, Way]:
-        """Return the ways of predicting on a suite, by a name for files.
-
-        Parameters
-        ----------
-        suite : str
-            Its name.
-
-        Returns
-        -------
-        dict of str to tuple
-            `protocol`, `regressor` and `calibrated_on`. Without a regression if there is no other.
-        """
+        """Return the ways of predicting on a suite, by a name for files."""
         found: dict[str, Way] = {}
         if self._settings.leave_one_out:
             found["leave-one-out"] = (LEAVE_ONE_OUT, "linear", "")
@@ -159,13 +130,7 @@ class PredictionPlots:
         return found or {"direct": (DIRECT, "", "")}
 
     def of_outputs(self, suite: str) -> dict[str, Figure]:
-        """Return the figures of a suite that are drawn from outputs of models, by name.
-
-        Parameters
-        ----------
-        suite : str
-            Its name.
-        """
+        """Return the figures of a suite that are drawn from outputs of models, by name."""
         one = self._settings.suites[suite]
         found: dict[str, Figure] = {}
         for each in one.histograms:
@@ -179,37 +144,19 @@ class PredictionPlots:
         return found
 
     def parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return kind and options of a figure that is drawn from tables.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite` and `figure`.
-        """
+        """Return kind and options of a figure that is drawn from tables."""
         kind, options = self.of_tables(wildcards.suite)[wildcards.figure]
         return {"kind": kind, "options": options, "uncounted": self._analysis.uncounted}
 
     def output_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return what a figure that is drawn from outputs of models waits for.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite` and `figure`.
-        """
+        """Return what a figure that is drawn from outputs of models waits for."""
         model = self.of_outputs(wildcards.suite)[wildcards.figure][1]["model"]
         members = self._analysis.jobs.members_of(model)
         base = self._settings.suites[wildcards.suite].base
         return self._study.suite_inputs(wildcards.suite, members, [base])
 
     def output_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a figure that is drawn from outputs of models.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite` and `figure`.
-        """
+        """Return the parameters of a figure that is drawn from outputs of models."""
         jobs, suite = self._analysis.jobs, wildcards.suite
         kind, options = self.of_outputs(suite)[wildcards.figure]
         members = jobs.members_of(options["model"])

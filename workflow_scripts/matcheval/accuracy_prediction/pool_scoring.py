@@ -39,41 +39,7 @@ def score_pool(
     view_scores: Sequence[PoolScore] = (),
     views: Views = _NO_VIEWS,
 ) -> pd.DataFrame:
-    """Compute the scores of all models on all sets of a suite.
-
-    Of every model only the predicted classes of the datapoints that count are kept.
-
-    Parameters
-    ----------
-    suite : Suite
-    base : str
-        Name of the base.
-    models : sequence of str
-        The pool, and models outside of it.
-    classes, rule
-        As of `SuiteReader`.
-    scores : sequence of PoolScore
-    read : callable
-        Returns the outputs on a set of a model, both given by name; they are in memory one at a
-        time.
-    single : collection of str
-        Models outside of the pool: they are compared with the pool, and have no influence on its
-        scores.
-    view_scores : sequence of PoolScore
-        Scores that are computed on parts of sets.
-    views : Views
-        The parts: those of `ModelScorer`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `schemas.SCORES`.
-
-    Raises
-    ------
-    InputError
-        If models differ in the datapoints or labels of a set, or as of `subsets.restrict`.
-    """
+    """Compute the scores of all models on all sets of a suite."""
     bases = _on_base(suite, base, models, classes, rule, read)
     pools = {rule: pool for rule, pool, _ in bases.values()}
     of_base = {one: agreement(np.stack(pool.predicted)) for one, pool in pools.items()}

@@ -25,15 +25,7 @@ _CASE = ["model", "method", "variant", "seed", "view"]
 
 @dataclass(frozen=True)
 class Calibration:
-    """Groups whose labels are known, and groups that accuracy is predicted on (P1, section 8).
-
-    Attributes
-    ----------
-    on : tuple of str
-        Groups that the regression is fitted on.
-    predict : tuple of str
-        Groups that it is used on; empty for all others.
-    """
+    """Groups whose labels are known, and groups that accuracy is predicted on (P1, section 8)."""
 
     on: tuple[str, ...]
     predict: tuple[str, ...] = ()
@@ -48,33 +40,7 @@ def predict_accuracies(
     regressors: Sequence[str] = ("linear",),
     clip: bool = False,
 ) -> pd.DataFrame:
-    """Predict the accuracies on all sets from their scores.
-
-    Three protocols, each for every model by itself: *direct*, where the score is the predicted
-    accuracy; *calibrated* (P1), a regression fitted on the sets of some groups and used on others,
-    of the gap for the methods of P1 and of the accuracy for the rest; *leave one out* (P2), the
-    accuracy of every set from a line through all other sets of the suite.
-
-    Parameters
-    ----------
-    scores : pandas.DataFrame
-        Columns of `schemas.SCORES`, of one suite.
-    known : mapping of str to score
-        The scores, by name (see `Score.name`).
-    calibrations : sequence of Calibration
-    loo : bool
-        Whether sets are left out one by one.
-    regressors : sequence of str
-        For calibrations, of `regression.REGRESSORS`.
-    clip : bool
-        Whether predicted accuracies are clipped to [0, 1]. P1 does not: it has errors above 1.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `schemas.PREDICTED`. No row is dropped: where there is no prediction, it is NaN
-        and `reason` says why.
-    """
+    """Predict the accuracies on all sets from their scores."""
     parts = []
     for (_, method, variant, *_), rows in scores.groupby(_CASE, sort=False):
         score = known[f"{method}:{variant}" if variant else str(method)]
@@ -95,28 +61,14 @@ def predict_accuracies(
 
 
 def with_places(table: pd.DataFrame, places: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """Fill in the groups, subgroups and severities of sets.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        With `schemas.SET`, as the jobs of single models write it: scores depend on none of these.
-    places : mapping of str to mapping
-        `group`, `subgroup` and `severity` (None if not said), by dataset.
-    """
+    """Fill in the groups, subgroups and severities of sets."""
     names = ("group", "subgroup", "severity")
     filled = {name: [places[dataset][name] for dataset in table["dataset"]] for name in names}
     return table.assign(**filled).astype({"severity": np.float64})
 
 
 def without_placeholders(scores: pd.DataFrame) -> pd.DataFrame:
-    """Drop rows without a score where another job gave the same score on the same set.
-
-    Parameters
-    ----------
-    scores : pandas.DataFrame
-        Columns of `schemas.SCORES`: rotation scores, computed by a job of their own, come first.
-    """
+    """Drop rows without a score where another job gave the same score on the same set."""
     return scores[~scores.duplicated([*_CASE, "dataset"])].reset_index(drop=True)
 
 

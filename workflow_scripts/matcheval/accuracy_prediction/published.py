@@ -68,20 +68,7 @@ _SOURCES = {
 
 
 def published_errors(paper: Paper, suite: str) -> dict[Key, float]:
-    """Return the errors that a paper prints.
-
-    Parameters
-    ----------
-    paper : str
-        `none`, `p1` or `p2`.
-    suite : str
-        Name of the suite: P2 prints one number for each of its two.
-
-    Returns
-    -------
-    dict of tuple to float
-        Mean absolute errors, as fractions; empty for a suite of which P2 prints none.
-    """
+    """Return the errors that a paper prints."""
     if paper == "p1":
         return _of_p1()
     if paper == "p2" and suite in P2_SUITES:
@@ -105,33 +92,12 @@ def _of_p1() -> dict[Key, float]:
 
 
 def note(paper: Paper) -> str:
-    """Return what the columns of published errors are, for below a table.
-
-    Parameters
-    ----------
-    paper : str
-        `p1` or `p2`.
-    """
+    """Return what the columns of published errors are, for below a table."""
     return f"Columns marked {paper.upper()} are printed in {_SOURCES[paper]}; empty cells are not."
 
 
 def check_names(paper: Paper, groups: Mapping[str, Set[str]], field: str) -> None:
-    """Check that a study has names that a paper's errors can be put beside.
-
-    Parameters
-    ----------
-    paper : str
-        `none`, `p1` or `p2`.
-    groups : mapping of str to set of str
-        Names of the groups of every suite, by its name.
-    field : str
-        The key of the configuration that names the paper.
-
-    Raises
-    ------
-    InputError
-        If there are none.
-    """
+    """Check that a study has names that a paper's errors can be put beside."""
     known: dict[str, tuple[str, tuple[str, ...], set[str]]] = {
         "p1": ("group", P1_GROUPS, {name for names in groups.values() for name in names}),
         "p2": ("suite", P2_SUITES, set(groups)),

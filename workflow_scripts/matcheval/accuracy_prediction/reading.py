@@ -26,27 +26,14 @@ _ROW = ["protocol", "regressor", "calibrated_on", "method", "variant"]
 
 
 def how(row: Mapping[Any, Any]) -> str:
-    """Return how predictions were made, in words.
-
-    Parameters
-    ----------
-    row : mapping
-        With `protocol`, `regressor` and `calibrated_on`.
-    """
+    """Return how predictions were made, in words."""
     text = _PROTOCOLS[row["protocol"]]
     text += f" {row['calibrated_on'].replace('+', ', ')}" if row["calibrated_on"] else ""
     return text + _REGRESSORS.get(row["regressor"], "")
 
 
 def titles(rows: pd.DataFrame, known: Mapping[str, AnyScore]) -> list[str]:
-    """Return the names of methods for readers, with their variants.
-
-    Parameters
-    ----------
-    rows : pandas.DataFrame
-        With `method` and `variant`.
-    known : mapping of str to score
-    """
+    """Return the names of methods for readers, with their variants."""
     names = [
         (known[f"{method}:{variant}" if variant else method].title, variant)
         for method, variant in zip(rows["method"], rows["variant"], strict=True)
@@ -62,26 +49,7 @@ def error_columns(
     published: Mapping[Key, float] = MappingProxyType({}),
     paper: str = "",
 ) -> list[TextColumn]:
-    """Format mean absolute errors: a row per method, a column per group of sets.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `aggregation.ERRORS`.
-    known : mapping of str to score
-    published : mapping
-        Errors that a paper prints, as `published.published_errors` returns: a column beside every
-        column that some of them belong to.
-    paper : str
-        What the heads of these columns end with.
-
-    Returns
-    -------
-    list of TextColumn
-        Percentage points. The lowest error of a column, among the rows that are made alike, is
-        marked by **, the second lowest by *, of those that were scored on all sets of the column.
-        The last row of these is their mean.
-    """
+    """Format mean absolute errors: a row per method, a column per group of sets."""
     whole = table[table["view"] == WHOLE]
     places = whole[["group", "subgroup"]].drop_duplicates()
     if len(places) > MAX_COLUMNS:
@@ -134,15 +102,7 @@ def _published(
 
 
 def place_name(group: str, subgroup: str) -> str:
-    """Return what readers call a column of sets.
-
-    Parameters
-    ----------
-    group : str
-        `all` for all sets, empty for sets without a group.
-    subgroup : str
-        `all` for all sets of the group.
-    """
+    """Return what readers call a column of sets."""
     if group == ALL:
         return "All (points)"
     name = group or "no group"
@@ -150,11 +110,7 @@ def place_name(group: str, subgroup: str) -> str:
 
 
 def _marked(column: pd.DataFrame) -> list[str]:
-    """Format a column of errors, and their mean in the end.
-
-    A method that was scored on fewer sets than others, such as rotation, is not compared with them:
-    its number of sets is given.
-    """
+    """Format a column of errors, and their mean in the end."""
     values, n_sets = column["mae"].to_numpy(np.float64), column["n_sets"].to_numpy(np.float64)
     known = np.isfinite(values)
     full = known & (n_sets == np.max(n_sets[known], initial=0))
@@ -179,16 +135,7 @@ def _points(value: float) -> str:
 def correlation_columns(
     table: pd.DataFrame, known: Mapping[str, AnyScore], uncounted: Sequence[str] = ()
 ) -> list[TextColumn]:
-    """Format correlations of scores and accuracies: a row per method, means over models.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `aggregation.CORRELATIONS`.
-    known : mapping of str to score
-    uncounted : sequence of str
-        Single models and ensembles, which are left out.
-    """
+    """Format correlations of scores and accuracies: a row per method, means over models."""
     whole = table[(table["view"] == WHOLE) & ~table["model"].isin(uncounted)]
     every = whole[(whole["group"] == ALL) & (whole["subgroup"] == ALL)]
     rows = every[["method", "variant"]].drop_duplicates()
@@ -212,14 +159,7 @@ def correlation_columns(
 
 
 def comparison_columns(table: pd.DataFrame, known: Mapping[str, AnyScore]) -> list[TextColumn]:
-    """Format how errors go with what the protocol says of a gap: a row per method.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `comparison.PREDICTED_GAPS`.
-    known : mapping of str to score
-    """
+    """Format how errors go with what the protocol says of a gap: a row per method."""
     rows = table[_ROW].drop_duplicates()
     columns = [
         TextColumn("How", [how(row) for row in rows.to_dict("records")], is_number=False),
@@ -246,15 +186,7 @@ def _correlations(part: pd.DataFrame, name: str) -> list[str]:
 
 
 def setting_notes(settings: Mapping[str, Any], reasons: Sequence[str] = ()) -> list[str]:
-    """Return sentences for below a table: the settings, and why values are n/a.
-
-    Parameters
-    ----------
-    settings : mapping of str to value
-        The resolved values of the settings that numbers depend on.
-    reasons : sequence of str
-        One per missing value.
-    """
+    """Return sentences for below a table: the settings, and why values are n/a."""
     notes = ["Settings: " + "; ".join(f"{key} {value}" for key, value in settings.items()) + "."]
     for reason, count in pd.Series(list(reasons), dtype=object).value_counts().items():
         notes.append(f"n/a {count} times: {reason}.")

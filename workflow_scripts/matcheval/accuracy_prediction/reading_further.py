@@ -33,15 +33,7 @@ _DIRECTIONS = {1: "rises", -1: "falls", 0: "not used"}
 
 
 def gap_columns(table: pd.DataFrame, uncounted: Sequence[str] = ()) -> list[TextColumn]:
-    """Format mean gaps: a row per model, a column per group of sets (P1, Table 1).
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `aggregation.GROUP_GAPS`.
-    uncounted : sequence of str
-        Single models and ensembles: not counted in the last row, the mean over models.
-    """
+    """Format mean gaps: a row per model, a column per group of sets (P1, Table 1)."""
     gaps = table.pivot_table(index="model", columns="group", values="gap", sort=False)
     groups = [*(g for g in dict.fromkeys(table["group"]) if g != ALL), ALL]
     means = gaps[~gaps.index.isin(uncounted)].mean()
@@ -56,13 +48,7 @@ def gap_columns(table: pd.DataFrame, uncounted: Sequence[str] = ()) -> list[Text
 
 
 def ranking_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format how methods rank on two groups of sets: a row per pair.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `consistency.RANKINGS`.
-    """
+    """Format how methods rank on two groups of sets: a row per pair."""
     if len(table) > MAX_PAIRS:
         table = table[(table["subgroup_1"] == ALL) & (table["subgroup_2"] == ALL)]
     rows = table.to_dict("records")
@@ -82,13 +68,7 @@ def ranking_columns(table: pd.DataFrame) -> list[TextColumn]:
 
 
 def count_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format how errors go with numbers of images: a row per group.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `consistency.COUNTS`.
-    """
+    """Format how errors go with numbers of images: a row per group."""
     rows = table.to_dict("records")
     groups = ["All" if row["group"] == ALL else row["group"] or "no group" for row in rows]
     return [
@@ -101,12 +81,7 @@ def count_columns(table: pd.DataFrame) -> list[TextColumn]:
 
 
 def method_columns(known: Mapping[str, AnyScore]) -> list[TextColumn]:
-    """Describe methods: what each is computed from, and what it predicts (P1, Table 3).
-
-    Parameters
-    ----------
-    known : mapping of str to score
-    """
+    """Describe methods: what each is computed from, and what it predicts (P1, Table 3)."""
     scores = list(known.values())
     texts = {
         "Method": titles(

@@ -24,34 +24,14 @@ _LEVERAGE = 1e-9
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Leave-one-out predictions: each point is predicted from a fit to all other points.
-
-    Attributes
-    ----------
-    predicted : float64 array, shape (n,)
-    is_mean : bool array, shape (n,)
-        Whether it is the mean of the other points: their scores are all equal.
-    """
+    """Leave-one-out predictions: each point is predicted from a fit to all other points."""
 
     predicted: Floats
     is_mean: npt.NDArray[np.bool_]
 
 
 def check_sets(n: int, what: str) -> None:
-    """Check that there are enough sets for a regression.
-
-    Parameters
-    ----------
-    n : int
-        Number of sets.
-    what : str
-        What they are, for the message.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than `MIN_SETS`.
-    """
+    """Check that there are enough sets for a regression."""
     if n < MIN_SETS:
         raise InputError(
             f"{n} sets for a regression: {what}",
@@ -61,32 +41,12 @@ def check_sets(n: int, what: str) -> None:
 
 
 def varies(x: Floats) -> bool:
-    """Whether the values of a score differ by more than rounding.
-
-    Parameters
-    ----------
-    x : float64 array, shape (n,)
-    """
+    """Whether the values of a score differ by more than rounding."""
     return float(np.ptp(x)) > _CONSTANT * max(1.0, float(np.abs(x).max()))
 
 
 def linear(x: Floats, y: Floats, new: Floats, *, seed: int = 0) -> Floats:
-    """Fit a line by ordinary least squares and evaluate it.
-
-    Parameters
-    ----------
-    x, y : float64 arrays, shape (n,)
-        Scores and values of the sets that are fitted.
-    new : float64 array, shape (m,)
-        Scores of other sets.
-    seed : int
-        Not used: nothing is random. All regressions take one.
-
-    Returns
-    -------
-    float64 array, shape (m,)
-        The mean of y where all x are equal.
-    """
+    """Fit a line by ordinary least squares and evaluate it."""
     if not varies(x):
         return np.full(len(new), y.mean())
     dx = x - x.mean()
@@ -95,21 +55,7 @@ def linear(x: Floats, y: Floats, new: Floats, *, seed: int = 0) -> Floats:
 
 
 def leave_one_out(x: Floats, y: Floats) -> LeftOut:
-    """Predict every point by the line through all others.
-
-    The residual of a point that is left out is e / (1 - h), with its residual e and leverage h in
-    the fit to all points.
-
-    Parameters
-    ----------
-    x, y : float64 arrays, shape (n,)
-        Scores and values, n >= 4.
-
-    Returns
-    -------
-    LeftOut
-        Where the other points have equal scores, leverage 1 included, their mean.
-    """
+    """Predict every point by the line through all others."""
     n = len(x)
     others = (y.sum() - y) / (n - 1)
     if not varies(x):
@@ -133,29 +79,7 @@ def mlp(
     standardise: bool = True,
     epochs: int = 20_000,
 ) -> Floats:
-    """Fit the multilayer perceptron of P1, section 8, and evaluate it.
-
-    Mean squared error over all points at once, SGD with learning rate 1e-4, momentum 0.9 and weight
-    decay 1e-3. It ends after `epochs`, or when the lowest loss has not fallen by 1e-7 in 500 epochs
-    (P1: "until convergence"). P1 names no activation: ReLU.
-
-    Parameters
-    ----------
-    x, y, new
-        As for `linear`.
-    seed : int
-        Of the initial weights.
-    standardise : bool
-        Whether scores are shifted and scaled by mean and standard deviation of `x`. P1 does not
-        say; Fréchet distances in the hundreds diverge without.
-    epochs : int
-        Their largest number.
-
-    Returns
-    -------
-    float64 array, shape (m,)
-        NaN if the fit diverged.
-    """
+    """Fit the multilayer perceptron of P1, section 8, and evaluate it."""
     import torch
     from torch import nn
 

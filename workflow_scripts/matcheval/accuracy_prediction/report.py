@@ -20,20 +20,7 @@ _BASE, _COMPARED = "base_accuracy", ("ac", "doc")
 
 
 def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Content:
-    """Read the errors of every suite, and make the section.
-
-    Parameters
-    ----------
-    data : mapping of str to sequence of str
-        `errors`: a file per suite.
-    values : mapping
-        Not used.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read.
-    """
+    """Read the errors of every suite, and make the section."""
     headlines, parts, notes = [], [], []
     for path in data["errors"]:
         table = ERRORS.read(path).to_pandas()

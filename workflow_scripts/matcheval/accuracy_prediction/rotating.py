@@ -45,31 +45,7 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class RotationJob:
-    """The rotation scores of a model on sets of a suite.
-
-    Attributes
-    ----------
-    model : ModelSource
-    weights : Path or None
-        File of its weights; None for a callable.
-    suite : Suite
-    sets : tuple of str
-        Names of the sets to compute scores on.
-    methods : tuple of str
-        Names of the rotation scores to compute.
-    base : str
-        Name of the base, on which orientations are learnt.
-    datasets : Path
-        Folder of all prepared datasets.
-    files : OutputFiles
-        The model's predictions; its logits, too, where members of the suite name classes.
-    folder : Path
-        Where intermediate results are kept; those of all suites, bases and models may share it.
-    rule : ClassRule
-        How probabilities are restricted where a member names classes.
-    seeds : tuple of int
-        Of the choice of images to learn from.
-    """
+    """The rotation scores of a model on sets of a suite."""
 
     model: ModelSource
     weights: Path | None
@@ -91,30 +67,7 @@ def score_rotation(
     is_to_stop: Callable[[], bool] = lambda: False,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """Compute the rotation scores of a model.
-
-    Parameters
-    ----------
-    job : RotationJob
-    config : InferenceConfig
-        Device, batch size, precision.
-    is_to_stop : callable
-        Asked before each further set whether to leave it to another job.
-    progress : bool
-        Whether to draw progress bars.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `schemas.SCORES`: a row per set, score and seed.
-
-    Raises
-    ------
-    StoppedError
-        If it was to stop: the same arguments continue with the other sets.
-    InputError
-        If an input is missing or damaged, images are not square, or model and dataset do not match.
-    """
+    """Compute the rotation scores of a model."""
     chosen = tuple(member for member in job.suite.members if member.dataset in job.sets)
     suite, name = replace(job.suite, members=chosen), job.model.name
     turning = _Turning(job, config, is_to_stop, progress=progress)
@@ -154,17 +107,7 @@ class _Turning:
         self._heads: dict[int, LinearClassifier] = {}
 
     def logits(self, dataset: str, seed: int) -> Floats:
-        """Return the logits of orientations on a set, from file if they are there.
-
-        Parameters
-        ----------
-        dataset : str
-        seed : int
-
-        Returns
-        -------
-        float32 array, shape (n, 4, 4)
-        """
+        """Return the logits of orientations on a set, from file if they are there."""
         base = self.job.base
         path = self.job.folder / base / dataset / f"{self.job.model.name}.{seed}.npz"
         inputs = f"{ROTATION_VERSION} {seed} {self._inputs(base)} {self._inputs(dataset)}"
@@ -196,10 +139,7 @@ class _Turning:
         return ModelRunner(self._config, progress=self._progress)
 
     def _pass(self, dataset: str, function: Callable[[Floats], Floats]) -> Floats:
-        """Run the model on all orientations of a dataset's images, and map their features.
-
-        Returns an array of shape (n, 4, ...).
-        """
+        """Run the model on all orientations of a dataset's images, and map their features."""
         start, writer = time.perf_counter(), _FeatureFunction(function)
         self._runner.run_turned(self._model, read_dataset(self.job.datasets / dataset), writer)
         log.info("%s, turned: %.1f s", dataset, time.perf_counter() - start)
@@ -208,10 +148,7 @@ class _Turning:
 
 
 class _FeatureFunction:
-    """An output writer that applies a function to the features of each batch, in memory.
-
-    `parts` has the results, one array per batch.
-    """
+    """An output writer that applies a function to the features of each batch, in memory."""
 
     needs_features = True
 

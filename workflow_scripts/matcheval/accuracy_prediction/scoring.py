@@ -33,18 +33,7 @@ _WHOLE_RULE, _NO_VIEWS = ClassRule(), Views()
 
 
 class SuiteReader:
-    """Cuts the base and the sets of a suite to the classes that count.
-
-    Parameters
-    ----------
-    base : Outputs
-        One model's outputs on the base.
-    classes : sequence of str, or Path
-        Class names by label, or the description of the base, which has them; without any, classes
-        are called by their numbers.
-    rule : ClassRule
-        How probabilities are restricted where a member names classes, or groups of them.
-    """
+    """Cuts the base and the sets of a suite to the classes that count."""
 
     def __init__(
         self, base: Outputs, classes: Sequence[str] | Path, rule: ClassRule = _WHOLE_RULE
@@ -60,20 +49,7 @@ class SuiteReader:
         self._bases: dict[ClassRule, Outputs] = {}
 
     def sides(self, member: Member, target: Outputs) -> tuple[Outputs, Outputs]:
-        """Return the outputs on base and set, of the classes that count.
-
-        Parameters
-        ----------
-        member : Member
-            The set, perhaps with the classes that count, or groups of them.
-        target : Outputs
-            The model's outputs on it.
-
-        Raises
-        ------
-        InputError
-            If either has no datapoints of these classes, or they differ in their classes.
-        """
+        """Return the outputs on base and set, of the classes that count."""
         matrices = (self.base.probabilities, target.probabilities)
         widths = [matrix.shape[1] for matrix in matrices if matrix is not None]
         if len(set(widths)) > 1:
@@ -88,12 +64,7 @@ class SuiteReader:
         return self._bases[rule], restrict(target, rule, is_base=False)
 
     def rule_of(self, member: Member) -> ClassRule:
-        """Return which classes count on a set.
-
-        Parameters
-        ----------
-        member : Member
-        """
+        """Return which classes count on a set."""
         if not member.counting:
             return _WHOLE_RULE
         return class_rule(
@@ -103,12 +74,7 @@ class SuiteReader:
         )  # fmt: skip
 
     def names(self, member: Member) -> list[str]:
-        """Return the names of the classes that count on a set, by label of the cut outputs.
-
-        Parameters
-        ----------
-        member : Member
-        """
+        """Return the names of the classes that count on a set, by label of the cut outputs."""
         if member.groups:
             return [name for name, _ in member.groups]
         columns = self.rule_of(member).columns
@@ -117,19 +83,7 @@ class SuiteReader:
 
 @dataclass
 class ModelScorer:
-    """Computes the scores of one model.
-
-    Parameters
-    ----------
-    sources : Sources
-        Base, reference, options and seed.
-    scores : sequence of Score or PoolScore
-        Those of a pool are not computed: their rows say why.
-    view_scores : sequence of Score
-        Scores that are computed on parts of sets.
-    views : Views
-    is_ensemble : bool
-    """
+    """Computes the scores of one model."""
 
     sources: Sources
     scores: Sequence["AnyScore"]
@@ -141,22 +95,7 @@ class ModelScorer:
     def rows(
         self, name: str, base: Outputs, target: Outputs, classes: Sequence[str]
     ) -> Iterator[dict[str, Any]]:
-        """Yield the scores on a set.
-
-        Parameters
-        ----------
-        name : str
-            Of the set.
-        base, target : Outputs
-            As `SuiteReader.sides` returns.
-        classes : sequence of str
-            Class names by label.
-
-        Yields
-        ------
-        dict
-            Columns of `schemas.SCORES` except those that name model, suite and set.
-        """
+        """Yield the scores on a set."""
         yield from self._on(self.scores, WHOLE, self.sources.seed, base, target)
         for view, draw, part in self.views.of(target, name, classes):
             accuracy = self.views.accuracy(view, target.accuracy, part.accuracy)
@@ -203,25 +142,7 @@ def score_suite(
     scorers: Sequence[ModelScorer],
     read: Callable[[str], Outputs],
 ) -> pd.DataFrame:
-    """Compute the scores of a model on all sets of a suite.
-
-    Parameters
-    ----------
-    model : str
-    suite : Suite
-    base : str
-        Name of the base.
-    reader : SuiteReader
-    scorers : sequence of ModelScorer
-        One per seed. Parts of sets are scored by the first only: their random draws are the seeds.
-    read : callable
-        Returns the model's outputs on a set, given by name; they are in memory one at a time.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `schemas.SCORES`.
-    """
+    """Compute the scores of a model on all sets of a suite."""
     rows = []
     scorers = [*scorers[:1], *(replace(one, views=_NO_VIEWS) for one in scorers[1:])]
     for member in suite.members:
@@ -234,15 +155,7 @@ def score_suite(
 
 
 def set_columns(model: str, suite: Suite, base: str, member: Member) -> dict[str, Any]:
-    """Return the columns that name model, suite and set.
-
-    Parameters
-    ----------
-    model : str
-    suite : Suite
-    base : str
-    member : Member
-    """
+    """Return the columns that name model, suite and set."""
     return {
         "model": model, "suite": suite.name, "base": base, "dataset": member.dataset,
         "group": member.group, "subgroup": member.subgroup,

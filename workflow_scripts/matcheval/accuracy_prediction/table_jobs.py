@@ -11,13 +11,7 @@ if TYPE_CHECKING:
 
 
 class TableJobs:
-    """Jobs that predict accuracies, and tabulate errors.
-
-    Parameters
-    ----------
-    analysis : AccuracyPrediction
-    study : Study
-    """
+    """Jobs that predict accuracies, and tabulate errors."""
 
     def __init__(self, analysis: "AccuracyPrediction", study: Study) -> None:
         self._analysis, self._settings, self._study = analysis, analysis.settings, study
@@ -28,26 +22,14 @@ class TableJobs:
         return self._analysis.gaps_of_suite.files if self._settings.matching else []
 
     def places_of(self, suite: str) -> dict[str, dict[str, Any]]:
-        """Return group, subgroup and severity of every set of a suite, by its name.
-
-        Parameters
-        ----------
-        suite : str
-            Its name.
-        """
+        """Return group, subgroup and severity of every set of a suite, by its name."""
         return {
             m.dataset: {"group": m.group, "subgroup": m.subgroup, "severity": m.severity}
             for m in self._study.suites[suite].members
         }
 
     def all_scores(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """Return the tables of scores that accuracies on a suite are predicted from.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`.
-        """
+        """Return the tables of scores that accuracies on a suite are predicted from."""
         suite, analysis = wildcards.suite, self._analysis
         turned = analysis.models if analysis.turned(suite) else []
         pools = [suite] if analysis.has_agreement else []
@@ -58,23 +40,11 @@ class TableJobs:
         }
 
     def all_gaps(self, wildcards: Wildcards) -> list[str]:
-        """Return the tables of matched gaps of all models on a suite.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`.
-        """
+        """Return the tables of matched gaps of all models on a suite."""
         return self._analysis.gaps.expand(suite=wildcards.suite, model=self._analysis.models)
 
     def model_error_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the errors of one model on a suite.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`.
-        """
+        """Return the parameters of the errors of one model on a suite."""
         return {
             "settings": self._noted_settings(wildcards.suite),
             "confidence": self._study.confidence,
@@ -111,13 +81,7 @@ class TableJobs:
         return {"models": len(self._analysis.pool), **(single if self._settings.single else {})}
 
     def comparison_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the comparison of predicted and matched gaps.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`.
-        """
+        """Return the parameters of the comparison of predicted and matched gaps."""
         return {
             "confidence": self._study.confidence,
             "uncounted": self._analysis.uncounted,
@@ -126,13 +90,7 @@ class TableJobs:
         }
 
     def prediction_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the predicted accuracies on a suite.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`.
-        """
+        """Return the parameters of the predicted accuracies on a suite."""
         one = self._settings.suites[wildcards.suite]
         return {
             "calibrations": [{"on": on, "predict": predict} for on, predict in one.regressions],

@@ -19,19 +19,7 @@ _SIZE = "n="
 
 @dataclass(frozen=True)
 class Views:
-    """Which parts.
-
-    Attributes
-    ----------
-    sizes : tuple of int
-        Numbers of datapoints, drawn uniformly without replacement.
-    draws : int
-        Random parts of every size.
-    missing_classes : str
-        `none`; `singles`: without each class; `pairs`: and without each two.
-    whole_accuracy : bool
-        Whether the true accuracy on a random part is that on the whole set.
-    """
+    """Which parts."""
 
     sizes: tuple[int, ...] = ()
     draws: int = 5
@@ -39,39 +27,13 @@ class Views:
     whole_accuracy: bool = False
 
     def accuracy(self, view: str, whole: float, part: float) -> float:
-        """Return the true accuracy on a part.
-
-        Parameters
-        ----------
-        view : str
-            Its name.
-        whole, part : float
-            Accuracies on the set and on the part.
-        """
+        """Return the true accuracy on a part."""
         return whole if self.whole_accuracy and view.startswith(_SIZE) else part
 
     def of(
         self, target: Outputs, name: str, classes: Sequence[str]
     ) -> Iterator[tuple[str, int, Outputs]]:
-        """Yield the parts of a set, without the whole.
-
-        Parameters
-        ----------
-        target : Outputs
-        name : str
-            Name of the set: its random parts are the same for all models.
-        classes : sequence of str
-            Class names by label.
-
-        Yields
-        ------
-        view : str
-            Its name, such as `n=500` or `without cat+dog`.
-        draw : int
-            Number of the random part, from 0.
-        part : Outputs
-            At least one datapoint.
-        """
+        """Yield the parts of a set, without the whole."""
         for size in self.sizes:
             for draw in range(self.draws if size < len(target) else 0):
                 rng = np.random.default_rng([draw, size, crc32(name.encode())])

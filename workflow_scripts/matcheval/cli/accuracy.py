@@ -31,13 +31,7 @@ that the workflow writes beside <model>.parquet (.logits.parquet, .features.parq
 
 
 def add_predict_accuracy(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `predict-accuracy`.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-        Gets `run_predict_accuracy` as its default for `run`.
-    """
+    """Add the arguments of `predict-accuracy`."""
     parser.add_argument("base", type=Path, metavar="BASE", help="predictions on a labelled set")
     parser.add_argument(
         "targets", type=Path, nargs="+", metavar="TARGET", help="predictions on sets to predict for"
@@ -64,18 +58,7 @@ def add_predict_accuracy(parser: argparse.ArgumentParser) -> None:
 
 
 def run_predict_accuracy(arguments: argparse.Namespace) -> None:
-    """Print predicted accuracies.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Arguments of `matched-eval predict-accuracy`.
-
-    Raises
-    ------
-    InputError
-        If an argument is invalid, or files cannot be read or compared.
-    """
+    """Print predicted accuracies."""
     from matcheval.api.inputs import Given
     from matcheval.api.model_outputs import GivenSets, predict_given
 

@@ -25,19 +25,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 def run_match(arguments: argparse.Namespace) -> None:
-    """Match two sets, and write the table of runs and optionally the matched pairs.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Arguments of `matched-eval match`.
-
-    Raises
-    ------
-    InputError
-        If an argument is invalid, the files cannot be read or compared, or the output cannot be
-        written.
-    """
+    """Match two sets, and write the table of runs and optionally the matched pairs."""
     _check_outputs(arguments)
     methods = methods_of([arguments.criterion], arguments.epsilon, arguments.seeds)
     known = read_files(arguments, PairOptions(arguments.pair, arguments.model or ""), methods)
@@ -83,21 +71,7 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
 def read_files(
     arguments: argparse.Namespace, options: PairOptions, methods: Mapping[str, MatchingMethod]
 ) -> ComparedModels:
-    """Read SOURCE and TARGET.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Those that `compare` and `match` share, and perhaps `original`: `source` or `target`.
-    options : PairOptions
-        Their source is the one that the arguments name.
-    methods : mapping of str to MatchingMethod
-
-    Raises
-    ------
-    InputError
-        If an argument is invalid, or the files cannot be read or compared.
-    """
+    """Read SOURCE and TARGET."""
     files = arguments.source, arguments.target
     layout, n_classes = read_layout(arguments, files)
     reverse = getattr(arguments, "original", "source") == "target"

@@ -26,19 +26,7 @@ _MAX_WARNINGS = 5  # on the terminal
 
 
 def run_compare(arguments: argparse.Namespace) -> None:
-    """Print a comparison of two sets, and optionally write a report, tables and figures.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Arguments of `matched-eval compare`.
-
-    Raises
-    ------
-    InputError
-        If an argument is invalid, the files cannot be read or compared, or the output cannot be
-        written.
-    """
+    """Print a comparison of two sets, and optionally write a report, tables and figures."""
     analyses = chosen_analyses(arguments.analyses)
     known = _read(arguments)
     if (n := len(known.comparisons)) > 1:

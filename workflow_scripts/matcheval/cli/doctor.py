@@ -40,13 +40,7 @@ class ShowVersions(argparse.Action):
 
 
 def add_doctor(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `doctor`.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-        Gets `run_doctor` as its default for `run`.
-    """
+    """Add the arguments of `doctor`."""
     parser.add_argument(
         "--results", type=Path, default=Path("results"), metavar="DIR",
         help="the folder of results that is looked at (default: results)",
@@ -56,18 +50,7 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
 
 
 def run_doctor(arguments: argparse.Namespace) -> None:
-    """Look at this machine, and say what works.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Arguments of `matched-eval doctor`.
-
-    Raises
-    ------
-    SystemExit
-        With code 1, if there is a problem.
-    """
+    """Look at this machine, and say what works."""
     findings = list(_findings(arguments.results))
     problems = sum(one.state == PROBLEM for one in findings)
     if arguments.json:
@@ -116,32 +99,13 @@ def _described(one: Finding) -> str:
 
 
 def add_completion(parser: argparse.ArgumentParser, whole: argparse.ArgumentParser) -> None:
-    """Add the arguments of `completion`.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-        Gets `run_completion` as its default for `run`.
-    whole : argparse.ArgumentParser
-        The parser of all commands.
-    """
+    """Add the arguments of `completion`."""
     parser.add_argument("shell", choices=SHELLS)
     parser.set_defaults(run=run_completion, whole=whole)
 
 
 def run_completion(arguments: argparse.Namespace) -> None:
-    """Print the script of a shell.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Arguments of `matched-eval completion`.
-
-    Raises
-    ------
-    InputError
-        If the package shtab is not installed.
-    """
+    """Print the script of a shell."""
     try:
         import shtab
     except ModuleNotFoundError as error:
@@ -154,15 +118,7 @@ def run_completion(arguments: argparse.Namespace) -> None:
 
 
 def complete_files(parser: argparse.ArgumentParser, how: Any) -> None:
-    """Have all arguments that are no choices and no flags completed by names of files.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-        Of a command, or of commands.
-    how : object
-        What the library of completion takes for names of files.
-    """
+    """Have all arguments that are no choices and no flags completed by names of files."""
     for action in parser._actions:  # argparse has no other way to list them
         if isinstance(action, argparse._SubParsersAction):
             for one in dict.fromkeys(action.choices.values()):

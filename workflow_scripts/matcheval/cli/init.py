@@ -40,13 +40,7 @@ OTHER may also be a folder of sets of either kind.
 
 
 def add_init(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `init`.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-        Gets `run_init` as its default for `run`.
-    """
+    """Add the arguments of `init`."""
     parser.add_argument("first", nargs="?", metavar="ORIGINAL", help="the original set")
     parser.add_argument(
         "second", nargs="?", metavar="OTHER", help="the set to compare, or a folder of sets"
@@ -90,20 +84,7 @@ def add_init(parser: argparse.ArgumentParser) -> None:
 
 
 def run_init(arguments: argparse.Namespace) -> None:
-    """Write a study, and say what runs it.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Arguments of `matched-eval init`.
-
-    Raises
-    ------
-    InputError
-        If what is given cannot be compared, a file is there already, or cannot be written.
-    SystemExit
-        With code 2, if the command line lacks or mixes arguments.
-    """
+    """Write a study, and say what runs it."""
     _check_results(arguments.results)
     if arguments.example:
         draft, name, file = _example(arguments)

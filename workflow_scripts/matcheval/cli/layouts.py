@@ -15,12 +15,7 @@ _MAX_SHOWN = 10  # classes in a message
 
 
 def add_layout(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that `read_layout` reads.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-    """
+    """Add the arguments that `read_layout` reads."""
     parser.add_argument(
         "--classes", metavar="N|FILE",
         help="number of classes, to check the files against; or the names of the classes, in the "
@@ -41,26 +36,7 @@ def add_layout(parser: argparse.ArgumentParser) -> None:
 def read_layout(
     arguments: argparse.Namespace, paths: Sequence[Path]
 ) -> tuple[Layout, int | None]:  # fmt: skip
-    """Read these arguments, and find the names of classes in the files where none are given.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        With `classes`, `columns` and `first_label`.
-    paths : sequence of Path
-        The files that are compared.
-
-    Returns
-    -------
-    layout : Layout
-    n_classes : int or None
-        Number of classes, if it was given.
-
-    Raises
-    ------
-    InputError
-        If an argument is not valid, or a file is not readable.
-    """
+    """Read these arguments, and find the names of classes in the files where none are given."""
     columns = _columns(arguments.columns)
     given = None if arguments.classes is None else read_classes(arguments.classes)
     if isinstance(given, tuple):

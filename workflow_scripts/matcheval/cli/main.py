@@ -9,18 +9,7 @@ from matcheval.execution.entry_points import run_command
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run `matched-eval`.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Command-line arguments; those of the process by default.
-
-    Raises
-    ------
-    SystemExit
-        With code 1 for invalid input, 2 for an invalid command line.
-    """
+    """Run `matched-eval`."""
     if isinstance(sys.stdout, TextIOWrapper):  # print '?' where ε or ± cannot be encoded
         sys.stdout.reconfigure(errors="replace")
     arguments = build_parser().parse_args(argv)

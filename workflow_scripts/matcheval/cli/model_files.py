@@ -10,25 +10,7 @@ _ROLES = ("source", "target")
 
 
 def find_files(arguments: argparse.Namespace) -> list[GivenModel]:
-    """Find the files that `--original` and `--replication` name.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        With `source`, `target`, `original`, `replication` and `parser`.
-
-    Returns
-    -------
-    list of GivenModel
-        Sorted by model; none if the command line has SOURCE and TARGET.
-
-    Raises
-    ------
-    InputError
-        If there are no such files.
-    SystemExit
-        With code 2, if the command line mixes or lacks these arguments.
-    """
+    """Find the files that `--original` and `--replication` name."""
     has_roles = arguments.original in _ROLES
     if arguments.replication is None:
         if arguments.target is None or not has_roles:

@@ -34,14 +34,7 @@ protocol takes the larger set as source. docs/cli.md has the formats.
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Build the parser of `matched-eval`.
-
-    Returns
-    -------
-    argparse.ArgumentParser
-        Parsed arguments have an attribute `run`, the function of the chosen command, which takes
-        the arguments.
-    """
+    """Build the parser of `matched-eval`."""
     parser = argparse.ArgumentParser(
         prog="matched-eval",
         description="Evaluate a classifier on similar-but-non-identical test sets.",

@@ -16,31 +16,14 @@ DESCRIPTION = (
 
 
 def add_check_study(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `check-study`.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-        Gets `run_check_study` as its default for `run`.
-    """
+    """Add the arguments of `check-study`."""
     parser.add_argument("study", type=Path, metavar="FILE", help="the study, such as mine.yaml")
     add_json(parser)
     parser.set_defaults(run=run_check_study)
 
 
 def run_check_study(arguments: argparse.Namespace) -> None:
-    """Check a study file, and print what it holds.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Arguments of `matched-eval check-study`.
-
-    Raises
-    ------
-    InputError
-        If the study cannot be run.
-    """
+    """Check a study file, and print what it holds."""
     given = read_yaml(arguments.study)
     if "study" not in given:
         raise InputError(

@@ -21,37 +21,14 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class AllLabels:
-    """Where the labels of a dataset are.
-
-    Attributes
-    ----------
-    file : Path
-        CSV file with columns `name` (of an image, as in the dataset's `datapoints.parquet`) and
-        `labels` (names of classes or groups, separated by `;`).
-    folder : Path
-        Of the prepared dataset.
-    groups : tuple of (str, tuple of str)
-        As of `suites.Member`.
-    """
+    """Where the labels of a dataset are."""
 
     file: Path
     folder: Path
     groups: Groups = ()
 
     def read(self) -> Integers:
-        """Read and check the labels.
-
-        Returns
-        -------
-        int64 array, shape (n, n_labels)
-            By position in the dataset: labels, then -1. A group is given by its first class.
-
-        Raises
-        ------
-        InputError
-            If the file is not readable, names an image twice or not at all, gives an image no
-            label or an unknown one, or not the label that the dataset has.
-        """
+        """Read and check the labels."""
         classes = read_description(self.folder)["classes"]
         position = {name: label for label, name in enumerate(classes)}
         of_group = first_of_group(self.groups, position)
@@ -88,14 +65,7 @@ class AllLabels:
 
 
 def first_of_group(groups: Groups, position: Mapping[str, int]) -> dict[int, int]:
-    """Return for the classes of groups the first class of their group.
-
-    Parameters
-    ----------
-    groups : tuple of (str, tuple of str)
-    position : mapping of str to int
-        Labels, by the names of the classes.
-    """
+    """Return for the classes of groups the first class of their group."""
     return {position[name]: position[group[0]] for _, group in groups for name in group}
 
 

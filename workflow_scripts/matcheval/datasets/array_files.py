@@ -13,68 +13,18 @@ from matcheval.io.array_archives import UNREADABLE, check_text, member_stream, r
 
 
 def read_npy(path: Path) -> npt.NDArray[Any]:
-    """Read the array of an .npy file; one of Python objects by `load_plain_pickle`.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    array
-
-    Raises
-    ------
-    InputError
-        If the file is damaged, or contains objects other than plain values.
-    """
+    """Read the array of an .npy file; one of Python objects by `load_plain_pickle`."""
     with path.open("rb") as file:
         return read_npy_stream(file, path)
 
 
 def npz_array(path: Path, key: str) -> npt.NDArray[Any]:
-    """Read one array of an .npz file; one of Python objects by `load_plain_pickle`.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    key : str
-        Name of the array.
-
-    Returns
-    -------
-    array
-
-    Raises
-    ------
-    InputError
-        If the file has no such array or is damaged, or the array contains objects other than plain
-        values.
-    """
+    """Read one array of an .npz file; one of Python objects by `load_plain_pickle`."""
     return read_npy_stream(member_stream(path, key), f"{path}: {key}")
 
 
 def read_npy_stream(file: IO[bytes], name: object) -> npt.NDArray[Any]:
-    """Read an array in .npy format; one of Python objects by `load_plain_pickle`.
-
-    Parameters
-    ----------
-    file : binary file
-        Opened for reading, and seekable.
-    name : object
-        What messages call the file.
-
-    Returns
-    -------
-    array
-
-    Raises
-    ------
-    InputError
-        If the content is damaged, or contains objects other than plain values.
-    """
+    """Read an array in .npy format; one of Python objects by `load_plain_pickle`."""
     try:
         _, dtype = read_header(file)
         if dtype.hasobject:
@@ -93,22 +43,7 @@ def write_array(
     parts: Iterable[bytes | memoryview],
     dtype: npt.DTypeLike = np.uint8,
 ) -> None:
-    """Write an array to an .npy file, from its bytes in C order.
-
-    This avoids `numpy.save`, whose error does not mention that the disk is full, and a writable
-    mapping, where a full disk kills the process.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    shape : tuple of int
-        Shape of the array.
-    parts : iterable of bytes-like
-        The bytes of the array, in pieces of any size.
-    dtype : dtype-like
-        Type of its values.
-    """
+    """Write an array to an .npy file, from its bytes in C order."""
     with path.open("wb") as file:
         write_array_header(file, shape, dtype)
         for part in parts:
@@ -116,17 +51,7 @@ def write_array(
 
 
 def write_array_header(file: Any, shape: tuple[int, ...], dtype: npt.DTypeLike = np.uint8) -> None:
-    """Write the .npy header of an array in C order.
-
-    Parameters
-    ----------
-    file : binary file
-        Opened for writing.
-    shape : tuple of int
-        Shape of the array.
-    dtype : dtype-like
-        Type of its values.
-    """
+    """Write the .npy header of an array in C order."""
     descr = np.lib.format.dtype_to_descr(np.dtype(dtype))
     header = {"descr": descr, "fortran_order": False, "shape": tuple(map(int, shape))}
     np.lib.format.write_array_header_1_0(file, header)

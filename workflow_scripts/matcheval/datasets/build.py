@@ -23,29 +23,7 @@ KINDS = tuple(name for name, kind in kinds.KINDS.items() if kind.builder)
 def build_dataset(
     name: str, kind: str, options: Mapping[str, Any], sources: "Sources | None" = None
 ) -> "Dataset | ImageStream":
-    """Build a dataset from its source.
-
-    Parameters
-    ----------
-    name : str
-        The dataset's name.
-    kind : str
-        One of `KINDS`.
-    options : mapping
-        What the kind takes; see its function.
-    sources : Sources, optional
-        Opens the files that it is built from; the digits have none.
-
-    Returns
-    -------
-    Dataset or ImageStream
-        All of it, or images one by one (see `streams.write_stream`).
-
-    Raises
-    ------
-    InputError
-        If the kind is unknown, its options are not what it takes, or a file is unsound.
-    """
+    """Build a dataset from its source."""
     if kind not in KINDS:
         raise InputError(
             f"unknown kind '{kind}'", file=name, field="kind", remedy=f"Known: {', '.join(KINDS)}"

@@ -28,26 +28,7 @@ _BATCHES = {"train": [f"data_batch_{i}" for i in range(1, 6)], "test": ["test_ba
 
 
 def build_cifar10(name: str, settings: Cifar10, sources: Sources) -> Dataset:
-    """Build CIFAR-10's training or test set from its Python pickles.
-
-    Parameters
-    ----------
-    name : str
-        Name of the dataset.
-    settings : dataset kind
-        Its options.
-    sources : Sources
-        Opens the files.
-
-    Returns
-    -------
-    Dataset
-
-    Raises
-    ------
-    InputError
-        If a published file is missing or not as published.
-    """
+    """Build CIFAR-10's training or test set from its Python pickles."""
     path = sources.published(settings.published_files[0])
     wanted = ["batches.meta", *_BATCHES[settings.part]]
     tree = sources.tree(path, lambda p: p.rsplit("/", 1)[-1] in wanted)
@@ -77,52 +58,14 @@ def _pickle(tree: Tree, found: Mapping[str, str], batch: str, path: Path) -> dic
 
 
 def build_cifar10_1(name: str, settings: Cifar101, sources: Sources) -> Dataset:
-    """Build CIFAR-10.1 from its arrays of images and labels.
-
-    Parameters
-    ----------
-    name : str
-        Name of the dataset.
-    settings : dataset kind
-        Its options.
-    sources : Sources
-        Opens the files.
-
-    Returns
-    -------
-    Dataset
-
-    Raises
-    ------
-    InputError
-        If a published file is missing or not as published.
-    """
+    """Build CIFAR-10.1 from its arrays of images and labels."""
     images, labels = (read_npy(sources.published(file)) for file in settings.published_files)
     stem = f"cifar10.1_{settings.version}"
     return _dataset(name, images, labels, _rows(stem, len(labels)), f"CIFAR-10.1, {stem}_data.npy")
 
 
 def build_cifar10_2(name: str, settings: Cifar102, sources: Sources) -> Dataset:
-    """Build CIFAR-10.2's training or test set from its .npz file.
-
-    Parameters
-    ----------
-    name : str
-        Name of the dataset.
-    settings : dataset kind
-        Its options.
-    sources : Sources
-        Opens the files.
-
-    Returns
-    -------
-    Dataset
-
-    Raises
-    ------
-    InputError
-        If a published file is missing or not as published.
-    """
+    """Build CIFAR-10.2's training or test set from its .npz file."""
     path = sources.published(settings.published_files[0])
     stem = path.stem
     images, labels, named = (npz_array(path, key) for key in ("images", "labels", "label_names"))
@@ -131,26 +74,7 @@ def build_cifar10_2(name: str, settings: Cifar102, sources: Sources) -> Dataset:
 
 
 def build_cifar10_c(name: str, settings: Cifar10C, sources: Sources) -> Dataset:
-    """Build one corruption of CIFAR-10-C at one severity, a fifth of its array, or at all.
-
-    Parameters
-    ----------
-    name : str
-        Name of the dataset.
-    settings : dataset kind
-        Its options.
-    sources : Sources
-        Opens the files.
-
-    Returns
-    -------
-    Dataset
-
-    Raises
-    ------
-    InputError
-        If a published file is missing or not as published.
-    """
+    """Build one corruption of CIFAR-10-C at one severity, a fifth of its array, or at all."""
     corruption, severity = settings.corruption, settings.severity
     path = sources.published(settings.published_files[0])
     tree = sources.tree(path)
@@ -169,26 +93,7 @@ def build_cifar10_c(name: str, settings: Cifar10C, sources: Sources) -> Dataset:
 
 
 def build_cinic10(name: str, settings: Cinic10, sources: Sources) -> ImageStream:
-    """Build one part of CINIC-10 from its PNG files.
-
-    Parameters
-    ----------
-    name : str
-        Name of the dataset.
-    settings : dataset kind
-        Its options.
-    sources : Sources
-        Opens the files.
-
-    Returns
-    -------
-    ImageStream
-
-    Raises
-    ------
-    InputError
-        If a published file is missing or not as published.
-    """
+    """Build one part of CINIC-10 from its PNG files."""
     path, part = sources.published(settings.published_files[0]), settings.part
     # .../test/airplane/cifar10-train-10043.png
     tree = sources.tree(path, lambda p: p.split("/")[-3:-2] == [part] and p.endswith(".png"))

@@ -57,29 +57,7 @@ def check_content(
     max_value: int,
     file: object,
 ) -> None:
-    """Check that images, labels and names form a valid set of labelled images.
-
-    Parameters
-    ----------
-    images : uint8 array, shape (n, height, width, channels), float32 array, shape (n, 1, 1, d),\
-             EncodedImages or MadeImages
-        At least one image, or vector.
-    labels : integer array, shape (n,)
-        Classes in 0..n_classes - 1.
-    names : sequence of str
-        Distinct names of the images.
-    n_classes : int
-        Number of classes.
-    max_value : int
-        The pixel value that represents 1.0, in 1..255.
-    file : object
-        The dataset's file or name, for messages.
-
-    Raises
-    ------
-    InputError
-        If one of them is not as described above.
-    """
+    """Check that images, labels and names form a valid set of labelled images."""
     _check_images(images, file)
     if labels.shape != (len(images),) or labels.dtype.kind not in "iu":
         raise InputError(

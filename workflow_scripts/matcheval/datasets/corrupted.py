@@ -37,27 +37,7 @@ _GREY = np.array([299, 587, 114])  # weights of red, green and blue (ITU-R BT.60
 
 
 def build_corrupted(name: str, settings: Corrupted, sources: Sources) -> Dataset:
-    """Describe a corrupted version of a dataset; only its first image is made, as a check.
-
-    Parameters
-    ----------
-    name : str
-        Name of the new dataset.
-    settings : Corrupted
-        Its options.
-    sources : Sources
-        Where the other dataset and the published files are.
-
-    Returns
-    -------
-    Dataset
-        Its images are `MadeImages`; all else is that of the other dataset.
-
-    Raises
-    ------
-    InputError
-        If the other dataset or a published file is missing, or the images cannot be corrupted.
-    """
+    """Describe a corrupted version of a dataset; only its first image is made, as a check."""
     source = read_dataset(sources.datasets / settings.of, verify=False)
     images = _corrupted(settings, source, sources)
     _ = images[0]
@@ -83,26 +63,7 @@ def build_corrupted(name: str, settings: Corrupted, sources: Sources) -> Dataset
 
 
 def open_corrupted(folder: Path, provenance: Mapping[str, Any], *, verify: bool) -> MadeImages:
-    """Open the images of a dataset that `build_corrupted` described.
-
-    Parameters
-    ----------
-    folder : Path
-        The dataset's folder.
-    provenance : mapping
-        That of its description.
-    verify : bool
-        Compare the images that they are made from with their digest.
-
-    Returns
-    -------
-    MadeImages
-
-    Raises
-    ------
-    InputError
-        If what they are made from is missing, damaged, or not what it was.
-    """
+    """Open the images of a dataset that `build_corrupted` described."""
     settings = Corrupted.model_validate({"kind": "corrupted", **provenance["options"]})
     with ExitStack() as stack:
         sources = Sources(folder.parent / provenance["downloads"], stack, folder.parent)
@@ -119,11 +80,7 @@ def open_corrupted(folder: Path, provenance: Mapping[str, Any], *, verify: bool)
 
 @dataclass(frozen=True)
 class _Maker:
-    """Makes the corrupted images of some rows of a dataset.
-
-    `side` is None if images stay as large as they are, `quality` if they are not saved as JPEG;
-    `textures` is where the photographs of frost are.
-    """
+    """Makes the corrupted images of some rows of a dataset."""
 
     settings: Corrupted
     source: Dataset
@@ -219,10 +176,7 @@ def _restored(images: npt.NDArray[np.uint8], source: Dataset) -> npt.NDArray[np.
 
 
 def _square(image: Image.Image, shorter: int, side: int) -> npt.NDArray[np.uint8]:
-    """Resize an image by its shorter side and take the central square, like torchvision.
-
-    An image that is such a square already is left alone.
-    """
+    """Resize an image by its shorter side and take the central square, like torchvision."""
     if image.size != (side, side):
         scale = shorter / min(image.size)
         width, height = (

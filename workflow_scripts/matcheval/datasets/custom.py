@@ -25,27 +25,7 @@ _BATCH_ROWS = 256
 
 
 def build_image_folder(name: str, settings: ImageFolder, sources: Sources) -> ImageStream:
-    """Build a set from a folder or tar archive with a folder per class, as `ImageFolder` does.
-
-    Parameters
-    ----------
-    name : str
-        Name of the dataset.
-    settings : dataset kind
-        Its options.
-    sources : Sources
-        Opens the files.
-
-    Returns
-    -------
-    ImageStream
-
-    Raises
-    ------
-    InputError
-        If an option is invalid, `path` does not exist or has no class folders, a folder is not one
-        of `classes`, or the order of the classes is ambiguous.
-    """
+    """Build a set from a folder or tar archive with a folder per class, as `ImageFolder` does."""
     path = sources.custom_path(settings.path)
     tree = sources.tree(path)
     root = _common_root(tree.paths) if path.is_file() else 0
@@ -64,27 +44,7 @@ def build_image_folder(name: str, settings: ImageFolder, sources: Sources) -> Im
 
 
 def build_arrays(name: str, settings: Arrays, sources: Sources) -> Dataset:
-    """Build a set from arrays.
-
-    Parameters
-    ----------
-    name : str
-        Name of the dataset.
-    settings : dataset kind
-        Its options.
-    sources : Sources
-        Opens the files.
-
-    Returns
-    -------
-    Dataset
-
-    Raises
-    ------
-    InputError
-        If an option is invalid, a file is missing or damaged, or the arrays are not as described
-        above.
-    """
+    """Build a set from arrays."""
     classes = resolve_classes(settings.classes)
     if settings.file is not None:
         path = sources.custom_path(settings.file)
@@ -111,28 +71,7 @@ def build_arrays(name: str, settings: Arrays, sources: Sources) -> Dataset:
 
 
 def build_parquet(name: str, settings: Parquet, sources: Sources) -> ImageStream:
-    """Build a set from Parquet files, in the order of their rows.
-
-    Parameters
-    ----------
-    name : str
-        Name of the dataset.
-    settings : dataset kind
-        Its options.
-    sources : Sources
-        Opens the files.
-
-    Returns
-    -------
-    ImageStream
-        Reading it raises an `InputError` if a label is missing or out of range.
-
-    Raises
-    ------
-    InputError
-        If an option is invalid, a file is missing or unreadable, or columns or classes are not as
-        described above.
-    """
+    """Build a set from Parquet files, in the order of their rows."""
     paths = [sources.custom_path(path) for path in settings.files]
     columns = settings.image_column, settings.label_column
     classes = _parquet_classes(name, paths, columns, settings)

@@ -81,26 +81,7 @@ class ImageFolder(_WithClasses, Decoded):
     def labels_of(
         self, folders: Mapping[str, int], file: object
     ) -> tuple[tuple[str, ...], Mapping[str, int | None]]:
-        """Return the classes, and the label of each class folder; None for those left out.
-
-        Parameters
-        ----------
-        folders : mapping of str to int
-            Number of files of each folder that has some.
-        file : object
-            The folder or archive that contains them, for the message.
-
-        Returns
-        -------
-        classes : tuple of str
-            By label.
-        labels : mapping of str to int or None
-
-        Raises
-        ------
-        InputError
-            If there are none, one is not among the classes, or the order of classes is ambiguous.
-        """
+        """Return the classes, and the label of each class folder; None for those left out."""
         if not folders:
             raise InputError("has no class folders with files in them", file=file)
         classes = self.known_classes or folder_classes(list(folders), file)

@@ -196,24 +196,7 @@ def make_dataset(
 
 
 def image_shape(dataset: Dataset) -> tuple[int, int, int]:
-    """Return the size of a dataset's images as they are stored.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Of image files, only the first one is decoded; readers check that the others have the same
-        size.
-
-    Returns
-    -------
-    height, width, channels : int
-        For image files, those after decoding to RGB.
-
-    Raises
-    ------
-    InputError
-        If the first image file cannot be decoded.
-    """
+    """Return the size of a dataset's images as they are stored."""
     if dataset.stored != "files":
         return dataset.image_shape
     first = dataset.image(0)

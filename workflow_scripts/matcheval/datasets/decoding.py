@@ -35,47 +35,19 @@ class UnreadableImageError(Exception):
 
 @dataclass(frozen=True)
 class Resize:
-    """Resizing of images to a square, whatever their shape.
-
-    Attributes
-    ----------
-    side : int
-        Height and width in pixels.
-    filter : str
-        `bicubic`, `bilinear`, `lanczos` or `box`, as in Pillow, which averages over as many pixels
-        as an image is reduced by (antialiasing).
-    """
+    """Resizing of images to a square, whatever their shape."""
 
     side: int
     filter: str = "bicubic"
 
     def apply(self, image: Image.Image) -> Image.Image:
-        """Resize an image.
-
-        Parameters
-        ----------
-        image : PIL.Image.Image
-            Mode RGB.
-
-        Returns
-        -------
-        PIL.Image.Image
-            The same pixels if it has the size.
-        """
+        """Resize an image."""
         return image.resize((self.side, self.side), _FILTERS[self.filter])
 
 
 @dataclass(frozen=True)
 class ImageFacts:
-    """Properties of an image file.
-
-    Attributes
-    ----------
-    height, width : int
-        Its size in pixels.
-    lossless : bool
-        Whether its encoding is lossless.
-    """
+    """Properties of an image file."""
 
     height: int
     width: int
@@ -83,23 +55,7 @@ class ImageFacts:
 
 
 def decode_rgb(encoded: bytes | memoryview) -> Image.Image:
-    """Decode an image file.
-
-    Parameters
-    ----------
-    encoded : bytes-like
-        A complete image file in one of `FORMATS`.
-
-    Returns
-    -------
-    PIL.Image.Image
-        Mode RGB.
-
-    Raises
-    ------
-    UnreadableImageError
-        If it is not an image file, or is truncated or damaged.
-    """
+    """Decode an image file."""
     try:
         return Image.open(io.BytesIO(encoded), formats=FORMATS).convert("RGB")
     # For damaged bytes, decoders raise many types of exceptions (struct.error, SyntaxError, ...).
@@ -115,25 +71,7 @@ def _reason(error: Exception) -> str:
 
 
 def inspect_image(encoded: bytes | memoryview) -> ImageFacts:
-    """Check that an image file can be decoded completely, and determine its properties.
-
-    JPEG files are decoded at an eighth of their size, which reads all of their data but takes half
-    the time.
-
-    Parameters
-    ----------
-    encoded : bytes-like
-        A complete image file in one of `FORMATS`.
-
-    Returns
-    -------
-    ImageFacts
-
-    Raises
-    ------
-    UnreadableImageError
-        As for `decode_rgb`.
-    """
+    """Check that an image file can be decoded completely, and determine its properties."""
     try:
         image = Image.open(io.BytesIO(encoded), formats=FORMATS)
         width, height = image.size
@@ -168,25 +106,7 @@ def array_image(pixels: npt.NDArray[np.uint8], max_value: int) -> Image.Image:
 
 
 def rgb_pixels(pixels: npt.NDArray[Any], max_value: int) -> npt.NDArray[np.uint8]:
-    """Convert pixels to RGB values in 0..255.
-
-    Parameters
-    ----------
-    pixels : uint8 array, shape (..., 1 or 3)
-        Values in 0..max_value, which are rescaled to 0..255; a single channel is repeated.
-    max_value : int
-        The pixel value that represents 1.0.
-
-    Returns
-    -------
-    uint8 array, shape (..., 3)
-        Perhaps a view of `pixels`.
-
-    Raises
-    ------
-    InputError
-        If the array has neither 1 nor 3 channels.
-    """
+    """Convert pixels to RGB values in 0..255."""
     channels = pixels.shape[-1]
     if channels not in (1, 3):
         raise InputError(f"an image has {channels} channels, neither 1 nor 3", field="images")

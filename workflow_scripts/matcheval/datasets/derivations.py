@@ -68,57 +68,15 @@ class Derivation:
 
 
 def part(of: str, index: int, parts: int, seed: int) -> Derivation:
-    """Describe one of several class-balanced random parts of a set.
-
-    Parameters
-    ----------
-    of : str
-        Name of the set.
-    index : int
-        Number of the part, from 1.
-    parts : int
-        Number of parts, at least 2.
-    seed : int
-        Seed of the random division.
-
-    Returns
-    -------
-    Derivation
-    """
+    """Describe one of several class-balanced random parts of a set."""
     return Derivation("part", (of,), {"part": index, "parts": parts, "seed": seed})
 
 
 def rest(of: str, index: int, parts: int, seed: int) -> Derivation:
-    """Describe all of several class-balanced random parts of a set except one.
-
-    Parameters
-    ----------
-    of : str
-        Name of the set.
-    index : int
-        Number of the part that is left out, from 1.
-    parts : int
-        Number of parts, at least 2.
-    seed : int
-        Seed of the random division.
-
-    Returns
-    -------
-    Derivation
-    """
+    """Describe all of several class-balanced random parts of a set except one."""
     return Derivation("rest", (of,), {"part": index, "parts": parts, "seed": seed})
 
 
 def union(first: str, second: str) -> Derivation:
-    """Describe the union of two sets with the same label space.
-
-    Parameters
-    ----------
-    first, second : str
-        Names of the sets.
-
-    Returns
-    -------
-    Derivation
-    """
+    """Describe the union of two sets with the same label space."""
     return Derivation("union", (first, second))

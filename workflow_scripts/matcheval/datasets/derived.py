@@ -17,27 +17,7 @@ Rows = npt.NDArray[np.int64]
 
 
 def derive(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
-    """Build a derived dataset.
-
-    Parameters
-    ----------
-    derivation : Derivation
-        Description of the dataset.
-    sources : sequence of Dataset
-        The sets to build it from, in the order of `derivation.of`; their images are arrays of
-        pixels.
-
-    Returns
-    -------
-    Dataset
-
-    Raises
-    ------
-    InputError
-        If images are encoded files, the sets differ in image shape, maximum pixel value or classes,
-        or a set has too few images of a class: the message names the set, the class and the
-        shortfall.
-    """
+    """Build a derived dataset."""
     options = derivation.options
     if derivation.kind == "union":
         return _union(derivation, sources)
@@ -60,29 +40,7 @@ def derive(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
 
 
 def balanced_parts(source: Dataset, parts: int, rng: np.random.Generator) -> Rows:
-    """Divide a set into random parts with equal numbers of images of each class.
-
-    Parameters
-    ----------
-    source : Dataset
-        The set; only its labels and classes are used.
-    parts : int
-        Number of parts, at least 2.
-    rng : numpy.random.Generator
-        Shuffles the images of each class.
-
-    Returns
-    -------
-    int array, shape (n,)
-        The part of each image, from 0. The sizes of two parts differ by at most one image per
-        class, and by at most one image in total: images are assigned to the parts in turn, and each
-        class continues where the one before it ended.
-
-    Raises
-    ------
-    InputError
-        If a class has fewer images than parts.
-    """
+    """Divide a set into random parts with equal numbers of images of each class."""
     part_of = np.empty(len(source), dtype=np.int64)
     _check_classes(source, parts, f"{parts} parts")
     start = 0

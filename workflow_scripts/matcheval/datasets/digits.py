@@ -51,22 +51,7 @@ def rows_of(part: str) -> npt.NDArray[np.int64]:
 
 
 def build_digits(name: str, settings: Digits, sources: Sources | None = None) -> Dataset:
-    """Build one part of the digits.
-
-    Parameters
-    ----------
-    name : str
-        Name of the dataset.
-    settings : dataset kind
-        Its options.
-    sources : Sources, optional
-        Not used, as the digits are included in scikit-learn.
-
-    Returns
-    -------
-    Dataset
-        Images of 8 × 8 × 1 pixels in 0..16, in the order of the original rows.
-    """
+    """Build one part of the digits."""
     from sklearn.datasets import load_digits  # takes two seconds, and only this kind needs it
 
     part = settings.part

@@ -43,20 +43,7 @@ DATAPOINTS_SCHEMA = TableSchema(
 
 
 def write_dataset(dataset: Dataset, folder: str | os.PathLike[str]) -> None:
-    """Write the files of a dataset, the description last: it marks the folder as complete.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        The dataset; mapped images are copied in chunks, and those that are made are not written.
-    folder : path-like
-        Created if missing; a dataset in it is replaced.
-
-    Raises
-    ------
-    InputError
-        If the folder cannot be written, or the disk is full.
-    """
+    """Write the files of a dataset, the description last: it marks the folder as complete."""
     folder = Path(folder)
     remove_description(folder)
     images = dataset.images
@@ -70,31 +57,12 @@ def write_dataset(dataset: Dataset, folder: str | os.PathLike[str]) -> None:
 
 
 def remove_description(folder: Path) -> None:
-    """Mark a dataset's folder as incomplete, before its images are replaced.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder; it need not exist.
-    """
+    """Mark a dataset's folder as incomplete, before its images are replaced."""
     (folder / DESCRIPTION).unlink(missing_ok=True)
 
 
 def write_description(dataset: Dataset, folder: Path) -> None:
-    """Write `datapoints.parquet` and `dataset.json`, beside images that have been written.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        The dataset.
-    folder : Path
-        The folder that contains its `images.npy`, if it has one.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be written, or the disk is full.
-    """
+    """Write `datapoints.parquet` and `dataset.json`, beside images that have been written."""
     images = dataset.images
     offsets = images.offsets if isinstance(images, EncodedImages) else None
     write_datapoints(folder, dataset.labels, dataset.names, offsets)
@@ -119,24 +87,7 @@ def write_datapoints(
     names: Sequence[str],
     offsets: npt.NDArray[np.int64] | None = None,
 ) -> None:
-    """Write `datapoints.parquet`.
-
-    Parameters
-    ----------
-    folder : Path
-        The dataset's folder.
-    labels : integer array, shape (n,)
-        Classes, from 0.
-    names : sequence of str
-        Names of the images in their source.
-    offsets : int64 array, shape (n,), optional
-        Positions of image files in `images.npy`; None if it contains pixels.
-
-    Raises
-    ------
-    InputError
-        If the lengths differ, or the file cannot be written.
-    """
+    """Write `datapoints.parquet`."""
     columns = {
         "index": np.arange(len(labels), dtype=np.int32),
         "label": labels.astype(np.int16),
@@ -147,27 +98,7 @@ def write_datapoints(
 
 
 def read_dataset(folder: str | os.PathLike[str], verify: bool = True) -> Dataset:
-    """Read and check a dataset.
-
-    Parameters
-    ----------
-    folder : path-like
-        A folder written by `write_dataset`.
-    verify : bool
-        Compare the content with the recorded digest, which reads every image once (about a second
-        per gigabyte); of images that are made when they are read, those that they are made from.
-
-    Returns
-    -------
-    Dataset
-        Its images are mapped from their file, or made when they are read.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or unreadable, the numbers of images and labels differ, a label is out
-        of range, or the content is not the one that was written.
-    """
+    """Read and check a dataset."""
     folder = Path(folder)
     description = read_description(folder)
     datapoints = DATAPOINTS_SCHEMA.read(folder / DATAPOINTS)
@@ -204,24 +135,7 @@ def read_dataset(folder: str | os.PathLike[str], verify: bool = True) -> Dataset
 
 
 def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read `dataset.json`, the description of a dataset.
-
-    Parameters
-    ----------
-    folder : path-like
-        A folder written by `write_dataset`.
-
-    Returns
-    -------
-    dict
-        With the keys `name`, `n`, `n_classes`, `classes`, `stored`, `max_value`, `source`,
-        `sha256` and `provenance`.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, is not JSON, or lacks a required key.
-    """
+    """Read `dataset.json`, the description of a dataset."""
     path = Path(folder) / DESCRIPTION
     try:
         description = read_json(path)
@@ -244,22 +158,7 @@ def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def map_array(path: Path) -> npt.NDArray[Any]:
-    """Map the array of an .npy file into memory.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    array
-
-    Raises
-    ------
-    InputError
-        If the file is missing or damaged, or is not an .npy file.
-    """
+    """Map the array of an .npy file into memory."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError as error:

@@ -24,27 +24,7 @@ _TRUTH, _META = "ILSVRC2012_validation_ground_truth.txt", "meta.mat"
 
 
 def build_imagenet(name: str, settings: ImageNet, sources: Sources) -> ImageStream:
-    """Build ImageNet's validation set from the user's files.
-
-    Parameters
-    ----------
-    name : str
-        Name of the dataset.
-    settings : dataset kind
-        Its options.
-    sources : Sources
-        Opens the files.
-
-    Returns
-    -------
-    ImageStream
-
-    Raises
-    ------
-    InputError
-        If an option is invalid, files are missing or damaged, classes are missing or unknown,
-        folders of classes are in several places, or the development kit does not fit the images.
-    """
+    """Build ImageNet's validation set from the user's files."""
     path = sources.custom_path(settings.source)
     tree = sources.tree(path, lambda p: "/" in p or bool(_FLAT.fullmatch(p)))
     if any(_WNID.fullmatch(folder) for folder in _folders(tree)):
@@ -58,29 +38,7 @@ def build_imagenet(name: str, settings: ImageNet, sources: Sources) -> ImageStre
 
 
 def build_imagenetv2(name: str, settings: ImageNetV2, sources: Sources) -> ImageStream:
-    """Build a variant of ImageNetV2.
-
-    Its folders are named by labels, "0" to "999". Loaders that sort the names as text ("0", "1",
-    "10", "100", ...) assign a wrong class to nearly every image.
-
-    Parameters
-    ----------
-    name : str
-        Name of the dataset.
-    settings : dataset kind
-        Its options.
-    sources : Sources
-        Opens the files.
-
-    Returns
-    -------
-    ImageStream
-
-    Raises
-    ------
-    InputError
-        If the published file is missing or not as published.
-    """
+    """Build a variant of ImageNetV2."""
     path = sources.published(settings.published_files[0])
     tree = sources.tree(path, lambda p: "/" in p)
     classes = imagenet_classes()

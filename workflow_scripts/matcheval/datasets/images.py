@@ -33,17 +33,7 @@ class EncodedImages:
         return len(self.offsets)
 
     def encoded(self, i: int) -> memoryview:
-        """Return the bytes of one image file, without copying them.
-
-        Parameters
-        ----------
-        i : int
-            Index of the image, from 0.
-
-        Returns
-        -------
-        memoryview
-        """
+        """Return the bytes of one image file, without copying them."""
         stop = self.offsets[i + 1] if i + 1 < len(self) else len(self.data)
         return memoryview(self.data[self.offsets[i] : stop])  # type: ignore[arg-type]
 
@@ -103,20 +93,7 @@ Images = Pixels | EncodedImages
 
 
 def chunks(array: Pixels) -> Iterator[memoryview]:
-    """Iterate over the bytes of an array in C order, a few megabytes at a time.
-
-    A mapped file is read rather than paged in, so that the memory use of this process does not
-    grow by the size of the file.
-
-    Parameters
-    ----------
-    array : uint8 or float32 array, or MadeImages
-        Of any shape; may be mapped from a file.
-
-    Yields
-    ------
-    memoryview
-    """
+    """Iterate over the bytes of an array in C order, a few megabytes at a time."""
     if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and array.filename:
         with open(array.filename, "rb") as file:  # noqa: PTH123 - a path or a string
             file.seek(array.offset)
@@ -130,16 +107,7 @@ def chunks(array: Pixels) -> Iterator[memoryview]:
 
 
 def release(images: npt.NDArray[Any] | EncodedImages | MadeImages) -> None:
-    """Release the memory pages of a mapped file; they are read again when they are accessed.
-
-    Otherwise, all parts of a file that a process has read count towards its memory use. Images
-    that are not mapped are left alone.
-
-    Parameters
-    ----------
-    images : array, EncodedImages or MadeImages
-        Of a mapped array, or a view of one.
-    """
+    """Release the memory pages of a mapped file; they are read again when they are accessed."""
     base: Any = images.data if isinstance(images, EncodedImages) else images
     while isinstance(base, np.ndarray | memoryview):
         base = base.obj if isinstance(base, memoryview) else base.base

@@ -179,11 +179,5 @@ class Decoded(Subset):
 
 
 def paths_by_option(**options: str | None) -> dict[str, list[Path]]:
-    """Return the files or folders that options name, by option.
-
-    Parameters
-    ----------
-    **options : str or None
-        None for an option that is not given.
-    """
+    """Return the files or folders that options name, by option."""
     return {key: [Path(path).expanduser()] for key, path in options.items() if path is not None}

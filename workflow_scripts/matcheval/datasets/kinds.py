@@ -43,16 +43,5 @@ KINDS: Mapping[str, type[DatasetKind]] = {
 
 
 def builder_version(kind: str) -> int | None:
-    """Return the version of a kind's builder, which is raised when an edit changes its datasets.
-
-    Parameters
-    ----------
-    kind : str
-        Name of the kind.
-
-    Returns
-    -------
-    int or None
-        None for an unknown kind.
-    """
+    """Return the version of a kind's builder, which is raised when an edit changes its datasets."""
     return KINDS[kind].builder_version if kind in KINDS else None

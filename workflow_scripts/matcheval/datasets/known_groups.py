@@ -10,13 +10,7 @@ _SHEETS = (0, 130, 256, 386, 516, 646, 776, 906, 1029, 1157, 1287, 1415, 1545, 1
 
 
 def writers(names: Sequence[str]) -> list[str]:
-    """Return the sheets of handwritten digits.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names as of a dataset of kind `digits`: ``digits/0123`` is row 123 of scikit-learn's set.
-    """
+    """Return the sheets of handwritten digits."""
     return [f"sheet {bisect_right(_SHEETS, int(name.split('/')[1]))}" for name in names]
 
 

@@ -24,36 +24,12 @@ SUBSETS = {"imagenet-a": 200, "imagenet-r": 200}
 
 
 def imagenet_classes() -> tuple[str, ...]:
-    """Return the 1,000 WordNet ids of ILSVRC 2012, sorted: the label order of published models.
-
-    They are read from a file of the package timm, without importing timm (and with it torch).
-
-    Raises
-    ------
-    InputError
-        If timm is not installed, or the file is not as expected.
-    """
+    """Return the 1,000 WordNet ids of ILSVRC 2012, sorted: the label order of published models."""
     return _timm_classes("imagenet", 1000)
 
 
 def class_subset(name: str) -> tuple[str, ...]:
-    """Return the classes of a named subset: those of ImageNet-A, or of ImageNet-R.
-
-    Parameters
-    ----------
-    name : str
-        One of `SUBSETS`.
-
-    Returns
-    -------
-    tuple of str
-        WordNet ids, sorted.
-
-    Raises
-    ------
-    InputError
-        If timm is not installed, or its file is not as expected.
-    """
+    """Return the classes of a named subset: those of ImageNet-A, or of ImageNet-R."""
     return _timm_classes(name.replace("-", "_"), SUBSETS[name])
 
 
@@ -73,23 +49,7 @@ def _timm_classes(name: str, number: int) -> tuple[str, ...]:
 
 
 def label_space(name: str) -> tuple[str, ...]:
-    """Return the classes of a named label space.
-
-    Parameters
-    ----------
-    name : str
-        `cifar10` or `imagenet`.
-
-    Returns
-    -------
-    tuple of str
-        Names of the classes, by label.
-
-    Raises
-    ------
-    InputError
-        If the name is unknown.
-    """
+    """Return the classes of a named label space."""
     if name == "cifar10":
         return CIFAR10
     if name == "imagenet":
@@ -102,23 +62,7 @@ def label_space(name: str) -> tuple[str, ...]:
 
 
 def resolve_classes(classes: str | Sequence[object]) -> tuple[str, ...]:
-    """Return the classes that are set in a configuration.
-
-    Parameters
-    ----------
-    classes : str or sequence
-        Name of a label space, or the names of the classes in order of their labels.
-
-    Returns
-    -------
-    tuple of str
-        Names of the classes, by label.
-
-    Raises
-    ------
-    InputError
-        If the name is unknown, or a class occurs twice.
-    """
+    """Return the classes that are set in a configuration."""
     if isinstance(classes, str):
         return label_space(classes)
     names = tuple(map(str, classes))
@@ -131,38 +75,14 @@ def resolve_classes(classes: str | Sequence[object]) -> tuple[str, ...]:
 
 
 def check_classes(found: Sequence[str], expected: Sequence[str], file: object) -> None:
-    """Check that classes are the expected ones, in the expected order.
-
-    Parameters
-    ----------
-    found, expected : sequence of str
-        Names of the classes, by label.
-    file : object
-        The file in which they were found, for the message.
-
-    Raises
-    ------
-    InputError
-        If classes are missing, unknown, or in another order; the message names them.
-    """
+    """Check that classes are the expected ones, in the expected order."""
     problem = compare_classes(found, expected)
     if problem:
         raise InputError(problem, file=file, field="classes")
 
 
 def compare_classes(found: Sequence[str], expected: Sequence[str]) -> str:
-    """Describe how classes differ from the expected ones.
-
-    Parameters
-    ----------
-    found, expected : sequence of str
-        Names of the classes, by label.
-
-    Returns
-    -------
-    str
-        Empty if they are equal.
-    """
+    """Describe how classes differ from the expected ones."""
     found, expected = list(found), list(expected)
     if found == expected:
         return ""
@@ -186,29 +106,7 @@ def compare_classes(found: Sequence[str], expected: Sequence[str]) -> str:
 def labels_of_folders(
     folders: Sequence[str], classes: Sequence[str], file: object, *, all_required: bool = True
 ) -> dict[str, int]:
-    """Return the labels of folders that are named by their classes.
-
-    Parameters
-    ----------
-    folders : sequence of str
-        Names of the folders, in any order.
-    classes : sequence of str
-        Names of the classes, by label.
-    file : object
-        The folder or archive that contains them, for the message.
-    all_required : bool
-        Whether every class must have a folder; otherwise, one of them must.
-
-    Returns
-    -------
-    dict of str to int
-        Label of every class, by name.
-
-    Raises
-    ------
-    InputError
-        If folders are not classes, or classes have no folder; the message names them.
-    """
+    """Return the labels of folders that are named by their classes."""
     known, present = set(classes), set(folders)
     problems = []
     if unknown := sorted(present - known):
@@ -227,29 +125,7 @@ def labels_of_folders(
 def map_labels(
     counts: Mapping[str, int], label_map: Mapping[str, str], classes: Sequence[str], file: object
 ) -> dict[str, int | None]:
-    """Return the label of every label, or class folder, of a source that has other classes.
-
-    Parameters
-    ----------
-    counts : mapping of str to int
-        Number of images of each label of the source, as text.
-    label_map : mapping of str to str
-        Class of some labels of the source, by label.
-    classes : sequence of str
-        Names of the classes, by label, among them those of `label_map`.
-    file : object
-        The source, for the message.
-
-    Returns
-    -------
-    dict of str to int or None
-        For the labels in `counts`; None for those that are not listed, whose images are left out.
-
-    Raises
-    ------
-    InputError
-        If no image has a label that is listed.
-    """
+    """Return the label of every label, or class folder, of a source that has other classes."""
     if absent := [label for label in label_map if label not in counts]:
         raise InputError(
             f"no image has the label {_quoted(absent)}",
@@ -262,26 +138,7 @@ def map_labels(
 
 
 def folder_classes(folders: Sequence[str], file: object) -> tuple[str, ...]:
-    """Return the classes of folders whose order is not specified: sorted as text.
-
-    Parameters
-    ----------
-    folders : sequence of str
-        Names of the folders, in any order.
-    file : object
-        The folder or archive that contains them, for the message.
-
-    Returns
-    -------
-    tuple of str
-        Names of the classes, by label.
-
-    Raises
-    ------
-    InputError
-        If the names are numbers whose order as text differs ("10" before "2"), so that the
-        intended order is unknown.
-    """
+    """Return the classes of folders whose order is not specified: sorted as text."""
     classes = tuple(sorted(folders))
     if all(name.isdecimal() for name in classes) and list(classes) != sorted(classes, key=int):
         raise InputError(
@@ -294,18 +151,7 @@ def folder_classes(folders: Sequence[str], file: object) -> tuple[str, ...]:
 
 
 def check_same_classes(descriptions: Mapping[str, Sequence[str]]) -> None:
-    """Check that datasets have the same classes in the same order.
-
-    Parameters
-    ----------
-    descriptions : mapping
-        Names of the classes, by label, by name of the dataset. All are compared with the first.
-
-    Raises
-    ------
-    InputError
-        If classes differ; the message names both datasets and the classes.
-    """
+    """Check that datasets have the same classes in the same order."""
     (first, expected), *others = descriptions.items()
     for name, found in others:
         if problem := compare_classes(found, expected):

@@ -119,25 +119,7 @@ class _Unpickler(pickle._Unpickler):
 
 
 def load_plain_pickle(file: IO[bytes], name: object) -> Any:
-    """Read a pickle of plain values and arrays.
-
-    Parameters
-    ----------
-    file : binary file
-        The file to read.
-    name : object
-        What the message calls the file.
-
-    Returns
-    -------
-    object
-        The unpickled value; text from Python 2 is returned as bytes.
-
-    Raises
-    ------
-    InputError
-        If the pickle is damaged, or contains anything else.
-    """
+    """Read a pickle of plain values and arrays."""
     try:
         return _Unpickler(file, encoding="bytes").load()
     # Damaged pickles raise many types of exceptions (IndexError, UnicodeDecodeError, ...).

@@ -43,37 +43,7 @@ def prepare_dataset(
     *,
     n_threads: int = 1,
 ) -> Dataset:
-    """Build a dataset and write its folder; other processes that do the same wait.
-
-    Parameters
-    ----------
-    name : str
-        Name of the dataset.
-    kind : str
-        Its kind, one of `datasets.build.KINDS`.
-    options : mapping
-        Options of its kind. All kinds of images from files have the options `rows` (first and last
-        image to take, the last one excluded), `skip_per_class` and `per_class` (number of images of
-        each class to leave out, and to keep of the rest: the first ones) and, where images are
-        files, `unreadable`: `fail` (the default) or `skip`, and `resize` (to a square of so many
-        pixels) with `resize_filter`.
-    folder : Path
-        The folder to write, beside those of the datasets that this one is made from.
-    downloads : Path
-        Folder of the published files.
-    n_threads : int
-        CPU threads that decode or make images.
-
-    Returns
-    -------
-    Dataset
-        Its images mapped from the folder, or made when they are read.
-
-    Raises
-    ------
-    InputError
-        If options are invalid, files are missing or damaged, or the disk is full.
-    """
+    """Build a dataset and write its folder; other processes that do the same wait."""
     request = json.loads(json.dumps(
         {"kind": kind, "options": dict(options), "version": builder_version(kind)}
     ))  # fmt: skip

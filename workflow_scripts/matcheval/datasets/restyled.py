@@ -15,27 +15,7 @@ _COARSE = 3  # random values per side, between which backgrounds are interpolate
 
 
 def build_restyled(name: str, settings: Restyled, sources: Sources) -> Dataset:
-    """Build a dataset from the images of another one, which are arrays of pixels.
-
-    Parameters
-    ----------
-    name : str
-        Name of the new dataset.
-    settings : Restyled
-        Its options.
-    sources : Sources
-        Where the other dataset is.
-
-    Returns
-    -------
-    Dataset
-        With the labels, names and pixel range of the other dataset.
-
-    Raises
-    ------
-    InputError
-        If the other dataset is missing, or its images are encoded files.
-    """
+    """Build a dataset from the images of another one, which are arrays of pixels."""
     source = read_dataset(sources.datasets / settings.of)
     pixels = np.asarray(source.pixels[np.arange(len(source))], np.uint8)
     if settings.style == "inverted":
@@ -57,25 +37,7 @@ def build_restyled(name: str, settings: Restyled, sources: Sources) -> Dataset:
 def over_backgrounds(
     pixels: npt.NDArray[np.uint8], max_value: int, seed: int
 ) -> npt.NDArray[np.uint8]:
-    """Draw images over backgrounds of their own, as the difference of both.
-
-    As in MNIST-M (Ganin et al. 2016), but for backgrounds without photographs: random values on a
-    grid of 3 × 3, interpolated linearly, in each channel.
-
-    Parameters
-    ----------
-    pixels : uint8 array, shape (n, height, width, channels)
-        Up to `max_value`.
-    max_value : int
-        The pixel value that stands for 1.
-    seed : int
-        Seed of the backgrounds; an image's background depends on its position.
-
-    Returns
-    -------
-    uint8 array, shape (n, height, width, channels)
-        Absolute differences, rounded.
-    """
+    """Draw images over backgrounds of their own, as the difference of both."""
     n, height, width, channels = pixels.shape
     coarse = np.random.default_rng(seed).random((n, _COARSE, _COARSE, channels))
     rows, columns = (_weights(length) for length in (height, width))

@@ -24,15 +24,7 @@ _DECODING_THREADS = 4
 
 @dataclass(frozen=True)
 class DatasetSpec:
-    """A dataset as the configuration has it.
-
-    Attributes
-    ----------
-    name, kind : str
-        Its name, and where it comes from.
-    options : mapping
-        The other keys of its block, as JSON values.
-    """
+    """A dataset as the configuration has it."""
 
     name: str
     kind: str
@@ -80,35 +72,17 @@ class DatasetSpec:
         return _DECODING_THREADS if self.kind_class.is_decoded or makes else 1
 
     def results_file(self, model: str) -> str:
-        """Return the user's file that holds a model's results; for some kinds, of all models.
-
-        Parameters
-        ----------
-        model : str
-            Name of the model.
-        """
+        """Return the user's file that holds a model's results; for some kinds, of all models."""
         if "file" in self.options:
             return str(self.options["file"])
         return str(self.options["files"]).replace("{model}", self.alias(model))
 
     def alias(self, model: str) -> str:
-        """Return the name that a model has in the user's files.
-
-        Parameters
-        ----------
-        model : str
-            Its name.
-        """
+        """Return the name that a model has in the user's files."""
         return str(self.options.get("aliases", {}).get(model, model))
 
     def results_files(self, models: Iterable[str]) -> list[str]:
-        """Return all of the user's files with results of some models, each once, labels last.
-
-        Parameters
-        ----------
-        models : iterable of str
-            Names of the models.
-        """
+        """Return all of the user's files with results of some models, each once, labels last."""
         files = [self.results_file(model) for model in models]
         if self.kind == LABELS_KIND:
             files.append(str(self.options["labels"]))

@@ -42,17 +42,7 @@ _B = TypeVar("_B")
 
 @dataclass(frozen=True)
 class LabelledFile:
-    """An image file in memory.
-
-    Attributes
-    ----------
-    name : str
-        Its name in its source.
-    label : int
-        Its class, from 0.
-    encoded : bytes
-        Its content.
-    """
+    """An image file in memory."""
 
     name: str
     label: int
@@ -61,17 +51,7 @@ class LabelledFile:
 
 @dataclass(frozen=True, eq=False)
 class ImageStream:
-    """A dataset whose images are read one by one.
-
-    Attributes
-    ----------
-    name, classes, source
-        As for `Dataset`.
-    files : iterable of LabelledFile
-        The images, in the order of the dataset.
-    notes : dict
-        What is known of them once all are read, as JSON values, for the provenance.
-    """
+    """A dataset whose images are read one by one."""
 
     name: str
     classes: tuple[str, ...]
@@ -82,10 +62,7 @@ class ImageStream:
 
 @dataclass
 class _Spooled:
-    """What is known about the images of a stream once their files are written.
-
-    `offsets` has the position of each readable file, `sizes` the distinct heights and widths.
-    """
+    """What is known about the images of a stream once their files are written."""
 
     names: list[str] = field(default_factory=list)
     labels: list[int] = field(default_factory=list)
@@ -104,37 +81,7 @@ def write_stream(
     resize: Resize | None = None,
     n_threads: int = 1,
 ) -> Dataset:
-    """Write a stream of images as a dataset's folder.
-
-    The images are stored as files, unchanged; if all of them have the same size and a lossless
-    encoding, or are to be resized, they are stored as an array of RGB pixels instead.
-
-    Parameters
-    ----------
-    stream : ImageStream
-        The images.
-    folder : Path
-        Created if missing; a dataset in it is replaced.
-    provenance : dict
-        Recorded in the description; names and number of images that are left out are added to it.
-    skip_unreadable : bool
-        Leave out images that cannot be decoded, instead of raising an error.
-    resize : Resize, optional
-        How images are resized; by default, they are not.
-    n_threads : int
-        CPU threads that decode images.
-
-    Returns
-    -------
-    Dataset
-        Its images mapped from the folder.
-
-    Raises
-    ------
-    InputError
-        If images cannot be decoded (the message names them), there are no images, the folder
-        cannot be written, or the disk is full.
-    """
+    """Write a stream of images as a dataset's folder."""
     remove_description(folder)
     with atomic_file(folder / IMAGES) as partial:
         spooled = _spool(stream, partial, n_threads)
@@ -223,19 +170,7 @@ def _to_array(
 
 
 def map_in_order(function: Callable[[_A], _B], items: Iterable[_A], n_threads: int) -> Iterator[_B]:
-    """Map in threads, in order, reading few items ahead; `Executor.map` would read all of them.
-
-    Parameters
-    ----------
-    function : callable
-        Called from several threads at once.
-    items : iterable
-    n_threads : int
-
-    Yields
-    ------
-    What `function` returns, in the order of the items.
-    """
+    """Map in threads, in order, reading few items ahead; `Executor.map` would read all of them."""
     waiting: deque[Future[_B]] = deque()
     with ThreadPoolExecutor(n_threads) as pool:
         for item in items:

@@ -18,30 +18,7 @@ def take_images(
     source: str,
     provenance: Mapping[str, Any] | None = None,
 ) -> Dataset:
-    """Build a dataset from some images of another one, which are not decoded.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        The other dataset; the names of its images and classes are kept.
-    rows : sequence of int
-        Distinct indices of the images, from 0, in the order of the new dataset.
-    name : str
-        Name of the new dataset.
-    source : str
-        Description of where its images come from, for human readers.
-    provenance : mapping, optional
-        How it was built, as JSON values.
-
-    Returns
-    -------
-    Dataset
-
-    Raises
-    ------
-    InputError
-        If there are no rows, or a row occurs twice.
-    """
+    """Build a dataset from some images of another one, which are not decoded."""
     at = np.asarray(rows, np.int64)
     images: Images
     if isinstance(dataset.images, EncodedImages):

@@ -17,23 +17,7 @@ Groups = tuple[tuple[str, tuple[str, ...]], ...]
 
 @dataclass(frozen=True)
 class Member:
-    """A dataset of a suite.
-
-    Attributes
-    ----------
-    dataset : str
-        Its name.
-    group, subgroup : str
-        What kind of set it is, such as a family of corruptions and one of them; empty if not said.
-    severity : float or None
-        How strong the shift is; None if not said.
-    classes : tuple of str
-        Classes that it has images of, a subset of its label space; empty for all classes.
-    groups : tuple of (str, tuple of str)
-        Its classes, if each is a group of classes of the label space: no class is in two.
-    all_labels : str
-        CSV file of all labels of its images (`all_labels.AllLabels`); empty for one label each.
-    """
+    """A dataset of a suite."""
 
     dataset: str
     group: str = ""
@@ -51,14 +35,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Suite:
-    """A named collection of datasets.
-
-    Attributes
-    ----------
-    name : str
-    members : tuple of Member
-        At least one, each of another dataset.
-    """
+    """A named collection of datasets."""
 
     name: str
     members: tuple[Member, ...]
@@ -70,23 +47,7 @@ class Suite:
 
 
 def write_suite(suite: Suite, folders: Mapping[str, Path], path: Path) -> None:
-    """Check the prepared datasets of a suite against each other, and write what they contain.
-
-    Parameters
-    ----------
-    suite : Suite
-        Its members with images are those in `folders`.
-    folders : mapping of str to Path
-        Folders of the prepared datasets, by name.
-    path : Path
-        JSON file to write: digests of the datasets, by name.
-
-    Raises
-    ------
-    InputError
-        If two datasets differ in their classes, a member names a class that its dataset does not
-        have, or a dataset has no images of the classes that its member names.
-    """
+    """Check the prepared datasets of a suite against each other, and write what they contain."""
     problems, digests = ErrorCollector(), {}
     first: tuple[str, Sequence[str]] | None = None
     for member in suite.members:
@@ -113,18 +74,7 @@ def write_suite(suite: Suite, folders: Mapping[str, Path], path: Path) -> None:
 
 
 def read_members(path: Path) -> list[str]:
-    """Read the names of the datasets of a suite.
-
-    Parameters
-    ----------
-    path : Path
-        File that `write_suite` wrote.
-
-    Raises
-    ------
-    InputError
-        If it is not readable.
-    """
+    """Read the names of the datasets of a suite."""
     try:
         return list(read_json(path))
     except InputError:  # it says what is wrong
@@ -138,21 +88,7 @@ def read_members(path: Path) -> list[str]:
 
 
 def check_subset(suite: str, member: Member, classes: Sequence[str]) -> None:
-    """Check that the classes that a member names, or groups, are classes of its dataset.
-
-    Parameters
-    ----------
-    suite : str
-        Name of the suite.
-    member : Member
-    classes : sequence of str
-        All classes of its dataset.
-
-    Raises
-    ------
-    InputError
-        Naming the first unknown class.
-    """
+    """Check that the classes that a member names, or groups, are classes of its dataset."""
     for name in member.counting:
         if name not in classes:
             raise unknown_name_error(

@@ -33,45 +33,12 @@ class Tree(Protocol):
         """Paths of the wanted files, sorted; hidden files are left out."""
 
     def read(self, path: str) -> bytes:
-        """Read a file.
-
-        Parameters
-        ----------
-        path : str
-            One of `paths`.
-
-        Returns
-        -------
-        bytes
-            Its content.
-        """
+        """Read a file."""
 
 
 @contextmanager
 def open_tree(path: Path, wanted: Callable[[str], bool] = lambda path: True) -> Iterator[Tree]:
-    """Open a folder, or a tar archive with or without compression.
-
-    A compressed archive can only be read from start to end, so that its wanted files are first
-    copied to one temporary file (in the folder `TMPDIR`). An archive without compression is read in
-    place, whatever the suffix of its name. Links in archives are left out.
-
-    Parameters
-    ----------
-    path : Path
-        The folder or archive.
-    wanted : callable
-        Whether a file, given by its path within the tree, is needed.
-
-    Yields
-    ------
-    Tree
-
-    Raises
-    ------
-    InputError
-        If `path` does not exist, is neither a folder nor a tar archive, or is a damaged archive;
-        if a file occurs twice in an archive; or if the disk is full.
-    """
+    """Open a folder, or a tar archive with or without compression."""
     if path.is_dir():
         yield _Folder(path, wanted)
         return

@@ -77,13 +77,7 @@ class DomainGeneralization(Analysis):
         return self.expansion.plan
 
     def check(self) -> None:
-        """Check names, sources, targets, options and recipe, and plan all trainings.
-
-        Raises
-        ------
-        InputError
-            Naming the key and the value.
-        """
+        """Check names, sources, targets, options and recipe, and plan all trainings."""
         checks.check_usable(self.settings, self.plan)
         self.scored.check()
 
@@ -168,21 +162,11 @@ class DomainGeneralization(Analysis):
     figures = _FIGURES
 
     def plan_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the descriptions of all sources and targets, which are checked.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-        """
+        """Return the descriptions of all sources and targets, which are checked."""
         return [file for name in self.trained_on for file in self.study.description_files(name)]
 
     def plan_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the plan's table.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-        """
+        """Return the parameters of the plan's table."""
         recipe = self.expansion.recipe(Group(ERM, 0, {}), 0)
         return {
             "blocks": [asdict(block) for block in self.expansion.blocks],
@@ -200,12 +184,7 @@ class DomainGeneralization(Analysis):
         return list(rows)
 
     def run_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """Return the histories of all trainings, and the indexes of their predictions.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-        """
+        """Return the histories of all trainings, and the indexes of their predictions."""
         return {
             "plan": [self.planned.file(".parquet")],
             "histories": [self.study.history_file(name) for name in self.plan.trained],
@@ -215,12 +194,7 @@ class DomainGeneralization(Analysis):
         }
 
     def run_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the tables of runs.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-        """
+        """Return the parameters of the tables of runs."""
         return {
             "models": list(self.plan.trained),
             "epoch_steps": self.settings.evaluate_every,
@@ -229,12 +203,7 @@ class DomainGeneralization(Analysis):
         }
 
     def result_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the tables of results.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-        """
+        """Return the parameters of the tables of results."""
         return {
             "blocks": [asdict(block) for block in self.expansion.blocks],
             "rules": list(self.settings.selection),
@@ -242,32 +211,15 @@ class DomainGeneralization(Analysis):
         }
 
     def score_files(self, wildcards: Wildcards) -> list[str]:
-        """Return the scores of all scored models.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-        """
+        """Return the scores of all scored models."""
         return [self.scores.file(suite=suite, scored=name) for suite, name in self.scored.models]
 
     def layout_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a table in a paper's layout.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `view` and `selection`.
-        """
+        """Return the parameters of a table in a paper's layout."""
         return {"design": self.views[wildcards.view], "selection": wildcards.selection}
 
     def figure_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a figure.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `figure`.
-        """
+        """Return the parameters of a figure."""
         return {
             "kind": wildcards.figure,
             "selection": self.settings.selection[0],

@@ -24,18 +24,7 @@ _FILE, _ANALYSIS = "configuration", "domain_generalization"
 
 
 def check_names(settings: "DomainGeneralizationSettings", study: "Study") -> None:
-    """Check the names of algorithms, suites and designs.
-
-    Parameters
-    ----------
-    settings : DomainGeneralizationSettings
-    study : Study
-
-    Raises
-    ------
-    InputError
-        Naming the key and the value.
-    """
+    """Check the names of algorithms, suites and designs."""
     field = f"{_ANALYSIS}.algorithms"
     check_known("algorithm", settings.algorithms, ALGORITHMS, file=_FILE, field=field)
     used = dict.fromkeys((*settings.algorithms, ERM))
@@ -73,18 +62,7 @@ def check_names(settings: "DomainGeneralizationSettings", study: "Study") -> Non
 
 
 def check_recipe(settings: "DomainGeneralizationSettings", study: "Study") -> None:
-    """Check that the recipe leaves to the protocol what the protocol determines.
-
-    Parameters
-    ----------
-    settings : DomainGeneralizationSettings
-    study : Study
-
-    Raises
-    ------
-    InputError
-        If it has such a column, an architecture is missing, or the study does not say how to train.
-    """
+    """Check that the recipe leaves to the protocol what the protocol determines."""
     for column in PROTOCOL_COLUMNS:
         if column in settings.recipe:
             raise InputError(
@@ -113,18 +91,7 @@ def check_recipe(settings: "DomainGeneralizationSettings", study: "Study") -> No
 
 
 def check_sources(blocks: Sequence[Block], study: "Study") -> None:
-    """Check that sources and targets have images and the same classes, and none in common.
-
-    Parameters
-    ----------
-    blocks : sequence of Block
-    study : Study
-
-    Raises
-    ------
-    InputError
-        Naming block and set.
-    """
+    """Check that sources and targets have images and the same classes, and none in common."""
     for block in blocks:
         place = f"leave_one_out.{block.design}" if block.design else f"blocks.{block.name}"
         field = f"{_ANALYSIS}.{place}"
@@ -150,20 +117,7 @@ def check_sources(blocks: Sequence[Block], study: "Study") -> None:
 
 
 def check_usable(settings: "DomainGeneralizationSettings", plan: Plan) -> None:
-    """Check that algorithms and selections that are asked for are possible in some block.
-
-    Parameters
-    ----------
-    settings : DomainGeneralizationSettings
-    plan : Plan
-        Of these settings.
-
-    Raises
-    ------
-    InputError
-        If an algorithm that is named is refused everywhere, or groups are to be selected by leaving
-        out a source where none has a second one.
-    """
+    """Check that algorithms and selections that are asked for are possible in some block."""
     asked = settings.algorithms if "algorithms" in settings.model_fields_set else ()
     runs = [run for block in plan.blocks for run in plan.runs[block.sources]]
     for name in asked:

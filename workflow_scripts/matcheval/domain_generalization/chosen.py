@@ -14,28 +14,7 @@ _Score = Callable[[Block, pd.DataFrame, pd.DataFrame, pd.DataFrame], pd.DataFram
 def chosen_runs(
     blocks: Sequence[Block], runs: pd.DataFrame, accuracies: pd.DataFrame, rules: Sequence[str]
 ) -> pd.DataFrame:
-    """Select groups by every rule, and give the accuracies of the selected runs.
-
-    Parameters
-    ----------
-    blocks : sequence of Block
-    runs : pandas.DataFrame
-        Columns of `schemas.RUNS`.
-    accuracies : pandas.DataFrame
-        Columns of `schemas.ACCURACIES`: of every run on the targets of its blocks, and for
-        selection by leaving one domain out, on the source that is left out.
-    rules : sequence of str
-        Names of rules in `settings`. Each is applied to means over runs, and to every run.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row per block, selection, algorithm, seed and target: `design`, `block`, `n_sources`,
-        `selection`, `algorithm`, `same_as_erm`, `seed`, `group`, `model`, `dataset`, `column`,
-        `n` (images of the set), `accuracy`.
-        Selection by leaving one domain out lacks blocks of one source, and algorithms that are not
-        defined for one source less.
-    """
+    """Select groups by every rule, and give the accuracies of the selected runs."""
     known = accuracies[["model", "dataset", "n", "accuracy"]]
     parts = []
     for block in blocks:

@@ -13,18 +13,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over runs.
-
-    Attributes
-    ----------
-    mean, sd : float
-        Mean, and standard deviation with n - 1; NaN of fewer than two values.
-    low, high : float
-        Student's interval of the mean; NaN of fewer than two values.
-    p : float
-        Of the two-sided t test that the mean is 0; NaN of fewer than two values, 1 if all are 0,
-        and 0 if all are the same other number.
-    """
+    """A mean over runs."""
 
     mean: float
     sd: float
@@ -34,24 +23,7 @@ class Mean:
 
 
 def mean_over_runs(values: npt.ArrayLike, level: float) -> Mean:
-    """Compute the mean over runs with Student's interval.
-
-    Parameters
-    ----------
-    values : float array, shape (n_runs,)
-        At least one.
-    level : float
-        Level of the interval, in (0, 1).
-
-    Returns
-    -------
-    Mean
-
-    Raises
-    ------
-    InputError
-        If the level is not in (0, 1).
-    """
+    """Compute the mean over runs with Student's interval."""
     from scipy.stats import t
 
     check_level(level)

@@ -14,19 +14,7 @@ TRAINED, SAME_AS_ERM, REFUSED = "trained", "= ERM", "refused"
 
 @dataclass(frozen=True)
 class Block:
-    """Sources, and the sets that models trained on them are tested on.
-
-    Attributes
-    ----------
-    name : str
-        Its name; for a design that leaves one domain out, the target's.
-    design : str
-        Name of that design; empty for a block of its own.
-    sources, targets : tuple of str
-        Names of datasets, which have none in common.
-    columns : tuple of str
-        Of each target, what it is averaged with: its group in the suite, or its own name.
-    """
+    """Sources, and the sets that models trained on them are tested on."""
 
     name: str
     design: str
@@ -37,23 +25,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Run:
-    """A training, or why there is none.
-
-    Attributes
-    ----------
-    sources : tuple of str
-        Names of the training sets.
-    group : Group
-        Algorithm and options.
-    seed : int
-        Of the split of the sources, and of the training.
-    state : str
-        `TRAINED`, `SAME_AS_ERM` or `REFUSED`.
-    model : str
-        Name of the model; that of ERM's for `SAME_AS_ERM`, and empty for `REFUSED`.
-    note : str
-        Why it is refused.
-    """
+    """A training, or why there is none."""
 
     sources: tuple[str, ...]
     group: Group
@@ -65,17 +37,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Plan:
-    """All trainings of a study, and which block uses which.
-
-    Attributes
-    ----------
-    blocks : tuple of Block
-    runs : mapping of tuple of str to tuple of Run
-        By the sources. Those of blocks come first; then, for selection by leaving one domain out,
-        those of all sources but one.
-    tested : mapping of str to tuple of str
-        By model, the sets that it is tested on.
-    """
+    """All trainings of a study, and which block uses which."""
 
     blocks: tuple[Block, ...]
     runs: Mapping[tuple[str, ...], tuple[Run, ...]]
@@ -89,18 +51,7 @@ class Plan:
 
 
 def without_each(sources: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return what is left of the sources without each of them.
-
-    Parameters
-    ----------
-    sources : sequence of str
-        Names; of one alone nothing can be left out.
-
-    Returns
-    -------
-    dict of str to tuple of str
-        By the name that is left out.
-    """
+    """Return what is left of the sources without each of them."""
     if len(sources) == 1:
         return {}
     return {out: tuple(name for name in sources if name != out) for out in sources}
@@ -114,24 +65,7 @@ def make_plan(
     *,
     leave_one_out: bool,
 ) -> Plan:
-    """List the trainings that blocks need, each once.
-
-    Parameters
-    ----------
-    study : str
-        Name of the study, with which the names of the models begin.
-    blocks : sequence of Block
-    groups : sequence of Group
-        Of all algorithms, ERM among them.
-    seeds : int
-        Trainings of each group.
-    leave_one_out : bool
-        Whether groups are also selected by leaving out one source after the other.
-
-    Returns
-    -------
-    Plan
-    """
+    """List the trainings that blocks need, each once."""
     needed: dict[tuple[str, ...], list[str]] = {}
     for block in blocks:
         needed.setdefault(block.sources, []).extend(block.targets)
@@ -149,35 +83,12 @@ def make_plan(
 
 
 def name_of_sources(study: str, sources: Sequence[str]) -> str:
-    """Return what the names of all models of the same sources begin with.
-
-    Parameters
-    ----------
-    study : str
-        Name of the study.
-    sources : sequence of str
-
-    Returns
-    -------
-    str
-    """
+    """Return what the names of all models of the same sources begin with."""
     return f"{study}.{'.and.'.join(sources)}"
 
 
 def batch_of(study: str, run: Run) -> str:
-    """Return the name of the job that tests a model, with others of its sources and algorithm.
-
-    Parameters
-    ----------
-    study : str
-        Name of the study.
-    run : Run
-        One that is trained.
-
-    Returns
-    -------
-    str
-    """
+    """Return the name of the job that tests a model, with others of its sources and algorithm."""
     return f"{name_of_sources(study, run.sources)}.{run.group.algorithm}"
 
 
@@ -199,23 +110,7 @@ def _runs(
 def recipe_values(
     given: Mapping[str, Any], group: Group, seed: int, epochs: int, epoch_steps: int
 ) -> dict[str, Any]:
-    """Return the recipe of a training as the columns of a catalogue.
-
-    Parameters
-    ----------
-    given : mapping of str to object
-        Columns that the settings give.
-    group : Group
-        Algorithm and options.
-    seed : int
-        Of the training.
-    epochs, epoch_steps : int
-        Evaluations, and steps between two of them.
-
-    Returns
-    -------
-    dict of str to object
-    """
+    """Return the recipe of a training as the columns of a catalogue."""
     options = {**given.get("options", {}), **group.options}
     own = {
         "algorithm": group.algorithm, "options": options, "seed": seed, "epochs": epochs,

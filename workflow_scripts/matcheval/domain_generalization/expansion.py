@@ -24,16 +24,7 @@ from matcheval.training.recipe import Recipe
 
 
 class Expansion:
-    """The blocks and trainings of a study.
-
-    Parameters
-    ----------
-    study : str
-        Name of the study.
-    settings : DomainGeneralizationSettings
-    suites : mapping of str to Suite
-        Those of the study.
-    """
+    """The blocks and trainings of a study."""
 
     def __init__(
         self, study: str, settings: DomainGeneralizationSettings, suites: Mapping[str, Suite]
@@ -42,10 +33,7 @@ class Expansion:
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """All blocks: those of their own, then those of designs.
-
-        Blocks of the same sources have them in the order of the first, and so share trainings.
-        """
+        """All blocks: those of their own, then those of designs."""
         orders: dict[frozenset[str], tuple[str, ...]] = {}
         return tuple(
             replace(block, sources=orders.setdefault(frozenset(block.sources), block.sources))
@@ -100,37 +88,14 @@ class Expansion:
         )  # fmt: skip
 
     def recipe(self, group: Group, seed: int) -> Recipe:
-        """Return the recipe of a training.
-
-        Parameters
-        ----------
-        group : Group
-            Algorithm and options.
-        seed : int
-
-        Raises
-        ------
-        InputError
-            If a column is unknown or its value invalid.
-        """
+        """Return the recipe of a training."""
         settings = self._settings
         epochs = math.ceil(settings.steps / settings.evaluate_every)
         values = recipe_values(settings.recipe, group, seed, epochs, settings.evaluate_every)
         return Recipe.from_mapping(values, "domain_generalization.recipe")
 
     def trained(self, run: Run, plan_file: str) -> TrainedModel:
-        """Return the model of a run.
-
-        Models of the same sources and seed start from the same weights and see the same batches,
-        so that they differ by algorithm and options alone.
-
-        Parameters
-        ----------
-        run : Run
-            One that is trained.
-        plan_file : str
-            The plan, which has to be there first.
-        """
+        """Return the model of a run."""
         parts = self._settings.validation_parts
         shared = name_of_sources(self._study, run.sources)
         recipe = replace(self.recipe(run.group, run.seed), seeded_by=shared)

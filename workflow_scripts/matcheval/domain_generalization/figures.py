@@ -33,14 +33,7 @@ _MOST_PANELS = 3  # beside each other
 
 @dataclass(frozen=True)
 class Tables:
-    """What figures are drawn from: the tables of `schemas`, and the selection that counts.
-
-    Attributes
-    ----------
-    runs, curves, results, gains : pandas.DataFrame
-    selection : str
-        Of the groups of hyper-parameters.
-    """
+    """What figures are drawn from: the tables of `schemas`, and the selection that counts."""
 
     runs: pd.DataFrame
     curves: pd.DataFrame
@@ -50,37 +43,13 @@ class Tables:
 
 
 def draw(kind: str, tables: Tables, algorithm: str) -> "Figure":
-    """Draw a figure.
-
-    Parameters
-    ----------
-    kind : str
-        One of `KINDS`.
-    tables : Tables
-    algorithm : str
-        The algorithm that `gain_by_set` compares with ERM.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw a figure."""
     with style():
         return KINDS[kind](tables, algorithm)
 
 
 def gain_by_set(tables: Tables, algorithm: str) -> "Figure":
-    """Gain over ERM against ERM's accuracy, a point per target set (Sun et al. 2024, Figure 5A).
-
-    Parameters
-    ----------
-    tables : Tables
-    algorithm : str
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A panel per block, or per design, with the densities of both axes at its margins.
-    """
+    """Gain over ERM against ERM's accuracy, a point per target set (Sun et al. 2024, Figure 5A)."""
     gains = tables.gains
     chosen = gains[(gains["selection"] == tables.selection) & (gains["algorithm"] == algorithm)]
     # The targets of a design, one of each block, share a panel.
@@ -114,18 +83,7 @@ def gain_by_set(tables: Tables, algorithm: str) -> "Figure":
 
 
 def gain_by_algorithm(tables: Tables, algorithm: str) -> "Figure":
-    """Gain of every algorithm over ERM with its interval, by block; the default beside the best.
-
-    Parameters
-    ----------
-    tables : Tables
-    algorithm : str
-        Not used.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Gain of every algorithm over ERM with its interval, by block; the default beside the best."""
     results = tables.results
     means = results[(results["column"] == MEAN) & (results["algorithm"] != ERM)]
     kept = means[(means["design"] == "") | (means["block"] == AVERAGE)]
@@ -164,19 +122,7 @@ def gain_by_algorithm(tables: Tables, algorithm: str) -> "Figure":
 
 
 def by_sources(tables: Tables, algorithm: str) -> "Figure":
-    """Mean accuracy of every algorithm against the number of sources (Sun et al. 2024, A.2.3).
-
-    Parameters
-    ----------
-    tables : Tables
-    algorithm : str
-        Not used.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        With the standard deviations over runs.
-    """
+    """Mean accuracy of every algorithm against the number of sources (Sun et al. 2024, A.2.3)."""
     results = tables.results
     rows = results[(results["column"] == MEAN) & (results["selection"] == tables.selection)]
     own = rows[rows["design"] == ""]  # designs have other target sets
@@ -202,19 +148,7 @@ def by_sources(tables: Tables, algorithm: str) -> "Figure":
 
 
 def learning_curves(tables: Tables, algorithm: str) -> "Figure":
-    """Accuracy on the sources' validation parts by step, mean over seeds of the default groups.
-
-    Parameters
-    ----------
-    tables : Tables
-    algorithm : str
-        Not used.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A panel per set of sources that a block has.
-    """
+    """Accuracy on the sources' validation parts by step, mean over seeds of the default groups."""
     runs = tables.runs
     default = runs[(runs["group"] == 0) & (runs["state"] == "trained")]
     default = default[default["purpose"] != "selection"]

@@ -14,17 +14,7 @@ _DIGITS = 4  # significant digits of scaled values
 
 @dataclass(frozen=True)
 class Group:
-    """A group of hyper-parameters of an algorithm.
-
-    Attributes
-    ----------
-    algorithm : str
-        One of `training.options.ALGORITHMS`.
-    number : int
-        0 for the defaults.
-    options : mapping of str to object
-        Options that differ from the algorithm's own defaults.
-    """
+    """A group of hyper-parameters of an algorithm."""
 
     algorithm: str
     number: int
@@ -38,31 +28,7 @@ def groups_of(
     given: Mapping[str, Any],
     scale: Mapping[str, float],
 ) -> tuple[Group, ...]:
-    """Return the groups of an algorithm.
-
-    Parameters
-    ----------
-    algorithm : str
-        One of `training.options.ALGORITHMS`.
-    n : int
-        Number of groups, at least 1; of algorithms with a fixed number, at most these.
-    seed : int
-        Seed of the draws.
-    given : mapping of str to object
-        Options that all groups have.
-    scale : mapping of str to float
-        Factors of options that were not given (`scaling`).
-
-    Returns
-    -------
-    tuple of Group
-        Those with the options of an earlier one are left out, and their numbers with them.
-
-    Raises
-    ------
-    InputError
-        If a given option is unknown or invalid.
-    """
+    """Return the groups of an algorithm."""
     kind = ALGORITHMS[algorithm]
     read_options(algorithm, "sgd", given)
     most = min(n, 1 + len(kind.groups)) if kind.groups else n
@@ -83,20 +49,7 @@ def groups_of(
 
 
 def scaling(steps: int, learning_rate: float) -> dict[str, float]:
-    """Return the factors that fit options in steps, and learning rates, to a recipe.
-
-    Parameters
-    ----------
-    steps : int
-        Steps of a training.
-    learning_rate : float
-        Of the recipe.
-
-    Returns
-    -------
-    dict of str to float
-        By option.
-    """
+    """Return the factors that fit options in steps, and learning rates, to a recipe."""
     return {
         "burn_in_steps": steps / _STEPS,
         "late_learning_rate": learning_rate / _LEARNING_RATE,

@@ -20,24 +20,7 @@ _ANALYSIS = "domain_generalization"
 def check_images(
     blocks: Sequence[Block], sets: Mapping[str, "Dataset"], batch_size: int, parts: int
 ) -> None:
-    """Check prepared sources and targets, before any training.
-
-    Parameters
-    ----------
-    blocks : sequence of Block
-    sets : mapping of str to Dataset
-        All of their sets; images are not looked at.
-    batch_size : int
-        Images of a source in a step.
-    parts : int
-        Parts of a source, one of which is for validation.
-
-    Raises
-    ------
-    InputError
-        If classes, image shapes or pixel ranges differ, a source has one class or images for less
-        than a batch, or a class with fewer images than parts; lists all such sets.
-    """
+    """Check prepared sources and targets, before any training."""
     problems = ErrorCollector()
     sources = dict.fromkeys(name for block in blocks for name in block.sources)
     for name in sources:

@@ -19,17 +19,7 @@ TITLES = {
 
 
 def plan_columns(plan: pd.DataFrame) -> list[TextColumn]:
-    """Lay out a plan with a row per group of hyper-parameters.
-
-    Parameters
-    ----------
-    plan : pandas.DataFrame
-        Columns of `schemas.PLAN`.
-
-    Returns
-    -------
-    list of TextColumn
-    """
+    """Lay out a plan with a row per group of hyper-parameters."""
     keys = ["sources", "purpose", "algorithm", "group", "options", "state"]
     rows = plan.groupby(keys, sort=False)["seed"].count().reset_index()
     return [
@@ -46,20 +36,7 @@ def plan_columns(plan: pd.DataFrame) -> list[TextColumn]:
 
 
 def result_columns(results: pd.DataFrame) -> list[TextColumn]:
-    """Lay out the means over all sets, and over all blocks of a design, compared with ERM.
-
-    Selections for every run by itself are left out.
-
-    Parameters
-    ----------
-    results : pandas.DataFrame
-        Columns of `schemas.RESULTS`.
-
-    Returns
-    -------
-    list of TextColumn
-        A row per block, selection and algorithm, in percent and points.
-    """
+    """Lay out the means over all sets, and over all blocks of a design, compared with ERM."""
     rows = results[results["column"] == MEAN]
     rows = rows[(rows["design"] == "") | (rows["block"] == AVERAGE)]
     rows = rows[~rows["selection"].str.endswith(PER_RUN)]
@@ -91,18 +68,7 @@ def result_columns(results: pd.DataFrame) -> list[TextColumn]:
 
 
 def by_group(results: pd.DataFrame) -> list[TextColumn]:
-    """Lay out as Table 3 of Sun et al. (2024): blocks of sources, a column per group of sets.
-
-    Parameters
-    ----------
-    results : pandas.DataFrame
-        Columns of `schemas.RESULTS`, of one selection and of blocks of their own.
-
-    Returns
-    -------
-    list of TextColumn
-        Means over runs in percent; the last column has the standard deviation, too.
-    """
+    """Lay out as Table 3 of Sun et al. (2024): blocks of sources, a column per group of sets."""
     rows = results[results["column"] == MEAN]
     columns = [name for name in dict.fromkeys(results["column"]) if name != MEAN]
     values = results.set_index(["block", "algorithm", "column"])["mean"]
@@ -125,18 +91,7 @@ def by_group(results: pd.DataFrame) -> list[TextColumn]:
 
 
 def by_domain(results: pd.DataFrame) -> list[TextColumn]:
-    """Lay out as DomainBed: a row per algorithm, a column per target domain, and the average.
-
-    Parameters
-    ----------
-    results : pandas.DataFrame
-        Columns of `schemas.RESULTS`, of one selection and one design.
-
-    Returns
-    -------
-    list of TextColumn
-        Means and standard deviations over runs, in percent.
-    """
+    """Lay out as DomainBed: a row per algorithm, a column per target domain, and the average."""
     rows = results[results["column"] == MEAN]
     average = rows[rows["block"] == AVERAGE]
     columns = [TextColumn("Algorithm", _marked(average), is_number=False)]
@@ -147,18 +102,7 @@ def by_domain(results: pd.DataFrame) -> list[TextColumn]:
 
 
 def mean_and_sd(rows: pd.DataFrame) -> list[str]:
-    """Format means with standard deviations.
-
-    Parameters
-    ----------
-    rows : pandas.DataFrame
-        Columns `mean` and `sd`.
-
-    Returns
-    -------
-    list of str
-        Such as `63.1 ± 0.4`, in percent.
-    """
+    """Format means with standard deviations."""
     return [
         percent_cell(mean) + ("" if pd.isna(sd) else f" ± {100 * sd:.1f}")
         for mean, sd in zip(rows["mean"], rows["sd"], strict=True)
@@ -174,13 +118,7 @@ def _marked(rows: pd.DataFrame) -> list[str]:
 
 
 def selection_names(rows: pd.DataFrame) -> Sequence[str]:
-    """Return the names of selections for readers.
-
-    Parameters
-    ----------
-    rows : pandas.DataFrame
-        With `selection`.
-    """
+    """Return the names of selections for readers."""
     return [name.replace("_", " ") for name in rows["selection"]]
 
 

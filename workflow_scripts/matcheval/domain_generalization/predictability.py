@@ -17,19 +17,7 @@ _BLOCK = ["block", "n_sources", "selection"]
 
 
 def tabulate_image_counts(chosen: pd.DataFrame) -> pd.DataFrame:
-    """Correlate numbers of images with accuracies, over groups of sets (Sun et al. 2024, A.2.2).
-
-    Parameters
-    ----------
-    chosen : pandas.DataFrame
-        As of `chosen.chosen_runs`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `schemas.IMAGE_COUNTS`, of blocks of their own. Each set of a group counts the
-        same, and each run. Coefficients are NaN for fewer than two groups.
-    """
+    """Correlate numbers of images with accuracies, over groups of sets (Sun et al. 2024, A.2.2)."""
     rows = []
     own = chosen[chosen["design"] == ""]
     for key, each in own.groupby([*_BLOCK, "algorithm"], sort=False):
@@ -49,21 +37,7 @@ def tabulate_image_counts(chosen: pd.DataFrame) -> pd.DataFrame:
 
 
 def scores_of_runs(chosen: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
-    """Add their scores to the selected runs of the algorithms that are scored.
-
-    Parameters
-    ----------
-    chosen : pandas.DataFrame
-        As of `chosen.chosen_runs`.
-    scores : pandas.DataFrame
-        Columns of `accuracy_prediction.schemas.SCORES`, of all scored models.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row per block of its own, selection, algorithm, seed, set and method: the columns of
-        both, accuracy and seed those of `chosen`.
-    """
+    """Add their scores to the selected runs of the algorithms that are scored."""
     # Suites that share a set score it alike.
     once = scores.drop_duplicates(["model", "dataset", "method", "variant"])
     found = once.drop(columns=["seed", "accuracy", "n", "group"])
@@ -72,20 +46,7 @@ def scores_of_runs(chosen: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def tabulate_predictability(scored: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Tabulate how well scores predict the accuracies of generalised models, beside ERM's.
-
-    Parameters
-    ----------
-    scored : pandas.DataFrame
-        As of `scores_of_runs`.
-    confidence : float
-        Level of the intervals, in (0, 1).
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `schemas.PREDICTABILITY`.
-    """
+    """Tabulate how well scores predict the accuracies of generalised models, beside ERM's."""
     keys = [*_BLOCK, "method", "variant"]
     rows = []
     for key, each in scored.groupby(keys, sort=False):
@@ -126,21 +87,7 @@ def _per_run(each: pd.DataFrame) -> Iterator[dict[str, object]]:
 
 
 def tabulate_near_far(chosen: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
-    """Correlate the gain over ERM with the distance of a set from the sources.
-
-    Parameters
-    ----------
-    chosen : pandas.DataFrame
-        As of `chosen.chosen_runs`.
-    scored : pandas.DataFrame
-        As of `scores_of_runs`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `schemas.NEAR_FAR`; without rows if the Fréchet distance is not among the scores.
-        The distance is that of ERM's features, mean over runs.
-    """
+    """Correlate the gain over ERM with the distance of a set from the sources."""
     erm = scored[(scored["algorithm"] == ERM) & (scored["method"] == FRECHET)]
     distances = erm.groupby([*_BLOCK, "dataset"])["score"].mean().rename("distance").reset_index()
     gains = tabulate_gains(chosen[chosen["design"] == ""])

@@ -19,20 +19,7 @@ _SIGNIFICANT = 0.05
 
 
 def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Content:
-    """Read the results, and make the section.
-
-    Parameters
-    ----------
-    data : mapping of str to sequence of str
-        `results`: one file.
-    values : mapping
-        `selection`: the selection of hyper-parameters that charts and headlines are of.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read.
-    """
+    """Read the results, and make the section."""
     (path,) = data["results"]
     table = RESULTS.read(path).to_pandas()
     rows = table[(table["column"] == MEAN) & ~table["selection"].str.endswith(PER_RUN)]

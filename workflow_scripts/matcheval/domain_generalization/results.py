@@ -17,21 +17,7 @@ _BLOCK = ["design", "block", "n_sources", "selection"]
 
 
 def tabulate_results(chosen: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Summarise accuracies over runs, per group of sets and over all sets.
-
-    Parameters
-    ----------
-    chosen : pandas.DataFrame
-        As of `chosen.chosen_runs`.
-    confidence : float
-        Level of the intervals, in (0, 1).
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `schemas.RESULTS`. Each set of a column counts the same, and each block of a
-        design. Gains are paired by seed.
-    """
+    """Summarise accuracies over runs, per group of sets and over all sets."""
     rows = [
         row
         for _, each in _by_run(chosen).groupby([*_BLOCK, "column"], sort=False)
@@ -90,18 +76,7 @@ def _text(groups: "pd.Series[Any]") -> str:
 
 
 def tabulate_gains(chosen: pd.DataFrame) -> pd.DataFrame:
-    """Compare algorithms with ERM on every set (Sun et al. 2024, Figure 5A).
-
-    Parameters
-    ----------
-    chosen : pandas.DataFrame
-        As of `chosen.chosen_runs`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `schemas.GAINS`, without rows for ERM.
-    """
+    """Compare algorithms with ERM on every set (Sun et al. 2024, Figure 5A)."""
     keys = [*_BLOCK, "dataset", "column"]
     means = chosen.groupby([*keys, "algorithm"], sort=False)["accuracy"].mean().reset_index()
     erm = means[means["algorithm"] == ERM].drop(columns="algorithm")
@@ -110,18 +85,7 @@ def tabulate_gains(chosen: pd.DataFrame) -> pd.DataFrame:
 
 
 def tabulate_spread(results: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate how far algorithms, and runs of an algorithm, lie apart (Sun et al. 2024, A.2.3).
-
-    Parameters
-    ----------
-    results : pandas.DataFrame
-        Columns of `schemas.RESULTS`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `schemas.SPREAD`, a row per block and selection.
-    """
+    """Tabulate how far algorithms, and runs of an algorithm, lie apart (Sun et al. 2024, A.2.3)."""
     rows = []
     for key, each in results[results["column"] == MEAN].groupby(_BLOCK, sort=False):
         own = each[~each["same_as_erm"]]
@@ -140,18 +104,5 @@ def tabulate_spread(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def only(results: pd.DataFrame, selection: str, design: str) -> pd.DataFrame:
-    """Return the results of one selection, of the blocks of one design.
-
-    Parameters
-    ----------
-    results : pandas.DataFrame
-        Columns of `schemas.RESULTS`.
-    selection : str
-    design : str
-        Empty for blocks of their own.
-
-    Returns
-    -------
-    pandas.DataFrame
-    """
+    """Return the results of one selection, of the blocks of one design."""
     return results[(results["selection"] == selection) & (results["design"] == design)]

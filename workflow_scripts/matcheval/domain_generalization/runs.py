@@ -14,17 +14,7 @@ from matcheval.study.trained_models import TestedModels
 
 
 def tabulate_plan(plan: Plan) -> pd.DataFrame:
-    """List the runs of a plan, so that a person can read what is trained and what is not.
-
-    Parameters
-    ----------
-    plan : Plan
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `schemas.PLAN`.
-    """
+    """List the runs of a plan, so that a person can read what is trained and what is not."""
     rows = []
     for sources, runs in plan.runs.items():
         users = [block.name for block in plan.blocks if block.sources == sources]
@@ -43,26 +33,7 @@ def tabulate_plan(plan: Plan) -> pd.DataFrame:
 def tabulate_curves(
     models: Sequence[str], histories: Sequence[str], epoch_steps: int
 ) -> pd.DataFrame:
-    """Read the histories of trainings.
-
-    Parameters
-    ----------
-    models : sequence of str
-    histories : sequence of str
-        Their histories, CSV files.
-    epoch_steps : int
-        Steps of an epoch.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `schemas.CURVES`.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or damaged.
-    """
+    """Read the histories of trainings."""
     parts, problems = [], ErrorCollector()
     for model, file in zip(models, histories, strict=True):
         with problems.collected():
@@ -86,20 +57,7 @@ def tabulate_curves(
 
 
 def tabulate_runs(plan: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
-    """Add the best evaluation of every training to the plan.
-
-    Parameters
-    ----------
-    plan : pandas.DataFrame
-        Columns of `schemas.PLAN`.
-    curves : pandas.DataFrame
-        Columns of `schemas.CURVES`, of all models of the plan.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `schemas.RUNS`; of several best evaluations, the first.
-    """
+    """Add the best evaluation of every training to the plan."""
     best = curves.sort_values(
         ["validation_accuracy", "step"], ascending=[False, True], kind="stable"
     ).drop_duplicates("model")
@@ -115,24 +73,7 @@ def tabulate_runs(plan: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def tabulate_accuracies(tested: Sequence[TestedModels], folder: str) -> pd.DataFrame:
-    """Count the accuracies of the models on the sets that they are tested on.
-
-    Parameters
-    ----------
-    tested : sequence of TestedModels
-    folder : str
-        Folder of all predictions, `<set>/<model>.parquet`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `schemas.ACCURACIES`.
-
-    Raises
-    ------
-    InputError
-        If predictions are missing or damaged; the message names all of them.
-    """
+    """Count the accuracies of the models on the sets that they are tested on."""
     rows, problems = [], ErrorCollector()
     for batch in tested:
         for model, dataset in product(batch.models, batch.datasets):
@@ -150,18 +91,7 @@ def tabulate_accuracies(tested: Sequence[TestedModels], folder: str) -> pd.DataF
 
 
 def counts(plan: pd.DataFrame) -> str:
-    """Say how many trainings there are, for a note below the table.
-
-    Parameters
-    ----------
-    plan : pandas.DataFrame
-        Columns of `schemas.PLAN`.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """Say how many trainings there are, for a note below the table."""
     trained = plan.loc[plan["state"] == TRAINED, "model"].nunique()
     refused = plan[plan["state"] == REFUSED].groupby("algorithm")["note"].first()
     text = f"{trained} trainings."

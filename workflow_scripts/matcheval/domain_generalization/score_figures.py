@@ -31,22 +31,7 @@ _FEW = 4  # algorithms; of more, one legend has the names, and tables the correl
 
 
 def draw_scores(scored: pd.DataFrame, selection: str) -> "Figure":
-    """Draw scores against accuracies on target sets (Sun et al. 2024, Figure 5B).
-
-    Parameters
-    ----------
-    scored : pandas.DataFrame
-        As of `predictability.scores_of_runs`.
-    selection : str
-        How groups of hyper-parameters are selected.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A row of panels per block, a panel per method; a point per algorithm and set, mean over
-        runs, with a line fitted to those of each algorithm, and the rank correlations of up to four
-        algorithms.
-    """
+    """Draw scores against accuracies on target sets (Sun et al. 2024, Figure 5B)."""
     rows = scored[(scored["selection"] == selection) & np.isfinite(scored["score"])]
     keys = ["block", "method", "variant", "algorithm", "dataset"]
     means = rows.groupby(keys, sort=False)[["score", "accuracy"]].mean().reset_index()

@@ -13,19 +13,7 @@ from matcheval.io.text_tables import TextColumn, signed, signed_cells
 
 
 def predictability_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Lay out how well scores predict accuracies on target sets (Sun et al. 2024, Figure 5B).
-
-    Selections for every run by itself are left out.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `schemas.PREDICTABILITY`.
-
-    Returns
-    -------
-    list of TextColumn
-    """
+    """Lay out how well scores predict accuracies on target sets (Sun et al. 2024, Figure 5B)."""
     rows = table[~table["selection"].str.endswith(PER_RUN)]
     level = f"{100 * rows['confidence'].iloc[0]:g} % CI" if len(rows) else "CI"
     is_erm = rows["algorithm"] == ERM

@@ -22,16 +22,7 @@ _FILE, _FIELD = "configuration", "domain_generalization.scores"
 
 @dataclass(frozen=True)
 class Scored:
-    """A model that is scored on a suite.
-
-    Attributes
-    ----------
-    suite, model : str
-    batch : str
-        Name of the job that runs the model on the suite.
-    source_batch : str
-        Name of the job that runs it on the parts of its sources.
-    """
+    """A model that is scored on a suite."""
 
     suite: str
     model: str
@@ -40,17 +31,7 @@ class Scored:
 
 
 class ScoredModels:
-    """Trained models whose accuracies are predicted without labels, and the jobs that do it.
-
-    Parameters
-    ----------
-    settings : DomainGeneralizationSettings
-    study : Study
-    expansion : Expansion
-        What the settings stand for.
-    trained : callable
-        Returns all trained models, by name.
-    """
+    """Trained models whose accuracies are predicted without labels, and the jobs that do it."""
 
     def __init__(
         self,
@@ -63,13 +44,7 @@ class ScoredModels:
         self._trained = trained
 
     def check(self) -> None:
-        """Check that algorithms and methods exist, and that inference keeps what methods need.
-
-        Raises
-        ------
-        InputError
-            Naming the key and the value.
-        """
+        """Check that algorithms and methods exist, and that inference keeps what methods need."""
         settings = self._settings.scores
         if settings is None:
             return
@@ -133,26 +108,14 @@ class ScoredModels:
         }
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return what the scores of a model on a suite wait for.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite` and `scored`.
-        """
+        """Return what the scores of a model on a suite wait for."""
         one = self.models[wildcards.suite, wildcards.scored]
         index = self._study.predicting.tested_index
         first = self._trained()[one.model].validation[0]
         return [index(one.batch), index(one.source_batch), self._study.dataset_files(first)[0]]
 
     def parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the scores of a model on a suite.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite` and `scored`.
-        """
+        """Return the parameters of the scores of a model on a suite."""
         settings, study, suite = self._settings.scores, self._study, wildcards.suite
         assert settings is not None
         trained = self._trained()[wildcards.scored]

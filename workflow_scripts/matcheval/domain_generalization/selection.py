@@ -6,26 +6,7 @@ DEFAULT, PER_RUN = "default", "_per_run"
 
 
 def choose(scores: pd.DataFrame, *, per_run: bool = False) -> pd.DataFrame:
-    """Choose a group of hyper-parameters for every algorithm and seed.
-
-    Sun et al. (2024) train three groups and take the best; they do not say whether it is that of
-    the mean over runs, or of each run by itself.
-
-    Parameters
-    ----------
-    scores : pandas.DataFrame
-        Columns `algorithm`, `group`, `seed` and `score`, of which every group of an algorithm has
-        the same seeds.
-    per_run : bool
-        Whether each seed has the group that is best for it, rather than the group with the highest
-        mean over seeds.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns `algorithm`, `seed` and `group`, algorithms in the order of `scores`; of equal
-        scores, the lowest group.
-    """
+    """Choose a group of hyper-parameters for every algorithm and seed."""
     if per_run:
         ordered = scores.sort_values(["score", "group"], ascending=[False, True], kind="stable")
         chosen = ordered.drop_duplicates(["algorithm", "seed"])
@@ -38,18 +19,7 @@ def choose(scores: pd.DataFrame, *, per_run: bool = False) -> pd.DataFrame:
 
 
 def defaults(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return the default group of every algorithm, for every seed.
-
-    Parameters
-    ----------
-    scores : pandas.DataFrame
-        As for `choose`; scores are not used.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As of `choose`.
-    """
+    """Return the default group of every algorithm, for every seed."""
     return _in_order(scores[scores["group"] == 0], scores)
 
 

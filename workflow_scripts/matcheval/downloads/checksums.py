@@ -11,16 +11,7 @@ _CHUNK_BYTES = 1 << 22
 
 @dataclass(frozen=True)
 class Expected:
-    """What is known in advance about a file; None where unknown.
-
-    Attributes
-    ----------
-    sha256, md5 : str or None
-        Published checksums, in hexadecimal digits; if both are known, only the SHA-256 is
-        compared.
-    size : int or None
-        Size in bytes.
-    """
+    """What is known in advance about a file; None where unknown."""
 
     sha256: str | None = None
     md5: str | None = None
@@ -41,25 +32,7 @@ class Expected:
 
 
 def verify_file(path: Path, expected: Expected) -> str:
-    """Compare the size and checksum of a file with the expected ones; the file is read once.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    expected : Expected
-        The expected size and checksum.
-
-    Returns
-    -------
-    str
-        The SHA-256 of the file, even if none was expected.
-
-    Raises
-    ------
-    InputError
-        If they differ, with the actual and the expected value.
-    """
+    """Compare the size and checksum of a file with the expected ones; the file is read once."""
     size = path.stat().st_size
     if expected.size is not None and size != expected.size:
         raise InputError(f"has {size:,} bytes, not {expected.size:,}", file=path)
@@ -71,22 +44,7 @@ def verify_file(path: Path, expected: Expected) -> str:
 
 
 def file_digests(path: Path, *, with_md5: bool = False) -> dict[str, str]:
-    """Compute the SHA-256 of a file, and optionally its MD5, in one pass with constant memory.
-
-    This takes about a second per gigabyte on a recent processor, and twice that with the MD5.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    with_md5 : bool
-        Whether to compute the MD5 too.
-
-    Returns
-    -------
-    dict of str to str
-        Hexadecimal digests by `sha256` and, if requested, `md5`.
-    """
+    """Compute the SHA-256 of a file, and optionally its MD5, in one pass with constant memory."""
     digests = {"sha256": hashlib.sha256()}
     if with_md5:
         digests["md5"] = hashlib.md5(usedforsecurity=False)

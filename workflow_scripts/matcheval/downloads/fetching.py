@@ -40,52 +40,7 @@ def download(
     progress: bool = False,
     sleep: Callable[[float], None] = time.sleep,
 ) -> str:
-    """Download a file, unless it exists already.
-
-    The bytes are written to `<path>.part`, which is renamed to `path` once its checksum is
-    verified. An interrupted download is continued by the next one, in this process or another. Of
-    two processes that download the same file, the second waits for the first and then finds the
-    file.
-
-    Parameters
-    ----------
-    url : str or sequence of str
-        Addresses of the file; each is tried if those before it fail.
-    path : path-like
-        Where to save the file. If it exists (copied there by hand, for example), it is verified
-        and not downloaded.
-    sha256, md5 : str, optional
-        Published checksum. Without one a warning is logged, and it is only verified that the file
-        is a complete one of the format that its name tells.
-    size : int, optional
-        Its size in bytes, if known.
-    mirror : str, optional
-        Folder, or `file://` or `http(s)://` address, used instead of `url`: it must contain a file
-        of the name of `path`.
-    attempts : int
-        Consecutive attempts without progress after which an address is given up. The waits between
-        them are 1, 2, 4, ... s, or as long as the server requests, up to a minute. Progress is a
-        byte beyond those ever received from the address.
-    hours : float
-        After which the download is given up, whatever arrives.
-    least_rate : float
-        Bytes per second, over a minute, below which an attempt is ended.
-    progress : bool
-        Whether to draw a progress bar.
-    sleep : callable
-        Waits for a number of seconds.
-
-    Returns
-    -------
-    str
-        SHA-256 of the file.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be downloaded from any address, with the reasons and what to do by hand;
-        if an existing file has another size or checksum; or if the disk is full.
-    """
+    """Download a file, unless it exists already."""
     path, expected = Path(path), Expected(sha256, md5, size)
     addresses = _addresses([url] if isinstance(url, str) else list(url), path.name, mirror)
     limits = Limits(time.monotonic() + 3600 * hours, least_rate, size)

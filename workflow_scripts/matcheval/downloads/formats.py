@@ -18,22 +18,7 @@ _TAR_MAGIC = slice(257, 262)
 
 
 def check_format(path: Path, name: str) -> None:
-    """Check the first bytes of a file and, where the format tells its end, that it is complete.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    name : str
-        Its published name, whose suffix tells the format. Of other suffixes than `.zip`, `.npz`,
-        `.npy`, `.parquet`, `.tar`, `.gz`, `.tgz` and `.safetensors` it is only checked that the
-        file is not empty, and no web page.
-
-    Raises
-    ------
-    InputError
-        If it is not, with what was found.
-    """
+    """Check the first bytes of a file and, where the format tells its end, that it is complete."""
     with path.open("rb") as file:
         start = file.read(512)
     if not start:

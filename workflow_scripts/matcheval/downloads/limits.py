@@ -9,17 +9,7 @@ LEAST_RATE = 1000.0  # bytes per second
 
 @dataclass(frozen=True)
 class Limits:
-    """What ends a transfer that would otherwise not end.
-
-    Attributes
-    ----------
-    end : float
-        Time (`time.monotonic`) after which no byte is waited for.
-    least_rate : float
-        Bytes per second that are the least over a minute.
-    size : int or None
-        Size of the file in bytes, if known; a server that sends more has another file.
-    """
+    """What ends a transfer that would otherwise not end."""
 
     end: float
     least_rate: float
@@ -27,12 +17,7 @@ class Limits:
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say when a download is given up.
-
-    Parameters
-    ----------
-    parser : ArgumentParser
-    """
+    """Add the options that say when a download is given up."""
     parser.add_argument("--hours", type=float, default=HOURS, help="the longest it may take")
     parser.add_argument(
         "--least-rate", type=float, default=LEAST_RATE, help="bytes per second, over a minute"

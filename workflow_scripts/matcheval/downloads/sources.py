@@ -16,21 +16,7 @@ _DIGESTS = {"sha256": 64, "md5": 32}
 
 @dataclass(frozen=True)
 class PublishedFile:
-    """A published file.
-
-    Attributes
-    ----------
-    name : str
-        Its file name, also on a mirror.
-    dataset : str
-        Key of the block of `sources.yaml` that lists it.
-    urls : tuple of str
-        Its addresses, in the order in which they are tried.
-    size : int or None
-        Size in bytes, if known.
-    sha256, md5 : str or None
-        Its published checksums.
-    """
+    """A published file."""
 
     name: str
     dataset: str
@@ -47,23 +33,7 @@ class PublishedFile:
 
 @cache
 def published_files(path: str | os.PathLike[str] = SOURCES) -> Mapping[str, PublishedFile]:
-    """Read the list of all published files.
-
-    Parameters
-    ----------
-    path : path-like
-        A YAML file in the format of `sources.yaml`, which describes it in a comment.
-
-    Returns
-    -------
-    mapping of str to PublishedFile
-        The files by name.
-
-    Raises
-    ------
-    InputError
-        If a file has no URL or an invalid checksum, or a name occurs twice.
-    """
+    """Read the list of all published files."""
     files: dict[str, PublishedFile] = {}
     for dataset, block in read_yaml(path).items():
         for name, entry in block["files"].items():
@@ -78,22 +48,7 @@ def published_files(path: str | os.PathLike[str] = SOURCES) -> Mapping[str, Publ
 
 
 def published_file(name: str) -> PublishedFile:
-    """Look up a published file.
-
-    Parameters
-    ----------
-    name : str
-        Its file name.
-
-    Returns
-    -------
-    PublishedFile
-
-    Raises
-    ------
-    InputError
-        If the list has no file of this name.
-    """
+    """Look up a published file."""
     files = published_files()
     if name not in files:
         raise InputError(

@@ -26,15 +26,7 @@ _RATE_WINDOW_S = 60.0  # over which the rate of a transfer is measured
 
 
 class TransferError(Exception):
-    """A failed attempt that may succeed if it is repeated.
-
-    Parameters
-    ----------
-    reason : str
-        What went wrong.
-    wait_s : float or None
-        Seconds to wait before the next attempt, if the server requests a wait.
-    """
+    """A failed attempt that may succeed if it is repeated."""
 
     def __init__(self, reason: str, wait_s: float | None = None) -> None:
         super().__init__(reason)
@@ -79,33 +71,7 @@ class _State:
 def transfer(
     url: str, partial: Path, limits: Limits, *, progress: bool, verified: bool = False
 ) -> None:
-    """Complete a partial file from a URL.
-
-    Parameters
-    ----------
-    url : str
-        `http(s)://`, `file://`, or a path.
-    partial : Path
-        The file left by earlier attempts, if any; another file beside it records its version. The
-        transfer starts again from the first byte if the server has another version by now, or
-        does not support range requests.
-    limits : Limits
-        They do not apply to a file of this machine.
-    progress : bool
-        Whether to draw a progress bar.
-    verified : bool
-        Whether the caller verifies the checksum of the complete file, so that a partial file may
-        be continued from another address, or if the server tells no version.
-
-    Raises
-    ------
-    TransferError
-        If another attempt may succeed; the bytes received so far are kept.
-    MissingError
-        If the file does not exist at the address or has another size, or if the time is over.
-    InputError
-        If the disk is full, or the partial file cannot be written.
-    """
+    """Complete a partial file from a URL."""
     parts = urlsplit(url)
     if parts.scheme in ("http", "https"):
         try:
@@ -126,13 +92,7 @@ def transfer(
 
 
 def delete_partial(partial: Path) -> None:
-    """Delete a partial file and the record of its version.
-
-    Parameters
-    ----------
-    partial : Path
-        The partial file; it need not exist.
-    """
+    """Delete a partial file and the record of its version."""
     for path in (partial, _state_file(partial)):
         path.unlink(missing_ok=True)
 
@@ -250,10 +210,7 @@ def _in_time(chunks: Iterator[bytes], limits: Limits) -> Iterator[bytes]:
 
 
 def _raw_bytes(response: requests.Response) -> Iterator[bytes]:
-    """The body without decoding: some servers send archives as `Content-Encoding: gzip`.
-
-    Bytes are passed on as they arrive, so that slow servers are noticed.
-    """
+    """The body without decoding: some servers send archives as `Content-Encoding: gzip`."""
     raw: Any = response.raw
     while chunk := raw.read1(CHUNK_BYTES, decode_content=False):
         yield chunk

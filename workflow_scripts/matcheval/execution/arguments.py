@@ -10,16 +10,7 @@ _LONG = 60_000
 
 
 def pack_argument(job: Any) -> str:
-    """Return an argument for a job: JSON, compressed where it would be too long.
-
-    Parameters
-    ----------
-    job : JSON value
-
-    Returns
-    -------
-    str
-    """
+    """Return an argument for a job: JSON, compressed where it would be too long."""
     text = json.dumps(job, sort_keys=True)
     if len(text) < _LONG:
         return text
@@ -27,11 +18,5 @@ def pack_argument(job: Any) -> str:
 
 
 def unpack_argument(text: str) -> str:
-    """Return the JSON of an argument.
-
-    Parameters
-    ----------
-    text : str
-        As `pack_argument` returns.
-    """
+    """Return the JSON of an argument."""
     return text if text[:1] in "{[" else zlib.decompress(base64.b64decode(text)).decode()

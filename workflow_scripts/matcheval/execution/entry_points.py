@@ -20,23 +20,7 @@ _WORKFLOW_PACKAGES = (
 
 
 def run_command(function: Callable[..., None], *args: Any, **kwargs: Any) -> None:
-    """Run the function of a command; an `InputError` becomes one line on standard error.
-
-    Other exceptions are errors of the program and keep their traceback.
-
-    Parameters
-    ----------
-    function : callable
-        Called with the remaining arguments.
-    *args, **kwargs
-        Arguments of `function`.
-
-    Raises
-    ------
-    SystemExit
-        With code 1, after ``error: <message>`` on standard error, if `function` raises an
-        `InputError`, or a package of the extra `workflow` is not installed.
-    """
+    """Run the function of a command; an `InputError` becomes one line on standard error."""
     set_up_logging()
     try:
         with _named_packages():
@@ -63,23 +47,7 @@ def _named_packages() -> Iterator[None]:
 
 
 def run_script(function: Callable[..., None], job: Any) -> None:
-    """Run the function of a `script:` rule with arguments from its job, logging to its log file.
-
-    Snakemake passes the path of the log file and leaves it to the script to write messages and
-    errors to it. Messages of level INFO and above and tracebacks go to that file only.
-
-    Parameters
-    ----------
-    function : callable
-        Takes annotated keyword-only arguments; see `job_arguments`.
-    job : object
-        Snakemake's description of the job: `input`, `output`, `params`, `wildcards`, `log`.
-
-    Raises
-    ------
-    SystemExit
-        With code 1, if `function` or `job_arguments` raises an exception.
-    """
+    """Run the function of a `script:` rule with arguments from its job, logging to its log file."""
     logging.basicConfig(
         level=logging.INFO, format="%(message)s", filename=str(job.log[0]), filemode="w"
     )
@@ -91,33 +59,7 @@ def run_script(function: Callable[..., None], job: Any) -> None:
 
 
 def job_arguments(function: Callable[..., None], job: Any) -> dict[str, Any]:
-    """Collect the arguments of a rule's function from its job, converted to the annotated types.
-
-    Arguments are looked up by name in the mapping `params.job`, the other parameters, the inputs
-    and the outputs, and, if they are in none of these, in the wildcards. Values that were passed
-    as plain mappings and texts, such as a pair or a criterion, become objects of the annotated
-    types.
-
-    Parameters
-    ----------
-    function : callable
-        Takes annotated keyword-only arguments.
-    job : object
-        As for `run_script`.
-
-    Returns
-    -------
-    dict of str to object
-        The arguments by name.
-
-    Raises
-    ------
-    TypeError
-        If the rule and the script do not match: an argument is found nowhere or in several
-        places, or `params.job` has a key that is not an argument.
-    pydantic.ValidationError
-        If a value cannot be converted to the annotated type.
-    """
+    """Collect the arguments of a rule's function from its job, converted to the annotated types."""
     named = [dict(part.items()) for part in (job.params, job.input, job.output)]
     wildcards = dict(job.wildcards.items())
     parameters = named[0].pop("job", {})

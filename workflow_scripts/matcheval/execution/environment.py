@@ -6,18 +6,7 @@ from pathlib import Path
 
 
 def set_job_environment(scripts: Path) -> None:
-    """Set up PATH and PYTHONPATH so that jobs use this process's Python and this source tree.
-
-    `rules/common.smk` calls it, also in the processes that a cluster starts. Thus
-    `.venv/bin/snakemake` works without activating the environment, and an installed copy of the
-    library never takes precedence over that of the tree. Jobs with a conda environment use the
-    Python of that environment.
-
-    Parameters
-    ----------
-    scripts : Path
-        Folder of the rule scripts and the library: `workflow_scripts`.
-    """
+    """Set up PATH and PYTHONPATH so that jobs use this process's Python and this source tree."""
     for variable, first in (
         ("PYTHONPATH", str(scripts)),
         ("PATH", str(Path(sys.executable).parent)),

@@ -19,36 +19,12 @@ _FIRST_SIGNAL = 128
 
 
 def error_of_job(logs: Sequence[str], *, since: float) -> str:
-    """Return the last error in the first log of a job that has one, or an empty text.
-
-    Parameters
-    ----------
-    logs, since
-        As for `reason_of_failure`.
-    """
+    """Return the last error in the first log of a job that has one, or an empty text."""
     return next(filter(None, map(error_in, _texts(logs, since))), "")
 
 
 def reason_of_failure(logs: Sequence[str], *, since: float, executor: str = "") -> str:
-    """Tell in one line why a job failed.
-
-    A signal that ended it counts first, then the last error in the first log that has one, then
-    the words of the executor, then the last line of the first log.
-
-    Parameters
-    ----------
-    logs : sequence of str
-        Its log files: its own first.
-    since : float
-        Seconds since the epoch; logs last written earlier are of earlier runs, and not read.
-    executor : str
-        What Snakemake or the executor says about the failure; may be empty.
-
-    Returns
-    -------
-    str
-        At most 300 characters, without control characters.
-    """
+    """Tell in one line why a job failed."""
     found = (
         _ending_signal(executor)
         or error_of_job(logs, since=since)
@@ -60,14 +36,7 @@ def reason_of_failure(logs: Sequence[str], *, since: float, executor: str = "") 
 
 
 def error_in(log: str) -> str:
-    """Return the last error in the text of a log, or an empty text.
-
-    Parameters
-    ----------
-    log : str
-        Lines such as ``error: <message>`` and the ends of tracebacks count, with all lines of the
-        message. Of an `InputError`, which is written for readers, only the message is returned.
-    """
+    """Return the last error in the text of a log, or an empty text."""
     lines = log.splitlines()
     for number in reversed(range(len(lines))):
         if match := _ERROR.fullmatch(lines[number]):

@@ -29,15 +29,7 @@ _PART = re.compile(r"\s+MIG .*\(UUID: (MIG-[\w/-]+)\)")
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU.
-
-    Attributes
-    ----------
-    uuid : str
-        Such as ``GPU-8f1c...``.
-    parts : tuple of str
-        UUIDs of its MIG devices. If there are any, programs can use these only.
-    """
+    """A GPU."""
 
     uuid: str
     parts: tuple[str, ...] = ()
@@ -49,22 +41,7 @@ class Gpu:
 
 
 def visible_gpus(environment: Mapping[str, str], devices: Path = DEVICES) -> list[str]:
-    """List the GPUs that a process may use.
-
-    Parameters
-    ----------
-    environment : mapping
-        Environment variables. CUDA_VISIBLE_DEVICES, if set by a scheduler or the user, determines
-        the list; numbers in it count by bus, as those of `nvidia-smi`.
-    devices : Path
-        Folder of the NVIDIA driver's device files, for when the driver cannot be asked.
-
-    Returns
-    -------
-    list of str
-        UUIDs, in the form that CUDA_VISIBLE_DEVICES expects; if the driver cannot be asked, what
-        CUDA_VISIBLE_DEVICES has, or as many numbers as there are device files.
-    """
+    """List the GPUs that a process may use."""
     given = environment.get(VISIBLE)
     if given is not None and not _listed(given):
         return []
@@ -85,18 +62,7 @@ def visible_gpus(environment: Mapping[str, str], devices: Path = DEVICES) -> lis
 
 
 def driver_gpus(environment: Mapping[str, str]) -> list[Gpu] | None:
-    """Ask the driver for all GPUs, by `nvidia-smi` or, where that is missing, nvidia-ml-py.
-
-    Parameters
-    ----------
-    environment : mapping
-        Environment variables; PATH is used.
-
-    Returns
-    -------
-    list of Gpu or None
-        Ordered by bus; None if neither is there or works, which is logged where one is there.
-    """
+    """Ask the driver for all GPUs, by `nvidia-smi` or, where that is missing, nvidia-ml-py."""
     command = find_nvidia_smi(environment)
     if command is None:
         return _gpus_of_nvml()
@@ -114,45 +80,19 @@ def driver_gpus(environment: Mapping[str, str]) -> list[Gpu] | None:
 
 
 def find_nvidia_smi(environment: Mapping[str, str]) -> str | None:
-    """Find the driver's command `nvidia-smi`, under Windows' Linux too; None if it is missing.
-
-    Parameters
-    ----------
-    environment : mapping
-        Environment variables; PATH is used.
-    """
+    """Find the driver's command `nvidia-smi`, under Windows' Linux too; None if it is missing."""
     return shutil.which("nvidia-smi", path=f"{environment.get('PATH', '')}:{_WSL}")
 
 
 def run_nvidia_smi(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `nvidia-smi`.
-
-    Parameters
-    ----------
-    command : str
-        Its path.
-    *arguments : str
-
-    Raises
-    ------
-    OSError
-        If it cannot be run.
-    subprocess.TimeoutExpired
-        If the driver does not answer in time.
-    """
+    """Run `nvidia-smi`."""
     return subprocess.run(
         [command, *arguments], capture_output=True, text=True, timeout=_SECONDS, check=False
     )
 
 
 def parse_list(text: str) -> list[Gpu]:
-    """Read what ``nvidia-smi -L`` prints.
-
-    Parameters
-    ----------
-    text : str
-        A line per GPU, followed by indented lines of its MIG devices.
-    """
+    """Read what ``nvidia-smi -L`` prints."""
     gpus: list[Gpu] = []
     for line in text.splitlines():
         if match := _GPU.match(line):

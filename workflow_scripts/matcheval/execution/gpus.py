@@ -30,31 +30,7 @@ _CREATION_SECONDS = 5
 
 
 def lease(number: int, names: Sequence[str], folder: Path, *, patience: float = 86_400.0) -> str:
-    """Reserve GPUs for this process until it ends; wait while other processes hold them.
-
-    A program that replaces this process (`exec`) inherits the reservation.
-
-    Parameters
-    ----------
-    number : int
-        How many, at least 1.
-    names : sequence of str
-        GPUs to choose from, as `visible_gpus` lists them.
-    folder : Path
-        Folder of the lock files. All processes that share the GPUs must use the same one.
-    patience : float
-        Longest time to wait, in seconds.
-
-    Returns
-    -------
-    str
-        The reserved GPUs, as a value of CUDA_VISIBLE_DEVICES.
-
-    Raises
-    ------
-    InputError
-        If there are fewer GPUs, not enough become free in time, or a lock file cannot be used.
-    """
+    """Reserve GPUs for this process until it ends; wait while other processes hold them."""
     if number > len(names):
         raise InputError(
             f"{number} GPU(s) requested, but only {len(names)} available"
@@ -78,22 +54,7 @@ def lease(number: int, names: Sequence[str], folder: Path, *, patience: float = 
 
 
 def lock_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder of the lock files for the GPUs of this machine, which exists.
-
-    It does not depend on the user, nor on the folder for temporary files. A scheduler has assigned
-    the GPUs of its jobs already, perhaps one to several jobs: each of them has its own folder.
-
-    Parameters
-    ----------
-    environment : mapping
-        Environment variables: MATCHEVAL_GPU_LOCKS names another folder; SLURM_JOB_ID identifies a
-        job of SLURM.
-
-    Raises
-    ------
-    InputError
-        If no folder is shared by all users.
-    """
+    """Return the folder of the lock files for the GPUs of this machine, which exists."""
     if given := environment.get(LOCKS):
         if not Path(given).is_dir():
             raise InputError(f"no such folder: {given}", file="environment", field=LOCKS)
@@ -114,31 +75,12 @@ def lock_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def is_shared_by_all(mode: int) -> bool:
-    """Whether everybody may create files in a folder, and nobody may replace those of others.
-
-    Parameters
-    ----------
-    mode : int
-        The folder's mode, as of `os.stat`.
-    """
+    """Whether everybody may create files in a folder, and nobody may replace those of others."""
     return bool(mode & stat.S_IWOTH and mode & stat.S_ISVTX)
 
 
 def run_with_gpus(number: int, command: Sequence[str]) -> None:
-    """Reserve GPUs, and replace this process by a command that sees only these GPUs.
-
-    Parameters
-    ----------
-    number : int
-        How many GPUs; with 0 the environment of the command is unchanged.
-    command : sequence of str
-        Program and arguments.
-
-    Raises
-    ------
-    InputError
-        As for `lease` and `lock_folder`.
-    """
+    """Reserve GPUs, and replace this process by a command that sees only these GPUs."""
     if number:
         os.environ[VISIBLE] = lease(number, visible_gpus(os.environ), lock_folder())
         LOGGER.info("on GPU %s", os.environ[VISIBLE])

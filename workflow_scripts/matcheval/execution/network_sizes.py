@@ -9,17 +9,7 @@ from matcheval.execution.workloads import ImageSet
 
 @dataclass(frozen=True)
 class ModelSize:
-    """Size of a model.
-
-    Attributes
-    ----------
-    parameters : int
-        Number of weights.
-    multiply_adds : int
-        Multiply-accumulate operations for one image.
-    kept : int
-        Number of values per image that training keeps for the backward pass.
-    """
+    """Size of a model."""
 
     parameters: int
     multiply_adds: int
@@ -99,30 +89,7 @@ _FOUR_STAGES = (
 def size_of_architecture(
     architecture: str, width: int, depth: int, data: ImageSet, *, groups: int = 1
 ) -> ModelSize:
-    """Estimate the size of a model from its architecture.
-
-    The sizes of `linear` and `mlp` are exact. Operations of the published networks for CIFAR-10
-    come from a table. All other models are assumed to have `depth` 3 × 3 convolutions in stages of
-    equal length, each with twice the channels and half the height and width of the previous one,
-    like the residual networks of He et al. (2016). Exceptions are this library's `cnn`, whose width
-    is constant, and its `resnet`, with a block of two convolutions per stage.
-
-    Parameters
-    ----------
-    architecture : str
-        Name of the architecture; unknown ones are assumed to be convolutional.
-    width, depth : int
-        As in the catalogue.
-    data : ImageSet
-        Size of the training set.
-    groups : int
-        Number of branches or groups, for architectures that have them.
-
-    Returns
-    -------
-    ModelSize
-        The estimate; `kept` is 0 for `linear` and `mlp`.
-    """
+    """Estimate the size of a model from its architecture."""
     pixels = data.side**2
     inputs = pixels * data.channels
     if architecture == "linear":
@@ -175,21 +142,7 @@ def _convolutions(stages: list[tuple[int, int]], data: ImageSet) -> ModelSize:
 
 
 def size_of_published(name: str, *, side: int = 224) -> ModelSize:
-    """Estimate the size of a published model from its name.
-
-    Parameters
-    ----------
-    name : str
-        Its name in timm or torchvision.
-    side : int
-        Height and width of its input, in pixels.
-
-    Returns
-    -------
-    ModelSize
-        Operations are 200 per weight at 224 × 224 pixels, as in common convolutional networks and
-        transformers, and proportional to the number of pixels.
-    """
+    """Estimate the size of a published model from its name."""
     weights = _weights_by_name(name)
     return ModelSize(weights, int(200 * weights * (side / 224) ** 2))
 

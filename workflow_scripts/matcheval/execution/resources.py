@@ -41,19 +41,7 @@ MANY_CORES = 4
 
 @dataclass(frozen=True)
 class ResourceRequest:
-    """The resources that a job requests at its first attempt.
-
-    Attributes
-    ----------
-    mem_mb : int
-        Memory in MB.
-    runtime : int
-        Time in minutes.
-    threads : int
-        Number of processor cores.
-    gpu : int
-        Number of GPUs.
-    """
+    """The resources that a job requests at its first attempt."""
 
     mem_mb: int
     runtime: int
@@ -61,23 +49,7 @@ class ResourceRequest:
     gpu: int = 0
 
     def on_attempt(self, attempt: int) -> "ResourceRequest":
-        """Return the request of an attempt: memory and time double with every attempt.
-
-        Parameters
-        ----------
-        attempt : int
-            Number of the attempt, from 1.
-
-        Returns
-        -------
-        ResourceRequest
-            With 2 ** (attempt - 1) times the memory and time.
-
-        Raises
-        ------
-        ValueError
-            If the attempt is below 1.
-        """
+        """Return the request of an attempt: memory and time double with every attempt."""
         if attempt < 1:
             raise ValueError(f"attempt {attempt} is below 1")
         factor = 2 ** (attempt - 1)
@@ -94,28 +66,7 @@ def of_training(
     gpus: int,
     threads: int = 1,
 ) -> ResourceRequest:
-    """Estimate the request for training one model.
-
-    Memory is for weights, gradients, momentum and a copy of the weights, the images, and, on a CPU,
-    the activations of a batch.
-
-    Parameters
-    ----------
-    model : ModelSize
-        Size of the model.
-    data : ImageSet
-        Size of the training set.
-    epochs : float
-        Passes over the data.
-    batch_size : int
-        Images per batch.
-    forward_passes : int
-        Cost of a training step in forward passes.
-    gpus : int
-        Number of GPUs; 0 for training on the CPU.
-    threads : int
-        Number of processor cores in the settings of the study.
-    """
+    """Estimate the request for training one model."""
     operations = 2.0 * forward_passes * model.multiply_adds * data.images * epochs
     weights = 16 * model.parameters
     # Float32 activations, and as much again for their gradients.
@@ -133,22 +84,7 @@ def of_inference(
     gpus: int,
     threads: int = 1,
 ) -> ResourceRequest:
-    """Estimate the request for the predictions of models on datasets.
-
-    Parameters
-    ----------
-    work : sequence of (ImageSet, sequence of ModelSize)
-        Images, at least one, which are processed one after the other; and the sizes of the models
-        that are run together on each of them.
-    largest : ImageSet
-        The largest dataset among them; one is in memory at a time.
-    batch_size : int
-        Images per batch.
-    gpus : int
-        Number of GPUs; 0 for inference on the CPU.
-    threads : int
-        Number of processor cores in the settings of the study.
-    """
+    """Estimate the request for the predictions of models on datasets."""
     operations = sum(2.0 * model.multiply_adds * data.images for data, ms in work for model in ms)
     # The weights in the files and in the models, and the activations of one model.
     weights = max(sum(8 * model.parameters for model in models) for _, models in work)
@@ -162,11 +98,7 @@ def of_inference(
 def _request(
     operations: float, memory: float, reading: float, *, gpus: int, threads: int
 ) -> ResourceRequest:
-    """Estimate the request for training or running models.
-
-    `operations` is the number of floating-point operations, `memory` the bytes that are used, and
-    `reading` the seconds in which one core decodes or makes the images.
-    """
+    """Estimate the request for training or running models."""
     speed, base = threads * CORE_FLOPS, BASE_TORCH_MB
     if gpus:
         threads = max(threads, MANY_CORES)
@@ -192,17 +124,7 @@ def _pixels(data: ImageSet) -> int:
 
 
 def of_preparing(data: ImageSet, *, streamed: bool = False) -> ResourceRequest:
-    """Estimate the request for preparing a dataset.
-
-    All images are in memory twice; preparing a thousand of them takes a second.
-
-    Parameters
-    ----------
-    data : ImageSet
-        Size of the dataset.
-    streamed : bool
-        Whether image files are read one by one, so that few are in memory.
-    """
+    """Estimate the request for preparing a dataset."""
     size = data.pixel_bytes
     if data.encoded:
         size = 0 if streamed else data.images * 150_000
@@ -210,15 +132,7 @@ def of_preparing(data: ImageSet, *, streamed: bool = False) -> ResourceRequest:
 
 
 def of_making(data: ImageSet, *, threads: int) -> ResourceRequest:
-    """Estimate the request for making the images of a dataset and storing them.
-
-    Parameters
-    ----------
-    data : ImageSet
-        Size of the dataset.
-    threads : int
-        Number of processor cores that make images, a few at a time.
-    """
+    """Estimate the request for making the images of a dataset and storing them."""
     seconds = data.pixel_bytes / MADE_PER_SECOND / threads
     return ResourceRequest(BASE_TORCH_MB, minutes(seconds), threads=threads)
 
@@ -230,25 +144,11 @@ DOWNLOAD = ResourceRequest(BASE_MB, runtime=3 * STEP_MINUTES)
 
 
 def megabytes(base: int, size: float) -> int:
-    """Return the memory for a base and data, plus 25 % of the data, rounded up to 100 MB.
-
-    Parameters
-    ----------
-    base : int
-        Memory without data, in MB.
-    size : float
-        Bytes of the data.
-    """
+    """Return the memory for a base and data, plus 25 % of the data, rounded up to 100 MB."""
     return 100 * math.ceil((base + 1.25 * size / 1e6) / 100)
 
 
 def minutes(seconds: float) -> int:
-    """Return the time for start and work with a margin, rounded up to `STEP_MINUTES`.
-
-    Parameters
-    ----------
-    seconds : float
-        Estimated time of the work.
-    """
+    """Return the time for start and work with a margin, rounded up to `STEP_MINUTES`."""
     needed = (START_SECONDS + TIME_MARGIN * seconds) / 60
     return STEP_MINUTES * math.ceil(needed / STEP_MINUTES)

@@ -15,17 +15,7 @@ _HEADS = ("rule", "model", "set", "log", "reason")
 
 @dataclass(frozen=True)
 class Job:
-    """A job of a run.
-
-    Attributes
-    ----------
-    rule : str
-        Its rule.
-    wildcards : mapping
-        Values of its wildcards by name.
-    outputs : tuple of str
-        Files that it writes.
-    """
+    """A job of a run."""
 
     rule: str
     wildcards: Mapping[str, str] = field(default_factory=dict)
@@ -48,17 +38,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Failure:
-    """A job that failed.
-
-    Attributes
-    ----------
-    job : Job
-        The job.
-    reason : str
-        Why, in one line.
-    log : str
-        Its log file; empty if it has none.
-    """
+    """A job that failed."""
 
     job: Job
     reason: str
@@ -71,17 +51,7 @@ class Failure:
 
 @dataclass
 class RunRecord:
-    """The jobs of a run, by Snakemake's numbers.
-
-    Attributes
-    ----------
-    started, finished : dict
-        Jobs that have begun, and those of them that have ended well.
-    failed : dict
-        Failures; a job that is tried again, and ends well, is in `finished` only.
-    total : int
-        Number of the run's jobs, once it is known.
-    """
+    """The jobs of a run, by Snakemake's numbers."""
 
     started: dict[int, Job] = field(default_factory=dict)
     finished: dict[int, Job] = field(default_factory=dict)
@@ -89,30 +59,14 @@ class RunRecord:
     total: int = 0
 
     def finish(self, number: int) -> Job:
-        """Note that a job has ended well, and return it.
-
-        Parameters
-        ----------
-        number : int
-        """
+        """Note that a job has ended well, and return it."""
         self.failed.pop(number, None)
         job = self.finished[number] = self.started[number]
         return job
 
 
 def failure_page(record: RunRecord) -> str:
-    """Return a table of the failed jobs, with what has been done and what to do.
-
-    Parameters
-    ----------
-    record : RunRecord
-        With the run's failures.
-
-    Returns
-    -------
-    str
-        Several lines; of more than 20 failures, the others are counted by rule.
-    """
+    """Return a table of the failed jobs, with what has been done and what to do."""
     if not record.failed:  # Ctrl-C, or a run that was refused before its first job
         ended = f"{counted(len(record.finished), 'job')} done" if record.started else "no job begun"
         return f"The run was stopped: {ended}. The same command goes on; what is done is kept."
@@ -134,20 +88,7 @@ def failure_page(record: RunRecord) -> str:
 
 
 def success_page(record: RunRecord, pages: Mapping[str, str]) -> str:
-    """Return what a run made, and where to start reading.
-
-    Parameters
-    ----------
-    record : RunRecord
-        Of a run that ended well.
-    pages : mapping
-        By analysis, the file to read first; those that are not there are left out.
-
-    Returns
-    -------
-    str
-        Several lines.
-    """
+    """Return what a run made, and where to start reading."""
     made = [job for job in record.finished.values() if job.outputs]
     lines = [f"Made: {_by_rule(made)}."] if made else []
     there = [(page, name) for name, page in pages.items() if Path(page).is_file()]

@@ -9,22 +9,11 @@ STOP_FILE = "MATCHEVAL_STOP_FILE"
 
 
 def stop_file(folder: Path, number: str) -> Path:
-    """Return the file that tells a job to save its state and stop.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder in which Snakemake runs, shared by all nodes.
-    number : str
-        SLURM's number of the job.
-    """
+    """Return the file that tells a job to save its state and stop."""
     return folder.resolve() / ".snakemake" / "stop" / number
 
 
 def is_to_stop() -> Callable[[], bool]:
-    """Return what says whether this process's job is to save its state and stop.
-
-    It is always false where no cluster limits the time.
-    """
+    """Return what says whether this process's job is to save its state and stop."""
     place = os.environ.get(STOP_FILE)
     return Path(place).exists if place else lambda: False

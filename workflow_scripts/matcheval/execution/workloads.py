@@ -19,23 +19,7 @@ from matcheval.errors import InputError
 
 @dataclass(frozen=True)
 class ImageSet:
-    """Size of a dataset.
-
-    Attributes
-    ----------
-    images : int
-        Number of images.
-    side : int
-        Height and width of the model's input, in pixels.
-    channels : int
-        Number of colour channels.
-    classes : int
-        Number of classes.
-    encoded : bool
-        Whether the images are files, which are decoded when they are read.
-    made : bool
-        Whether the images are made from others when they are read.
-    """
+    """Size of a dataset."""
 
     images: int
     side: int
@@ -67,50 +51,20 @@ KINDS = {
 
 
 def size_of_kind(kind: str) -> ImageSet:
-    """Return the size of datasets of a kind: that of the longest name in `KINDS` it begins with.
-
-    Parameters
-    ----------
-    kind : str
-        Kind of dataset.
-    """
+    """Return the size of datasets of a kind: that of the longest name in `KINDS` it begins with."""
     known = [name for name in KINDS if kind.startswith(name)]
     return KINDS[max(known, key=len)] if known else IMAGENET
 
 
 def together(sets: Iterable[ImageSet]) -> ImageSet:
-    """Return the size of several datasets of images of one shape.
-
-    Parameters
-    ----------
-    sets : iterable of ImageSet
-        At least one.
-
-    Returns
-    -------
-    ImageSet
-        With the images of all of them.
-    """
+    """Return the size of several datasets of images of one shape."""
     first, *others = sets
     return dataclasses.replace(first, images=sum(one.images for one in (first, *others)))
 
 
 @functools.cache
 def prepared_size(folder: Path, guess: ImageSet) -> ImageSet:
-    """Read the size of a dataset from its description, if it is prepared.
-
-    Parameters
-    ----------
-    folder : Path
-        Its folder.
-    guess : ImageSet
-        Its size if it is not.
-
-    Raises
-    ------
-    InputError
-        If the description is invalid.
-    """
+    """Read the size of a dataset from its description, if it is prepared."""
     description = folder / "dataset.json"
     if not description.is_file():
         return guess

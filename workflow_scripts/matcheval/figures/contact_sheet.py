@@ -70,27 +70,7 @@ def printed_pixels(image: "Image") -> npt.NDArray[np.uint8]:
 
 
 def plot_contact_sheet(rows: Sequence[Sequence[Picture]], title: str, note: str = "") -> "Figure":
-    """Plot rows of images with captions.
-
-    Parameters
-    ----------
-    rows : sequence of sequences of Picture
-        At least one image in total; rows may differ in length.
-    title : str
-        Text above all images.
-    note : str
-        Text below all images; empty for none.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One panel per image, without interpolation.
-
-    Raises
-    ------
-    InputError
-        If there are no images.
-    """
+    """Plot rows of images with captions."""
     n_columns = max((len(row) for row in rows), default=0)
     if not n_columns:
         raise InputError("no images to plot", field="rows")

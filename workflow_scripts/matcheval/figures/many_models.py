@@ -18,15 +18,7 @@ SPREAD = "50 and 90 % of models"  # its label
 
 
 def point_options(n: int, size: float = _SIZE) -> dict[str, Any]:
-    """Return matplotlib's options for points, which are smaller and fainter the more there are.
-
-    Parameters
-    ----------
-    n : int
-        Number of points in a panel.
-    size : float
-        Diameter of a few points, in points.
-    """
+    """Return matplotlib's options for points, which are smaller and fainter the more there are."""
     crowd = min(1.0, FEW_MODELS / max(n, 1))
     return {
         "markersize": max(size * crowd**0.3, _LEAST_SIZE),

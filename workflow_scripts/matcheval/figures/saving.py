@@ -23,23 +23,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def save_figure(figure: "Figure", *paths: str | os.PathLike[str]) -> None:
-    """Save a figure atomically as PDF, PNG or SVG, depending on the suffixes of `paths`.
-
-    With the same version of matplotlib, the same figure gives the same bytes, and every format
-    has the same layout. The layout is fixed when the figure is first saved.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        Saved at its own size; PNG at 300 dpi.
-    *paths : path-like
-        Output files; missing parent folders are created.
-
-    Raises
-    ------
-    InputError
-        If a suffix is another one, or a file cannot be written.
-    """
+    """Save a figure atomically as PDF, PNG or SVG, depending on the suffixes of `paths`."""
     for path in paths:
         options = _OPTIONS[check_figure(path)]
         with style(), _quiet("fontTools"), atomic_file(path) as partial:
@@ -48,23 +32,7 @@ def save_figure(figure: "Figure", *paths: str | os.PathLike[str]) -> None:
 
 
 def check_figure(path: str | os.PathLike[str]) -> str:
-    """Check that figures can be saved in the format of a file, and return its suffix.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-
-    Returns
-    -------
-    str
-        `.pdf`, `.png` or `.svg`.
-
-    Raises
-    ------
-    InputError
-        If the suffix is another one.
-    """
+    """Check that figures can be saved in the format of a file, and return its suffix."""
     return check_format(path, tuple(_OPTIONS), "cannot save {} figures")
 
 
@@ -81,13 +49,7 @@ def _quiet(name: str) -> Iterator[None]:
 
 
 def fix_layout(figure: "Figure") -> None:
-    """Run the constrained layout and switch it off, because every further run would shift it.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        Modified in place; unchanged if it has no layout engine.
-    """
+    """Run the constrained layout and switch it off, because every further run would shift it."""
     engine = figure.get_layout_engine()
     if engine is None:
         return

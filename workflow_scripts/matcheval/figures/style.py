@@ -105,31 +105,14 @@ def style() -> Iterator[None]:
 
 
 def new_figure(width: float, height: float) -> "Figure":
-    """Create an empty figure with constrained layout.
-
-    Parameters
-    ----------
-    width, height : float
-        Size in inches.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Create an empty figure with constrained layout."""
     from matcheval.figures.notebooks import NotebookFigure
 
     return NotebookFigure(figsize=(width, height), layout="constrained")
 
 
 def legend_above(axes: "Axes", **options: Any) -> None:
-    """Add a legend above a panel, over its whole width, where it covers no data.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    **options
-        Further arguments of `Axes.legend`.
-    """
+    """Add a legend above a panel, over its whole width, where it covers no data."""
     place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1.01, 1, 0)}
     enlarge_markers(axes.legend(mode="expand", **place, **options))
 
@@ -153,40 +136,19 @@ def enlarge_markers(legend: "Legend") -> None:
 
 
 def set_round_ticks(axes: "Axes", max_intervals: int) -> None:
-    """Set the ticks of the y axis to multiples of 1, 2 or 5 times a power of ten.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    max_intervals : int
-        Largest number of intervals between ticks.
-    """
+    """Set the ticks of the y axis to multiples of 1, 2 or 5 times a power of ten."""
     from matplotlib.ticker import MaxNLocator
 
     axes.yaxis.set_major_locator(MaxNLocator(max_intervals, steps=[1, 2, 5, 10]))
 
 
 def set_title(figure: "Figure", title: str) -> None:
-    """Add a title above all panels, in lines that fit the figure.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-    title : str
-    """
+    """Add a title above all panels, in lines that fit the figure."""
     figure.suptitle(fit_text(title, figure.get_figwidth() - _EDGES, LABEL_SIZE))
 
 
 def set_title_and_legend(figure: "Figure", title: str, ncols: int) -> None:
-    """Add a title above all panels, and below it one legend for the series of all of them.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-    title : str
-    ncols : int
-        Columns of the legend.
-    """
+    """Add a title above all panels, and below it one legend for the series of all of them."""
     series = {
         label: handle
         for axes in figure.axes
@@ -202,36 +164,14 @@ def set_title_and_legend(figure: "Figure", title: str, ncols: int) -> None:
 
 
 def set_note(figure: "Figure", note: str) -> None:
-    """Add a note in small print below the figure, in lines that fit it.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-    note : str
-        Text of the note; nothing is added if it is empty.
-    """
+    """Add a note in small print below the figure, in lines that fit it."""
     if note:
         lines = fit_text(note, figure.get_figwidth() - _EDGES, NOTE_SIZE)
         figure.supxlabel(lines, x=0.01, ha="left", fontsize=NOTE_SIZE, color="#444444")
 
 
 def fit_text(text: str, width: float, size: float = NOTE_SIZE) -> str:
-    """Break text into lines of a width, at spaces only; a longer word loses its middle.
-
-    Parameters
-    ----------
-    text : str
-        Line breaks are kept.
-    width : float
-        Inches.
-    size : float
-        Points.
-
-    Returns
-    -------
-    str
-        The same lines at all resolutions, and so in all formats.
-    """
+    """Break text into lines of a width, at spaces only; a longer word loses its middle."""
     lines = []
     for paragraph in text.split("\n"):
         line = ""
@@ -257,13 +197,7 @@ def _text_width(text: str, size: float) -> float:
 
 
 def shortened(name: str, max_characters: int = 34) -> str:
-    """Shorten a long name in the middle; names tend to differ at their ends.
-
-    Parameters
-    ----------
-    name : str
-    max_characters : int
-    """
+    """Shorten a long name in the middle; names tend to differ at their ends."""
     if len(name) <= max_characters:
         return name
     half = max(max_characters // 2, 2)
@@ -285,16 +219,5 @@ def grid_shape(n: int, most: int) -> tuple[int, int]:
 
 
 def count(n: float) -> str:
-    """Format a count as a whole number, such as `10,000`.
-
-    Parameters
-    ----------
-    n : float
-        Of datapoints, for example; it may be a mean over seeds.
-
-    Returns
-    -------
-    str
-        Rounded, with thousands separators.
-    """
+    """Format a count as a whole number, such as `10,000`."""
     return f"{n:,.0f}"

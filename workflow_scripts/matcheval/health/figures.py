@@ -10,12 +10,7 @@ _FONT = "DejaVu Sans"
 
 
 def check_fonts() -> Iterator[Finding]:
-    """Check the font of all figures, and matplotlib's folder.
-
-    Yields
-    ------
-    Finding
-    """
+    """Check the font of all figures, and matplotlib's folder."""
     try:
         import matplotlib as mpl
         from matplotlib import font_manager

@@ -15,31 +15,14 @@ _MOVE = "Free some space, or name a folder on another disk"
 
 
 def check_processors() -> Iterator[Finding]:
-    """Count the processors that this process may use, and the memory.
-
-    Yields
-    ------
-    Finding
-    """
+    """Count the processors that this process may use, and the memory."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     yield Finding("processors", OK, f"{cores} cores, {memory / _GB:.0f} GB of memory")
 
 
 def check_folders(results: Path) -> Iterator[Finding]:
-    """Check the folders that are written to: results, and temporary files.
-
-    Parameters
-    ----------
-    results : Path
-        Folder of results, which need not exist.
-
-    Yields
-    ------
-    Finding
-        For each folder, whether it can be written, and the space; for that of results, whether
-        files can be locked.
-    """
+    """Check the folders that are written to: results, and temporary files."""
     yield from _check_folder("results", results, f"`results:` in the study file ({_MOVE.lower()})")
     temporary = Path(tempfile.gettempdir())
     yield from _check_folder("temporary files", temporary, "the environment variable TMPDIR")

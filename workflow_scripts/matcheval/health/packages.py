@@ -19,12 +19,7 @@ _EXTRAS = {
 
 
 def check_python() -> Iterator[Finding]:
-    """Check the version of Python.
-
-    Yields
-    ------
-    Finding
-    """
+    """Check the version of Python."""
     version = ".".join(map(str, sys.version_info[:3]))
     is_old = sys.version_info[:2] < _OLDEST
     yield Finding(
@@ -34,13 +29,7 @@ def check_python() -> Iterator[Finding]:
 
 
 def check_packages() -> Iterator[Finding]:
-    """Check the packages that this one declares.
-
-    Yields
-    ------
-    Finding
-        One for each part of the package.
-    """
+    """Check the packages that this one declares."""
     try:
         declared = metadata.requires(_DISTRIBUTION) or []
     except metadata.PackageNotFoundError:

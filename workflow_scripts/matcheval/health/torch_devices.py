@@ -21,17 +21,7 @@ _DRIVER_REMEDY = (
 
 
 def check_torch(environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
-    """Check torch, the driver and the GPUs.
-
-    Parameters
-    ----------
-    environment : mapping
-        Environment variables.
-
-    Yields
-    ------
-    Finding
-    """
+    """Check torch, the driver and the GPUs."""
     if version_of("torch") is None:
         yield Finding(
             "torch", NOTE, "not installed: models can be neither trained nor run",
@@ -89,18 +79,7 @@ def _tried(torch: Any, number: int) -> str:
 
 
 def nvidia_driver(environment: Mapping[str, str]) -> str | None:
-    """Ask NVIDIA's driver for its version.
-
-    Parameters
-    ----------
-    environment : mapping
-        Environment variables; PATH is used.
-
-    Returns
-    -------
-    str or None
-        Such as `driver 580.65`; None if it does not answer.
-    """
+    """Ask NVIDIA's driver for its version."""
     command = find_nvidia_smi(environment)
     if command is None:
         return None

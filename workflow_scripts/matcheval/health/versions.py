@@ -9,14 +9,7 @@ PACKAGES = ("numpy", "pandas", "pyarrow", "matplotlib", "torch", "timm", "snakem
 
 
 def versions() -> dict[str, str | None]:
-    """Look up the versions of what matters.
-
-    Returns
-    -------
-    dict
-        Versions by name, of this library and Python first; None for what is not installed. Nothing
-        is imported.
-    """
+    """Look up the versions of what matters."""
     found: dict[str, str | None] = {
         "matched-eval": __version__, "python": platform.python_version(),
     }  # fmt: skip
@@ -24,18 +17,7 @@ def versions() -> dict[str, str | None]:
 
 
 def version_of(package: str) -> str | None:
-    """Return the version of an installed package.
-
-    Parameters
-    ----------
-    package : str
-        Name of its distribution.
-
-    Returns
-    -------
-    str or None
-        None if it is not installed.
-    """
+    """Return the version of an installed package."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

@@ -14,12 +14,7 @@ _PLUGIN = "snakemake-executor-plugin-slurm"
 
 
 def check_workflow() -> Iterator[Finding]:
-    """Check that there are Snakemake and the workflow's rules.
-
-    Yields
-    ------
-    Finding
-    """
+    """Check that there are Snakemake and the workflow's rules."""
     version, rules = version_of("snakemake"), snakefile()
     if rules is None:
         yield Finding(
@@ -34,12 +29,7 @@ def check_workflow() -> Iterator[Finding]:
 
 
 def check_slurm() -> Iterator[Finding]:
-    """Ask SLURM, if it is here, for its partitions.
-
-    Yields
-    ------
-    Finding
-    """
+    """Ask SLURM, if it is here, for its partitions."""
     if shutil.which("sinfo") is None:
         yield Finding("SLURM", OK, "not here: jobs run on this machine")
         return

@@ -37,13 +37,7 @@ class Writer(Protocol):
     needs_features: bool
 
     def update(self, batch: ForwardBatch) -> None:
-        """Process the next batch; batches arrive in dataset order, each once.
-
-        Parameters
-        ----------
-        batch : ForwardBatch
-            Results for the datapoints that follow those of the previous batch.
-        """
+        """Process the next batch; batches arrive in dataset order, each once."""
 
     def finish(self) -> None:
         """Write the file; called once, after the last batch."""

@@ -11,29 +11,14 @@ BLOCK = 2048  # rows that are written or summed at a time
 
 
 class Blocks:
-    """Regroup the rows of batches into blocks of `BLOCK` rows.
-
-    What is written or summed then does not depend on the batch size, which may be reduced during
-    the pass when memory runs out.
-    """
+    """Regroup the rows of batches into blocks of `BLOCK` rows."""
 
     def __init__(self) -> None:
         self._parts: list[tuple[Rows, ...]] = []
         self._n = 0
 
     def add(self, *arrays: Rows) -> Iterator[tuple[Rows, ...]]:
-        """Add rows and yield the blocks that are complete.
-
-        Parameters
-        ----------
-        *arrays : float32 arrays, shape (n, width)
-            Equally many rows of each array; their number and widths are the same in every call.
-
-        Yields
-        ------
-        tuple of float32 arrays, shape (BLOCK, width)
-            The next rows of every array.
-        """
+        """Add rows and yield the blocks that are complete."""
         self._parts.append(arrays)
         self._n += len(arrays[0])
         while self._n >= BLOCK:

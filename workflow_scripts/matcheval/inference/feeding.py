@@ -31,38 +31,7 @@ def feed(
     device: torch.device,
     dtype: torch.dtype = torch.uint8,
 ) -> Iterator[tuple[int, Tensor]]:
-    """Yield batches of pixels on a device.
-
-    Separate threads read the next batches; for CUDA, these are transferred through pinned memory
-    and on a separate stream, so that reading, transfer and computation overlap. Only a few batches
-    are in memory, however many images there are.
-
-    Parameters
-    ----------
-    reader : Reader
-        Source of the pixels.
-    n_images : int
-        Number of images to read, at least 1.
-    batch_size : int
-        Images per batch, at least 1; the last batch may be smaller.
-    device : torch.device
-        Device that the batches are moved to.
-    dtype : torch.dtype
-        Of the values: uint8 for pixels, float32 for vectors.
-
-    Yields
-    ------
-    start : int
-        Index of the first image.
-    pixels : tensor, shape (n, height, width, channels)
-        On `device`. On the CPU it is valid only until the next batch is requested, which may
-        overwrite it.
-
-    Raises
-    ------
-    InputError
-        If the reader cannot read an image.
-    """
+    """Yield batches of pixels on a device."""
     cuda = device.type == "cuda"
     size = min(batch_size, n_images)
     buffers = [

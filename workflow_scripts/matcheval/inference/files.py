@@ -7,36 +7,14 @@ from matcheval.inference import OUTPUT_SUFFIXES
 
 
 def predictions_file(folder: str | Path, dataset: str, model: str) -> Path:
-    """Return the prediction file of a model on a dataset.
-
-    Parameters
-    ----------
-    folder, dataset, model
-        As for `output_files`.
-    """
+    """Return the prediction file of a model on a dataset."""
     return output_files(folder, dataset, model, ())["predictions"]
 
 
 def output_files(
     folder: str | Path, dataset: str, model: str, outputs: Sequence[str]
 ) -> dict[str, Path]:
-    """Return the files of a model's results on a dataset, the predictions last.
-
-    Parameters
-    ----------
-    folder : path-like
-        Folder of all predictions.
-    dataset, model : str
-        Names.
-    outputs : sequence of str
-        Outputs besides the predictions, of `inference.OUTPUTS`.
-
-    Returns
-    -------
-    dict of str to Path
-        By output, in the order in which they are written: the prediction file marks the results as
-        complete.
-    """
+    """Return the files of a model's results on a dataset, the predictions last."""
     stem = Path(folder, dataset, model)
     return {
         name: stem.with_name(f"{stem.name}{OUTPUT_SUFFIXES[name]}")

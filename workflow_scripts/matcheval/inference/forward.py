@@ -25,35 +25,7 @@ def run_inference(
     progress: bool = False,
     before_files: Callable[[], object] = lambda: None,
 ) -> None:
-    """Pass a dataset once through one or several models, and hand the results to their writers.
-
-    Several models share the reading and decoding of the images: every batch goes through all of
-    them before the next one is read.
-
-    Parameters
-    ----------
-    tasks : sequence of (ForwardModel, sequence of Writer)
-        Models whose transforms have the same geometry, each with the writers that receive its
-        results. No file of a model is left behind unless its whole pass succeeds.
-    reader : Reader
-        The dataset's images, with the geometry of the transforms. Only a few batches are in memory
-        at a time.
-    dataset : Dataset
-        Labels and classes.
-    settings : ForwardConfig
-        Device, batch size and precision.
-    progress : bool
-        Whether to draw a progress bar.
-    before_files : callable
-        Called after the last batch. If it raises, no file is written.
-
-    Raises
-    ------
-    InputError
-        If a model's logits are not finite or their number differs from the dataset's number of
-        classes, an image cannot be read, or a model or a single image exceeds the device's memory.
-        One model's error is raised once the other models have finished.
-    """
+    """Pass a dataset once through one or several models, and hand the results to their writers."""
     problems = ErrorCollector()
     batch_size = settings.images_at_a_time(*reader.shape[:2])
     names = ", ".join(model.name for model, _ in tasks)

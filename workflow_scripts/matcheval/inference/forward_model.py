@@ -56,13 +56,7 @@ class ForwardConfig:
             raise InputError(f"is {size}", field="batch_size", remedy="Give at least 1, or auto")
 
     def images_at_a_time(self, height: int, width: int) -> int:
-        """Return the batch size for images of a given size: the configured or the automatic one.
-
-        Parameters
-        ----------
-        height, width : int
-            Size of the images in pixels.
-        """
+        """Return the batch size for images of a given size: the configured or the automatic one."""
         if isinstance(self.batch_size, int):
             return self.batch_size
         kind = self.device.type
@@ -107,13 +101,7 @@ class ForwardModel:
             self.module = module.to(settings.device).eval()
 
     def network(self, *, features: bool) -> Network:
-        """Return the model as a function, compiled if that is set.
-
-        Parameters
-        ----------
-        features : bool
-            Whether it returns penultimate features as well.
-        """
+        """Return the model as a function, compiled if that is set."""
         if features not in self._networks:
             network = as_network(self.module, features=features, name=self.name)
             self._networks[features] = torch.compile(network) if self._compile else network

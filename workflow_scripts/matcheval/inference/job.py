@@ -28,17 +28,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class InferenceConfig:
-    """Settings of an inference job, as users give them.
-
-    Attributes
-    ----------
-    device : str
-        As for `resolve_device`.
-    batch_size, n_threads, precision, compile
-        As for `forward_model.ForwardConfig`.
-    n_top : int
-        Number of classes per datapoint that the output `top` keeps, at least 1.
-    """
+    """Settings of an inference job, as users give them."""
 
     device: str = "cpu"
     batch_size: int | str = AUTOMATIC
@@ -63,41 +53,7 @@ def predict_datasets(
     is_to_stop: Callable[[], bool] = lambda: False,
     progress: bool = False,
 ) -> dict[str, dict[str, str]]:
-    """Run models on datasets, one dataset after the other, and write the requested outputs.
-
-    Parameters
-    ----------
-    models : sequence of ModelFiles
-        The models; those whose transforms have the same geometry read and decode the images of a
-        dataset together.
-    datasets : mapping of str to Path
-        Folders of the prepared datasets, by name.
-    predictions : Path
-        Folder of all predictions; see `store.output_files`. Results in it that are complete and
-        were computed from the same inputs are left alone.
-    outputs : sequence of str
-        Outputs besides the predictions, of `inference.OUTPUTS`.
-    config : InferenceConfig
-        Device, batch size, precision.
-    is_to_stop : callable
-        Asked after each dataset for which something was computed whether to leave the others to
-        another job.
-    progress : bool
-        Whether to draw progress bars.
-
-    Returns
-    -------
-    dict of str to dict of str to str
-        SHA-256 of the prediction files, by dataset and model.
-
-    Raises
-    ------
-    StoppedError
-        If it was to stop: the same arguments continue with what is missing.
-    InputError
-        If weights are missing, or as `running.ModelRunner.run`. The errors of one dataset are
-        raised once the other datasets have been processed.
-    """
+    """Run models on datasets, one dataset after the other, and write the requested outputs."""
     problems = ErrorCollector()
     identities = [model.digest() for model in models]
     runner = None

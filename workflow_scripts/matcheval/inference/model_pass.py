@@ -66,10 +66,7 @@ class ModelPass:
             writer.update(batch)
 
     def _parts(self, pixels: Tensor, start: int) -> Iterator[tuple[int, Tensor, Tensor | None]]:
-        """Compute a batch, in parts if it does not fit in memory as a whole.
-
-        Yields the offset of each part in the batch, its logits and its features.
-        """
+        """Compute a batch, in parts if it does not fit in memory as a whole."""
         done = 0
         while done < len(pixels):
             size = min(self._model.batch_size or len(pixels), len(pixels) - done)

@@ -33,27 +33,7 @@ _WRITERS: dict[str, Callable[[Path, Mapping[str, str]], Writer]] = {
 def build_writers(
     files: Mapping[str, Path], metadata: Mapping[str, str], n_top: int = N_TOP
 ) -> list[Writer]:
-    """Build the writers of the requested outputs.
-
-    Parameters
-    ----------
-    files : mapping of str to Path
-        File of each output; the keys are among `inference.OUTPUTS`.
-    metadata : mapping of str to str
-        Provenance that every file carries, including `n_classes`.
-    n_top : int
-        Number of classes per datapoint that the output `top` keeps, at least 1.
-
-    Returns
-    -------
-    list of Writer
-        In the order of `files`.
-
-    Raises
-    ------
-    InputError
-        If an output is unknown.
-    """
+    """Build the writers of the requested outputs."""
     unknown = sorted(files.keys() - _WRITERS.keys())
     if unknown:
         raise InputError(

@@ -14,15 +14,7 @@ from matcheval.models.transforms import Transform
 
 @dataclass(frozen=True)
 class InferencePlan:
-    """The weights that inference with a study's models needs, and which models run together.
-
-    Attributes
-    ----------
-    settings : InferenceSettings
-        The configuration's `inference`.
-    published : mapping of str to Published
-        Pretrained models of timm and torchvision, by name.
-    """
+    """The weights that inference with a study's models needs, and which models run together."""
 
     settings: InferenceSettings
     published: Mapping[str, Published]
@@ -33,41 +25,13 @@ class InferencePlan:
         return {model.file_name: model.url for model in self.published.values()}
 
     def geometry(self, model: str) -> Geometry:
-        """Return how a model's images are resized and cropped.
-
-        Parameters
-        ----------
-        model : str
-            Name of the model.
-
-        Returns
-        -------
-        Geometry
-            `none` if the model takes pixels as stored, and for callables, whose transform is
-            unknown until they are loaded.
-        """
+        """Return how a model's images are resized and cropped."""
         if model not in self.published:
             return Geometry()
         return Transform.from_json(self.published[model].transform).geometry
 
     def batches(self, models: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Group models into jobs: a model is run alone, or with others that share its transform.
-
-        Models with the same geometry are run together, up to `models_per_job`, so that they read,
-        decode and resize the images once. Groups follow the order of the models: one that is
-        appended joins the last group of its geometry and leaves the others as they are.
-
-        Parameters
-        ----------
-        models : iterable of str
-            Names of the models.
-
-        Returns
-        -------
-        dict of str to tuple of str
-            The models of each job, by the name of the job: that of its model, or of the geometry
-            with a number.
-        """
+        """Group models into jobs: a model is run alone, or with others that share its transform."""
         by_geometry: dict[str, list[str]] = {}
         batches: dict[str, tuple[str, ...]] = {}
         size = self.settings.n_models_per_job

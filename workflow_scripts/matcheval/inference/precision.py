@@ -20,20 +20,7 @@ DTYPE_TEXT = {
 
 
 def check_precision(precision: str, device: torch.device) -> None:
-    """Check that a precision is known and that the device supports it.
-
-    Parameters
-    ----------
-    precision : str
-        One of `inference.PRECISIONS`.
-    device : torch.device
-        Device of the forward pass.
-
-    Raises
-    ------
-    InputError
-        If the precision is unknown or the device does not support it.
-    """
+    """Check that a precision is known and that the device supports it."""
     if precision not in PRECISIONS:
         raise InputError(
             f"unknown precision '{precision}'",
@@ -54,22 +41,7 @@ def check_precision(precision: str, device: torch.device) -> None:
 
 @contextmanager
 def arithmetic(precision: str, device: torch.device, n_threads: int) -> Iterator[None]:
-    """Compute reproducibly in a precision within the block (see `repeatable_arithmetic`).
-
-    Parameters
-    ----------
-    precision : str
-        One of `inference.PRECISIONS` that passes `check_precision`.
-    device : torch.device
-        Device of the forward pass.
-    n_threads : int
-        CPU threads of one operation, at least 1.
-
-    Raises
-    ------
-    InputError
-        If `n_threads` is below 1.
-    """
+    """Compute reproducibly in a precision within the block (see `repeatable_arithmetic`)."""
     before = torch.get_float32_matmul_precision()
     with ExitStack() as stack:
         # Some layers have no deterministic implementation on a GPU; torch only warns there.

@@ -32,20 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class ModelRunner:
-    """Runs models on one dataset after the other; every model is loaded once.
-
-    Parameters
-    ----------
-    config : InferenceConfig
-        Device, batch size, precision.
-    progress : bool
-        Whether to draw progress bars.
-
-    Raises
-    ------
-    InputError
-        If this machine has no such device, or a setting is not valid on it.
-    """
+    """Runs models on one dataset after the other; every model is loaded once."""
 
     def __init__(self, config: InferenceConfig, *, progress: bool = False) -> None:
         self._settings = ForwardConfig(
@@ -56,27 +43,7 @@ class ModelRunner:
         self._loaded: dict[str, tuple[object, LoadedModel, ForwardModel]] = {}
 
     def run(self, name: str, folder: Path, tasks: Sequence[Task]) -> None:
-        """Run models on a dataset and write the requested outputs.
-
-        Models with the same geometry read and decode the images together. The images are compared
-        with their digest on a thread of its own during the pass, and files are written afterwards.
-
-        Parameters
-        ----------
-        name : str
-            Name that the dataset must have.
-        folder : Path
-            The prepared dataset.
-        tasks : sequence of Task
-            At least one.
-
-        Raises
-        ------
-        InputError
-            If an input is missing or damaged, has another name, or model and dataset do not match;
-            also as `forward.run_inference`. The errors of single models are raised once the others
-            have finished.
-        """
+        """Run models on a dataset and write the requested outputs."""
         _check_name(name, folder)
         dataset, problems = read_dataset(folder, verify=False), ErrorCollector()
         groups: dict[Geometry, list[tuple[Task, LoadedModel, ForwardModel]]] = {}
@@ -100,21 +67,7 @@ class ModelRunner:
         problems.raise_any()
 
     def run_turned(self, model: ModelFiles, dataset: Dataset, writer: Writer) -> None:
-        """Run a model on every image of a dataset in four orientations.
-
-        Parameters
-        ----------
-        model : ModelFiles
-        dataset : Dataset
-            Of square images, or images that the model's transform crops to squares.
-        writer : Writer
-            Receives four results per image, turned counter-clockwise by 0, 90, 180 and 270 degrees.
-
-        Raises
-        ------
-        InputError
-            If the images are not square; also as `forward.run_inference`.
-        """
+        """Run a model on every image of a dataset in four orientations."""
         loaded, forward = self._load(model, dataset)
         reader = open_reader(dataset, loaded.transform.geometry, self._settings.n_threads)
         turned = replace(dataset, labels=np.repeat(dataset.labels, ORIENTATIONS))
@@ -145,24 +98,7 @@ class ModelRunner:
 def provenance(
     model: ModelSource, loaded: LoadedModel, dataset: Dataset, settings: ForwardConfig
 ) -> dict[str, str]:
-    """Describe how an output was computed; without dates, so that files are reproducible.
-
-    Parameters
-    ----------
-    model : ModelSource
-        The model as the catalogue has it.
-    loaded : LoadedModel
-        The model with its weights and transform.
-    dataset : Dataset
-        The dataset it ran on.
-    settings : ForwardConfig
-        How the forward pass was computed.
-
-    Returns
-    -------
-    dict of str to str
-        Key-value metadata for the files.
-    """
+    """Describe how an output was computed; without dates, so that files are reproducible."""
     resized = loaded.transform.geometry.resize != "none"
     packages = ["numpy", "torch"]
     packages += [kind for kind in (TIMM, TORCHVISION) if kind == model.kind]
@@ -184,32 +120,13 @@ def provenance(
 
 
 def is_cropped(dataset: Dataset, geometry: Geometry) -> bool:
-    """Whether images have been resized and cropped already, before they were corrupted.
-
-    As the usual evaluation on ImageNet-C, whose images are 224 pixels wide, models that expect this
-    size are given them as they are.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    geometry : Geometry
-        How a model's images are resized and cropped.
-    """
+    """Whether images have been resized and cropped already, before they were corrupted."""
     was_cropped = dataset.provenance.get("recipe", {}).get("side") is not None
     return was_cropped and dataset.image_shape[:2] == geometry.crop
 
 
 def open_reader(dataset: Dataset, geometry: Geometry, n_threads: int) -> Reader:
-    """Choose the source of the pixels; it does not affect the results.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    geometry : Geometry
-        How images are resized and cropped.
-    n_threads : int
-        Threads that decode images.
-    """
+    """Choose the source of the pixels; it does not affect the results."""
     if is_cropped(dataset, geometry):
         geometry = Geometry()
     if dataset.stored == "made":

@@ -58,11 +58,7 @@ class InferenceSettings(Settings):
 
     @property
     def n_models_per_job(self) -> int:
-        """How many models that share a transform are run together, at most.
-
-        On a CPU the forward pass takes so much longer than decoding that sharing it gains a few
-        percent (benchmarks/README.md), while jobs of one model can run side by side.
-        """
+        """How many models that share a transform are run together, at most."""
         if self.models_per_job == "auto":
             return 1 if self.device == "cpu" else MODELS_PER_GPU_JOB
         return self.models_per_job

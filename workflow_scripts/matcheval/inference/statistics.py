@@ -50,19 +50,7 @@ class RunningStatistics:
         self._n = 0
 
     def add(self, features: npt.NDArray[np.float32], softmax: npt.NDArray[np.float32]) -> None:
-        """Add datapoints.
-
-        Parameters
-        ----------
-        features : float32 array, shape (n, n_features)
-            Penultimate features of at least one datapoint.
-        softmax : float32 array, shape (n, n_classes)
-            Class probabilities of the same datapoints.
-
-        References
-        ----------
-        Chan, Golub & LeVeque (1983): the pairwise update of mean and scatter.
-        """
+        """Add datapoints."""
         wide, p = features.astype(np.float64), softmax.astype(np.float64)
         mean = wide.mean(axis=0)
         wide -= mean
@@ -93,24 +81,7 @@ class RunningStatistics:
 
 
 def read_statistics(path: str | os.PathLike[str]) -> tuple[FeatureStatistics, dict[str, str]]:
-    """Read a file of statistics and its provenance.
-
-    Parameters
-    ----------
-    path : path-like
-        The `.npz` file.
-
-    Returns
-    -------
-    statistics : FeatureStatistics
-    metadata : dict of str to str
-        Provenance.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, was changed after it was written, or is not a file of statistics.
-    """
+    """Read a file of statistics and its provenance."""
     try:
         verify_file(path)
         with np.load(path, allow_pickle=False) as archive:

@@ -36,27 +36,13 @@ _HEAD = re.compile(rb'\{\s*"key": "([^"]*)",\s*"n_top": (null|\d+)')
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """A model to run, and the file of its weights.
-
-    Attributes
-    ----------
-    source : ModelSource
-        What it is loaded from.
-    weights : Path or None
-        None for a callable.
-    """
+    """A model to run, and the file of its weights."""
 
     source: ModelSource
     weights: Path | None
 
     def digest(self) -> str:
-        """Return a digest of the model's description, code and weights.
-
-        Raises
-        ------
-        InputError
-            If there is no such file of weights.
-        """
+        """Return a digest of the model's description, code and weights."""
         # The place of a checkpoint does not matter, its weights do.
         source = replace(self.source, source="") if self.source.kind == CHECKPOINT else self.source
         digest = hashlib.sha256(f"{source.to_json()} {source.code_digest} ".encode())
@@ -75,17 +61,7 @@ class ModelFiles:
 
 @dataclass(frozen=True)
 class Task:
-    """A model's results on a dataset that are to be computed.
-
-    Attributes
-    ----------
-    model : ModelFiles
-        The model.
-    files : mapping of str to Path
-        File of each output (see `outputs.build_writers`).
-    inputs : str
-        Digest of what the results depend on, stored in the files.
-    """
+    """A model's results on a dataset that are to be computed."""
 
     model: ModelFiles
     files: Mapping[str, Path]
@@ -93,35 +69,14 @@ class Task:
 
 
 def inputs_digest(model: str, dataset: Mapping[str, Any], deciding: Mapping[str, Any]) -> str:
-    """Return a digest of all that a model's results on a dataset depend on.
-
-    Parameters
-    ----------
-    model : str
-        As returned by `ModelFiles.digest`.
-    dataset : mapping
-        Description of the dataset (see `folders.read_description`): the digest of its images and
-        labels, the pixel value that stands for 1, and its classes count.
-    deciding : mapping
-        Settings of inference that change results, as JSON values.
-    """
+    """Return a digest of all that a model's results on a dataset depend on."""
     images = [dataset[key] for key in ("sha256", "max_value", "classes", "stored")]
     values = [INFERENCE_VERSION, model, images, deciding]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def is_current(files: Mapping[str, Path], inputs: str, n_top: int) -> bool:
-    """Whether results are complete, readable and computed from the given inputs.
-
-    Parameters
-    ----------
-    files : mapping of str to Path
-        As returned by `files.output_files`.
-    inputs : str
-        As returned by `inputs_digest`.
-    n_top : int
-        Number of classes that the output `top`, if it is among the files, has at least.
-    """
+    """Whether results are complete, readable and computed from the given inputs."""
     try:
         if any(recorded_inputs(path) != inputs for path in files.values()):
             return False
@@ -135,13 +90,7 @@ def is_current(files: Mapping[str, Path], inputs: str, n_top: int) -> bool:
 
 
 def recorded_inputs(path: Path) -> str | None:
-    """Return the digest of inputs in the metadata of a file; None if it is missing or damaged.
-
-    Parameters
-    ----------
-    path : Path
-        File of an output of inference.
-    """
+    """Return the digest of inputs in the metadata of a file; None if it is missing or damaged."""
     try:
         if path.suffix == ".npz":
             with np.load(path, allow_pickle=False) as archive:
@@ -155,40 +104,13 @@ def recorded_inputs(path: Path) -> str | None:
 def write_index(
     path: Path, key: str, digests: Mapping[str, Mapping[str, str]], n_top: int | None = None
 ) -> None:
-    """Write an index: which models' predictions on which datasets are complete.
-
-    Rules that read predictions have indexes as inputs. They are small, so that Snakemake compares
-    their contents and not just their times.
-
-    Parameters
-    ----------
-    path : Path
-        JSON file to write.
-    key : str
-        What the configuration asked for, as a digest.
-    digests : mapping of str to mapping of str to str
-        SHA-256 of the prediction files, by dataset and model.
-    n_top : int, optional
-        Number of classes of the output `top`; None if that was not written.
-    """
+    """Write an index: which models' predictions on which datasets are complete."""
     # What comes first is all that is read of thousands of indexes when a run is planned.
     write_json({"key": key, "n_top": n_top, "predictions": digests}, path)
 
 
 def read_index(path: str | Path) -> tuple[str, int | None]:
-    """Return what an index was written for; an empty key if there is no readable index.
-
-    Parameters
-    ----------
-    path : path-like
-        The JSON file.
-
-    Returns
-    -------
-    key : str
-    n_top : int or None
-        As for `write_index`.
-    """
+    """Return what an index was written for; an empty key if there is no readable index."""
     try:
         with Path(path).open("rb") as stream:
             found = _HEAD.match(stream.read(200))
@@ -200,12 +122,6 @@ def read_index(path: str | Path) -> tuple[str, int | None]:
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file.
-
-    Parameters
-    ----------
-    path : Path
-        An existing file.
-    """
+    """Return the SHA-256 of a file."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

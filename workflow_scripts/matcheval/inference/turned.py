@@ -10,16 +10,7 @@ ORIENTATIONS = 4
 
 
 def quarter_turns(images: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Turn square images counter-clockwise by 0, 90, 180 and 270 degrees.
-
-    Parameters
-    ----------
-    images : uint8 array, shape (n, side, side, ...)
-
-    Returns
-    -------
-    uint8 array, shape (n, 4, side, side, ...)
-    """
+    """Turn square images counter-clockwise by 0, 90, 180 and 270 degrees."""
     return np.stack([np.rot90(images, k, axes=(1, 2)) for k in range(ORIENTATIONS)], axis=1)
 
 
@@ -51,18 +42,7 @@ class TurnedReader:
         self._reader, self.shape = reader, reader.shape
 
     def read(self, start: int, stop: int, out: npt.NDArray[np.uint8]) -> None:
-        """Read and turn images.
-
-        Parameters
-        ----------
-        start, stop, out
-            As for `Reader.read`, with four orientations per image of the source.
-
-        Raises
-        ------
-        InputError
-            If an image cannot be read.
-        """
+        """Read and turn images."""
         first, last = start // ORIENTATIONS, -(-stop // ORIENTATIONS)
         images = np.empty((last - first, *self.shape), np.uint8)
         self._reader.read(first, last, images)

@@ -16,11 +16,7 @@ from matcheval.io.tables import parquet_file
 
 
 class VectorWriter(FileWriter):
-    """Write one float32 vector per datapoint, one row group of a Parquet file at a time.
-
-    Subclasses set `name` and `meaning`, the vectors' column and its description, and override
-    `vectors`. `vectors.read_vectors` reads the files.
-    """
+    """Write one float32 vector per datapoint, one row group of a Parquet file at a time."""
 
     name = ""
     meaning = ""
@@ -31,28 +27,11 @@ class VectorWriter(FileWriter):
         self._parquet: pq.ParquetWriter | None = None
 
     def vectors(self, batch: ForwardBatch) -> Rows:
-        """Return the vectors of a batch.
-
-        Parameters
-        ----------
-        batch : ForwardBatch
-            Results for n datapoints.
-
-        Returns
-        -------
-        float32 array, shape (n, width)
-            The width is the same for all batches.
-        """
+        """Return the vectors of a batch."""
         raise NotImplementedError
 
     def update(self, batch: ForwardBatch) -> None:
-        """Write the blocks that a batch completes.
-
-        Parameters
-        ----------
-        batch : ForwardBatch
-            The next results of the pass.
-        """
+        """Write the blocks that a batch completes."""
         for (rows,) in self._blocks.add(self.vectors(batch)):
             self._write(rows)
 
@@ -88,13 +67,7 @@ class LogitWriter(VectorWriter):
     name, meaning = "logits", "scores before the softmax"
 
     def vectors(self, batch: ForwardBatch) -> Rows:
-        """Return the logits of a batch.
-
-        Parameters
-        ----------
-        batch : ForwardBatch
-            Results for n datapoints.
-        """
+        """Return the logits of a batch."""
         return batch.logits
 
 
@@ -105,11 +78,5 @@ class FeatureWriter(VectorWriter):
     needs_features = True
 
     def vectors(self, batch: ForwardBatch) -> Rows:
-        """Return the features of a batch.
-
-        Parameters
-        ----------
-        batch : ForwardBatch
-            Results for n datapoints.
-        """
+        """Return the features of a batch."""
         return features_of(batch)

@@ -31,20 +31,7 @@ class Vectors:
 
 
 def vector_schema(name: str, meaning: str, width: int) -> TableSchema:
-    """Declare the columns of a file of vectors.
-
-    Parameters
-    ----------
-    name, meaning : str
-        Name and description of the column of vectors.
-    width : int
-        Length of each vector.
-
-    Returns
-    -------
-    TableSchema
-        `index`, int32, and `name`, lists of `width` float32.
-    """
+    """Declare the columns of a file of vectors."""
     return TableSchema(
         name,
         (
@@ -55,20 +42,7 @@ def vector_schema(name: str, meaning: str, width: int) -> TableSchema:
 
 
 def read_vectors(path: str | os.PathLike[str], name: str) -> Vectors:
-    """Read a file of logits or features.
-
-    Parameters
-    ----------
-    path : path-like
-        The Parquet file; all of it is loaded into memory.
-    name : str
-        `logits` or `features`.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or its columns are not those of `name`.
-    """
+    """Read a file of logits or features."""
     table = read_parquet(path)
     metadata = {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items()}
     width = int(metadata.get("width", 0))

@@ -20,15 +20,7 @@ from matcheval.predictions.top_k import top_k_classes, write_top_k
 
 
 class FileWriter(ABC):
-    """Base class of the writers that produce one file.
-
-    Parameters
-    ----------
-    path : Path
-        File to write.
-    metadata : mapping of str to str
-        Provenance that is stored in the file.
-    """
+    """Base class of the writers that produce one file."""
 
     needs_features = False
 
@@ -37,13 +29,7 @@ class FileWriter(ABC):
 
     @abstractmethod
     def update(self, batch: ForwardBatch) -> None:
-        """Process the next batch.
-
-        Parameters
-        ----------
-        batch : ForwardBatch
-            Results for the datapoints that follow those of the previous batch.
-        """
+        """Process the next batch."""
 
     @abstractmethod
     def finish(self) -> None:
@@ -61,25 +47,13 @@ class PredictionWriter(FileWriter):
         self._batches: list[tuple[npt.NDArray[np.generic], ...]] = []
 
     def update(self, batch: ForwardBatch) -> None:
-        """Add the most probable classes of a batch.
-
-        Parameters
-        ----------
-        batch : ForwardBatch
-            Its labels and logits are used.
-        """
+        """Add the most probable classes of a batch."""
         index = np.arange(batch.start, batch.start + len(batch.labels))
         most = most_probable(batch.logits, logits=True)
         self._batches.append((index, np.array(batch.labels), *most))
 
     def collect(self) -> Predictions:
-        """Join and check the predictions of all batches so far, at least one.
-
-        Raises
-        ------
-        InputError
-            As `records.check_predictions`.
-        """
+        """Join and check the predictions of all batches so far, at least one."""
         names = ("index", "label", "prediction", "probability")
         parts = zip(*self._batches, strict=True)
         columns = {name: np.concatenate(part) for name, part in zip(names, parts, strict=True)}
@@ -91,15 +65,7 @@ class PredictionWriter(FileWriter):
 
 
 class TopKWriter(FileWriter):
-    """Collect the top-k classes of every datapoint, and write them for top-k accuracies.
-
-    Parameters
-    ----------
-    path, metadata
-        As for `FileWriter`.
-    n_top : int
-        k, at least 1; all classes are kept if there are fewer.
-    """
+    """Collect the top-k classes of every datapoint, and write them for top-k accuracies."""
 
     def __init__(self, path: Path, metadata: Mapping[str, str], n_top: int = N_TOP) -> None:
         super().__init__(path, metadata)
@@ -107,13 +73,7 @@ class TopKWriter(FileWriter):
         self._batches: list[tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]] = []
 
     def update(self, batch: ForwardBatch) -> None:
-        """Add the top-k classes of a batch.
-
-        Parameters
-        ----------
-        batch : ForwardBatch
-            Its labels and logits are used.
-        """
+        """Add the top-k classes of a batch."""
         self._batches.append((np.array(batch.labels), top_k_classes(batch.logits, self._n_top)))
 
     def finish(self) -> None:
@@ -132,13 +92,7 @@ class StatisticsWriter(FileWriter):
         self._blocks, self._running = Blocks(), RunningStatistics()
 
     def update(self, batch: ForwardBatch) -> None:
-        """Accumulate the blocks that a batch completes.
-
-        Parameters
-        ----------
-        batch : ForwardBatch
-            Its features and logits are used.
-        """
+        """Accumulate the blocks that a batch completes."""
         for features, logits in self._blocks.add(features_of(batch), batch.logits):
             self._running.add(features, softmax(logits))
 
@@ -152,22 +106,7 @@ class StatisticsWriter(FileWriter):
 
 
 def features_of(batch: ForwardBatch) -> Rows:
-    """Return the features of a batch.
-
-    Parameters
-    ----------
-    batch : ForwardBatch
-        From a pass with a writer whose `needs_features` is true.
-
-    Returns
-    -------
-    float32 array, shape (n, n_features)
-
-    Raises
-    ------
-    AssertionError
-        If the pass computed no features, which is a programming error.
-    """
+    """Return the features of a batch."""
     if batch.features is None:
         raise AssertionError("the writer needs features, but the pass did not compute them")
     return batch.features

@@ -22,22 +22,7 @@ UNREADABLE = (ValueError, EOFError, OSError, SyntaxError, TypeError, MemoryError
 
 
 def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Read the header of an array in `.npy` format; the file is left at the first value.
-
-    Parameters
-    ----------
-    file : binary file
-
-    Returns
-    -------
-    shape : tuple of int
-    dtype : numpy.dtype
-
-    Raises
-    ------
-    ValueError, SyntaxError, TypeError
-        If it is none (see `UNREADABLE`).
-    """
+    """Read the header of an array in `.npy` format; the file is left at the first value."""
     version = np.lib.format.read_magic(file)
     formats = np.lib.format
     read = formats.read_array_header_1_0 if version == (1, 0) else formats.read_array_header_2_0
@@ -46,20 +31,7 @@ def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
-    """Write an `.npz` file atomically, with the digest of its bytes.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    arrays : mapping of str to array
-        By name.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-    """
+    """Write an `.npz` file atomically, with the digest of its bytes."""
     with atomic_file(path) as partial:
         with partial.open("wb") as stream:
             np.savez(stream, **arrays)
@@ -67,40 +39,13 @@ def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
 
 
 def array_names(path: Path) -> list[str]:
-    """Return the names of the arrays of an `.npz` file.
-
-    Parameters
-    ----------
-    path : Path
-
-    Raises
-    ------
-    InputError
-        If the file does not exist or is damaged.
-    """
+    """Return the names of the arrays of an `.npz` file."""
     with _opened(path) as archive:
         return [name.removesuffix(".npy") for name in archive.namelist()]
 
 
 def read_arrays(path: Path, names: Collection[str]) -> dict[str, npt.NDArray[Any]]:
-    """Read arrays of numbers or text from an `.npz` file, and leave the others unread.
-
-    Parameters
-    ----------
-    path : Path
-    names : collection of str
-        Those of them that the file has are read.
-
-    Returns
-    -------
-    dict of str to array
-
-    Raises
-    ------
-    InputError
-        If the file does not exist or is damaged, or if an array is of Python objects or far larger
-        than its part of the file.
-    """
+    """Read arrays of numbers or text from an `.npz` file, and leave the others unread."""
     found = {}
     for name in [name for name in array_names(path) if name in names]:
         stream = member_stream(path, name)
@@ -113,24 +58,7 @@ def read_arrays(path: Path, names: Collection[str]) -> dict[str, npt.NDArray[Any
 
 
 def member_stream(path: Path, name: str) -> IO[bytes]:
-    """Return the content of one array of an `.npz` file, verified by its checksum.
-
-    Parameters
-    ----------
-    path : Path
-    name : str
-        Name of the array.
-
-    Returns
-    -------
-    binary file
-        In memory, in `.npy` format.
-
-    Raises
-    ------
-    InputError
-        As `read_arrays` does, and if there is no such array.
-    """
+    """Return the content of one array of an `.npz` file, verified by its checksum."""
     with _opened(path) as archive:
         try:
             member = archive.getinfo(f"{name}.npy")
@@ -152,19 +80,7 @@ def member_stream(path: Path, name: str) -> IO[bytes]:
 
 
 def check_text(array: npt.NDArray[Any], file: object, field: object = None) -> npt.NDArray[Any]:
-    """Return an array, if its text is such that Python can read it.
-
-    Parameters
-    ----------
-    array : array
-    file, field : object
-        What messages name.
-
-    Raises
-    ------
-    InputError
-        If text has a value that is no character; NumPy fails only where it is read.
-    """
+    """Return an array, if its text is such that Python can read it."""
     if array.dtype.kind == "U" and array.size:
         codes = np.frombuffer(array.tobytes(), np.dtype("u4").newbyteorder(array.dtype.byteorder))
         if codes.size and codes.max() > _MAX_CODE_POINT:

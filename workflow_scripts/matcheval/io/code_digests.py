@@ -11,37 +11,14 @@ from matcheval.io.provenance import PACKAGE, code_digest
 
 
 class CodeDigests:
-    """Computes `code_digest` of scripts, or remembers it.
-
-    To parse the source files takes a second, to read them a twentieth of it.
-
-    Parameters
-    ----------
-    scripts : Path
-        Folder of the scripts and of the library.
-    file : Path
-        Where the digests are kept. It may be deleted at any time.
-    """
+    """Computes `code_digest` of scripts, or remembers it."""
 
     def __init__(self, scripts: Path, file: Path) -> None:
         self._scripts, self._file = scripts, file
         self._is_saved = True
 
     def __call__(self, script: str, *modules: str) -> str:
-        """Return the digest of a script.
-
-        Parameters
-        ----------
-        script : str
-            Its name without suffix.
-        *modules : str
-            As for `code_digest`.
-
-        Raises
-        ------
-        FileNotFoundError, ValueError
-            As for `code_digest`.
-        """
+        """Return the digest of a script."""
         key = " ".join((script, *modules))
         if key not in self._known:
             self._known[key] = code_digest(self._scripts / f"{script}.py", *modules)

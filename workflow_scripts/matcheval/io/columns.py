@@ -6,20 +6,7 @@ from matcheval.io.tables import Column
 
 
 def fraction(name: str, meaning: str) -> Column:
-    """Declare a column of fractions, such as accuracies or probabilities.
-
-    Parameters
-    ----------
-    name : str
-        Name of the column.
-    meaning : str
-        What its values mean.
-
-    Returns
-    -------
-    Column
-        Of type float64 and unit "fraction".
-    """
+    """Declare a column of fractions, such as accuracies or probabilities."""
     return Column(name, pa.float64(), "fraction", meaning)
 
 
@@ -38,21 +25,7 @@ CONFIDENCE_LEVEL = Column("confidence", pa.float64(), "fraction", "level of the 
 
 
 def accuracy(part: str, of: str) -> tuple[Column, ...]:
-    """Declare the columns that `statistics.accuracies.accuracy_columns` returns for a subset.
-
-    Parameters
-    ----------
-    part : str
-        Suffix of the columns' names: `n_<part>`, `n_correct_<part>`, `accuracy_<part>`, ....
-    of : str
-        Description of the datapoints of the subset: the meaning of `n_<part>`.
-
-    Returns
-    -------
-    tuple of Column
-        Number of datapoints, number of correct predictions, accuracy, and its lower and upper
-        bound.
-    """
+    """Declare the columns that `statistics.accuracies.accuracy_columns` returns for a subset."""
     return (
         Column(f"n_{part}", pa.int64(), "datapoints", of),
         Column(f"n_correct_{part}", pa.int64(), "datapoints", "of these, correctly predicted"),

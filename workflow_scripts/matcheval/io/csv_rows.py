@@ -15,27 +15,7 @@ if TYPE_CHECKING:
 def read_numbered_rows(
     path: str | Path, what: str = "file"
 ) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
-    """Read the rows of a CSV file with a header, each with the number of its last line.
-
-    Parameters
-    ----------
-    path : path-like
-        UTF-8, with or without a byte order mark; the first line is the header.
-    what : str
-        What messages call the file.
-
-    Returns
-    -------
-    header : list of str
-    rows : list of (int, dict)
-        Cells by column, as `csv.DictReader` gives them: under None those beyond the header, and
-        None for those that are missing.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or not readable as CSV.
-    """
+    """Read the rows of a CSV file with a header, each with the number of its last line."""
     try:
         content = Path(path).read_bytes()
     except FileNotFoundError as error:
@@ -51,19 +31,7 @@ def read_numbered_rows(
 
 
 def decoded(content: bytes, path: str | Path) -> str:
-    """Decode the text of a file.
-
-    Parameters
-    ----------
-    content : bytes
-    path : path-like
-        File that error messages name.
-
-    Raises
-    ------
-    InputError
-        If it is not UTF-8; the message has the line.
-    """
+    """Decode the text of a file."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -76,43 +44,14 @@ def decoded(content: bytes, path: str | Path) -> str:
 
 
 def read_csv_rows(path: str | Path, required: Sequence[str]) -> list[dict[str, str]]:
-    """Read a CSV file with a header.
-
-    Parameters
-    ----------
-    path : path-like
-        UTF-8, with or without a byte order mark; the first line is the header.
-    required : sequence of str
-        Columns that the file must have; it may have others.
-
-    Returns
-    -------
-    list of dict
-        The rows, as cells by column; cells missing at the end of a row are empty.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or not readable as CSV, or a required column is missing.
-    """
+    """Read a CSV file with a header."""
     header, numbered = read_numbered_rows(path)
     check_columns(header, required, path)
     return [{k: "" if v is None else v for k, v in row.items()} for _, row in numbered]
 
 
 def check_header(path: str | Path, required: Sequence[str]) -> None:
-    """Check that a CSV file has columns; only its first line is read.
-
-    Parameters
-    ----------
-    path : path-like
-    required : sequence of str
-
-    Raises
-    ------
-    InputError
-        If the file is not readable, or a column is missing.
-    """
+    """Check that a CSV file has columns; only its first line is read."""
     try:
         with Path(path).open("rb") as file:
             first = file.readline()
@@ -124,19 +63,7 @@ def check_header(path: str | Path, required: Sequence[str]) -> None:
 def check_columns(
     header: Sequence[str], required: Sequence[str], path: object, remedy: str = ""
 ) -> None:
-    """Check that a header names columns.
-
-    Parameters
-    ----------
-    header, required : sequence of str
-    path, remedy
-        The file, and what to do, for the message.
-
-    Raises
-    ------
-    InputError
-        If it does not.
-    """
+    """Check that a header names columns."""
     missing = [column for column in required if column not in header]
     if missing:
         raise InputError(
@@ -147,20 +74,7 @@ def check_columns(
 
 
 def read_csv_table(path: Path, separator: str) -> "pa.Table":
-    """Read a large CSV file as columns, whose types follow from their cells.
-
-    Parameters
-    ----------
-    path : Path
-        UTF-8, with a header; compressed if it ends in `.gz`.
-    separator : str
-        The character between cells.
-
-    Raises
-    ------
-    InputError
-        If the file is not readable as CSV.
-    """
+    """Read a large CSV file as columns, whose types follow from their cells."""
     import pyarrow as pa
     import pyarrow.csv as pa_csv
 

@@ -17,30 +17,7 @@ _MAX_NAME = 255  # bytes of a file's name, on all usual file systems
 
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Write a file atomically: to a temporary file beside it, renamed once the block succeeds.
-
-    Readers never see an incomplete file: if the block raises, or the process is killed, `path`
-    stays as it was; the file is on the disk before it is renamed, so that this also holds if the
-    power fails. The temporary name contains the host, the process id and the namespace that the id
-    is from, so that concurrent writers of one path do not interfere; temporary files of processes
-    of this host and namespace that no longer run are deleted by the next writer. The temporary name
-    keeps the suffix of `path`, from which some writers infer the format.
-
-    Parameters
-    ----------
-    path : path-like
-        The file to write; missing parent folders are created.
-
-    Yields
-    ------
-    Path
-        The temporary file to write to.
-
-    Raises
-    ------
-    InputError
-        If the folder or the file cannot be written, or the disk is full.
-    """
+    """Write a file atomically: to a temporary file beside it, renamed once the block succeeds."""
     final = Path(path)
     check_place(final)
     prefix = _partial_prefix()
@@ -64,19 +41,7 @@ def _partial_prefix() -> str:
 
 
 def check_place(path: Path) -> None:
-    """Create the folder that a file is to be in, and check that there can be such a file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Raises
-    ------
-    InputError
-        If the folder cannot be created, there is a folder of the file's name, or no file can have
-        that name.
-    """
+    """Create the folder that a file is to be in, and check that there can be such a file."""
     temporary = f"{_partial_prefix()}{os.getpid()}-{path.name}"
     try:
         if "\0" in str(path) or len(temporary.encode()) > _MAX_NAME:
@@ -97,20 +62,7 @@ def check_place(path: Path) -> None:
 
 @contextmanager
 def disk_errors(path: Path, needed: int = 0) -> Iterator[None]:
-    """Turn a missing permission or a full disk into an `InputError` that says so.
-
-    Parameters
-    ----------
-    path : Path
-        The file that the block writes.
-    needed : int
-        Bytes that the block will write: if fewer are free, the block is not entered.
-
-    Raises
-    ------
-    InputError
-        Naming the file and, if the disk is full, the free space in bytes.
-    """
+    """Turn a missing permission or a full disk into an `InputError` that says so."""
     free = shutil.disk_usage(path.parent).free if needed else 0
     if needed > free:
         raise _disk_full(path, f"{needed:,} bytes are needed")
@@ -139,26 +91,7 @@ def _disk_full(path: Path, why: str) -> InputError:
 
 @contextmanager
 def file_lock(path: str | os.PathLike[str]) -> Iterator[bool]:
-    """Let one process at a time write a file or folder; other processes wait.
-
-    The lock is a hidden file beside `path`, which is not deleted; it is released when its process
-    ends for any reason.
-
-    Parameters
-    ----------
-    path : path-like
-        The file or folder to write; missing parent folders are created.
-
-    Yields
-    ------
-    bool
-        Whether this process had to wait, so that another one may have done the work.
-
-    Raises
-    ------
-    InputError
-        If the parent folder cannot be written, or the disk is full.
-    """
+    """Let one process at a time write a file or folder; other processes wait."""
     from filelock import FileLock, Timeout  # imported here because few callers lock
 
     path = Path(path)
@@ -178,22 +111,7 @@ def file_lock(path: str | os.PathLike[str]) -> Iterator[bool]:
 
 
 def check_format(path: str | os.PathLike[str], suffixes: Sequence[str], problem: str) -> str:
-    """Check that a file has one of the suffixes of known formats, and return its suffix.
-
-    Parameters
-    ----------
-    path : path-like
-        The file, which need not exist.
-    suffixes : sequence of str
-        At least two, in lower case, such as `.csv`.
-    problem : str
-        The message, with `{}` in place of another suffix.
-
-    Raises
-    ------
-    InputError
-        If it has another suffix.
-    """
+    """Check that a file has one of the suffixes of known formats, and return its suffix."""
     suffix = Path(path).suffix.lower()
     if suffix not in suffixes:
         *others, last = suffixes
@@ -203,16 +121,7 @@ def check_format(path: str | os.PathLike[str], suffixes: Sequence[str], problem:
 
 
 def file_states(files: Sequence[str]) -> list[tuple[int, int]]:
-    """Return size and modification time in nanoseconds of some of the user's files.
-
-    A parameter of the rules that read them: a file that is replaced by an older one is another
-    file, which Snakemake does not see by its time alone.
-
-    Parameters
-    ----------
-    files : sequence of str
-        Paths of files that exist.
-    """
+    """Return size and modification time in nanoseconds of some of the user's files."""
     stats = [Path(file).stat() for file in files]
     return [(stat.st_size, stat.st_mtime_ns) for stat in stats]
 

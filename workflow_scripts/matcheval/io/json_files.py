@@ -11,22 +11,7 @@ from matcheval.io.self_digests import DIGEST_KEY, EMPTY_DIGEST, enter_digest, ve
 
 
 def write_json(values: Mapping[str, Any], path: str | os.PathLike[str], *, indent: int = 1) -> None:
-    """Write a JSON object atomically; the digest of the file is its last entry.
-
-    Parameters
-    ----------
-    values : mapping of str to object
-        JSON values by name.
-    path : path-like
-        The file to write; missing parent folders are created.
-    indent : int
-        Spaces per level.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-    """
+    """Write a JSON object atomically; the digest of the file is its last entry."""
     text = json.dumps({**values, DIGEST_KEY: EMPTY_DIGEST}, indent=indent, ensure_ascii=False)
     with atomic_file(path) as partial:
         partial.write_text(text + "\n", encoding="utf-8")
@@ -34,25 +19,7 @@ def write_json(values: Mapping[str, Any], path: str | os.PathLike[str], *, inden
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
-    """Read a JSON file, and verify it if it contains its digest.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-
-    Returns
-    -------
-    object
-        What the file contains, without the digest.
-
-    Raises
-    ------
-    InputError
-        If the file was changed after it was written.
-    OSError, ValueError
-        If it cannot be read, or is not JSON.
-    """
+    """Read a JSON file, and verify it if it contains its digest."""
     verify_file(path)
     values = json.loads(Path(path).read_text(encoding="utf-8"))
     if isinstance(values, dict):

@@ -11,36 +11,19 @@ import pyarrow as pa
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add the option `--json` of a command.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-    """
+    """Add the option `--json` of a command."""
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON.
-
-    Parameters
-    ----------
-    value : object
-        Mappings, lists, texts, numbers and None; numbers that JSON does not have become null.
-    """
+    """Print a value as JSON."""
     text = json.dumps(_defined(value), indent=2, ensure_ascii=False, allow_nan=False)
     # Names of files that are not UTF-8 hold lone surrogates, which cannot be written.
     sys.stdout.write(text.encode(errors="backslashreplace").decode() + "\n")
 
 
 def json_rows(table: pd.DataFrame | pa.Table) -> list[dict[str, Any]]:
-    """Return the rows of a table as JSON values.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame or pyarrow.Table
-        Undefined numbers and missing texts become null.
-    """
+    """Return the rows of a table as JSON values."""
     if isinstance(table, pa.Table):
         rows: list[dict[str, Any]] = table.to_pylist()
     else:

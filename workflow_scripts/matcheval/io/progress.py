@@ -10,15 +10,6 @@ T = TypeVar("T")
 
 
 def each(items: Sequence[T], work: str, *, progress: bool) -> Iterator[T]:
-    """Iterate over items; of several, a terminal shows the progress on standard error.
-
-    Parameters
-    ----------
-    items : sequence
-    work : str
-        What is done with them: the bar's title.
-    progress : bool
-        Whether a bar is wanted.
-    """
+    """Iterate over items; of several, a terminal shows the progress on standard error."""
     shown = progress and len(items) > 1 and sys.stderr.isatty()
     return iter(tqdm(items, work, disable=not shown, leave=False))

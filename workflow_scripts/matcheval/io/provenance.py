@@ -16,23 +16,7 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def software_versions(*packages: str) -> dict[str, str]:
-    """Look up the versions of Python, of this library and of other packages.
-
-    Parameters
-    ----------
-    *packages : str
-        Names of installed distributions.
-
-    Returns
-    -------
-    dict
-        Versions by name: `python`, `matcheval`, and each package.
-
-    Raises
-    ------
-    importlib.metadata.PackageNotFoundError
-        If a package is not installed.
-    """
+    """Look up the versions of Python, of this library and of other packages."""
     from matcheval.version import __version__
 
     versions = {"python": platform.python_version(), PACKAGE: __version__}
@@ -41,32 +25,7 @@ def software_versions(*packages: str) -> dict[str, str]:
 
 @cache
 def code_digest(script: Path, *modules: str) -> str:
-    """Compute a digest of a script and of the library code that it imports, also indirectly.
-
-    Rules have it as a parameter, so that an edit of the library re-runs exactly the rules that use
-    the edited code: Snakemake itself tracks a rule's script, but not the script's imports.
-
-    Parameters
-    ----------
-    script : Path
-        A Python file.
-    *modules : str
-        Full names of further modules of the library, which the script imports by name.
-
-    Returns
-    -------
-    str
-        16 hexadecimal digits. Comments, docstrings and layout do not affect it, nor do functions
-        of modules whose name occurs nowhere in the rest of this code, not even in a text; of
-        `modules`, all functions count. The minor version of Python may affect it.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the script or a module does not exist.
-    ValueError
-        If the script, or a module that it imports, has relative imports.
-    """
+    """Compute a digest of a script and of the library code that it imports, also indirectly."""
     whole = {module.removeprefix(f"{PACKAGE}.") for module in modules}
     code = enumerate(_parse(script.read_text(encoding="utf-8")))
     used = [("script", place, one) for place, one in code]
@@ -91,20 +50,7 @@ def code_digest(script: Path, *modules: str) -> str:
 
 @dataclass(frozen=True)
 class _Statement:
-    """A statement of a module that is in no other.
-
-    Attributes
-    ----------
-    dump : str
-        Its syntax tree.
-    imports : frozenset of str
-        Modules of this library that it imports, named relative to the package.
-    words : frozenset of str
-        All names in it, and words of its texts.
-    function : str
-        The name, if it defines a function without decorators, which does nothing until it is
-        called; empty otherwise.
-    """
+    """A statement of a module that is in no other."""
 
     dump: str
     imports: frozenset[str]

@@ -27,18 +27,7 @@ _KEPT = max(len(_MARK), len(DIGEST_KEY)) - 1  # bytes of a mark that a chunk may
 
 @dataclass(frozen=True)
 class _Scan:
-    """What a file contains.
-
-    Attributes
-    ----------
-    digest : bytes
-        SHA-256 as hexadecimal digits, of the file with zeros in place of recorded digests.
-    recorded : list of (int, bytes)
-        Positions and values of the recorded digests.
-    has_key : bool
-        Whether the name that digests are stored under occurs. If it does without a digest, or the
-        other way round, one of the two was damaged.
-    """
+    """What a file contains."""
 
     digest: bytes
     recorded: list[tuple[int, bytes]]
@@ -46,18 +35,7 @@ class _Scan:
 
 
 def enter_digest(path: Path) -> None:
-    """Replace the zeros of `EMPTY_DIGEST` in a complete file by the file's SHA-256.
-
-    Parameters
-    ----------
-    path : Path
-        A file that contains `EMPTY_DIGEST` once.
-
-    Raises
-    ------
-    ValueError
-        If it does not, which is a programming error.
-    """
+    """Replace the zeros of `EMPTY_DIGEST` in a complete file by the file's SHA-256."""
     with path.open("r+b") as stream:
         found = _scan(stream)
         if [value for _, value in found.recorded] != [_ZEROS]:
@@ -80,27 +58,7 @@ def enter_digest_of_archive(path: Path) -> None:
 
 
 def verify_file(path: str | os.PathLike[str]) -> bool:
-    """Check a file against the digest that it contains.
-
-    Reads the file once, about a second per gigabyte, with a megabyte of memory.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-
-    Returns
-    -------
-    bool
-        False if it contains none: another program wrote it.
-
-    Raises
-    ------
-    InputError
-        If the file was changed after it was written.
-    OSError
-        If it cannot be read.
-    """
+    """Check a file against the digest that it contains."""
     with Path(path).open("rb") as stream:
         found = _scan(stream)
     if not found.recorded and not found.has_key:

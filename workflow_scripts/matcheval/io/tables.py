@@ -179,23 +179,7 @@ class TableSchema:
 
 
 def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
-    """Read a Parquet file.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-
-    Returns
-    -------
-    pyarrow.Table
-
-    Raises
-    ------
-    InputError
-        If the file is missing, may not be read, is truncated, was changed after this library wrote
-        it, or is not a Parquet file.
-    """
+    """Read a Parquet file."""
     try:
         verify_file(path)
         # One thread: the files are small, and the workers already occupy every core.
@@ -219,41 +203,12 @@ def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
 
 
 def check_suffix(path: str | os.PathLike[str]) -> str:
-    """Check that tables can be written in the format of a file, and return its suffix.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-
-    Returns
-    -------
-    str
-        `.parquet` or `.csv`.
-
-    Raises
-    ------
-    InputError
-        If the suffix is neither.
-    """
+    """Check that tables can be written in the format of a file, and return its suffix."""
     return check_format(path, tuple(_WRITERS), "cannot write {} tables")
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Write a table atomically as Parquet or CSV, depending on the suffix of `path`.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The table.
-    path : path-like
-        The file, `.parquet` or `.csv`; missing parent folders are created.
-
-    Raises
-    ------
-    InputError
-        If the suffix is neither, or the file cannot be written.
-    """
+    """Write a table atomically as Parquet or CSV, depending on the suffix of `path`."""
     _WRITERS[check_suffix(path)](table, path)
 
 

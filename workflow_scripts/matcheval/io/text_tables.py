@@ -47,26 +47,7 @@ def write_readable(
     paths: Iterable[str | os.PathLike[str]],
     notes: Sequence[str] = (),
 ) -> None:
-    """Write a table in one or several formats, for programs and for human readers.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        With the columns of `schema`.
-    schema : TableSchema
-        Schema of the `.parquet` and `.csv` files.
-    readable : callable
-        Takes `table` and returns the columns of the `.md` (Markdown) and `.tex` (LaTeX) files.
-    paths : iterable of path-like
-        The files; their suffixes determine their formats. Each is written atomically.
-    notes : sequence of str
-        Sentences below the table: paragraphs in Markdown, comments in LaTeX.
-
-    Raises
-    ------
-    InputError
-        If a file has another suffix, or cannot be written.
-    """
+    """Write a table in one or several formats, for programs and for human readers."""
     texts = {".md": (markdown, "\n{}\n"), ".tex": (latex, "% {}\n")}
     for path in paths:
         suffix = Path(path).suffix.lower()
@@ -80,23 +61,7 @@ def write_readable(
 
 
 def markdown(columns: Sequence[TextColumn]) -> str:
-    """Format a Markdown table.
-
-    Parameters
-    ----------
-    columns : sequence of TextColumn
-        Its columns, of equal length.
-
-    Returns
-    -------
-    str
-        The table, with a final line break.
-
-    Raises
-    ------
-    ValueError
-        If the columns are of unequal lengths.
-    """
+    """Format a Markdown table."""
     lines = [
         [column.head for column in columns],
         ["--:" if column.is_number else "---" for column in columns],
@@ -106,23 +71,7 @@ def markdown(columns: Sequence[TextColumn]) -> str:
 
 
 def latex(columns: Sequence[TextColumn]) -> str:
-    """Format a LaTeX `tabular`, which requires the package `booktabs`.
-
-    Parameters
-    ----------
-    columns : sequence of TextColumn
-        Its columns, of equal length.
-
-    Returns
-    -------
-    str
-        The table, with a final line break.
-
-    Raises
-    ------
-    ValueError
-        If the columns are of unequal lengths.
-    """
+    """Format a LaTeX `tabular`, which requires the package `booktabs`."""
     alignment = "".join("r" if column.is_number else "l" for column in columns)
     rows = zip(*(column.cells for column in columns), strict=True)
     return "\n".join(
@@ -140,22 +89,7 @@ def latex(columns: Sequence[TextColumn]) -> str:
 
 
 def outward(low: float, high: float, digits: int) -> tuple[str, str]:
-    """Format the bounds of an interval, rounded outward so that they enclose the interval.
-
-    The intervals of fits in Recht et al. (2019) appear to be rounded like this.
-
-    Parameters
-    ----------
-    low, high : float
-        The bounds.
-    digits : int
-        Digits after the decimal point.
-
-    Returns
-    -------
-    low, high : str
-        `low` rounded down and `high` rounded up, as formatted by `signed`.
-    """
+    """Format the bounds of an interval, rounded outward so that they enclose the interval."""
     unit = 10.0**digits
     down = math.floor(low * unit + _ROUNDING) / unit
     up = math.ceil(high * unit - _ROUNDING) / unit
@@ -167,38 +101,12 @@ def _latex_row(cells: Sequence[str]) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Write a number and what it counts, such as `1 model` or `3 models`.
-
-    Parameters
-    ----------
-    number : int
-    noun : str
-        In the singular; its plural ends with s.
-
-    Returns
-    -------
-    str
-    """
+    """Write a number and what it counts, such as `1 model` or `3 models`."""
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def signed(value: float, digits: int, *, plus: bool = False) -> str:
-    """Format a number with a typographic minus sign (U+2212).
-
-    Parameters
-    ----------
-    value : float
-        The number.
-    digits : int
-        Digits after the decimal point.
-    plus : bool
-        Whether positive numbers have a plus sign.
-
-    Returns
-    -------
-    str
-        The number, without a sign if it is rounded to zero; "undefined" for NaN.
-    """
+    """Format a number with a typographic minus sign (U+2212)."""
     if math.isnan(value):
         return "undefined"
     text = f"{abs(value):.{digits}f}"
@@ -208,25 +116,7 @@ def signed(value: float, digits: int, *, plus: bool = False) -> str:
 
 
 def accuracy_cells(table: pd.DataFrame, part: str, digits: int = 1) -> list[str]:
-    """Format accuracies with their confidence intervals.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        With the columns `accuracy_<part>`, `accuracy_<part>_low` and `accuracy_<part>_high`, as
-        fractions; NaN where there is none.
-    part : str
-        Suffix of the columns' names; if empty, the columns are `accuracy`, `accuracy_low` and
-        `accuracy_high`.
-    digits : int
-        Decimal digits of the accuracy; its bounds have one.
-
-    Returns
-    -------
-    list of str
-        Cells in percent, such as `93.1 [92.0, 94.1]`; `93.1` where the lower bound is NaN, and a
-        dash where the accuracy is.
-    """
+    """Format accuracies with their confidence intervals."""
     name = f"accuracy_{part}" if part else "accuracy"
     values = zip(table[name], table[f"{name}_low"], table[f"{name}_high"], strict=True)
     return [
@@ -239,58 +129,18 @@ def accuracy_cells(table: pd.DataFrame, part: str, digits: int = 1) -> list[str]
 
 
 def signed_cells(values: Sequence[float], digits: int = 1) -> list[str]:
-    """Format differences of fractions in percentage points, with a plus or minus sign.
-
-    Parameters
-    ----------
-    values : sequence of float
-        The differences, as fractions.
-    digits : int
-        Digits after the decimal point.
-
-    Returns
-    -------
-    list of str
-        Cells such as `+1.2`; a dash for NaN.
-    """
+    """Format differences of fractions in percentage points, with a plus or minus sign."""
     texts = ["–" if pd.isna(value) else f"{100 * value:+.{digits}f}" for value in values]
     return [text.replace("-", "−") for text in texts]
 
 
 def percent_cell(value: float) -> str:
-    """Format a fraction in percent, with one digit after the decimal point.
-
-    Parameters
-    ----------
-    value : float
-        The fraction.
-
-    Returns
-    -------
-    str
-        A cell such as `93.1`; a dash for NaN.
-    """
+    """Format a fraction in percent, with one digit after the decimal point."""
     return "–" if pd.isna(value) else f"{100 * value:.1f}"
 
 
 def columns_by_part(table: pd.DataFrame, part: str, heads: Mapping[Any, str]) -> list[TextColumn]:
-    """Lay out accuracies with a row per model, and a column per part of the datapoints.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        A row per model and part, with the columns `model`, `<part>`, `n_<part>`, and those of
-        `accuracy_cells`.
-    part : str
-        Name of the column that identifies the parts, and suffix of the other columns' names.
-    heads : mapping
-        Heading of each part, by its value in the column `part`.
-
-    Returns
-    -------
-    list of TextColumn
-        Accuracies in percent; the last row has their means over the models.
-    """
+    """Lay out accuracies with a row per model, and a column per part of the datapoints."""
     columns = [TextColumn("Model", [*table["model"].unique(), "mean"], is_number=False)]
     for number, of_part in table.groupby(part):
         mean = 100 * of_part[f"accuracy_{part}"].mean()

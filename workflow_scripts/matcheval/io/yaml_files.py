@@ -10,23 +10,7 @@ from matcheval.errors import InputError
 
 
 def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a YAML file whose top level is a mapping.
-
-    Parameters
-    ----------
-    path : path-like
-        A UTF-8 file.
-
-    Returns
-    -------
-    dict
-        Its content.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, is not valid YAML, or its top level is not a mapping.
-    """
+    """Read a YAML file whose top level is a mapping."""
     content = _read(path)
     if not isinstance(content, dict):
         raise InputError("is not a mapping of keys to values", file=path)
@@ -34,23 +18,7 @@ def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def read_yaml_list(path: str | os.PathLike[str]) -> list[Any]:
-    """Read a YAML file whose top level is a list.
-
-    Parameters
-    ----------
-    path : path-like
-        A UTF-8 file.
-
-    Returns
-    -------
-    list
-        Its content.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, is not valid YAML, or its top level is not a list.
-    """
+    """Read a YAML file whose top level is a list."""
     content = _read(path)
     if not isinstance(content, list):
         raise InputError("is not a list", file=path, remedy="Begin every entry with '- '")

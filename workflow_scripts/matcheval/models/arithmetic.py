@@ -34,24 +34,7 @@ def normalize(images: Tensor, mean: Sequence[float], std: Sequence[float]) -> Te
 
 @contextmanager
 def repeatable_arithmetic(n_threads: int = 1, *, strict: bool = True) -> Iterator[None]:
-    """Make torch's results reproducible to the bit within the block, then restore its settings.
-
-    cuDNN neither chooses its algorithms by benchmarks nor rounds to TF32. Results may still differ
-    between numbers of threads, processor types and versions of torch.
-
-    Parameters
-    ----------
-    n_threads : int
-        CPU threads of one operation, at least 1.
-    strict : bool
-        Whether an operation without a deterministic implementation raises an error; otherwise
-        torch warns. Only GPUs have such operations.
-
-    Raises
-    ------
-    InputError
-        If `n_threads` is below 1.
-    """
+    """Make torch's results reproducible to the bit within the block, then restore its settings."""
     if n_threads < 1:
         raise InputError(f"is {n_threads}", field="threads", remedy="Give at least 1")
     # Required for deterministic matrix products on CUDA; read when the first of them runs.

@@ -17,26 +17,7 @@ from matcheval.models.transforms import Transform
 
 
 def load_callable_model(source: ModelSource, weights: Path | None, dataset: Dataset) -> LoadedModel:
-    """Call the user's function, which returns a module, or a module and its transform.
-
-    Parameters
-    ----------
-    source : ModelSource
-        A source of kind `callable`; its module is looked up in the working directory first.
-    weights : Path or None
-        Not used: the function loads its weights itself.
-    dataset : Dataset
-        Not used.
-
-    Returns
-    -------
-    LoadedModel
-
-    Raises
-    ------
-    InputError
-        If the function cannot be imported, or returns something else.
-    """
+    """Call the user's function, which returns a module, or a module and its transform."""
     module_name, _, name = source.source.partition(":")
     folder = os.getcwd()  # noqa: PTH109
     if folder not in sys.path:  # Python does not add it for the installed command
@@ -64,24 +45,7 @@ def load_callable_model(source: ModelSource, weights: Path | None, dataset: Data
 
 
 def as_transform(given: Any) -> Transform:
-    """Convert what a user's function returned to a transform.
-
-    Parameters
-    ----------
-    given : object
-        A `Transform`; a data configuration as returned by `timm.data.resolve_data_config`; a
-        torchvision weight's `transforms()`; or None for the stored pixels, divided by their
-        largest value.
-
-    Returns
-    -------
-    Transform
-
-    Raises
-    ------
-    InputError
-        If it is none of these.
-    """
+    """Convert what a user's function returned to a transform."""
     if given is None:
         return Transform.plain()
     if isinstance(given, Transform):

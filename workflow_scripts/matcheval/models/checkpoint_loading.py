@@ -18,27 +18,7 @@ from matcheval.models.transforms import NORMALIZATIONS, Transform
 
 
 def load_trained_model(source: ModelSource, weights: Path, dataset: Dataset) -> LoadedModel:
-    """Load a checkpoint that this workflow trained.
-
-    Parameters
-    ----------
-    source : ModelSource
-        A source of kind `trained` or `checkpoint`.
-    weights : Path
-        The checkpoint.
-    dataset : Dataset
-        The dataset to predict, whose images must have the shape and pixel range of the training
-        set.
-
-    Returns
-    -------
-    LoadedModel
-
-    Raises
-    ------
-    InputError
-        If the checkpoint is damaged or belongs to another model, or the images do not match.
-    """
+    """Load a checkpoint that this workflow trained."""
     checkpoint = load_checkpoint(weights)
     info = checkpoint.info
     if source.kind == TRAINED and info.model != source.name:
@@ -64,28 +44,7 @@ def load_trained_model(source: ModelSource, weights: Path, dataset: Dataset) -> 
 
 
 def load_checkpoint_model(source: ModelSource, weights: Path, dataset: Dataset) -> LoadedModel:
-    """Load a safetensors file: a checkpoint of this workflow, or a plain state dict.
-
-    Parameters
-    ----------
-    source : ModelSource
-        A source of kind `checkpoint`; its options describe a plain state dict.
-    weights : Path
-        The safetensors file.
-    dataset : Dataset
-        The dataset to predict; the network of a plain state dict is built for its image shape and
-        number of classes.
-
-    Returns
-    -------
-    LoadedModel
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, the catalogue does not describe a plain state dict, or the
-        weights do not fit the network.
-    """
+    """Load a safetensors file: a checkpoint of this workflow, or a plain state dict."""
     try:
         with safe_open(str(weights), framework="pt") as archive:
             is_checkpoint = "matcheval" in (archive.metadata() or {})

@@ -27,36 +27,7 @@ _REMEDY = "Delete it and train the model again"
 
 @dataclass(frozen=True)
 class CheckpointInfo:
-    """The description of a model in its checkpoint.
-
-    Attributes
-    ----------
-    model : str
-        The model's name.
-    architecture : str
-        As for `build_model`.
-    width, depth : int
-        As for `build_model`.
-    input_shape : (int, int, int)
-        Height, width and channels of its images.
-    n_classes : int
-        Number of classes.
-    max_value : int
-        Pixel value that stood for 1.0 in the training set.
-    recipe : mapping of str to object
-        The fields of its recipe.
-    data : mapping of str to str
-        Under `train` and `validation`, name and digest of the set; several are joined by commas.
-    versions : mapping of str to str
-        Versions of Python, of packages and of the training code.
-    classes : tuple of str
-        Names of the classes, by label.
-    mean, std : tuple of float
-        Mean and standard deviation of each channel, for pixels in [0, 1], by which the model's
-        input is normalised; 0 and 1 for no normalisation.
-    groups : int
-        As for `build_model`.
-    """
+    """The description of a model in its checkpoint."""
 
     model: str
     architecture: str
@@ -76,32 +47,13 @@ class CheckpointInfo:
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A trained model.
-
-    Attributes
-    ----------
-    info : CheckpointInfo
-        Its description.
-    state : mapping of str to tensor
-        Its parameters and buffers, on the CPU.
-    """
+    """A trained model."""
 
     info: CheckpointInfo
     state: Mapping[str, Tensor]
 
     def build(self) -> nn.Module:
-        """Build the model with these weights, in evaluation mode.
-
-        Returns
-        -------
-        torch.nn.Module
-            As built by `build_model`, on the CPU.
-
-        Raises
-        ------
-        InputError
-            If the weights do not fit the model that `info` describes.
-        """
+        """Build the model with these weights, in evaluation mode."""
         info = self.info
         model = build_model(
             info.architecture,
@@ -124,20 +76,7 @@ class Checkpoint:
 
 
 def save_checkpoint(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> None:
-    """Write a checkpoint atomically; equal checkpoints give equal bytes.
-
-    Parameters
-    ----------
-    checkpoint : Checkpoint
-        The model.
-    path : path-like
-        The file to write; an existing one is replaced.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-    """
+    """Write a checkpoint atomically; equal checkpoints give equal bytes."""
     state = {name: checkpoint.state[name].contiguous() for name in sorted(checkpoint.state)}
     text = json.dumps(asdict(checkpoint.info) | {DIGEST_KEY: EMPTY_DIGEST}, sort_keys=True)
     with atomic_file(path) as temporary:
@@ -146,23 +85,7 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> Non
 
 
 def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
-    """Read and check a checkpoint.
-
-    Parameters
-    ----------
-    path : path-like
-        A file written by `save_checkpoint`.
-
-    Returns
-    -------
-    Checkpoint
-
-    Raises
-    ------
-    InputError
-        If the file is missing, damaged or not a checkpoint, or its weights do not fit its
-        description.
-    """
+    """Read and check a checkpoint."""
     if not Path(path).is_file():
         raise InputError("no such file", file=path, remedy="Train the model first")
     try:

@@ -14,23 +14,7 @@ log = logging.getLogger(__name__)
 
 
 def resolve_device(name: str) -> torch.device:
-    """Return the device of a name, without falling back to another one.
-
-    Parameters
-    ----------
-    name : str
-        `cpu`, `cuda`, `mps`, or `auto` for the first available of `cuda`, `mps` and `cpu`,
-        which is logged.
-
-    Returns
-    -------
-    torch.device
-
-    Raises
-    ------
-    InputError
-        If the name is unknown, or the device is not available on this machine.
-    """
+    """Return the device of a name, without falling back to another one."""
     if name not in DEVICES:
         raise InputError(
             f"unknown device '{name}'", field="device", remedy=f"Known: {', '.join(DEVICES)}"
@@ -57,16 +41,7 @@ def resolve_device(name: str) -> torch.device:
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether an error means that a device is out of memory.
-
-    CUDA raises a dedicated type; its libraries, MPS and the CPU's allocator are recognised by their
-    messages.
-
-    Parameters
-    ----------
-    error : RuntimeError
-        An error raised by torch.
-    """
+    """Whether an error means that a device is out of memory."""
     messages = ("out of memory", "ALLOC_FAILED", "can't allocate memory")
     return isinstance(error, torch.OutOfMemoryError) or any(
         message in str(error) for message in messages
@@ -75,22 +50,7 @@ def is_out_of_memory(error: RuntimeError) -> bool:
 
 @contextmanager
 def full_memory(problem: str, *, file: object, field: object = None, remedy: str) -> Iterator[None]:
-    """Turn a device's out-of-memory errors in the block into an `InputError`.
-
-    Parameters
-    ----------
-    problem : str
-        What went wrong.
-    file, field : object
-        Where: the model or file, and its column or key.
-    remedy : str
-        What to do about it.
-
-    Raises
-    ------
-    InputError
-        If the block runs out of memory; all other errors pass unchanged.
-    """
+    """Turn a device's out-of-memory errors in the block into an `InputError`."""
     try:
         yield
     except RuntimeError as error:

@@ -29,29 +29,7 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Geometry:
-    """Resizing and central cropping of an image.
-
-    Attributes
-    ----------
-    resize : str
-        `none`: the image is not changed, and the other fields keep their defaults. `short`: its
-        shorter edge becomes `scale[0]` (torchvision's rounding). `cover`, `fit`: with its aspect
-        ratio kept, it becomes the smallest image that covers `scale`, or the largest that fits
-        in it (timm's rounding). `exact`: its edges become those of `scale`.
-    scale : (int, int)
-        Height and width in pixels to resize to.
-    crop : (int, int)
-        Height and width in pixels to crop to; a smaller image is padded.
-    interpolation : str
-        One of `INTERPOLATIONS`.
-    fill : (int, int, int) or None
-        RGB colour of the padding, in 0..255; None for black.
-
-    Raises
-    ------
-    InputError
-        If a value is not as described above.
-    """
+    """Resizing and central cropping of an image."""
 
     resize: str = "none"
     scale: Size = (0, 0)
@@ -72,22 +50,7 @@ class Geometry:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> "Geometry":
-        """Build a geometry from the values that `to_mapping` returned.
-
-        Parameters
-        ----------
-        values : mapping of str to object
-            The fields; lists, as in JSON, become tuples.
-
-        Returns
-        -------
-        Geometry
-
-        Raises
-        ------
-        InputError
-            If a value is invalid.
-        """
+        """Build a geometry from the values that `to_mapping` returned."""
         fields: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in values.items()
         }
@@ -115,18 +78,7 @@ class Geometry:
         return f"{words} ({self.interpolation}), centre {_edges(self.crop)}{fill}"
 
     def apply(self, image: Image.Image) -> Image.Image:
-        """Resize and crop an image, by the public transforms of torchvision and timm.
-
-        Parameters
-        ----------
-        image : PIL.Image.Image
-            An RGB image of any size.
-
-        Returns
-        -------
-        PIL.Image.Image
-            An image of the size `crop`; the given image if `resize` is `none`.
-        """
+        """Resize and crop an image, by the public transforms of torchvision and timm."""
         if self.resize == "none":
             return image
         resized, cropped = _steps(self)

@@ -39,18 +39,7 @@ class LoadedModel:
 
 
 def state_digest(state: Mapping[str, Tensor]) -> str:
-    """Compute the SHA-256 of weights: name, dtype, shape and bytes of each tensor, by name.
-
-    Parameters
-    ----------
-    state : mapping of str to tensor
-        A state dict, on any device; the order of its entries does not matter.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
-    """
+    """Compute the SHA-256 of weights: name, dtype, shape and bytes of each tensor, by name."""
     digest = hashlib.sha256()
     for name in sorted(state):
         tensor = state[name].detach().cpu().contiguous()

@@ -24,28 +24,7 @@ from matcheval.models.rows import (
 
 
 def load_model(source: ModelSource, weights: Path | None, dataset: Dataset) -> LoadedModel:
-    """Load a model to predict a dataset.
-
-    Parameters
-    ----------
-    source : ModelSource
-        What the model is loaded from.
-    weights : Path or None
-        The file of its weights; None for models of the kinds `callable` and `package`.
-    dataset : Dataset
-        The dataset to predict. The network of a plain state dict is built for its image shape and
-        number of classes.
-
-    Returns
-    -------
-    LoadedModel
-
-    Raises
-    ------
-    InputError
-        If the weights are missing, damaged or those of another model, a name is unknown, or the
-        model's classes differ from the dataset's.
-    """
+    """Load a model to predict a dataset."""
     if source.kind not in FROM_CODE and (weights is None or not weights.is_file()):
         raise InputError(
             "no such weights file", file=weights, remedy="Train or download the model first"
@@ -56,24 +35,7 @@ def load_model(source: ModelSource, weights: Path | None, dataset: Dataset) -> L
 
 
 def load_network(source: ModelSource, dataset: Dataset) -> LoadedModel:
-    """Load a model for its features: its classes need not be the dataset's.
-
-    Parameters
-    ----------
-    source : ModelSource
-        Of kind `callable` or `package`.
-    dataset : Dataset
-        The dataset to compute features of.
-
-    Returns
-    -------
-    LoadedModel
-
-    Raises
-    ------
-    InputError
-        As `load_model`.
-    """
+    """Load a model for its features: its classes need not be the dataset's."""
     return _LOADERS[source.kind](source, None, dataset)
 
 

@@ -48,23 +48,7 @@ def as_network(model: nn.Module, *, features: bool, name: str) -> Network:
 
 
 def head_of(model: nn.Module, name: str) -> nn.Linear:
-    """Return the last linear layer of a model, as the layers are registered.
-
-    Parameters
-    ----------
-    model : torch.nn.Module
-    name : str
-        The model's name, for the error message.
-
-    Returns
-    -------
-    torch.nn.Linear
-
-    Raises
-    ------
-    InputError
-        If the model has no linear layer.
-    """
+    """Return the last linear layer of a model, as the layers are registered."""
     linears = [module for module in model.modules() if isinstance(module, nn.Linear)]
     if linears:
         return linears[-1]

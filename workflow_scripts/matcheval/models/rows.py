@@ -29,22 +29,7 @@ _PACKAGE = re.compile(r"[A-Za-z_]\w*:[A-Za-z_]\w*")
 
 @dataclass(frozen=True)
 class ModelSource:
-    """What a model is loaded from.
-
-    Attributes
-    ----------
-    name : str
-        The model's name.
-    kind : str
-        `trained` (a checkpoint of this workflow), `timm`, `torchvision`, `checkpoint`,
-        `callable` or `package`.
-    source : str
-        timm's `name.tag`, torchvision's `Weights.MEMBER`, a safetensors file,
-        `module:callable`, or `package:architecture`; empty for a trained model.
-    options : mapping of str to object
-        For a `checkpoint` that is a plain state dict: `architecture`, `width`, `depth` and
-        `normalization`; otherwise empty.
-    """
+    """What a model is loaded from."""
 
     name: str
     kind: str
@@ -53,27 +38,7 @@ class ModelSource:
 
     @classmethod
     def from_row(cls, name: str, kind: str, cells: Mapping[str, str]) -> "ModelSource":
-        """Build the source from a catalogue row of a model that is not trained here.
-
-        Parameters
-        ----------
-        name : str
-            The model's name.
-        kind : str
-            `timm`, `torchvision`, `checkpoint`, `callable` or `package`.
-        cells : mapping of str to str
-            The row's other cells, by column.
-
-        Returns
-        -------
-        ModelSource
-
-        Raises
-        ------
-        InputError
-            If the source is missing, a cell that the kind does not use is filled, or a value is
-            invalid; the message names the column.
-        """
+        """Build the source from a catalogue row of a model that is not trained here."""
         source = cells.get("source", "")
         allowed = ("source", *(_CHECKPOINT_COLUMNS if kind == CHECKPOINT else ()))
         filled = [column for column, value in cells.items() if value and column not in allowed]
@@ -107,17 +72,7 @@ class ModelSource:
 
     @classmethod
     def from_json(cls, text: str) -> "ModelSource":
-        """Build the source from the text that `to_json` returned.
-
-        Parameters
-        ----------
-        text : str
-            A JSON object.
-
-        Returns
-        -------
-        ModelSource
-        """
+        """Build the source from the text that `to_json` returned."""
         return cls(**json.loads(text))
 
     def to_json(self) -> str:
@@ -127,15 +82,7 @@ class ModelSource:
 
     @property
     def code_file(self) -> Path | None:
-        """The file of a callable's module or of a package's weights, or None for other kinds.
-
-        A module is looked up in the working directory first, then among the installed ones.
-
-        Raises
-        ------
-        InputError
-            If there is no such module or package.
-        """
+        """The file of a callable's module or of a package's weights, or None for other kinds."""
         if self.kind not in FROM_CODE:
             return None
         module = self.source.partition(":")[0]

@@ -34,29 +34,7 @@ WAREHOUSE_FAMILIES = (
 
 @dataclass(frozen=True)
 class Architecture:
-    """Properties of an architecture that are known without building it.
-
-    Attributes
-    ----------
-    family : str
-        One of `FAMILIES` or `WAREHOUSE_FAMILIES`, or `small`.
-    width : str
-        What its width counts.
-    depths : str
-        The possible depths in words, for messages.
-    has_depth : callable
-        Whether a given depth is possible.
-    min_side : int
-        Smallest height and width of the images, in pixels.
-    grouped : bool
-        Whether its convolutions can be split into groups.
-    widths : str
-        The possible widths in words, for messages.
-    has_width : callable
-        Whether a given width is possible at a given depth and number of groups.
-    dropout : float
-        The rate of its dropout of single values; 0 if it has none.
-    """
+    """Properties of an architecture that are known without building it."""
 
     family: str
     width: str
@@ -170,20 +148,7 @@ ARCHITECTURES = tuple(SPECIFICATIONS)
 
 
 def check_architecture(architecture: str, width: int, depth: int, groups: int = 1) -> None:
-    """Check that an architecture exists and can have a size.
-
-    Parameters
-    ----------
-    architecture : str
-        One of `ARCHITECTURES`.
-    width, depth, groups : int
-        The size, as for `building.build_model`.
-
-    Raises
-    ------
-    InputError
-        If the architecture is unknown or cannot have the size; the message names the field.
-    """
+    """Check that an architecture exists and can have a size."""
     if architecture not in SPECIFICATIONS:
         raise InputError(
             f"unknown architecture '{architecture}'", remedy=f"Known: {', '.join(ARCHITECTURES)}"

@@ -13,15 +13,7 @@ _MISSING = "resnext101_32x48d"
 
 @cache
 def load_timm() -> ModuleType:
-    """Import timm, and register the model that it has weights for but no function.
-
-    Importing timm takes seconds, so it is imported only on the first call.
-
-    Returns
-    -------
-    module
-        timm.
-    """
+    """Import timm, and register the model that it has weights for but no function."""
     import timm
     from timm.models import register_model, resnet
 

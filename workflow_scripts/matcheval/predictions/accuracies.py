@@ -36,31 +36,7 @@ def dataset_accuracies(
     predictions: Sequence[str] = (),
     top_k_files: Sequence[str] = (),
 ) -> pa.Table:
-    """Count the datapoints of a dataset that every model predicts correctly.
-
-    Parameters
-    ----------
-    spec : DatasetSpec
-        The dataset.
-    models : sequence of str
-        Names of the models, in order.
-    predictions : sequence of str
-        Their prediction files, for kinds of datasets with probabilities; otherwise empty.
-    top_k_files : sequence of str
-        Their files of top-k classes (see `top_k`), for accuracies beyond top-1; otherwise empty.
-
-    Returns
-    -------
-    pyarrow.Table
-        With schema `schemas.ACCURACIES`: per model, a row for top-1 and, where the files hold
-        further classes, a row for each further k.
-
-    Raises
-    ------
-    InputError
-        If files are missing or invalid, or models ran on different datapoints. The message names
-        all such files.
-    """
+    """Count the datapoints of a dataset that every model predicts correctly."""
     readers: dict[str, Callable[[], _Counts]] = {
         LABELS_KIND: lambda: _of_labels(spec, models),
         ARCHIVE_KIND: lambda: _of_archive(spec, models),

@@ -21,21 +21,7 @@ _SINGLE_PRECISION = Decimal("1e-7")  # rounding of fractions that were computed 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The accuracy of a model on a dataset.
-
-    Attributes
-    ----------
-    model : str
-        Name of the model.
-    top : int
-        k of the top-k accuracy.
-    accuracy : float
-        Fraction in [0, 1].
-    n_correct : int
-        Number of correct datapoints; -1 if unknown.
-    n : int
-        Number of datapoints; 0 if unknown.
-    """
+    """The accuracy of a model on a dataset."""
 
     model: str
     top: int
@@ -47,30 +33,7 @@ class Accuracy:
 def read_accuracies(
     path: Path, options: Mapping[str, Any], models: Sequence[str]
 ) -> Iterator[Accuracy]:
-    """Read the accuracies of some models.
-
-    Parameters
-    ----------
-    path : Path
-        CSV file with a header.
-    options : mapping
-        `columns`: names of the file's columns under the keys `model` (or a list of columns, whose
-        cells are joined by `-`), `top1` and optionally `top5`; `unit`: `percent` (the default),
-        `fraction` or `correct`; `n`: number of datapoints, optional except for `correct`.
-    models : sequence of str
-        Models to read, in order.
-
-    Yields
-    ------
-    Accuracy
-        By model, top-1 first.
-
-    Raises
-    ------
-    InputError
-        If a column or model is missing, a model occurs twice, or a cell is not an accuracy on `n`
-        datapoints. The message names file, column, model and value.
-    """
+    """Read the accuracies of some models."""
     columns = options["columns"]
     key = [columns["model"]] if isinstance(columns["model"], str) else list(columns["model"])
     values = {int(name[3:]): columns[name] for name in ("top1", "top5") if name in columns}
@@ -100,30 +63,7 @@ def _exponent(number: Decimal) -> int:
 def counts_of(
     number: Decimal, exponent: int, options: Mapping[str, Any], place: Mapping[str, str]
 ) -> tuple[float, int, int]:
-    """Return accuracy, number of correct datapoints and number of datapoints of a cell.
-
-    Parameters
-    ----------
-    number : Decimal
-        The accuracy as written.
-    exponent : int
-        Power of ten of the last digit that the column shows.
-    options : mapping
-        `unit` and `n` as for `read_accuracies`.
-    place : mapping of str to str
-        `file` and `field` of error messages.
-
-    Returns
-    -------
-    accuracy : float
-    n_correct, n : int
-        -1 and 0 if `n` is unknown.
-
-    Raises
-    ------
-    InputError
-        If it is not an accuracy on `n` datapoints, or could be several.
-    """
+    """Return accuracy, number of correct datapoints and number of datapoints of a cell."""
     unit, n = options.get("unit", "percent"), int(options.get("n", 0))
     whole = {"percent": 100, "fraction": 1, "correct": n}[unit]
     if not number.is_finite() or not 0 <= number <= whole:

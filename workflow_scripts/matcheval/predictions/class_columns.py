@@ -17,41 +17,14 @@ _MAX_SHOWN = 20  # columns in a message
 
 @dataclass(frozen=True, eq=False)
 class RankedClasses:
-    """Predicted classes, most probable first.
-
-    Attributes
-    ----------
-    classes : array, shape (n,) or (n, k)
-        Not checked.
-    n_classes : int or None
-        Number of classes, if they follow from scores.
-    """
+    """Predicted classes, most probable first."""
 
     classes: npt.NDArray[Any]
     n_classes: int | None
 
 
 def ranked_classes(raw: RawFile, layout: Layout, top: int) -> RankedClasses:
-    """Return the predicted classes of a file or table that may lack probabilities.
-
-    Parameters
-    ----------
-    raw : RawFile
-    layout : Layout
-    top : int
-        How many classes are wanted.
-
-    Returns
-    -------
-    RankedClasses
-        `prediction`, or if it is missing or more classes are wanted, those with the highest scores;
-        of equal scores, the lower class.
-
-    Raises
-    ------
-    InputError
-        If there are neither, or they are not valid.
-    """
+    """Return the predicted classes of a file or table that may lack probabilities."""
     given = values_of(raw, "prediction", layout) if "prediction" in raw.columns else None
     if given is not None and (top == 1 or given.ndim > 1):
         return RankedClasses(given, None)
@@ -69,18 +42,7 @@ def ranked_classes(raw: RawFile, layout: Layout, top: int) -> RankedClasses:
 
 
 def labels_of(raw: RawFile, layout: Layout) -> npt.NDArray[Any]:
-    """Return the true classes of a file or table, not checked further.
-
-    Parameters
-    ----------
-    raw : RawFile
-    layout : Layout
-
-    Raises
-    ------
-    InputError
-        If there are none.
-    """
+    """Return the true classes of a file or table, not checked further."""
     if "label" not in raw.columns:
         raise InputError(
             f"column label missing; found {', '.join(raw.names[:_MAX_SHOWN]) or 'none'}",

@@ -15,23 +15,7 @@ LABEL_SPACES = ("cifar10", "imagenet")
 
 
 def read_classes(text: str) -> tuple[str, ...] | int:
-    """Read what a person gave as classes on a command line.
-
-    Parameters
-    ----------
-    text : str
-        Their number, `cifar10`, `imagenet`, or a file: a name per line, or a JSON list of names.
-
-    Returns
-    -------
-    tuple of str, or int
-        Names by label, or their number.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or it is not a list of at least two different names.
-    """
+    """Read what a person gave as classes on a command line."""
     if _is_whole(text):
         return int(text) if len(text) < 19 else np.iinfo(np.int64).max
     if text in LABEL_SPACES:
@@ -78,19 +62,7 @@ def as_numbers(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def names_in(values: npt.NDArray[Any], file: object) -> set[str]:
-    """Return the names in a column of class names.
-
-    Parameters
-    ----------
-    values : array of str objects, shape (n,)
-    file : object
-        File that error messages name.
-
-    Raises
-    ------
-    InputError
-        If some are numbers: a damaged number among labels is no class.
-    """
+    """Return the names in a column of class names."""
     names = {value.strip() for value in values.tolist() if isinstance(value, str)}
     numbers = sorted(filter(_is_number, names))
     if numbers and len(numbers) < len(names):
@@ -120,30 +92,7 @@ def labels_of_names(
     file: object,
     field: str,
 ) -> npt.NDArray[Any]:
-    """Turn a column of class names, or of numbers counted from `first_label`, into labels.
-
-    Parameters
-    ----------
-    values : array, shape (n,)
-        Names or numbers.
-    classes : sequence of str, optional
-        Names by label. Where all of them are whole numbers, numbers are taken for names, too.
-    first_label : int
-        The number of the first class, for numbers that are no names.
-    file, field : object, str
-        File and column, for messages.
-
-    Returns
-    -------
-    array, shape (n,)
-        Labels counted from 0, not yet checked further.
-
-    Raises
-    ------
-    InputError
-        If there are names and no classes, a name is not one of them, or a number is below
-        `first_label`.
-    """
+    """Turn a column of class names, or of numbers counted from `first_label`, into labels."""
     is_text = values.dtype.kind in "OU"
     if values.dtype.kind in "iu" and classes and all(map(_is_whole, classes)):
         values, is_text = values.astype(str), True

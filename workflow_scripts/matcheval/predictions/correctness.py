@@ -88,27 +88,7 @@ def dataset_correctness(
     is_right: Callable[[Predictions], npt.NDArray[np.bool_]] = lambda found: found.correct,
     same_models: SameModels | None = None,
 ) -> Correctness:
-    """Determine which datapoints each model predicts correctly.
-
-    Parameters
-    ----------
-    spec : DatasetSpec
-        The dataset.
-    models : sequence of str
-        Names of the models, at least one.
-    predictions : sequence of str
-        Their prediction files, for kinds of datasets with probabilities; otherwise empty.
-    is_right : callable
-        Says which predictions of such a file are right; by default those that equal the label.
-    same_models : SameModels, optional
-        Checks that every model is the one of datasets read before; by default none were.
-
-    Raises
-    ------
-    InputError
-        If the dataset has accuracies only, files are missing or invalid, models ran on
-        different datapoints, or a file is of another model than those of other datasets.
-    """
+    """Determine which datapoints each model predicts correctly."""
     if spec.kind == ACCURACIES_KIND:
         raise InputError(
             "has accuracies only, no predictions of single datapoints",

@@ -36,18 +36,7 @@ _MAX_SHOWN = 20  # columns in a message
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """What a prediction file holds, before checks of its columns.
-
-    Attributes
-    ----------
-    columns : dict of str to array
-        Those of `records.PREDICTIONS` that there are, or that follow from the scores.
-    metadata : dict of str to str
-        Provenance.
-    scores : ScoreMatrix or None
-        Scores of all classes, in the order of the file; None where there are none, or they were
-        not asked for and not needed.
-    """
+    """What a prediction file holds, before checks of its columns."""
 
     columns: dict[str, npt.NDArray[Any]]
     metadata: dict[str, str]
@@ -57,23 +46,7 @@ class Contents:
 def read_predictions(
     path: str | os.PathLike[str], n_classes: int | None = None, layout: Layout = _DEFAULT
 ) -> Predictions:
-    """Read and check a prediction file.
-
-    Parameters
-    ----------
-    path : path-like
-        A file of one of `formats.SUFFIXES`.
-    n_classes : int, optional
-        As for `check_predictions`; by default the number of `layout.classes`, if these are known.
-    layout : Layout
-        How the file is laid out.
-
-    Raises
-    ------
-    InputError
-        If the file does not exist, is of another format or unreadable, or its contents fail
-        `check_predictions`.
-    """
+    """Read and check a prediction file."""
     found = read_contents(path, layout=layout)
     return check_predictions(
         found.columns, file=path, n_classes=n_classes, metadata=found.metadata
@@ -87,24 +60,7 @@ def read_contents(
     labels: LabelRule = "required",
     layout: Layout = _DEFAULT,
 ) -> Contents:
-    """Read a prediction file of any format.
-
-    Parameters
-    ----------
-    path : path-like
-        A file of one of `formats.SUFFIXES`.
-    scores : bool
-        Whether scores of all classes are read where prediction and probability are there, too.
-    labels : str
-        As for `records.check_columns`.
-    layout : Layout
-        How the file is laid out.
-
-    Raises
-    ------
-    InputError
-        If the file does not exist, is of another format or unreadable, or its scores are not valid.
-    """
+    """Read a prediction file of any format."""
     return contents_of(read_raw(Path(path), layout), scores=scores, labels=labels, layout=layout)
 
 
@@ -115,19 +71,7 @@ def contents_of(
     labels: LabelRule = "required",
     layout: Layout = _DEFAULT,
 ) -> Contents:
-    """Return what the columns of a prediction file, or of a table in memory, hold.
-
-    Parameters
-    ----------
-    raw : RawFile
-    scores, labels, layout
-        As for `read_contents`.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or the scores are not valid.
-    """
+    """Return what the columns of a prediction file, or of a table in memory, hold."""
     columns = {
         name: values_of(raw, name, layout) for name in PREDICTIONS.names if name in raw.columns
     }
@@ -172,24 +116,7 @@ def _complete(found: Contents, raw: RawFile, labels: LabelRule) -> Contents:
 def shared_classes(
     paths: Sequence[str | os.PathLike[str]], layout: Layout = _DEFAULT
 ) -> tuple[str, ...] | None:
-    """Return the names of classes that occur in files that are to be compared, sorted.
-
-    Parameters
-    ----------
-    paths : sequence of path-like
-    layout : Layout
-        How the files are laid out; without `classes`.
-
-    Returns
-    -------
-    tuple of str, or None
-        None if the files have numbers for classes.
-
-    Raises
-    ------
-    InputError
-        If a file is not readable, or a column holds both numbers and names.
-    """
+    """Return the names of classes that occur in files that are to be compared, sorted."""
     found: set[str] = set()
     for path in map(Path, paths):
         if check_is_file(path) == ".parquet" and not _may_hold_names(path):
@@ -199,19 +126,7 @@ def shared_classes(
 
 
 def class_names_of(raw: RawFile, layout: Layout = _DEFAULT) -> set[str]:
-    """Return the names of classes that occur in a file or table; none if classes are numbers.
-
-    Parameters
-    ----------
-    raw : RawFile
-    layout : Layout
-        How it is laid out; without `classes`.
-
-    Raises
-    ------
-    InputError
-        If a column holds both numbers and names.
-    """
+    """Return the names of classes that occur in a file or table; none if classes are numbers."""
     found: set[str] = set()
     texts = [texts_of(raw.columns[n]) for n in ("label", "prediction") if n in raw.columns]
     for values in texts:
@@ -239,20 +154,7 @@ def _may_hold_names(path: Path) -> bool:
 
 
 def values_of(raw: RawFile, name: str, layout: Layout) -> npt.NDArray[Any]:
-    """Return a column as numbers, without nulls; names of classes and first labels are resolved.
-
-    Parameters
-    ----------
-    raw : RawFile
-    name : str
-        One of its columns.
-    layout : Layout
-
-    Raises
-    ------
-    InputError
-        If values are missing, or no classes.
-    """
+    """Return a column as numbers, without nulls; names of classes and first labels are resolved."""
     column = raw.columns[name]
     _check_no_nulls(column, name, raw.file)
     texts = texts_of(column)

@@ -32,21 +32,7 @@ _CLASSES_ONLY = (
 
 @dataclass(frozen=True, eq=False)
 class RawFile:
-    """What a prediction file holds, unchecked.
-
-    Attributes
-    ----------
-    file : object
-        What messages call it: its path, or what else it came from.
-    columns : dict of str to array or Arrow column
-        By the names of `layout.COLUMNS` where they are known, and by the file's otherwise.
-    names : list of str
-        Names of all columns as the file has them.
-    metadata : dict of str to str
-        Provenance.
-    is_arrays : bool
-        Whether it consists of arrays, as an `.npz` file does, and not of the columns of a table.
-    """
+    """What a prediction file holds, unchecked."""
 
     file: object
     columns: dict[str, Column]
@@ -56,35 +42,13 @@ class RawFile:
 
 
 def suffix_of(path: Path) -> str:
-    """Return the suffix that says a file's format, in lower case, such as `.csv.gz`.
-
-    Parameters
-    ----------
-    path : Path
-    """
+    """Return the suffix that says a file's format, in lower case, such as `.csv.gz`."""
     *_, before, last = ["", "", *path.suffixes]
     return (before + last if last.lower() == ".gz" else last).lower()
 
 
 def read_raw(path: Path, layout: Layout) -> RawFile:
-    """Read a prediction file of any format.
-
-    Parameters
-    ----------
-    path : Path
-    layout : Layout
-        How its columns are named.
-
-    Returns
-    -------
-    RawFile
-
-    Raises
-    ------
-    InputError
-        If the file does not exist, is of another format, is not readable, or lacks a column that
-        `layout` names.
-    """
+    """Read a prediction file of any format."""
     suffix = check_is_file(path)
     if suffix == ".npy":
         raise InputError("holds classes only, no probabilities", file=path, remedy=_CLASSES_ONLY)
@@ -105,21 +69,7 @@ def read_raw(path: Path, layout: Layout) -> RawFile:
 
 
 def raw_of_table(table: pa.Table, layout: Layout, file: object) -> RawFile:
-    """Return the columns of a table by their names here.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-    layout : Layout
-        How its columns are named.
-    file : object
-        What error messages call it.
-
-    Raises
-    ------
-    InputError
-        If a column occurs twice, holds bytes, or is named by `layout` and missing.
-    """
+    """Return the columns of a table by their names here."""
     names = table.schema.names
     positions = layout.renamed(names, file)
     columns = _distinct([name for _, name in positions], layout, file)
@@ -136,17 +86,7 @@ def raw_of_table(table: pa.Table, layout: Layout, file: object) -> RawFile:
 
 
 def check_is_file(path: Path) -> str:
-    """Check that a file is there, and return its suffix.
-
-    Parameters
-    ----------
-    path : Path
-
-    Raises
-    ------
-    InputError
-        If it is missing, a folder, or has a name that no file can have.
-    """
+    """Check that a file is there, and return its suffix."""
     try:
         found = path.is_file()
     except (OSError, ValueError) as error:  # too long, a loop of links, a NUL in the name
@@ -236,22 +176,7 @@ def _from_npz(path: Path, layout: Layout) -> RawFile:
 def raw_of_arrays(
     arrays: Mapping[str, npt.NDArray[Any]], layout: Layout, file: object
 ) -> RawFile:  # fmt: skip
-    """Return arrays by their names here; those of other names are left out.
-
-    Parameters
-    ----------
-    arrays : mapping of str to array
-        As the arrays of an `.npz` file are named.
-    layout : Layout
-        How they are named.
-    file : object
-        What error messages call them.
-
-    Raises
-    ------
-    InputError
-        If an array is a single value, or is named by `layout` and missing.
-    """
+    """Return arrays by their names here; those of other names are left out."""
     names = list(arrays)
     return _of_arrays(arrays, _wanted_arrays(names, layout, file), names, file)
 
@@ -288,12 +213,7 @@ def _is_bytes(column: Column) -> bool:
 
 
 def texts_of(column: Column) -> npt.NDArray[Any] | None:
-    """Return a column of texts as objects; None if it holds anything else.
-
-    Parameters
-    ----------
-    column : array or Arrow column
-    """
+    """Return a column of texts as objects; None if it holds anything else."""
     if isinstance(column, np.ndarray):
         return column.astype(object) if column.dtype.kind == "U" and column.ndim == 1 else None
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type

@@ -45,20 +45,7 @@ def read_group_column(path: Path, index: npt.NDArray[np.int32], layout: Layout) 
 def groups_of(
     columns: Mapping[str, Sequence[object]], index: npt.NDArray[np.int32], file: object
 ) -> Texts | None:
-    """Return the groups that the columns of a prediction file, or of a table in memory, name.
-
-    Parameters
-    ----------
-    columns : mapping of str to sequence
-        `group` and `index`, as far as they are there; others are not used.
-    index, file
-        As for `read_group_column`; `file` is what messages call it.
-
-    Raises
-    ------
-    InputError
-        As `read_group_column`.
-    """
+    """Return the groups that the columns of a prediction file, or of a table in memory, name."""
     if GROUP not in columns:
         return None
     groups = columns[GROUP]

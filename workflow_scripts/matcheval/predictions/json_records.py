@@ -9,31 +9,7 @@ from matcheval.errors import InputError
 
 
 def read_records(content: str, path: Path, *, is_lines: bool) -> dict[str, list[Any]] | None:
-    """Read a table from JSON.
-
-    Parameters
-    ----------
-    content : str
-        A list of records, lists by column (or values by row by column, as pandas writes them), or
-        a record per line. What a pipeline of Hugging Face's library `transformers` returns may be
-        among a record's values, as `scores`: a list of records of `label` and `score`.
-    path : Path
-        File that error messages name.
-    is_lines : bool
-        Whether there is a record per line.
-
-    Returns
-    -------
-    dict of str to list, or None
-        Values by column, None where a record lacks one; scores by class as columns `prob_<class>`
-        if all records have the same classes, and otherwise, as lists of the most probable classes
-        only, `prediction` and `probability`. None if there are no records, but numbers only.
-
-    Raises
-    ------
-    InputError
-        If it is not JSON, or not a table.
-    """
+    """Read a table from JSON."""
     found = _lines(content, path) if is_lines else _parsed(content, path)
     if isinstance(found, Mapping):
         return _columns(found, path)

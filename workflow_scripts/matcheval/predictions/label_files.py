@@ -79,23 +79,7 @@ def count_hits(
 
 
 def read_integers(path: Path) -> Integers:
-    """Read a JSON list or `.npy` array of classes or labels.
-
-    Parameters
-    ----------
-    path : Path
-        A `.json` file; all other suffixes are read as `.npy`.
-
-    Returns
-    -------
-    integer array
-        Of any shape.
-
-    Raises
-    ------
-    InputError
-        If the file does not exist, or does not hold an array of whole numbers.
-    """
+    """Read a JSON list or `.npy` array of classes or labels."""
     if not path.is_file():
         raise InputError("no such file", file=path)
     try:
@@ -110,31 +94,7 @@ def read_integers(path: Path) -> Integers:
 
 
 def read_archive(path: Path, options: Mapping[str, Any]) -> tuple[list[str], Integers, Integers]:
-    """Read the classes of all models from an `.npz` archive.
-
-    Parameters
-    ----------
-    path : Path
-        The archive.
-    options : mapping
-        Names of the arrays under the keys `models`, `predictions` and `labels`, which are also
-        the default names.
-
-    Returns
-    -------
-    names : list of str
-        Names of the models.
-    classes : integer array, shape (n_models, n) or (n_models, n, k)
-        Predicted classes. In the file, the axis of the datapoints may also come first, which is
-        recognised by its length; if there are as many models as datapoints, models come first.
-    labels : integer array, shape (n,)
-        True classes.
-
-    Raises
-    ------
-    InputError
-        If the file or an array is missing or unreadable, or the shapes do not match.
-    """
+    """Read the classes of all models from an `.npz` archive."""
     arrays = _archive_arrays(path, {k: options.get(k, k) for k in _ARCHIVE_KEYS})
     names = [str(name) for name in arrays["models"].ravel()]
     labels = _whole(arrays["labels"], path)
@@ -160,27 +120,7 @@ def _archive_arrays(path: Path, wanted: Mapping[str, str]) -> dict[str, npt.NDAr
 
 
 def models_at(names: Sequence[str], wanted: Sequence[str], file: object) -> list[int]:
-    """Find the positions of models in a list of names.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names of the models of a file, in its order.
-    wanted : sequence of str
-        Models to find.
-    file : object
-        File that error messages name.
-
-    Returns
-    -------
-    list of int
-        Positions in `names`, in the order of `wanted`.
-
-    Raises
-    ------
-    InputError
-        If models are missing or occur more than once; the message names all of them.
-    """
+    """Find the positions of models in a list of names."""
     missing = [model for model in wanted if model not in names]
     if missing:
         raise InputError(f"no model {', '.join(missing)}", file=file, field="models")

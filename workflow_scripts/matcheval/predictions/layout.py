@@ -24,17 +24,7 @@ _ALIASES = {"labels": "label", "scores": "probabilities"}
 
 @dataclass(frozen=True)
 class ClassColumns:
-    """Columns that hold the scores of one class each.
-
-    Attributes
-    ----------
-    columns : dict of str to str
-        The column's name by that of its class.
-    numbered : bool
-        Whether the classes are numbers.
-    prefix : str
-        What the columns' names begin with.
-    """
+    """Columns that hold the scores of one class each."""
 
     columns: dict[str, str]
     numbered: bool
@@ -43,44 +33,14 @@ class ClassColumns:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a prediction file is to be read.
-
-    Attributes
-    ----------
-    columns : mapping of str to str
-        The file's names of the columns, by ours (`COLUMNS`). For scores with a column per class,
-        what these begin with, followed by `*`.
-    classes : tuple of str, optional
-        Names of the classes by label, in files with names instead of labels.
-    first_label : int
-        The number of the first class in the file: 0 or 1.
-    """
+    """How a prediction file is to be read."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
     classes: tuple[str, ...] | None = None
     first_label: int = 0
 
     def renamed(self, names: Sequence[str], file: object) -> list[tuple[int, str]]:
-        """Find the columns of a file by the names that they have here.
-
-        Parameters
-        ----------
-        names : sequence of str
-            Names of the file's columns.
-        file : object
-            File that error messages name.
-
-        Returns
-        -------
-        list of (int, str)
-            Positions of the columns and their names here. A column that another one stands in for
-            is left out. Upper and lower case are taken as one where that is not ambiguous.
-
-        Raises
-        ------
-        InputError
-            If a column that `columns` names is missing.
-        """
+        """Find the columns of a file by the names that they have here."""
         given: dict[int, str] = {}
         for ours, theirs in self.columns.items():
             if not theirs.endswith("*"):
@@ -109,32 +69,12 @@ class Layout:
         return name
 
     def prefixes(self, kind: Kind) -> tuple[str, ...]:
-        """Return what the names of a column per class begin with.
-
-        Parameters
-        ----------
-        kind : str
-            `logits` or `probabilities`.
-        """
+        """Return what the names of a column per class begin with."""
         given = self.columns.get(kind, "")
         return (given.removesuffix("*"),) if given.endswith("*") else _PREFIXES[kind]
 
     def class_columns(self, names: Sequence[str], kind: Kind) -> ClassColumns | None:
-        """Find the columns that hold the scores of one class each.
-
-        Parameters
-        ----------
-        names : sequence of str
-            Names of columns, after `renamed`.
-        kind : str
-            `logits` or `probabilities`.
-
-        Returns
-        -------
-        ClassColumns or None
-            Those with numbers, or, where there are none, with names, at least two; None if there
-            are none. With known `classes` that are numbers, these are names.
-        """
+        """Find the columns that hold the scores of one class each."""
         for prefix in self.prefixes(kind):
             found = {n.removeprefix(prefix): n for n in names if n.startswith(prefix)}
             found.pop("", None)
@@ -147,13 +87,7 @@ class Layout:
 
 
 def layout_of(spec: DatasetSpec) -> Layout:
-    """Return how the prediction files of a dataset are laid out.
-
-    Parameters
-    ----------
-    spec : DatasetSpec
-        Of any kind; files that the workflow writes have the default layout.
-    """
+    """Return how the prediction files of a dataset are laid out."""
     if spec.kind != PREDICTIONS_KIND:
         return Layout()
     return Layout(
@@ -164,20 +98,7 @@ def layout_of(spec: DatasetSpec) -> Layout:
 
 
 def check_columns_given(columns: Mapping[str, str], file: object, field: str) -> None:
-    """Check the names of columns that a person gave.
-
-    Parameters
-    ----------
-    columns : mapping of str to str
-        The file's names by ours.
-    file, field : object, str
-        Where they were given, for messages.
-
-    Raises
-    ------
-    InputError
-        If a name is not one of ours, or several columns are one in the file.
-    """
+    """Check the names of columns that a person gave."""
     unknown = [name for name in columns if name not in COLUMNS]
     if unknown:
         raise InputError(

@@ -35,29 +35,7 @@ class ScoreMatrix:
 
 
 def find_matrix(columns: Mapping[str, Column], layout: Layout, file: object) -> ScoreMatrix | None:
-    """Find the scores in a file: one column of lists, an array, or one column per class.
-
-    Parameters
-    ----------
-    columns : mapping of str to array or Arrow column
-        Lists or arrays are called `logits` or `probabilities`; columns of classes as
-        `layout.class_columns` says.
-    layout : Layout
-        How the file is laid out.
-    file : object
-        What error messages call it.
-
-    Returns
-    -------
-    ScoreMatrix or None
-        None if there are none.
-
-    Raises
-    ------
-    InputError
-        If there are several kinds, a class is missing, lists differ in length, or the scores are
-        not valid.
-    """
+    """Find the scores in a file: one column of lists, an array, or one column per class."""
     single = {kind: layout.class_columns(list(columns), kind) for kind in KINDS}
     found = [kind for kind in KINDS if kind in columns or single[kind]]
     if len(found) > 1:
@@ -148,21 +126,7 @@ def _numbers(column: Column | pa.Array, name: str, file: object) -> npt.NDArray[
 
 
 def checked_scores(kind: Kind, matrix: npt.NDArray[Any], file: object) -> npt.NDArray[Any]:
-    """Check shape, type and values of scores, and return them.
-
-    Parameters
-    ----------
-    kind : str
-    matrix : array, shape (n, n_classes)
-    file : object
-        What error messages name.
-
-    Raises
-    ------
-    InputError
-        If they are no matrix of floats, no distributions or not finite; or if `logits` are
-        distributions, of which the softmax would be taken a second time.
-    """
+    """Check shape, type and values of scores, and return them."""
     if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.floating) or not matrix.shape[1]:
         raise InputError(
             f"has shape {matrix.shape} and dtype {matrix.dtype}",
@@ -207,18 +171,7 @@ def are_softmaxed(logits: npt.NDArray[Any]) -> bool:
 
 
 def are_distributions(matrix: npt.NDArray[Any], rounding: float = 1e-2) -> npt.NDArray[np.bool_]:
-    """Say which rows are probability distributions, up to rounding.
-
-    Parameters
-    ----------
-    matrix : float array, shape (n, n_classes)
-    rounding : float
-        Largest deviation of a sum from 1; half precision needs 0.01.
-
-    Returns
-    -------
-    bool array, shape (n,)
-    """
+    """Say which rows are probability distributions, up to rounding."""
     totals = matrix.sum(axis=1, dtype=np.float64)
     inside = ((matrix >= 0) & (matrix <= 1 + 1e-6)).all(axis=1)
     return np.asarray(inside & (abs(totals - 1) <= rounding))

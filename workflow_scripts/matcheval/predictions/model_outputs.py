@@ -61,31 +61,7 @@ def read_scores(
     n_classes: int | None = None,
     layout: Layout = Layout(),  # noqa: B008 (immutable)
 ) -> ModelOutputs:
-    """Read a prediction file with all that it says about every class.
-
-    Parameters
-    ----------
-    path : path-like
-        As for `files.read_predictions`.
-    labels : str
-        `required`, or `optional`: the file may do without true classes.
-    n_classes : int, optional
-        As for `records.check_predictions`.
-    layout : Layout
-        How the file is laid out.
-
-    Returns
-    -------
-    ModelOutputs
-        Without logits and probabilities if the file holds predicted classes and their probability
-        only.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, labels are missing, values are not valid, or the predicted class
-        of a datapoint is not the one with the highest score.
-    """
+    """Read a prediction file with all that it says about every class."""
     found = read_contents(path, scores=True, labels=labels, layout=layout)
     return outputs_of(found, file=path, labels=labels, n_classes=n_classes)
 
@@ -97,22 +73,7 @@ def outputs_of(
     labels: LabelRule = "required",
     n_classes: int | None = None,
 ) -> ModelOutputs:
-    """Check the contents of a prediction file, or of a table in memory.
-
-    Parameters
-    ----------
-    found : Contents
-        With all scores that there are.
-    file : object
-        What error messages call it.
-    labels, n_classes
-        As for `read_scores`.
-
-    Raises
-    ------
-    InputError
-        As `read_scores`, but for what reading a file raises.
-    """
+    """Check the contents of a prediction file, or of a table in memory."""
     checked = check_columns(
         found.columns, file=file, n_classes=n_classes, metadata=found.metadata, labels=labels
     )
@@ -138,22 +99,7 @@ def outputs_of(
 
 
 def with_scores(outputs: ModelOutputs, scores: ScoreMatrix, file: object) -> ModelOutputs:
-    """Return outputs with the scores of all classes, and the confidences that follow from them.
-
-    Parameters
-    ----------
-    outputs : ModelOutputs
-        Without scores.
-    scores : ScoreMatrix
-        In the order of `outputs`.
-    file : object
-        What error messages call it, such as the file of the scores.
-
-    Raises
-    ------
-    InputError
-        If the predicted class of a datapoint is not the one with the highest score.
-    """
+    """Return outputs with the scores of all classes, and the confidences that follow from them."""
     is_logits = scores.kind == "logits"
     probabilities = scores.values.astype(np.float64)
     if is_logits:

@@ -10,19 +10,7 @@ MODEL = "{model}"
 
 
 def check_pattern(pattern: str, what: object = None) -> None:
-    """Check that a pattern holds `{model}` once.
-
-    Parameters
-    ----------
-    pattern : str
-    what : object, optional
-        Which argument it is, for the message.
-
-    Raises
-    ------
-    InputError
-        If it does not.
-    """
+    """Check that a pattern holds `{model}` once."""
     if pattern.count(MODEL) != 1:
         raise InputError(
             f"must hold {MODEL} once",
@@ -33,19 +21,7 @@ def check_pattern(pattern: str, what: object = None) -> None:
 
 
 def files_by_model(pattern: str) -> dict[str, Path]:
-    """Return the files of a pattern by the names in the place of `{model}`.
-
-    Parameters
-    ----------
-    pattern : str
-        A path that holds `{model}` once, in the name of the file or of a folder. The rest is taken
-        literally.
-
-    Returns
-    -------
-    dict
-        Sorted by name; empty if there are none.
-    """
+    """Return the files of a pattern by the names in the place of `{model}`."""
     before, after = pattern.split(MODEL)
     name = re.compile(re.escape(before) + "([^/]+)" + re.escape(after), re.DOTALL)
     # `{model}` may stand for a folder, which `Path.glob` has no pattern for.

@@ -24,22 +24,7 @@ def check_same_model(
     names: tuple[str, str],
     file: object,
 ) -> None:
-    """Check that two files are of one model, run in the same way, where both tell.
-
-    Parameters
-    ----------
-    ours, theirs : mapping of str to str
-        Metadata of the files.
-    names : tuple of str
-        What messages call the two.
-    file : object
-        File or model that messages name.
-
-    Raises
-    ------
-    InputError
-        Naming the key and both values.
-    """
+    """Check that two files are of one model, run in the same way, where both tell."""
     for key, meaning in _KEYS.items():
         one, other = (
             _PIXEL_RANGE.sub("uint8", d[key]) if key in d else None for d in (ours, theirs)
@@ -62,20 +47,7 @@ class SameModels:
     _first: dict[str, tuple[str, Mapping[str, str]]] = field(default_factory=dict)
 
     def check(self, model: str, dataset: str, metadata: Mapping[str, str]) -> None:
-        """Compare a file of a model with the first one that was checked.
-
-        Parameters
-        ----------
-        model, dataset : str
-            Names of the model, and of the dataset that the file is on.
-        metadata : mapping of str to str
-            Metadata of the file.
-
-        Raises
-        ------
-        InputError
-            As `check_same_model`.
-        """
+        """Compare a file of a model with the first one that was checked."""
         first, theirs = self._first.setdefault(model, (dataset, metadata))
         names = (f"the predictions on {first}", f"those on {dataset}")
         check_same_model(theirs, metadata, names, model)

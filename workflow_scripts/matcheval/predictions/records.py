@@ -83,34 +83,7 @@ def check_predictions(
     n_classes: int | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> Predictions:
-    """Check raw columns and convert them to the declared types and order.
-
-    Parameters
-    ----------
-    columns : mapping of str to array
-        One-dimensional arrays `label`, `prediction`, `probability` and optionally `index`, by
-        default 0, 1, .... Probabilities of other float types are rounded to float32, as the
-        workflow stores them.
-    file : object, optional
-        File that error messages name.
-    n_classes : int, optional
-        Number of classes; labels and predictions must be below it. By default `n_classes` of
-        `metadata`, else the number of classes that int16 can hold.
-    metadata : mapping of str to str, optional
-        Provenance to keep.
-
-    Returns
-    -------
-    Predictions
-        Rows sorted by index.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, there are no rows, lengths differ, a dtype is wrong, a class is out
-        of range, a probability is not a number in [0, 1], or an index is negative or repeated.
-        The message names file, column, first offending row and value.
-    """
+    """Check raw columns and convert them to the declared types and order."""
     checked = check_columns(columns, file=file, n_classes=n_classes, metadata=metadata)
     return Predictions(**checked, metadata=dict(metadata or {}))
 
@@ -123,25 +96,7 @@ def check_columns(
     metadata: Mapping[str, str] | None = None,
     labels: LabelRule = "required",
 ) -> dict[str, npt.NDArray[Any]]:
-    """Check raw columns, and convert them to the declared types and order.
-
-    Parameters
-    ----------
-    columns, file, n_classes, metadata
-        As for `check_predictions`.
-    labels : str
-        `required`, or `optional`: the column `label` may be missing.
-
-    Returns
-    -------
-    dict of str to array
-        The columns of `PREDICTIONS`, `label` only if it was given; rows sorted by index.
-
-    Raises
-    ------
-    InputError
-        As `check_predictions`.
-    """
+    """Check raw columns, and convert them to the declared types and order."""
     n = _check_lengths(columns, file, labels)
     largest = _count_classes(n_classes, metadata or {}, file) - 1
     index = checked_integers(columns.get("index", np.arange(n)), "index", _MAX_INDEX, file)
@@ -206,20 +161,7 @@ def _count_classes(n_classes: int | None, metadata: Mapping[str, str], file: obj
 
 
 def write_predictions(predictions: Predictions, path: str | os.PathLike[str]) -> None:
-    """Write a prediction file atomically.
-
-    Parameters
-    ----------
-    predictions : Predictions
-        The predictions.
-    path : path-like
-        A `.parquet` file, or a `.csv` file, which does not store the metadata.
-
-    Raises
-    ------
-    InputError
-        If the suffix is another, or the file cannot be written.
-    """
+    """Write a prediction file atomically."""
     columns = {name: getattr(predictions, name) for name in PREDICTIONS.names}
     write_table(PREDICTIONS.table(columns, predictions.metadata), path)
 

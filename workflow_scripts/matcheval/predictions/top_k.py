@@ -43,13 +43,7 @@ def top_k_classes(logits: npt.NDArray[Any], k: int) -> Classes:
 
 
 def top_k_schema(k: int) -> TableSchema:
-    """Declare the columns of a file of top-k classes.
-
-    Parameters
-    ----------
-    k : int
-        Number of classes per datapoint.
-    """
+    """Declare the columns of a file of top-k classes."""
     return TableSchema(
         "top-k classes",
         (

@@ -139,13 +139,7 @@ class Matching(Analysis):
         return "Gaps before and after matching"
 
     def classes_of_pair(self, wildcards: Wildcards) -> list[str]:
-        """Return the file that says that both sets have the same classes, if it is needed.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair`.
-        """
+        """Return the file that says that both sets have the same classes, if it is needed."""
         late = wildcards.pair in self.study.pairs_compared_late
         return [f"{self.study.folder}/classes/{wildcards.pair}.txt"] if late else []
 
@@ -157,13 +151,7 @@ class Matching(Analysis):
         }
 
     def title_of(self, wildcards: Wildcards) -> str:
-        """Return what readers call a matching.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `matching`.
-        """
+        """Return what readers call a matching."""
         return self.settings.methods[wildcards.matching].title(wildcards.matching)
 
     @property

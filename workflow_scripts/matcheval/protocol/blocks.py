@@ -16,20 +16,7 @@ Weights = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """The blocks of two sets, numbered from 0 on each side, or over both sides if joint.
-
-    Attributes
-    ----------
-    source, target : int64 arrays, shapes (n_source,) and (n_target,)
-        Number of the block of each datapoint.
-    n_source, n_target : int
-        Numbers of blocks; equal if joint.
-    joint : bool
-        Whether a block has datapoints of both sets, which are drawn together. Otherwise each set
-        is resampled by itself.
-    grouped : bool
-        Whether the blocks are groups, whose datapoints are not independent.
-    """
+    """The blocks of two sets, numbered from 0 on each side, or over both sides if joint."""
 
     source: npt.NDArray[np.int64]
     target: npt.NDArray[np.int64]
@@ -46,19 +33,7 @@ class Blocks:
     def resamples(
         self, n: int, generator: np.random.Generator
     ) -> Iterator[tuple[Weights, Weights]]:
-        """Draw as many blocks as there are, with replacement.
-
-        Parameters
-        ----------
-        n : int
-            Number of resamples.
-        generator : numpy.random.Generator
-
-        Yields
-        ------
-        source, target : float64 arrays, shapes (n_some, n_source) and (n_some, n_target)
-            How often each block was drawn, for some of the resamples; the same array if joint.
-        """
+        """Draw as many blocks as there are, with replacement."""
         step = max(1, _CHUNK // max(self.n_source, self.n_target))
         for start in range(0, n, step):
             some = min(step, n - start)
@@ -67,29 +42,12 @@ class Blocks:
 
 
 def datapoints(n_source: int, n_target: int) -> Blocks:
-    """Return the blocks of two sets of independent datapoints: every datapoint is one.
-
-    Parameters
-    ----------
-    n_source, n_target : int
-        Numbers of datapoints.
-    """
+    """Return the blocks of two sets of independent datapoints: every datapoint is one."""
     return Blocks(np.arange(n_source), np.arange(n_target), n_source, n_target, joint=False)
 
 
 def paired_images(source: Predictions, target: Predictions) -> Blocks:
-    """Return the blocks of two sets that show the same images: a row of both sets is one.
-
-    Parameters
-    ----------
-    source, target : Predictions
-        Predictions on the two sets.
-
-    Raises
-    ------
-    InputError
-        If indices or labels differ. That they agree does not show that the images are the same.
-    """
+    """Return the blocks of two sets that show the same images: a row of both sets is one."""
     if source.datapoints_digest != target.datapoints_digest:
         raise InputError(
             f"sets of {len(source)} and {len(target)} datapoints differ in size, indices or labels",
@@ -102,16 +60,7 @@ def paired_images(source: Predictions, target: Predictions) -> Blocks:
 def groups(
     source: npt.ArrayLike, target: npt.ArrayLike, *, shared: bool = False
 ) -> Blocks:  # fmt: skip
-    """Return the blocks of grouped sets: all datapoints of a writer, a video or a place are one.
-
-    Parameters
-    ----------
-    source, target : array-like, shapes (n_source,) and (n_target,)
-        Name of the group of each datapoint, as text or numbers.
-    shared : bool
-        Whether a name means the same group in both sets, so that its datapoints are drawn together.
-        Otherwise names are looked up within each set.
-    """
+    """Return the blocks of grouped sets: all datapoints of a writer, a video or a place are one."""
     names = np.asarray(source), np.asarray(target)
     if shared:
         found, block = np.unique(np.concatenate(names), return_inverse=True)

@@ -46,17 +46,7 @@ class PredictionFile:
 
 @dataclass(frozen=True)
 class MatchedModel:
-    """One model, matched by one method, once per seed.
-
-    Attributes
-    ----------
-    comparison : Comparison
-    name : str
-        Name of the matching.
-    method : MatchingMethod
-    rows : mapping of int to int64 array
-        As of `runs.matched_rows`.
-    """
+    """One model, matched by one method, once per seed."""
 
     comparison: Comparison
     name: str
@@ -101,15 +91,7 @@ class MatchedModel:
 def identity(
     comparison: Comparison, name: str, method: MatchingMethod
 ) -> dict[str, str | float]:  # fmt: skip
-    """Return values of the columns `MATCHED_MODEL`.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    name : str
-        Name of the matching.
-    method : MatchingMethod
-    """
+    """Return values of the columns `MATCHED_MODEL`."""
     return {
         "model": comparison.model,
         "pair": comparison.pair.name,
@@ -218,25 +200,14 @@ def _difference(ours: Predictions, theirs: Predictions) -> str:
 
 
 def mean_of_defined(values: npt.ArrayLike) -> float:
-    """Return the mean of values without those that are NaN; NaN if all are.
-
-    Parameters
-    ----------
-    values : array-like
-        Such as matched gaps of seeds, some of which have no matched pair.
-    """
+    """Return the mean of values without those that are NaN; NaN if all are."""
     numbers = np.asarray(values, np.float64)
     numbers = numbers[~np.isnan(numbers)]
     return float(numbers.mean()) if len(numbers) else float("nan")
 
 
 def std_of_defined(values: npt.ArrayLike) -> float:
-    """Return the standard deviation (ddof = 1) of values that are not NaN; NaN below two.
-
-    Parameters
-    ----------
-    values : array-like
-    """
+    """Return the standard deviation (ddof = 1) of values that are not NaN; NaN below two."""
     numbers = np.asarray(values, np.float64)
     numbers = numbers[~np.isnan(numbers)]
     return float(numbers.std(ddof=1)) if len(numbers) > 1 else float("nan")
@@ -251,28 +222,7 @@ def read_models(
     layouts: Mapping[str, Layout],
     groups: Mapping[str, GroupSource],
 ) -> ComparedModels:
-    """Read the prediction files of all models on a pair.
-
-    Parameters
-    ----------
-    pair : Pair
-    models : sequence of str
-        Their names.
-    files : mapping of str to sequence of Path
-        Their prediction files in the order of `models`, by `original` and `replication`.
-    methods, seeds
-        As of `ComparedModels`.
-    layouts : mapping of str to Layout
-        How the files are laid out, by origin.
-    groups : mapping of str to GroupSource
-        Where the groups of datapoints are found, by origin.
-
-    Raises
-    ------
-    InputError
-        If files are missing or invalid, naming all of them; if groups or paired images are not as
-        declared; or as `ComparedModels`.
-    """
+    """Read the prediction files of all models on a pair."""
     problems, found = ErrorCollector(), []
     for number, model in enumerate(models):
         with problems.collected():

@@ -88,23 +88,7 @@ class Comparison:
 def read_comparison(
     model: str, pair: Pair, files: tuple[Path, Path], layouts: Mapping[str, Layout]
 ) -> Comparison:
-    """Read a model's prediction files on a pair.
-
-    Parameters
-    ----------
-    model : str
-        Its name.
-    pair : Pair
-    files : tuple of Path
-        On the original and on the replication.
-    layouts : mapping of str to Layout
-        How the files are laid out, by `original` and `replication`.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or invalid, or the predictions cannot be compared.
-    """
+    """Read a model's prediction files on a pair."""
     original, replication = files
     return Comparison(
         model,

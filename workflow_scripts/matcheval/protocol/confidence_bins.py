@@ -57,19 +57,7 @@ class Scored:
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Both sets in bins of confidence, those without a datapoint left out.
-
-    Attributes
-    ----------
-    edges : float64 array
-        Distinct, increasing; bins are (-inf, first], (first, second], ..., (last, inf).
-    source, target : int64 arrays, shapes (n_source,) and (n_target,)
-        Bin of each datapoint.
-    n_source, n_target : float64 arrays, shape (n_bins,)
-        Datapoints in each bin.
-    correct_source, correct_target : float64 arrays, shape (n_bins,)
-        How many of them are predicted correctly.
-    """
+    """Both sets in bins of confidence, those without a datapoint left out."""
 
     edges: Floats
     source: npt.NDArray[np.int64]
@@ -87,21 +75,7 @@ class Bins:
 
 @dataclass(frozen=True)
 class Parts:
-    """A gap, accuracy on the source minus accuracy on the target, and its parts.
-
-    Floats, or float64 arrays of equal shape. NaN where a set is empty.
-
-    Attributes
-    ----------
-    gap : float
-    confidence : float
-        Σ (w - v)(a + b)/2 over bins; w, v are the shares of source and target in a bin, a, b the
-        accuracies there. Where one side of a bin is empty, its accuracy is the other side's.
-    conditional : float
-        Σ (a - b)(w + v)/2.
-    source_only, target_only : float
-        Share of the source in bins without a target, and of the target in bins without a source.
-    """
+    """A gap, accuracy on the source minus accuracy on the target, and its parts."""
 
     gap: Floats
     confidence: Floats
@@ -111,42 +85,14 @@ class Parts:
 
 
 def quantile_edges(confidences: npt.NDArray[np.floating], n_bins: int) -> Floats:
-    """Return the edges of bins that hold about equally many confidences.
-
-    Edge k is the sorted value number ⌈N k / n_bins⌉ of N, counted from 1: always a value of the
-    data, so that rounding never moves a tie across an edge.
-
-    Parameters
-    ----------
-    confidences : float array, shape (N,)
-        Of both sets together; N is at least 1.
-    n_bins : int
-        At least 1.
-
-    Returns
-    -------
-    float64 array
-        Increasing; equal edges count once, so that there are n_bins - 1 or fewer.
-    """
+    """Return the edges of bins that hold about equally many confidences."""
     k = np.arange(1, n_bins)
     ranks = (len(confidences) * k + n_bins - 1) // n_bins
     return np.unique(np.sort(confidences.astype(np.float64))[ranks - 1])
 
 
 def bin_sets(source: Scored, target: Scored, n_bins: int = N_BINS) -> Bins:
-    """Put the datapoints of both sets into bins of confidence.
-
-    Parameters
-    ----------
-    source, target : Scored
-    n_bins : int
-        At least 1.
-
-    Raises
-    ------
-    InputError
-        If there is to be no bin.
-    """
+    """Put the datapoints of both sets into bins of confidence."""
     if n_bins < 1:
         raise InputError(f"{n_bins} bins of confidence", remedy="Give at least 1, usually 20")
     edges = quantile_edges(np.concatenate([source.confidence, target.confidence]), n_bins)

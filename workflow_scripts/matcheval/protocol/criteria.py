@@ -14,11 +14,7 @@ N_SEEDS = 10
 
 
 class Criterion(StrEnum):
-    """What two datapoints must have in common to be matched.
-
-    Under both criteria their probabilities differ by at most ε; under `LABEL_PROBABILITY` their
-    predicted labels also agree.
-    """
+    """What two datapoints must have in common to be matched."""
 
     LABEL_PROBABILITY = "label_probability"
     PROBABILITY = "probability"
@@ -36,19 +32,7 @@ class Criterion(StrEnum):
 
 
 def matching_label(name: str) -> str:
-    """Return what readers call a matching where there is little room.
-
-    Parameters
-    ----------
-    name : str
-        In results.
-
-    Returns
-    -------
-    str
-        `criterion 1` or `criterion 2` where the matching is named after its criterion, as those of
-        the configuration's short form are; else its name.
-    """
+    """Return what readers call a matching where there is little room."""
     return Criterion(name).label if name in list(Criterion) else name
 
 
@@ -60,18 +44,7 @@ class Order(StrEnum):
 
 
 def check_epsilon(epsilon: float) -> float:
-    """Check that ε lies in (0, 1], and return it.
-
-    Parameters
-    ----------
-    epsilon : float
-        Largest difference between matched probabilities.
-
-    Raises
-    ------
-    InputError
-        If it lies outside (0, 1] or is NaN.
-    """
+    """Check that ε lies in (0, 1], and return it."""
     if not 0 < epsilon <= 1:
         raise InputError(
             f"epsilon is {epsilon}", remedy="Give a number above 0 and at most 1, usually 0.005"

@@ -24,33 +24,7 @@ CLEAR_GAP = 2  # shares and references are given where |gap| exceeds this many s
 
 @dataclass(frozen=True)
 class Decomposition:
-    """The decomposition of one gap, signed as original minus replication; accuracies in [0, 1].
-
-    Of a mean over models: all values are those of the means of gap and parts, the number of bins
-    the smallest. Bounds of intervals (95 %) are percentiles 2.5 and 97.5 of the resamples.
-
-    Attributes
-    ----------
-    n_bins : int
-        Bins that hold a datapoint; fewer than asked for where confidences are tied.
-    n_resamples : int
-        Resamples in which both sets have datapoints, which only groups can prevent.
-    gap, gap_se, gap_low, gap_high : float
-        Gap, its standard error (standard deviation over the resamples) and its interval.
-    confidence_part, confidence_low, confidence_high : float
-        The part that goes with confidence.
-    conditional_part, conditional_low, conditional_high : float
-        The part at equal confidence.
-    source_only, target_only : float
-        As of `Parts`; not signed.
-    share : float
-        Confidence part over gap, where |gap| exceeds twice its standard error; may lie outside
-        [0, 1].
-    share_low, share_high : float
-        Its interval, of the ratios of the resamples.
-    reason : str
-        Why values are NaN; empty if none is.
-    """
+    """The decomposition of one gap, signed as original minus replication; accuracies in [0, 1]."""
 
     n_bins: int
     n_resamples: int
@@ -74,16 +48,7 @@ class Decomposition:
 
 @dataclass(frozen=True)
 class ModelDecompositions:
-    """Decompositions for several models on the same two sets, and of their means.
-
-    Attributes
-    ----------
-    models : tuple of Decomposition
-        In the order given.
-    mean : Decomposition
-        Of the means over models, whose interval holds what the models have in common: every
-        resample is the same datapoints for all models.
-    """
+    """Decompositions for several models on the same two sets, and of their means."""
 
     models: tuple[Decomposition, ...]
     mean: Decomposition
@@ -99,20 +64,7 @@ def decompose(
     n_resamples: int = N_RESAMPLES,
     seed: int | np.random.SeedSequence = 0,
 ) -> Decomposition:
-    """Decompose one model's gap.
-
-    Parameters
-    ----------
-    source, target : Scored
-        One model's results on the two sets.
-    source_is_original, n_bins, blocks, n_resamples, seed
-        As for `decompose_models`.
-
-    Raises
-    ------
-    InputError
-        As `decompose_models`.
-    """
+    """Decompose one model's gap."""
     found = decompose_models(
         [(source, target)], source_is_original=source_is_original, n_bins=n_bins, blocks=blocks,
         n_resamples=n_resamples, seed=seed,
@@ -129,33 +81,7 @@ def decompose_models(
     n_resamples: int = N_RESAMPLES,
     seed: int | np.random.SeedSequence = 0,
 ) -> ModelDecompositions:
-    """Decompose the gaps of several models on the same datapoints, and their mean.
-
-    The edges of the bins stay those of the data in every resample. Time and memory are linear in
-    the number of datapoints but for a sort.
-
-    Parameters
-    ----------
-    models : sequence of pairs of Scored
-        Each model's results on source and target; at least one model.
-    source_is_original : bool
-        Sign of gaps and parts: they are original minus replication.
-    n_bins : int
-        At least 1.
-    blocks : Blocks, optional
-        What is resampled as a whole: paired images or groups. By default the datapoints of each set
-        by itself, of which each set keeps its number.
-    n_resamples : int
-        0 for no intervals.
-    seed : int or SeedSequence
-        Of the resamples, which are the same for all models.
-
-    Raises
-    ------
-    InputError
-        If there is no model, the models have different numbers of datapoints, the number of bins or
-        resamples is out of range, or the blocks are of other sets.
-    """
+    """Decompose the gaps of several models on the same datapoints, and their mean."""
     sizes = sorted({(len(source), len(target)) for source, target in models})
     if len(sizes) != 1:
         raise InputError(

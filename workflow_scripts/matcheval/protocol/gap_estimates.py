@@ -24,30 +24,14 @@ from matcheval.protocol.gap_schemas import GAPS, MEAN_GAPS
 
 @dataclass(frozen=True)
 class GapTables:
-    """Gaps of a pair's models.
-
-    Attributes
-    ----------
-    models : dict of str to pandas.DataFrame
-        By name of the matching, columns of `gap_schemas.GAPS`; a row per model, in the order given.
-    means : pandas.DataFrame
-        Columns of `gap_schemas.MEAN_GAPS`; a row per matching.
-    """
+    """Gaps of a pair's models."""
 
     models: dict[str, pd.DataFrame]
     means: pd.DataFrame
 
 
 def estimate_gaps(known: ComparedModels, *, progress: bool = False) -> GapTables:
-    """Estimate the gaps of several models on one pair, by all matchings.
-
-    Parameters
-    ----------
-    known : ComparedModels
-        Models, matchings, and what of the datapoints belongs together.
-    progress : bool
-        Whether a terminal shows progress bars.
-    """
+    """Estimate the gaps of several models on one pair, by all matchings."""
     comparisons, methods, blocks = known.comparisons, known.methods, known.blocks
     seeds = known.seeds
     parts = _Parts.of(comparisons, blocks)

@@ -15,15 +15,7 @@ _TABLE = (".parquet", ".csv")
 
 
 class GapJobs:
-    """Jobs of a pair that are of many models and all matchings.
-
-    Tables of gaps are made by one such job per pair, since models share resamples and splits.
-
-    Parameters
-    ----------
-    settings : MatchingSettings
-    study : Study
-    """
+    """Jobs of a pair that are of many models and all matchings."""
 
     def __init__(self, settings: MatchingSettings, study: Study) -> None:
         self._settings, self._study = settings, study
@@ -36,15 +28,7 @@ class GapJobs:
         return self.models.expand(matching=list(self._settings.methods))
 
     def inputs(self, wildcards: Wildcards, models: Iterable[str] | None = None) -> list[str]:
-        """Return what a job of a pair waits for.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair`.
-        models : iterable of str, optional
-            Names of its models; all of the study by default.
-        """
+        """Return what a job of a pair waits for."""
         datasets = self._study.pairs[wildcards.pair].datasets.values()
         results = [file for name in datasets for file in self._study.results_inputs(name, models)]
         return [*results, *(file for name in datasets if (file := self._datapoints(name)))]
@@ -52,15 +36,7 @@ class GapJobs:
     def parameters(
         self, wildcards: Wildcards, models: Iterable[str] | None = None
     ) -> dict[str, Any]:
-        """Return the parameters of a job of a pair, which `compared_models.read_models` takes.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair`.
-        models : iterable of str, optional
-            Names of its models; all of the study by default.
-        """
+        """Return the parameters of a job of a pair, which `compared_models.read_models` takes."""
         study, pair = self._study, self._study.pairs[wildcards.pair]
         chosen = list(study.models if models is None else models)
         files = study.group_files.get(pair.name, {})
@@ -93,15 +69,7 @@ class GapJobs:
     def custom_files_state(
         self, wildcards: Wildcards, models: Iterable[str] | None = None
     ) -> list[tuple[int, int]]:
-        """Return size and time of the user's files of groups and predictions.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair`.
-        models : iterable of str, optional
-            Names of its models; all of the study by default.
-        """
+        """Return size and time of the user's files of groups and predictions."""
         study, pair = self._study, self._study.pairs[wildcards.pair]
         chosen = list(study.models if models is None else models)
         states = [study.custom_results_state(name, chosen) for name in pair.datasets.values()]

@@ -21,23 +21,14 @@ _TERM_COLUMNS = (
 
 
 def scored(comparison: Comparison) -> tuple[Scored, Scored]:
-    """Return confidences and correctness of the source and of the target.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    """
+    """Return confidences and correctness of the source and of the target."""
     source, target = comparison.source, comparison.target
     return Scored(source.probability, source.correct), Scored(target.probability, target.correct)
 
 
 @dataclass(frozen=True, eq=False)
 class ModelGap:
-    """What a matching says of one model, or of the mean over several.
-
-    Terms are means over the seeds with a matched pair; `one_sided` names sets without a right, or
-    without a wrong prediction.
-    """
+    """What a matching says of one model, or of the mean over several."""
 
     comparison: Comparison
     n_seeds: int
@@ -85,13 +76,7 @@ class ModelGap:
 
 
 def mean_gap(models: Sequence[ModelGap]) -> ModelGap:
-    """Average over models: errors by datapoint, references over the models that have one.
-
-    Parameters
-    ----------
-    models : sequence of ModelGap
-        At least one; all on the same datapoints, by the same matching.
-    """
+    """Average over models: errors by datapoint, references over the models that have one."""
 
     def mean(name: str) -> float:
         return mean_of_defined([getattr(model, name) for model in models])

@@ -18,13 +18,7 @@ _NAN = float("nan")
 
 
 def identity(comparison: Comparison, method: MatchingMethod) -> dict[str, Any]:
-    """Return the columns of `schemas.IDENTITY_COLUMNS`.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    method : MatchingMethod
-    """
+    """Return the columns of `schemas.IDENTITY_COLUMNS`."""
     pair = comparison.pair
     return {
         "model": comparison.model, "pair": pair.name, "criterion": method.criterion.value,
@@ -34,14 +28,7 @@ def identity(comparison: Comparison, method: MatchingMethod) -> dict[str, Any]:
 
 
 def sampling(comparison: Comparison, blocks: Blocks | None) -> dict[str, Any]:
-    """Return the columns of `gap_schemas.SAMPLING_COLUMNS`.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    blocks : Blocks, optional
-        Paired images or groups.
-    """
+    """Return the columns of `gap_schemas.SAMPLING_COLUMNS`."""
     grouped = blocks is not None and blocks.grouped
     return {
         "paired": comparison.pair.paired,
@@ -50,15 +37,7 @@ def sampling(comparison: Comparison, blocks: Blocks | None) -> dict[str, Any]:
 
 
 def counts(found: Sequence[ModelGap], defined: Sequence[ModelGap], n_seeds: int) -> dict[str, Any]:
-    """Return the sizes of the sets and the numbers of runs and models.
-
-    Parameters
-    ----------
-    found, defined : sequence of ModelGap
-        All models, and those with a matched pair (all if none has).
-    n_seeds : int
-        Runs per model.
-    """
+    """Return the sizes of the sets and the numbers of runs and models."""
     comparison = found[0].comparison
     gaps = [
         (abs(float(m.comparison.original.correct.mean() - m.comparison.replication.correct.mean())),
@@ -81,19 +60,7 @@ def counts(found: Sequence[ModelGap], defined: Sequence[ModelGap], n_seeds: int)
 def quantities(
     found: ModelGap, parts: Decomposition, further: Floats, blocks: Blocks | None
 ) -> dict[str, Any]:
-    """Return the columns of `gap_schemas.GAP_QUANTITIES`.
-
-    Parameters
-    ----------
-    found : ModelGap
-        Of one model, or of the mean over several.
-    parts : Decomposition
-        Of the same.
-    further : float64 array
-        Confidence parts with `FURTHER_N_BINS`.
-    blocks : Blocks, optional
-        Paired images or groups.
-    """
+    """Return the columns of `gap_schemas.GAP_QUANTITIES`."""
     matched = matched_error(
         found.matched_gap, found.n_matched, found.one_sided, found.errors, blocks
     )

@@ -19,20 +19,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class GapTerms:
-    """What a gap consists of, signed as original minus replication; they add up to the gap.
-
-    All are NaN where no target is matched.
-
-    Attributes
-    ----------
-    matched_gap : float64 array
-        Accuracy on the matched original minus accuracy on the matched replication.
-    source_selection : float64 array
-        Accuracy on the source minus accuracy on its matched subset.
-    dropped_targets : float64 array
-        Accuracy on the matched minus accuracy on the unmatched targets, times their share of the
-        target; 0 where every target is matched.
-    """
+    """What a gap consists of, signed as original minus replication; they add up to the gap."""
 
     matched_gap: Floats
     source_selection: Floats

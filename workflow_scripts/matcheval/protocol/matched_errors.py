@@ -21,17 +21,7 @@ _NAN = float("nan")
 
 @dataclass(frozen=True)
 class MatchedError:
-    """How certain a matched gap is.
-
-    Attributes
-    ----------
-    gap : float
-        Mean over seeds; NaN where no target is matched in any run.
-    error, low, high : float
-        Standard error, and bounds of the 95 % interval; NaN where there is none.
-    reason : str
-        Why something is NaN; empty if nothing is.
-    """
+    """How certain a matched gap is."""
 
     gap: float
     error: float
@@ -55,21 +45,7 @@ def matched_error(
     terms: ErrorTerms,
     blocks: Blocks | None,
 ) -> MatchedError:
-    """Compute the standard error of a matched gap, if there is one.
-
-    Parameters
-    ----------
-    gap : float
-        Matched gap, mean over seeds; NaN if no target is matched in any run.
-    n_matched : float
-        Matched pairs, mean over seeds.
-    one_sided : collection of str
-        Names of the sets on which all predictions are right, or all wrong.
-    terms : ErrorTerms
-        Of one model, or of the mean over several.
-    blocks : Blocks or None
-        Paired images or groups.
-    """
+    """Compute the standard error of a matched gap, if there is one."""
     reason = _why_none(gap, n_matched, one_sided, blocks)
     error = _NAN if reason else standard_error(terms, blocks)
     return MatchedError(gap, error, *error_interval(gap, error, blocks), reason)
@@ -93,32 +69,14 @@ def _why_none(
 def error_of_model(
     one: MatchedModel, blocks: Blocks | None, terms: ErrorTerms | None = None
 ) -> MatchedError:
-    """Return one model's matched gap with its error.
-
-    Parameters
-    ----------
-    one : MatchedModel
-    blocks : Blocks or None
-        Paired images or groups.
-    terms : ErrorTerms, optional
-        By default those of the model's confidences; others where it is matched on another score.
-    """
+    """Return one model's matched gap with its error."""
     terms = one.errors if terms is None else terms
     gap = mean_of_defined(one.matched_gaps)
     return matched_error(gap, one.n_matched, one.comparison.one_sided, terms, blocks)
 
 
 def error_of_mean(models: Sequence[MatchedModel], blocks: Blocks | None) -> MatchedError:
-    """Return the mean matched gap of several models with its error.
-
-    Parameters
-    ----------
-    models : sequence of MatchedModel
-        On the same datapoints, by the same matching; at least one. Those without a matched pair are
-        left out.
-    blocks : Blocks or None
-        Paired images or groups.
-    """
+    """Return the mean matched gap of several models with its error."""
     used = [one for one in models if one.n_matched] or list(models)
     gap = mean_of_defined([mean_of_defined(one.matched_gaps) for one in used])
     n_matched = mean_of_defined([one.n_matched for one in used])

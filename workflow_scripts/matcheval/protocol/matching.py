@@ -57,46 +57,14 @@ def match(
 def run_sequence(
     seed: int, *, pair: str, criterion: Criterion, model: str
 ) -> np.random.SeedSequence:
-    """Return what the random numbers of a run are seeded by: its names and seed only.
-
-    It is the seed-th child of a `SeedSequence` whose entropy is a hash of pair, criterion and
-    model. Runs are therefore independent of each other, and do not depend on which other runs are
-    computed, where or in what order. Matchings of one criterion that differ in score, ε or order
-    share their numbers, so that less of their difference is chance.
-
-    Parameters
-    ----------
-    seed : int
-        Number of the run, from 0.
-    pair, model : str
-        Names of the pair of sets and of the model.
-    criterion : Criterion
-
-    Returns
-    -------
-    numpy.random.SeedSequence
-        Seeds the picks. Its first child seeds the order of the targets, where that is random.
-
-    Raises
-    ------
-    InputError
-        If the seed is negative.
-    """
+    """Return what the random numbers of a run are seeded by: its names and seed only."""
     if seed < 0:
         raise InputError(f"seed {seed} is negative", remedy="Give 0, 1, 2, ...")
     return named_sequence(pair, criterion.value, model, child=seed)
 
 
 def named_sequence(*names: str, child: int) -> np.random.SeedSequence:
-    """Return a child of the `SeedSequence` whose entropy is a hash of names.
-
-    Parameters
-    ----------
-    *names : str
-        At least one.
-    child : int
-        Number of the child, from 0.
-    """
+    """Return a child of the `SeedSequence` whose entropy is a hash of names."""
     entropy = int.from_bytes(hashlib.sha256("\0".join(names).encode()).digest(), "big")
     return np.random.SeedSequence(entropy, spawn_key=(child,))
 
@@ -146,12 +114,7 @@ def _bit_of_rank(word: np.uint64, rank: np.int64) -> np.int64:
 
 @compiled()
 def _all_free(n_source: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:
-    """Build the set of free source positions, with all positions free.
-
-    `words` holds one bit per source position, set while the position is free; `tree` is a Fenwick
-    tree over the population counts of the words, in which `tree[j]` covers the words
-    (j - lowbit(j)) .. j - 1.
-    """
+    """Build the set of free source positions, with all positions free."""
     # Position n_source, which `_free_before` may be called with, must have a word too.
     n_words = (n_source >> 6) + 1
     words = np.zeros(n_words, np.uint64)

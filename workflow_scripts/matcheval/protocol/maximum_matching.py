@@ -10,22 +10,7 @@ from matcheval.protocol.plans import MatchingPlan
 
 
 def maximum_size(plan: MatchingPlan) -> int:
-    """Count the targets that a largest matching of a plan has a source point for.
-
-    Candidates of a target are an interval of the sorted source, so that the graph is convex: going
-    through the source positions in order, each is given to the open target whose interval ends
-    first (Glover 1967). O(n log n). Only the size is a result: which targets are matched is one
-    choice of many.
-
-    Parameters
-    ----------
-    plan : MatchingPlan
-        As `matching.plan_matching` returns.
-
-    References
-    ----------
-    Glover (1967), Naval Research Logistics Quarterly 14.
-    """
+    """Count the targets that a largest matching of a plan has a source point for."""
     return int(
         _count(plan.low, plan.high, np.argsort(plan.low, kind="stable"), len(plan.source_order))
     )
@@ -38,10 +23,7 @@ def _count(
     by_low: npt.NDArray[np.int64],
     n_source: int,
 ) -> int:
-    """Go through the source positions; the heap holds the ends of the open targets' intervals.
-
-    Targets whose intervals end at the same position are interchangeable to the size.
-    """
+    """Go through the source positions; the heap holds the ends of the open targets' intervals."""
     ends = [np.int64(0) for _ in range(0)]
     matched, following = 0, 0
     for position in range(n_source):

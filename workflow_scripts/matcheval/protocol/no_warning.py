@@ -29,23 +29,7 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class NoWarning:
-    """Gaps of a pair and of its no-warning reference, at equal sizes.
-
-    Gaps are original minus replication and means over splits. NaN where there is no reference.
-
-    Attributes
-    ----------
-    error_ratio : float
-        Factor by which the reference's errors rise; at least 1.
-    n_original, n_replication : int
-        Datapoints of either set in a split.
-    gap, matched_gap : float
-        Of the real pair at these sizes.
-    reference_gap, reference_matched_gap : float
-        Of the reference.
-    reason : str
-        Why there is no reference; empty if there is one.
-    """
+    """Gaps of a pair and of its no-warning reference, at equal sizes."""
 
     error_ratio: float
     n_original: int
@@ -75,23 +59,7 @@ class NoWarning:
 
 
 def error_ratio(errors: Floats, gap: float) -> float:
-    """Find the factor by which errors must rise to lower accuracy by a gap.
-
-    Error rates are capped at 1, and the factor r solves mean(min(1, r e)) - mean(e) = gap, piece by
-    piece: the left side is piecewise linear, and bends where an error rate reaches 1.
-
-    Parameters
-    ----------
-    errors : float64 array, shape (n,)
-        Error rates e in [0, 1] of the datapoints.
-    gap : float
-        Not negative.
-
-    Returns
-    -------
-    float
-        At least 1; NaN if the gap cannot be reached, which exceeds share(e > 0) - mean(e).
-    """
+    """Find the factor by which errors must rise to lower accuracy by a gap."""
     e = np.sort(errors[errors > 0])[::-1]
     wanted = (gap + errors.mean()) * len(errors)
     if not len(e) or wanted > len(e) * (1 + 1e-12):
@@ -105,33 +73,14 @@ def error_ratio(errors: Floats, gap: float) -> float:
 
 
 def flip_probability(errors: Floats, ratio: float) -> Floats:
-    """Return with which probability each correct prediction becomes wrong.
-
-    Parameters
-    ----------
-    errors : float64 array, shape (n,)
-        Error rates e in [0, 1].
-    ratio : float
-        Factor r, at least 1.
-
-    Returns
-    -------
-    float64 array, shape (n,)
-        min(1, (r - 1) e / (1 - e)), and 1 where e is 1: the error rate becomes min(1, r e).
-    """
+    """Return with which probability each correct prediction becomes wrong."""
     with np.errstate(divide="ignore", invalid="ignore"):
         flipped = (ratio - 1) * errors / (1 - errors)
     return np.where(errors >= 1, 1.0, np.minimum(flipped, 1.0))
 
 
 def split_sizes(n_original: int, n_replication: int) -> tuple[int, int]:
-    """Return sizes in the ratio of the sets, which together are as many as the original.
-
-    Parameters
-    ----------
-    n_original, n_replication : int
-        Sizes of the sets; the original has at least two datapoints.
-    """
+    """Return sizes in the ratio of the sets, which together are as many as the original."""
     of_replication = max(1, n_original * n_replication // (n_original + n_replication))
     return n_original - of_replication, of_replication
 
@@ -139,26 +88,7 @@ def split_sizes(n_original: int, n_replication: int) -> tuple[int, int]:
 def no_warning_reference(
     comparison: Comparison, method: MatchingMethod, n_splits: int = N_SPLITS
 ) -> NoWarning:
-    """Measure a pair and its no-warning reference in splits.
-
-    Takes two plans and two runs of the protocol per split.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        The model, the pair and its predictions. Splits are seeded by the pair's name, so that all
-        models and criteria share them, and picks by those of pair, criterion and model.
-    method : MatchingMethod
-        Criterion, score, epsilon and order.
-    n_splits : int
-        At least 1.
-
-    Returns
-    -------
-    NoWarning
-        It means little where the gap does not exceed twice its standard error: the ratio of two
-        gaps is then mostly noise.
-    """
+    """Measure a pair and its no-warning reference in splits."""
     original, replication = comparison.original, comparison.replication
     gap = float(original.correct.mean()) - float(replication.correct.mean())
     sizes = split_sizes(len(original), len(replication))
@@ -203,13 +133,7 @@ def no_warning_reference(
 
 
 def mean_reference(models: Sequence[NoWarning]) -> NoWarning:
-    """Average over models: narrowings are those of the mean gaps.
-
-    Parameters
-    ----------
-    models : sequence of NoWarning
-        With a reference each, at least one; of the same sizes.
-    """
+    """Average over models: narrowings are those of the mean gaps."""
 
     def mean(name: str) -> float:
         return float(np.mean([getattr(one, name) for one in models]))
@@ -271,14 +195,6 @@ def _take(predictions: Predictions, rows: Rows) -> Predictions:
 
 
 def no_reference(sizes: tuple[int, int], why: str) -> NoWarning:
-    """Return what stands for a reference that there is not.
-
-    Parameters
-    ----------
-    sizes : tuple of int
-        Datapoints of original and replication in a split.
-    why : str
-        Continues "no no-warning reference:".
-    """
+    """Return what stands for a reference that there is not."""
     nan = float("nan")
     return NoWarning(nan, *sizes, nan, nan, nan, nan, f"no no-warning reference: {why}")

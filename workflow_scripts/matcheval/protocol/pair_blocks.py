@@ -21,45 +21,14 @@ Texts = npt.NDArray[np.str_]
 
 @dataclass(frozen=True)
 class GroupSource:
-    """Where the groups of a set are found: the first of these that there is.
-
-    Attributes
-    ----------
-    file : Path or None
-        The user's CSV file of the set's groups.
-    kind : str
-        Kind of the dataset; some say which groups their images are of.
-    datapoints : Path or None
-        Table of the set's images; None if it consists of predictions, whose files may have a column
-        `group`.
-    """
+    """Where the groups of a set are found: the first of these that there is."""
 
     file: Path | None = None
     kind: str = ""
     datapoints: Path | None = None
 
     def read(self, predictions: Predictions, files: Sequence[Path], layout: Layout) -> Texts | None:
-        """Read the groups.
-
-        Parameters
-        ----------
-        predictions : Predictions
-            Of one model; all have the same datapoints.
-        files : sequence of Path
-            Prediction files of all models.
-        layout : Layout
-            How these are laid out.
-
-        Returns
-        -------
-        str array, shape (n,), or None
-            None if no groups are known.
-
-        Raises
-        ------
-        InputError
-            If the file is not valid, or the prediction files of two models name different groups.
-        """
+        """Read the groups."""
         names = None
         if self.datapoints is not None:
             names = DATAPOINTS_SCHEMA.read(self.datapoints)["name"].to_pylist()
@@ -109,26 +78,7 @@ def _disagreement(first: Texts | None, other: Texts | None, place: object) -> st
 
 
 def blocks_of_pair(comparison: Comparison, known: Mapping[str, Texts | None]) -> Blocks | None:
-    """Return what of a pair's datapoints belongs together.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        Of any model; the pair says whether its images are paired, and groups shared.
-    known : mapping of str to str array or None
-        Groups by origin, `original` and `replication`.
-
-    Returns
-    -------
-    Blocks or None
-        Of source and target; None if all datapoints are independent. Where one set has groups
-        only, every datapoint of the other is a group of its own.
-
-    Raises
-    ------
-    InputError
-        If paired sets differ in size, indices, labels or groups, or shared groups are not known.
-    """
+    """Return what of a pair's datapoints belongs together."""
     pair = comparison.pair
     where = {"file": "configuration", "field": f"pairs.{pair.name}"}
     origins = ("original", "replication")

@@ -18,15 +18,7 @@ from matcheval.protocol.scores import MeasuredScores, Score
 
 @dataclass(frozen=True)
 class MatchingPlan:
-    """The part of a matching that does not depend on the seed.
-
-    Attributes
-    ----------
-    source_order : int64 array, shape (n_source,)
-        Source rows sorted by (predicted label under criterion 1, score, row).
-    low, high : int64 arrays, shape (n_target,)
-        The candidates of target i, before any are taken, are `source_order[low[i]:high[i]]`.
-    """
+    """The part of a matching that does not depend on the seed."""
 
     source_order: npt.NDArray[np.int64]
     low: npt.NDArray[np.int64]
@@ -40,31 +32,7 @@ def plan_matching(
     epsilon: float = EPSILON,
     score: Score = Score.CONFIDENCE,
 ) -> MatchingPlan:
-    """Find the candidates of every target: source points whose scores are close.
-
-    Differences are computed in float64; the bounds are included. On confidence, they are at most
-    epsilon.
-
-    Parameters
-    ----------
-    source, target : Predictions
-        One model's predictions on the two sets, each with at least one datapoint.
-    criterion : Criterion
-        With `LABEL_PROBABILITY`, candidates must also have the target's predicted label.
-    epsilon : float
-        Largest difference between matched probabilities, in (0, 1]; for other scores, see there.
-    score : Score
-        What the datapoints are compared by.
-
-    Returns
-    -------
-    MatchingPlan
-
-    Raises
-    ------
-    InputError
-        If epsilon is out of range.
-    """
+    """Find the candidates of every target: source points whose scores are close."""
     check_epsilon(epsilon)
     return plan_measured(source, target, criterion, score.measure(source, target, epsilon))
 
@@ -72,15 +40,7 @@ def plan_matching(
 def plan_measured(
     source: Predictions, target: Predictions, criterion: Criterion, measured: MeasuredScores
 ) -> MatchingPlan:
-    """Find the candidates of every target by scores of one's own.
-
-    Parameters
-    ----------
-    source, target, criterion
-        As for `plan_matching`.
-    measured : MeasuredScores
-        What the datapoints are compared by.
-    """
+    """Find the candidates of every target by scores of one's own."""
     source_group, target_group = (_groups(side, criterion) for side in (source, target))
     return _plan(
         _Side(measured.source, source_group, _order(source_group, measured.source)),
@@ -90,16 +50,7 @@ def plan_measured(
 
 
 class DividedPlans:
-    """Plans for many divisions of the same datapoints into a source and a target.
-
-    The datapoints are sorted once. A plan is that of `plan_matching` on predictions in the order of
-    the rows.
-
-    Parameters
-    ----------
-    source, target, criterion, epsilon, score
-        As for `plan_matching`; the observed division.
-    """
+    """Plans for many divisions of the same datapoints into a source and a target."""
 
     def __init__(
         self,
@@ -124,13 +75,7 @@ class DividedPlans:
     def plan(
         self, source_rows: npt.NDArray[np.int64], target_rows: npt.NDArray[np.int64]
     ) -> MatchingPlan:
-        """Find the candidates of every target of a division.
-
-        Parameters
-        ----------
-        source_rows, target_rows : int64 arrays
-            Rows of the pooled datapoints, those of the observed source first; at least one each.
-        """
+        """Find the candidates of every target of a division."""
         source, target = self._side(source_rows), self._side(target_rows)
         return _plan(source, target, self._largest)
 
@@ -171,11 +116,7 @@ def _plan(source: _Side, target: _Side, largest_difference: float) -> MatchingPl
 
 
 def _order(group: npt.NDArray[np.int16], score: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Sort rows by (group, score, row).
-
-    A radix sort: stable sorts by 16 bits at a time, which NumPy does in linear time. Ties thus stay
-    in dataset order on every machine.
-    """
+    """Sort rows by (group, score, row)."""
     # Bit patterns of non-negative floats sort like the floats; all bits of a negative one are
     # inverted, and the highest bit of the others. Adding 0 turns a negative zero into a positive.
     bits = (score + score.dtype.type(0)).view(f"u{score.dtype.itemsize}")
@@ -198,12 +139,7 @@ def _intervals(
     target_order: npt.NDArray[np.int64],
     largest: float,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Find each target's interval of candidates within its group of the sorted source.
-
-    As in the protocol, `p_s - p_t` is compared with epsilon, not `p_s` with a rounded
-    `p_t ± epsilon`. Rounded subtraction is monotone in both, so that the bounds of sorted targets
-    only rise.
-    """
+    """Find each target's interval of candidates within its group of the sorted source."""
     n_target = len(target_score)
     low = np.empty(n_target, np.int64)
     high = np.empty(n_target, np.int64)

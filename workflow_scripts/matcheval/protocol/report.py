@@ -36,19 +36,7 @@ _PARTS = {
 
 @dataclass(frozen=True)
 class GapTables:
-    """The tables that the section is made from.
-
-    Attributes
-    ----------
-    means : pandas.DataFrame
-        Columns of `gap_schemas.MEAN_GAPS`.
-    gaps : mapping of (str, str) to pandas.DataFrame
-        Columns of `gap_schemas.GAPS`, by pair and matching.
-    tables : mapping of (str, str) to pandas.DataFrame
-        Columns of `schemas.MODEL_TABLE`, by pair and matching.
-    suspicions : sequence of (str, str)
-        Models, and what looks wrong about their predictions.
-    """
+    """The tables that the section is made from."""
 
     means: pd.DataFrame
     gaps: Mapping[tuple[str, str], pd.DataFrame]
@@ -57,21 +45,7 @@ class GapTables:
 
 
 def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Content:
-    """Read the tables of a study, and make its section.
-
-    Parameters
-    ----------
-    data : mapping of str to sequence of str
-        `means`: a file per pair; `gaps` and `tables`: a file per pair and matching, in the order of
-        `places`.
-    values : mapping
-        `titles`: what readers call the matchings, by name; `places`: a pair and a matching each.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read.
-    """
+    """Read the tables of a study, and make its section."""
     places = [(pair, matching) for pair, matching in values["places"]]
     tables = [MODEL_TABLE.read(path) for path in data["tables"]]
     read = GapTables(
@@ -87,14 +61,7 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
 
 
 def gap_content(read: GapTables, titles: Mapping[str, str]) -> Content:
-    """Make the section on gaps: headlines, charts, and a table of all models.
-
-    Parameters
-    ----------
-    read : GapTables
-    titles : mapping of str to str
-        What readers call the matchings, by name.
-    """
+    """Make the section on gaps: headlines, charts, and a table of all models."""
     rows = [row for _, row in read.means.iterrows()]
     several = len(set(read.means["pair"])) > 1
     names = [f"{row['pair']}: " * several + titles[row["matching"]] for row in rows]

@@ -18,28 +18,7 @@ def resampled_gaps(
     n: int,
     generator: np.random.Generator,
 ) -> Floats:
-    """Resample the datapoints, and decompose the gaps of all models anew in every resample.
-
-    Edges of bins stay those of the data.
-
-    Parameters
-    ----------
-    models : sequence of pairs of Scored
-        Each model's results on source and target.
-    binned : sequence of Bins
-        Of each model.
-    blocks : Blocks or None
-        What is drawn as a whole; the datapoints of each set by itself if None.
-    n : int
-        Number of resamples.
-    generator : numpy.random.Generator
-
-    Returns
-    -------
-    float64 array, shape (n_resamples, n_models, 3)
-        Gap, confidence part and conditional part, source minus target; NaN where a resample leaves
-        a set without datapoints. No resamples if a set has fewer than two datapoints or blocks.
-    """
+    """Resample the datapoints, and decompose the gaps of all models anew in every resample."""
     is_binary = all(scored.correct.dtype == bool for scored in models[0])
     counts: Iterable[_Counts]
     if n == 0 or min(map(len, models[0])) < 2 or (blocks is not None and blocks.n < 2):

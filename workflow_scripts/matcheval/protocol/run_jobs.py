@@ -15,13 +15,7 @@ from matcheval.study.study import Study
 
 
 class RunJobs:
-    """Jobs that match batches of models on a pair, once per seed and matching.
-
-    Parameters
-    ----------
-    settings : MatchingSettings
-    study : Study
-    """
+    """Jobs that match batches of models on a pair, once per seed and matching."""
 
     def __init__(self, settings: MatchingSettings, study: Study) -> None:
         self._settings, self._study = settings, study
@@ -42,18 +36,7 @@ class RunJobs:
         ]
 
     def check_can_be_matched(self, pair: str) -> None:
-        """Check that both sets of a pair have probabilities.
-
-        Parameters
-        ----------
-        pair : str
-            Name of a pair.
-
-        Raises
-        ------
-        InputError
-            If one has none.
-        """
+        """Check that both sets of a pair have probabilities."""
         if pair not in self.pairs:
             raise InputError(
                 f"pair '{pair}' cannot be matched: one of its sets has no probabilities",
@@ -64,10 +47,7 @@ class RunJobs:
 
     @property
     def batches(self) -> dict[str, list[str]]:
-        """Names of the models that are matched in one job, by the name of the batch.
-
-        Batches follow catalogue order, so that a model that is appended re-runs only the last one.
-        """
+        """Names of the models that are matched in one job, by the name of the batch."""
         names, size = list(self._study.models), self._settings.models_per_job
         starts = range(0, len(names), size)
         return {f"{start // size:03d}": names[start : start + size] for start in starts}
@@ -80,10 +60,7 @@ class RunJobs:
 
     @property
     def batches_with_pairs(self) -> list[str]:
-        """Batches with models whose pairs are written; one job of a pair matches all of these.
-
-        Pairs are a file per model, and thus no output of a job per batch.
-        """
+        """Batches with models whose pairs are written; one job of a pair matches all of these."""
         saved = set(self.saved_models)
         return [batch for batch, models in self.batches.items() if not saved.isdisjoint(models)]
 
@@ -118,18 +95,7 @@ class RunJobs:
         return self.pairs_of_model.expand(matching=self._matchings, model=self.saved_models)
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return what a matching job, or a job that reads one model's predictions, waits for.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair`, and `batch` for a batch alone, or `model`.
-
-        Raises
-        ------
-        InputError
-            If the pair cannot be matched.
-        """
+        """Return what a matching job, or a job that reads one model's predictions, waits for."""
         self.check_can_be_matched(wildcards.pair)
         models = self._models(wildcards)
         datasets = self._study.pairs[wildcards.pair].datasets.values()
@@ -144,24 +110,12 @@ class RunJobs:
         }
 
     def layouts(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return how the prediction files of a pair are laid out, by origin.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair`.
-        """
+        """Return how the prediction files of a pair are laid out, by origin."""
         datasets = self._study.pairs[wildcards.pair].datasets
         return {o: asdict(layout_of(self._study.datasets[d])) for o, d in datasets.items()}
 
     def parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a matching job.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair`, and `batch` for a batch alone.
-        """
+        """Return the parameters of a matching job."""
         batch = getattr(wildcards, "batch", None)
         return {
             "batches": [self.batches[b] for b in ([batch] if batch else self.batches_with_pairs)],
@@ -182,13 +136,7 @@ class RunJobs:
         return {"name": pair.name, **pair.datasets, "source": pair.source}
 
     def reliability_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a reliability diagram.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair` and `matching`.
-        """
+        """Return the parameters of a reliability diagram."""
         method = self._settings.methods[wildcards.matching]
         return {
             "pair": self._names_of_pair(wildcards),
@@ -201,26 +149,14 @@ class RunJobs:
         }
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's prediction files of a matching job.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair`, and `batch` for a batch alone.
-        """
+        """Return size and time of the user's prediction files of a matching job."""
         datasets = self._study.pairs[wildcards.pair].datasets.values()
         own = [name for name in datasets if not self._study.datasets[name].has_images]
         models = self._models(wildcards)
         return file_states([self._study.predictions_file(d, m) for m in models for d in own])
 
     def of_tables(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of the runs that the tables of a pair average.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair`.
-        """
+        """Return the files of the runs that the tables of a pair average."""
         return self.files.expand(pair=wildcards.pair, matching=self._matchings, batch=self.batches)
 
     def request(self, wildcards: Wildcards) -> resources.ResourceRequest:

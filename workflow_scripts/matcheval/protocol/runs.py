@@ -61,29 +61,7 @@ def matched_rows(
     method: MatchingMethod,
     seeds: Iterable[int],
 ) -> MatchedRows:
-    """Match once per seed.
-
-    Parameters
-    ----------
-    source, target : Predictions
-        One model's predictions on the two sets.
-    name : RunName
-        Model and pair.
-    method : MatchingMethod
-        Criterion, score, epsilon and order.
-    seeds : iterable of int
-        Distinct and not negative; at least one.
-
-    Returns
-    -------
-    mapping of int to int64 array, shape (n_target,)
-        By seed, the source row matched to each target row, or -1.
-
-    Raises
-    ------
-    InputError
-        If a seed is negative or occurs twice, or there are no seeds.
-    """
+    """Match once per seed."""
     seeds = list(seeds)
     if not seeds or len(set(seeds)) < len(seeds):
         raise InputError(f"the seeds are {seeds}", remedy="Give at least one seed, each only once")
@@ -119,20 +97,7 @@ def match_once(
 
 
 def measure_runs(source: Predictions, target: Predictions, rows: MatchedRows) -> list[MatchedRun]:
-    """Measure accuracies and confidences on the subsets of every run.
-
-    Parameters
-    ----------
-    source, target : Predictions
-        One model's predictions on the two sets.
-    rows : mapping
-        What `matched_rows` returns.
-
-    Returns
-    -------
-    list of MatchedRun
-        One per seed, in the order given.
-    """
+    """Measure accuracies and confidences on the subsets of every run."""
     whole_source, whole_target = _Subset.of(source), _Subset.of(target)
     runs = []
     for seed, row in rows.items():
@@ -162,18 +127,7 @@ def measure_runs(source: Predictions, target: Predictions, rows: MatchedRows) ->
 
 
 def list_pairs(source: Predictions, target: Predictions, rows: MatchedRows) -> pa.Table:
-    """List the matched pairs of every run.
-
-    Parameters
-    ----------
-    source, target, rows
-        As for `measure_runs`.
-
-    Returns
-    -------
-    pyarrow.Table
-        Schema `schemas.PAIRS`; rows in order of the seeds given, then of the target index.
-    """
+    """List the matched pairs of every run."""
     columns: dict[str, list[npt.NDArray[np.int32]]] = {column: [] for column in PAIRS.names}
     for seed, row in rows.items():
         is_matched = row != UNMATCHED
@@ -184,22 +138,7 @@ def list_pairs(source: Predictions, target: Predictions, rows: MatchedRows) -> p
 
 
 class MatchedComparison:
-    """A comparison that is matched, once per seed.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        The model, the pair and its predictions.
-    method : MatchingMethod
-        Criterion, score, epsilon and order.
-    seeds : iterable of int
-        Distinct and not negative; at least one.
-
-    Raises
-    ------
-    InputError
-        On creation, for the reasons given in `matched_rows`.
-    """
+    """A comparison that is matched, once per seed."""
 
     def __init__(
         self, comparison: Comparison, method: MatchingMethod, seeds: Iterable[int]
@@ -209,11 +148,7 @@ class MatchedComparison:
         self._rows = matched_rows(comparison.source, comparison.target, name, method, seeds)
 
     def runs(self) -> pa.Table:
-        """Return a table of schema `schemas.COMPARISON_RUNS`, one row per seed.
-
-        Digests in its metadata identify the datapoints of both sets (see `schemas.join_runs`);
-        score and order are there too, unless they are the paper's.
-        """
+        """Return a table of schema `schemas.COMPARISON_RUNS`, one row per seed."""
         comparison, pair = self._comparison, self._comparison.pair
         runs = measure_runs(comparison.source, comparison.target, self._rows)
         identity = {

@@ -56,23 +56,7 @@ COMPARISON_RUNS = TableSchema("runs of a comparison", IDENTITY_COLUMNS + RUN_COL
 
 
 def join_runs(tables: Sequence[pa.Table]) -> pa.Table:
-    """Concatenate the runs of several models on one pair and criterion, in the order given.
-
-    Parameters
-    ----------
-    tables : sequence of pyarrow.Table
-        Schema `COMPARISON_RUNS`, with the metadata that `runs.comparison_runs` writes.
-
-    Returns
-    -------
-    pyarrow.Table
-        Schema `COMPARISON_RUNS`.
-
-    Raises
-    ------
-    InputError
-        If there are no tables, or the datapoints of a set differ between models.
-    """
+    """Concatenate the runs of several models on one pair and criterion, in the order given."""
     if not tables:
         raise InputError("no runs to join")
     first = tables[0]

@@ -24,15 +24,7 @@ _RANK_ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class MeasuredScores:
-    """A score of the datapoints of both sets.
-
-    Attributes
-    ----------
-    source, target : float32 or float64 arrays, shapes (n_source,) and (n_target,)
-        Finite values.
-    largest_difference : float
-        Between scores that are close, inclusive.
-    """
+    """A score of the datapoints of both sets."""
 
     source: npt.NDArray[Any]
     target: npt.NDArray[Any]
@@ -56,24 +48,7 @@ def _confidence_rank(
 def pooled_ranks(
     source: npt.NDArray[Any], target: npt.NDArray[Any], epsilon: float
 ) -> MeasuredScores:
-    """Rank the scores of both sets together.
-
-    Ranks are 1 ... N of the N = n_source + n_target pooled scores, from the lowest; equal scores
-    have the mean of their ranks, a multiple of 1/2. They are not divided by N: that would round
-    them, and lose pairs exactly at the bound.
-
-    Parameters
-    ----------
-    source, target : float arrays, shapes (n_source,) and (n_target,)
-        Finite scores.
-    epsilon : float
-        Largest difference as a fraction of N; it is at least `MIN_RANKS` ranks.
-
-    Returns
-    -------
-    MeasuredScores
-        Ranks as float64.
-    """
+    """Rank the scores of both sets together."""
     _, which, counts = np.unique(
         np.concatenate([source, target]), return_inverse=True, return_counts=True
     )

@@ -33,13 +33,7 @@ class MatchingMethod(Settings):
         return self.model_dump(mode="json", include={"score", "order"}, exclude_defaults=True)
 
     def title(self, name: str = "") -> str:
-        """Return what readers call the matching: its criterion, and what else is unusual.
-
-        Parameters
-        ----------
-        name : str
-            Its name, which is told unless it is the criterion's.
-        """
+        """Return what readers call the matching: its criterion, and what else is unusual."""
         text = self.criterion.description
         if self.score is not Score.CONFIDENCE:
             text += f" on {self.score.label}"

@@ -29,17 +29,7 @@ _UPPER_TAIL = 0.975
 
 @dataclass(frozen=True, eq=False)
 class PickWeights:
-    """How much each datapoint counts in a matched gap averaged over seeds.
-
-    Attributes
-    ----------
-    source, target : float64 arrays, shapes (n_source,) and (n_target,)
-        Mean over seeds of 1 / M, M the number of the seed's pairs, where the seed matched the
-        datapoint, else 0. Each side sums to 1, so that the weighted correctness of the source minus
-        that of the target is the mean matched gap; to 0 if no seed has a pair.
-    n_seeds : int
-        Seeds with a matched pair; the others are left out.
-    """
+    """How much each datapoint counts in a matched gap averaged over seeds."""
 
     source: Floats
     target: Floats
@@ -109,15 +99,7 @@ class ErrorTerms:
 
 
 def error_terms(source: Scored, target: Scored, weights: PickWeights) -> ErrorTerms:
-    """Return the error terms of one model's matched gap.
-
-    Parameters
-    ----------
-    source, target : Scored
-        The model's results on the whole sets.
-    weights : PickWeights
-        Of the same datapoints.
-    """
+    """Return the error terms of one model's matched gap."""
     return ErrorTerms(
         weights.source * (source.correct - isotonic_accuracy(source)),
         -weights.target * (target.correct - isotonic_accuracy(target)),
@@ -125,15 +107,7 @@ def error_terms(source: Scored, target: Scored, weights: PickWeights) -> ErrorTe
 
 
 def mean_terms(models: Sequence[ErrorTerms]) -> ErrorTerms:
-    """Return the error terms of the mean matched gap of several models on the same datapoints.
-
-    Models share datapoints, and err together: terms are averaged before they are squared.
-
-    Parameters
-    ----------
-    models : sequence of ErrorTerms
-        At least one.
-    """
+    """Return the error terms of the mean matched gap of several models on the same datapoints."""
     n = len(models)
     return ErrorTerms(
         sum((terms.source for terms in models), start=np.zeros(1)) / n,
@@ -142,21 +116,7 @@ def mean_terms(models: Sequence[ErrorTerms]) -> ErrorTerms:
 
 
 def standard_error(terms: ErrorTerms, blocks: Blocks | None = None) -> float:
-    """Compute the standard error of a matched gap averaged over seeds.
-
-    Parameters
-    ----------
-    terms : ErrorTerms
-        Of one model, or of the mean over models.
-    blocks : Blocks, optional
-        Datapoints whose terms are added before they are squared: the two of a paired image, or
-        those of a group. By default, every datapoint is by itself.
-
-    Returns
-    -------
-    float
-        In [0, 1], as accuracies. NaN if a set has groups, but fewer than two.
-    """
+    """Compute the standard error of a matched gap averaged over seeds."""
     if blocks is None:
         return float(np.sqrt((terms.source**2).sum() + (terms.target**2).sum()))
     if blocks.grouped and blocks.n < 2:
@@ -197,21 +157,7 @@ def one_run_error(
 
 
 def error_interval(value: float, error: float, blocks: Blocks | None = None) -> tuple[float, float]:
-    """Return the 95 % interval of a matched gap.
-
-    Parameters
-    ----------
-    value, error : float
-        Matched gap and its standard error.
-    blocks : Blocks, optional
-        As for `standard_error`. With groups, the quantile is Student's t of as many degrees of
-        freedom as the set with fewer groups has, minus 1; otherwise it is 1.96.
-
-    Returns
-    -------
-    low, high : float
-        NaN where the standard error is.
-    """
+    """Return the 95 % interval of a matched gap."""
     from scipy.special import stdtrit
 
     quantile = _NORMAL_QUANTILE

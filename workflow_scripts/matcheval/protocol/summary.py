@@ -37,24 +37,7 @@ def write_summary(
     titles: Mapping[str, str],
     suspicions: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """Write the summary page as Markdown: a statement and table rows per pair and matching.
-
-    Parameters
-    ----------
-    title : str
-        What the summary is about, such as a study's name; the start of the heading.
-    means : pandas.DataFrame
-        Columns of `gap_schemas.MEAN_GAPS`, in the order in which they appear on the page.
-    titles : mapping of str to str
-        What readers call the matchings, by name.
-    suspicions : sequence of (str, str)
-        Models, and what looks wrong about their predictions.
-
-    Returns
-    -------
-    str
-        The text of the page, which states measured quantities, and what follows from them.
-    """
+    """Write the summary page as Markdown: a statement and table rows per pair and matching."""
     rows = [row for _, row in means.iterrows()]
     lines = [
         f"# {title}: accuracy gaps before and after matching",
@@ -84,20 +67,7 @@ def _warnings(
 
 
 def unmatched_notes(rows: Sequence[pd.Series], titles: Mapping[str, str]) -> list[str]:
-    """Say where most targets are unmatched.
-
-    Parameters
-    ----------
-    rows : sequence of pandas.Series
-        Rows of `gap_schemas.MEAN_GAPS`.
-    titles : mapping of str to str
-        What readers call the matchings, by name.
-
-    Returns
-    -------
-    list of str
-        Sentences.
-    """
+    """Say where most targets are unmatched."""
     return [
         f"{row['pair']}, {titles[row['matching']]}: more than half of the targets of "
         f"{row['n_mostly_unmatched']} of {counted(n, 'model')} are unmatched, so that matched "

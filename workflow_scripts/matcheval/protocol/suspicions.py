@@ -15,17 +15,7 @@ MANY_UNMATCHED = 0.5  # share of targets without a match above which it is told
 
 
 def suspicions_of(comparison: Comparison) -> list[str]:
-    """Say what looks wrong about a model's predictions on a pair.
-
-    Parameters
-    ----------
-    comparison : Comparison
-
-    Returns
-    -------
-    list of str
-        Sentences without a period, most often none.
-    """
+    """Say what looks wrong about a model's predictions on a pair."""
     sets = {
         comparison.pair.original: comparison.original,
         comparison.pair.replication: comparison.replication,
@@ -52,14 +42,7 @@ def _of_set(predictions: Predictions) -> list[str]:
 
 
 def with_suspicions(table: pa.Table, found: Iterable[tuple[str, str]]) -> pa.Table:
-    """Return a table that keeps what looks wrong in its metadata; without any, the same table.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-    found : iterable of (str, str)
-        Models and sentences.
-    """
+    """Return a table that keeps what looks wrong in its metadata; without any, the same table."""
     listed = list(dict.fromkeys(found))
     if not listed:
         return table
@@ -68,18 +51,7 @@ def with_suspicions(table: pa.Table, found: Iterable[tuple[str, str]]) -> pa.Tab
 
 
 def suspicions_in(tables: Iterable[pa.Table]) -> list[tuple[str, str]]:
-    """Return what looks wrong according to the metadata of tables.
-
-    Parameters
-    ----------
-    tables : iterable of pyarrow.Table
-        As returned by `with_suspicions`.
-
-    Returns
-    -------
-    list of (str, str)
-        Models and sentences, each once.
-    """
+    """Return what looks wrong according to the metadata of tables."""
     found: list[tuple[str, str]] = []
     for table in tables:
         text = (table.schema.metadata or {}).get(_KEY.encode(), b"[]")

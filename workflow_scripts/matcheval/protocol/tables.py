@@ -14,27 +14,7 @@ from matcheval.protocol.schemas import MODEL_TABLE, join_runs
 
 
 def tabulate_runs(runs: Sequence[pa.Table]) -> pd.DataFrame:
-    """Average the runs of one pair and criterion over seeds, one row per model.
-
-    Parameters
-    ----------
-    runs : sequence of pyarrow.Table
-        Schema `schemas.COMPARISON_RUNS`, all of the same pair, criterion, epsilon and source.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `schemas.MODEL_TABLE`, sorted by decreasing accuracy on the original set, ties
-        by model name. Seeds for which a quantity is undefined (an empty subset) are left out of
-        its statistics; with fewer than two seeds left, standard deviation and standard error are
-        NaN.
-
-    Raises
-    ------
-    InputError
-        If there are no runs, they differ in pair, criterion, epsilon, source or datapoints, or a
-        seed occurs twice for a model.
-    """
+    """Average the runs of one pair and criterion over seeds, one row per model."""
     frame = join_runs(runs).to_pandas()
     for column in ("pair", "criterion", "epsilon", "source"):
         if len(set(frame[column])) != 1:

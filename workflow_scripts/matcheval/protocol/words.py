@@ -16,61 +16,29 @@ BEYOND = "beyond sampling error"
 
 
 def matching_column(names: Iterable[str]) -> TextColumn:
-    """Lay out the column that says how the rows of a table were matched.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Of matchings.
-    """
+    """Lay out the column that says how the rows of a table were matched."""
     return TextColumn("Matching", [matching_label(name) for name in names], is_number=False)
 
 
 def points(value: float) -> str:
-    """Format a difference of accuracies in percentage points.
-
-    Parameters
-    ----------
-    value : float
-        Fraction; NaN if it is undefined.
-    """
+    """Format a difference of accuracies in percentage points."""
     return UNDEFINED if pd.isna(value) else signed(100 * value, 2)
 
 
 def percent(value: float, digits: int = 0) -> str:
-    """Format a share in percent.
-
-    Parameters
-    ----------
-    value : float
-        Fraction; NaN if it is undefined.
-    digits : int
-        Decimal digits.
-    """
+    """Format a share in percent."""
     return UNDEFINED if pd.isna(value) else f"{signed(100 * value, digits)} %"
 
 
 def with_interval(row: pd.Series, name: str) -> str:
-    """Format a quantity in percentage points with its 95 % interval, if it has one.
-
-    Parameters
-    ----------
-    row : pandas.Series
-    name : str
-        Column of the quantity; those of its bounds end in `_low` and `_high`.
-    """
+    """Format a quantity in percentage points with its 95 % interval, if it has one."""
     low, high = row[f"{name}_low"], row[f"{name}_high"]
     bounds = "" if pd.isna(low) or pd.isna(high) else f" [{points(low)}, {points(high)}]"
     return points(row[name]) + bounds
 
 
 def share_of_confidence(row: pd.Series) -> str:
-    """Format the share of a gap that goes with confidence, with its interval.
-
-    Parameters
-    ----------
-    row : pandas.Series
-    """
+    """Format the share of a gap that goes with confidence, with its interval."""
     if pd.isna(row["confidence_share"]):
         return UNDEFINED
     low, high = (signed(100 * row[f"confidence_share_{end}"], 0) for end in ("low", "high"))
@@ -78,12 +46,7 @@ def share_of_confidence(row: pd.Series) -> str:
 
 
 def verdict(row: pd.Series) -> str:
-    """Say whether a matched gap differs from 0 by more than sampling error.
-
-    Parameters
-    ----------
-    row : pandas.Series
-    """
+    """Say whether a matched gap differs from 0 by more than sampling error."""
     value, low, high = (row[f"matched_gap{end}"] for end in ("", "_low", "_high"))
     if pd.isna(value):
         return UNDEFINED
@@ -95,12 +58,7 @@ def verdict(row: pd.Series) -> str:
 
 
 def narrowing(row: pd.Series) -> str:
-    """Say by how much matching narrows a gap, and one without any warning.
-
-    Parameters
-    ----------
-    row : pandas.Series
-    """
+    """Say by how much matching narrows a gap, and one without any warning."""
     narrower = _narrower(row["narrowing"])
     if pd.isna(row["reference_narrowing"]):
         return f"{narrower}, without a reference to compare that with"

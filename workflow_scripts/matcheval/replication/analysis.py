@@ -14,10 +14,7 @@ from matcheval.study.study import Study
 
 
 class Replication(Analysis):
-    """Compares accuracies of all models on the original and the replication of every pair.
-
-    It needs no probabilities: pairs that cannot be matched take part.
-    """
+    """Compares accuracies of all models on the original and the replication of every pair."""
 
     name: ClassVar[str] = "replication"
     Settings: ClassVar[type[ReplicationSettings]] = ReplicationSettings
@@ -98,13 +95,7 @@ class Replication(Analysis):
     # --- inputs and parameters of jobs
 
     def count_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return what a job that counts correct predictions waits for.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset`.
-        """
+        """Return what a job that counts correct predictions waits for."""
         return self.study.results_inputs(wildcards.dataset)
 
     def _top_k_files(self, dataset: str) -> list[str]:
@@ -117,13 +108,7 @@ class Replication(Analysis):
         ]
 
     def count_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a job that counts correct predictions.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset`.
-        """
+        """Return the parameters of a job that counts correct predictions."""
         return {
             "dataset": vars(self.study.datasets[wildcards.dataset]),
             "models": list(self.study.models),
@@ -132,34 +117,16 @@ class Replication(Analysis):
         }
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's files of such a job.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset`.
-        """
+        """Return size and time of the user's files of such a job."""
         return self.study.custom_results_state(wildcards.dataset)
 
     def accuracies_of_pair(self, wildcards: Wildcards) -> dict[str, str]:
-        """Return the tables of accuracies on both sets of a pair, by origin.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair`.
-        """
+        """Return the tables of accuracies on both sets of a pair, by origin."""
         pair = self.study.pairs[wildcards.pair]
         return {o: self.study.accuracies_file(name) for o, name in pair.datasets.items()}
 
     def image_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return what a pair's table waits for beside accuracies: predictions of paired images.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair`.
-        """
+        """Return what a pair's table waits for beside accuracies: predictions of paired images."""
         return [
             file
             for name in self._sets_of_same_images(wildcards.pair)
@@ -173,13 +140,7 @@ class Replication(Analysis):
         return names if self.study.pairs[pair].paired and all(known) else ()
 
     def pair_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a pair's table.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair`.
-        """
+        """Return the parameters of a pair's table."""
         same = self._sets_of_same_images(wildcards.pair)
         return {
             "pair": vars(self.study.pairs[wildcards.pair]),

@@ -10,18 +10,7 @@ from matcheval.statistics.scales import Scale
 
 
 def results_columns(results: pd.DataFrame) -> list[TextColumn]:
-    """Format the columns of a replication table, with accuracies in percent.
-
-    Parameters
-    ----------
-    results : pandas.DataFrame
-        Columns of `schemas.RESULTS`.
-
-    Returns
-    -------
-    list of TextColumn
-        Bounds of intervals are rounded outward.
-    """
+    """Format the columns of a replication table, with accuracies in percent."""
     level = f"{100 * results['confidence'].iloc[0]:g} % CI"
     return [
         TextColumn("Original rank", [f"{r}" for r in results["original_rank"]]),
@@ -37,18 +26,7 @@ def results_columns(results: pd.DataFrame) -> list[TextColumn]:
 
 
 def fits_columns(fits: pd.DataFrame) -> list[TextColumn]:
-    """Format the columns of a table of fits.
-
-    Parameters
-    ----------
-    fits : pandas.DataFrame
-        Columns of `schemas.FITS`.
-
-    Returns
-    -------
-    list of TextColumn
-        Bounds of intervals are rounded outward.
-    """
+    """Format the columns of a table of fits."""
     level = f"{100 * fits['confidence'].iloc[0]:g} % CI"
     scales = [Scale(scale) for scale in fits["scale"]]
     return [
@@ -68,17 +46,7 @@ def fits_columns(fits: pd.DataFrame) -> list[TextColumn]:
 
 
 def changes_columns(changes: pd.DataFrame) -> list[TextColumn]:
-    """Format the columns of a table of average changes, with accuracies in percent.
-
-    Parameters
-    ----------
-    changes : pandas.DataFrame
-        Columns of `schemas.CHANGES`.
-
-    Returns
-    -------
-    list of TextColumn
-    """
+    """Format the columns of a table of average changes, with accuracies in percent."""
     return [
         TextColumn("Pair", changes["pair"].tolist(), is_number=False),
         TextColumn("Top", [f"{top}" for top in changes["top"]]),

@@ -47,31 +47,7 @@ _ORIGINS = ("original", "replication")
 def plot_replication(
     results: pd.DataFrame, fit: pd.Series, region: pd.DataFrame, scale: Scale
 ) -> "Figure":  # fmt: skip
-    """Plot replication against original accuracy, with intervals, fit and confidence region.
-
-    Parameters
-    ----------
-    results : pandas.DataFrame
-        Columns of `schemas.RESULTS`, one pair and value of `top`.
-    fit : pandas.Series
-        The row of `schemas.FITS` for this scale.
-    region : pandas.DataFrame
-        Columns of `schemas.REGION`; only the rows of this scale are used.
-    scale : Scale
-        Scale of both axes; tick labels are accuracies in percent on either scale.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One panel with equal axes and the identity line. Models left out of the fit are hollow.
-        Accuracies of 0 and 100 % do not exist on probit axes: they are not shown, and a note
-        names the models.
-
-    Raises
-    ------
-    InputError
-        If there are no models, or the fit is on another scale.
-    """
+    """Plot replication against original accuracy, with intervals, fit and confidence region."""
     if results.empty:
         raise InputError("no models to plot", field="model")
     if fit["scale"] != scale.value:

@@ -33,15 +33,7 @@ _ORIGINS = ("original", "replication")
 
 @dataclass(frozen=True)
 class Fit:
-    """A fit on one scale, as rows of tables.
-
-    Attributes
-    ----------
-    row : dict
-        A row of `schemas.FITS`, by column name.
-    region : pandas.DataFrame
-        Columns of `schemas.REGION`.
-    """
+    """A fit on one scale, as rows of tables."""
 
     row: dict[str, Any]
     region: pd.DataFrame
@@ -63,38 +55,7 @@ def fit_replication(
     settings: ReplicationSettings,
     families: Mapping[str, str] | None = None,
 ) -> Fit:
-    """Fit a line to the accuracies of all models on a pair, and bootstrap it over models.
-
-    Parameters
-    ----------
-    results : pandas.DataFrame
-        Columns of `schemas.RESULTS`, one pair and value of `top`. Their confidence level is also
-        used for the intervals of the fit.
-    scale : Scale
-        Scale of both accuracies.
-    settings : ReplicationSettings
-    families : mapping of str to str, optional
-        Family of each model, empty where unknown. If those of the fitted models are all known and
-        at least two, the line is also bootstrapped over families.
-
-    Returns
-    -------
-    Fit
-        Its region is given on a grid of 200 points, evenly spaced on the scale. The grid exceeds
-        the range of the fitted models by 5 % of that range on either side.
-
-    Raises
-    ------
-    InputError
-        If fewer than three models are left to fit, all have the same original accuracy, or a model
-        with accuracy 0 or 1 is to be clipped but its number of datapoints is unknown.
-
-    Notes
-    -----
-    On the probit scale, accuracies of 0 and 1 are infinite. Depending on the settings, models with
-    such an accuracy are left out, or their accuracy is replaced by (k + ½) / (n + 1); the row
-    names them in either case.
-    """
+    """Fit a line to the accuracies of all models on a pair, and bootstrap it over models."""
     selection = _select(results, scale, settings)
     x, y = (to_scale(selection.accuracies[origin], scale) for origin in _ORIGINS)
     try:

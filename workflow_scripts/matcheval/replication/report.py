@@ -15,21 +15,7 @@ from matcheval.statistics.scales import Scale
 
 
 def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Content:
-    """Read the tables of a study, and make its section.
-
-    Parameters
-    ----------
-    data : mapping of str to sequence of str
-        `results`, and `fits` and `regions` where lines were fitted: a file per pair and number of
-        top classes.
-    values : mapping
-        `is_headline`: whether the results begin the page, because no pair is matched.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read.
-    """
+    """Read the tables of a study, and make its section."""
     results = [RESULTS.read(path).to_pandas() for path in data["results"]]
     fits = [FITS.read(path).to_pandas() for path in data["fits"]]
     regions = [REGION.read(path).to_pandas() for path in data["regions"]]

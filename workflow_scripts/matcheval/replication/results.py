@@ -31,37 +31,7 @@ def tabulate_replication(
     confidence: float = 0.95,
     images: Sequence[Correctness] = (),
 ) -> pd.DataFrame:
-    """Tabulate the accuracies of all models on both sets of a pair.
-
-    Parameters
-    ----------
-    original, replication : pyarrow.Table
-        Accuracies of the models on each set, of schema `predictions.schemas.ACCURACIES`.
-    pair : Pair
-        Names of the pair and its sets.
-    top : int
-        A prediction is correct if the label is among the `top` most probable classes.
-    confidence : float
-        Confidence level of the intervals, in (0, 1): Clopper-Pearson of accuracies, normal of
-        gaps.
-    images : sequence of Correctness
-        Which images each model gets right (top-1), on the original and on the replication, if
-        both show the same images. Errors of top-1 gaps and their z are then paired.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `schemas.RESULTS`, sorted by rank on the original set. Equal accuracies are
-        ranked by name. Gaps are differences of unrounded accuracies. Of paired images, gaps of
-        other `top` have no error, as the classes after the first are not compared image by image.
-
-    Raises
-    ------
-    InputError
-        If some models have accuracies on one set only, or have no accuracy for this value of
-        `top`; the message names them. If the confidence level is out of range, or paired sets
-        differ in size, indices or labels.
-    """
+    """Tabulate the accuracies of all models on both sets of a pair."""
     sets = {
         origin: _of_top(table, top, getattr(pair, origin))
         for origin, table in (("original", original), ("replication", replication))
@@ -125,14 +95,7 @@ def _paired_errors(
 
 
 def _decomposition(columns: dict[str, Any]) -> dict[str, FloatArray]:
-    """Compute bounds on the random part of each gap, and on the remainder.
-
-    Recht et al. (2019), section 2, decompose a gap into an adaptivity gap, a distribution gap and
-    a generalisation gap. The last is the difference between the accuracy on the replication's
-    images and the accuracy on the distribution they are drawn from. As no model was adapted to
-    those images, the Clopper-Pearson interval bounds it. The other two cannot be separated with a
-    single replication. Bounds are NaN where there is no interval.
-    """
+    """Compute bounds on the random part of each gap, and on the remainder."""
     accuracy = columns["accuracy_replication"]
     low = columns["accuracy_replication_low"] - accuracy
     high = columns["accuracy_replication_high"] - accuracy
@@ -150,27 +113,7 @@ def summarize_changes(
     range_without: Sequence[str] = (),
     selection_frequencies: Mapping[str, float] | None = None,
 ) -> pd.DataFrame:
-    """Summarise replication tables by their average changes, one row per table.
-
-    Parameters
-    ----------
-    tables : sequence of pandas.DataFrame
-        Columns of `schemas.RESULTS`, each of one pair and value of `top`.
-    range_without : sequence of str
-        Models left out of the range of original accuracies, with which the spread of changes is
-        compared.
-    selection_frequencies : mapping of str to float, optional
-        By name of a replication, the mean selection frequency of its images, a fraction.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `schemas.CHANGES`, in the order of the tables.
-
-    References
-    ----------
-    Recht et al. (2019), arXiv 1902.10811, Table 2.
-    """
+    """Summarise replication tables by their average changes, one row per table."""
     frequencies = selection_frequencies or {}
     rows = []
     for table in tables:
@@ -184,27 +127,7 @@ def summarize_changes(
 
 
 def average_change(results: pd.DataFrame, range_without: Sequence[str] = ()) -> dict[str, Any]:
-    """Average the changes in accuracy of one replication table over its models.
-
-    The change is the mean over all models of new minus original accuracy.
-
-    Parameters
-    ----------
-    results : pandas.DataFrame
-        Columns of `schemas.RESULTS`, one pair and value of `top`.
-    range_without : sequence of str
-        Models left out of the range of original accuracies.
-
-    Returns
-    -------
-    dict
-        By column name, the values of `schemas.CHANGES` that depend on this table only: all but
-        `spread` and `selection_frequency`.
-
-    References
-    ----------
-    Recht et al. (2019), arXiv 1902.10811, Table 2.
-    """
+    """Average the changes in accuracy of one replication table over its models."""
     original, new = (
         results[f"accuracy_{origin}"].to_numpy(np.float64) for origin in ("original", "replication")
     )

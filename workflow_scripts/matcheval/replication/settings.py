@@ -74,11 +74,6 @@ class ReplicationSettings(Settings):
         return bounds
 
     def left_out(self, scale: Scale) -> tuple[str, ...]:
-        """Return the models left out of the fit on a scale.
-
-        Parameters
-        ----------
-        scale : Scale
-        """
+        """Return the models left out of the fit on a scale."""
         names: tuple[str, ...] = getattr(self.fit_without, scale.value)
         return names

@@ -27,18 +27,7 @@ _INTERVALS = 6  # between ticks, at most
 
 @dataclass(frozen=True)
 class Point:
-    """A point, with an interval on each axis where there is one.
-
-    Attributes
-    ----------
-    x, y : float
-    name : str
-        What it stands for, such as a model.
-    text : str
-        Its values, as read by people.
-    x_bounds, y_bounds : tuple of float
-        NaN where there is no interval.
-    """
+    """A point, with an interval on each axis where there is one."""
 
     x: float
     y: float
@@ -49,15 +38,7 @@ class Point:
 
 
 def bounds_in_percent(row: "Mapping[Any, Any] | pd.Series", name: str) -> tuple[float, float]:
-    """Return the bounds of a value's interval in percent.
-
-    Parameters
-    ----------
-    row : mapping or pandas.Series
-        With the fractions `<name>_low` and `<name>_high`.
-    name : str
-        What the bounds are of, such as `gap`.
-    """
+    """Return the bounds of a value's interval in percent."""
     return 100 * float(row[f"{name}_low"]), 100 * float(row[f"{name}_high"])
 
 
@@ -97,23 +78,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart of points.
-
-    Attributes
-    ----------
-    title : str
-        What it shows, for people who cannot see it.
-    x_title, y_title : str
-    series : sequence of Series
-    lines : sequence of Line
-        Drawn where they lie in the range of the points.
-    categories : sequence of str
-        Names of y = 0, 1, 2, ... from the top; without any, y is a number.
-    zero : str
-        `x` or `y` for a line at 0 of this axis, which it then includes.
-    is_square : bool
-        Whether both axes have the same range and length.
-    """
+    """A chart of points."""
 
     title: str
     x_title: str
@@ -182,13 +147,7 @@ class Chart:
         return _widened(x), _widened(y)
 
     def place(self, x: float, y: float) -> tuple[float, float]:
-        """Return where a point lies in the drawing, rounded to tenths.
-
-        Parameters
-        ----------
-        x, y : float
-            Values on the axes.
-        """
+        """Return where a point lies in the drawing, rounded to tenths."""
         (x0, x1), (y0, y1) = self._ranges
         across = self.left + (x - x0) / (x1 - x0) * (self.right - self.left)
         up = self.bottom - (y - y0) / (y1 - y0) * (self.bottom - self.top)
@@ -239,13 +198,7 @@ class Chart:
         return None
 
     def path(self, line: Line) -> str:
-        """Return a line as the data of an SVG path.
-
-        Parameters
-        ----------
-        line : Line
-            One of `lines`; the page cuts it at the axes.
-        """
+        """Return a line as the data of an SVG path."""
         places = [self.place(x, y) for x, y in zip(line.xs, line.ys, strict=True)]
         return "M" + "L".join(f"{x},{y}" for x, y in places)
 

@@ -17,16 +17,7 @@ _COLORS = 64
 
 @dataclass(frozen=True)
 class ShownFigure:
-    """A figure as part of a page.
-
-    Attributes
-    ----------
-    title, caption : str
-    source : str
-        Its data as an address; empty if it is not in the page.
-    path : str
-        Where the figure lies.
-    """
+    """A figure as part of a page."""
 
     title: str
     caption: str
@@ -36,33 +27,13 @@ class ShownFigure:
 
 @dataclass
 class FigureSpace:
-    """What is left of the size of a page for its figures.
-
-    Attributes
-    ----------
-    left : int
-        Characters.
-    left_out : list of str
-        Figures that did not fit, or have no format that browsers show.
-    """
+    """What is left of the size of a page for its figures."""
 
     left: int = MOST_BYTES
     left_out: list[str] = field(default_factory=list)
 
     def embed(self, shown: ShownFile, caption: str) -> ShownFigure:
-        """Put a figure into the page, as long as there is room.
-
-        Parameters
-        ----------
-        shown : ShownFile
-        caption : str
-            With its wildcards filled in.
-
-        Raises
-        ------
-        InputError
-            If the file is missing.
-        """
+        """Put a figure into the page, as long as there is room."""
         source = _source(shown.paths)
         if not source or len(source) > self.left:
             self.left_out.append(shown.paths[0])
@@ -96,17 +67,7 @@ def _reduced(content: bytes) -> bytes:
 
 
 def read_result(path: str | os.PathLike[str]) -> bytes:
-    """Read a file that the workflow wrote.
-
-    Parameters
-    ----------
-    path : path-like
-
-    Raises
-    ------
-    InputError
-        If it is missing.
-    """
+    """Read a file that the workflow wrote."""
     try:
         return Path(path).read_bytes()
     except FileNotFoundError as error:

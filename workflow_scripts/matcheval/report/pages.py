@@ -32,17 +32,7 @@ class Rendered:
 
 @dataclass(frozen=True)
 class Provenance:
-    """What a reader needs to make the results again.
-
-    Attributes
-    ----------
-    versions : mapping of str to str
-        Of the software that wrote the report, by name.
-    settings : str
-        The study file, or the command.
-    tables : sequence of HtmlTable
-        Such as models with their weights, datasets, and files with their digests.
-    """
+    """What a reader needs to make the results again."""
 
     versions: Mapping[str, str]
     settings: str
@@ -52,28 +42,7 @@ class Provenance:
 def render_report(
     title: str, sections: Sequence[Section], provenance: Provenance, notes: Sequence[str] = ()
 ) -> str:
-    """Render a report.
-
-    Parameters
-    ----------
-    title : str
-        What it is about.
-    sections : sequence of Section
-        In the order of the page.
-    provenance : Provenance
-    notes : sequence of str
-        What was left out, besides what the sections tell.
-
-    Returns
-    -------
-    str
-        The HTML file. Equal arguments and files give equal bytes.
-
-    Raises
-    ------
-    InputError
-        If a file of a section cannot be read.
-    """
+    """Render a report."""
     space = FigureSpace()
     rendered = [_render_section(section, space) for section in sections]
     return (

@@ -30,43 +30,14 @@ def study_provenance(
     datasets: Mapping[str, Mapping[str, str]],
     files: Sequence[Path],
 ) -> Provenance:
-    """Collect what a reader needs to make a study's results again.
-
-    Parameters
-    ----------
-    asked : str
-        The study file.
-    models : mapping
-        By model: `source`, and `predictions`, a file whose metadata tell its weights; or empty.
-    datasets : mapping
-        By dataset: `kind`, `options`, and `description`, the JSON file of its images; or empty.
-    files : sequence of Path
-        Tables that the report is made from.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read.
-    """
+    """Collect what a reader needs to make a study's results again."""
     tables = digests(files, "Tables that this page is made from")
     described = [_models(models), _datasets(datasets), tables]
     return Provenance(software_versions(*PACKAGES), asked, described)
 
 
 def digests(files: Sequence[Path], caption: str) -> HtmlTable:
-    """List files with the SHA-256 of their bytes.
-
-    Parameters
-    ----------
-    files : sequence of Path
-    caption : str
-        What they are.
-
-    Raises
-    ------
-    InputError
-        If a file is missing.
-    """
+    """List files with the SHA-256 of their bytes."""
     found = [hashlib.sha256(read_result(path)).hexdigest() for path in files]
     columns = (
         TextColumn("File", [str(path) for path in files], is_number=False),

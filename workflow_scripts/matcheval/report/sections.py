@@ -7,21 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ShownFile:
-    """A table or figure on file.
-
-    Attributes
-    ----------
-    paths : tuple of str
-        The file in one or several formats: `.md` for a table, `.svg`, `.png` or `.pdf` for a
-        figure.
-    title : str
-        What tells it from the other files of the section.
-    caption : str
-        Sentences about it, in which `{{ snakemake.wildcards.NAME }}` stands for a wildcard, as in
-        captions of Snakemake's report.
-    wildcards : mapping of str to str
-        Values of wildcards.
-    """
+    """A table or figure on file."""
 
     paths: tuple[str, ...]
     title: str
@@ -65,21 +51,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Headline:
-    """A result that the page begins with.
-
-    Attributes
-    ----------
-    subject : str
-        What it is about, such as the pair.
-    value : str
-        The number with its interval.
-    verdict : str
-        What follows from the interval, in a few words; empty if nothing does.
-    statement : str
-        A sentence or two.
-    is_clear : bool
-        Whether the verdict says that there is a difference.
-    """
+    """A result that the page begins with."""
 
     subject: str
     value: str

@@ -14,16 +14,7 @@ _CELLS = re.compile(r"(?<!\\)\|")
 
 @dataclass(frozen=True)
 class HtmlTable:
-    """A table to show.
-
-    Attributes
-    ----------
-    caption : str
-    columns : tuple of TextColumn
-        Of equal length. Browsers sort by the number that a cell begins with, else by its text.
-    file : str
-        Where the whole table lies; empty if it is nowhere else.
-    """
+    """A table to show."""
 
     caption: str
     columns: tuple[TextColumn, ...]
@@ -48,17 +39,7 @@ class HtmlTable:
 
 @dataclass(frozen=True)
 class MarkdownTable:
-    """A table of a Markdown file, and the paragraphs around it.
-
-    Attributes
-    ----------
-    heading : str
-        A line in bold above it; empty if there is none.
-    columns : tuple of TextColumn
-        Empty if the file has no table.
-    paragraphs : tuple of str
-        All other lines that belong to it.
-    """
+    """A table of a Markdown file, and the paragraphs around it."""
 
     heading: str
     columns: tuple[TextColumn, ...]
@@ -66,26 +47,7 @@ class MarkdownTable:
 
 
 def read_markdown(text: str, file: str) -> list[MarkdownTable]:
-    """Read the tables that `text_tables.markdown` wrote, and the paragraphs around them.
-
-    Parameters
-    ----------
-    text : str
-        Content of the file.
-    file : str
-        Its name, for messages.
-
-    Returns
-    -------
-    list of MarkdownTable
-        At least one. A line in bold above a table is its heading; other lines between two tables
-        belong to the upper one.
-
-    Raises
-    ------
-    InputError
-        If rows of a table have different numbers of cells.
-    """
+    """Read the tables that `text_tables.markdown` wrote, and the paragraphs around them."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("<!--")]
     starts = [i for i, line in enumerate(lines) if _is_heading(lines, i)]
     pieces = itertools.pairwise([0, *starts, len(lines)])

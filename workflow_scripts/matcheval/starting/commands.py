@@ -10,18 +10,7 @@ import matcheval
 
 
 def run_command_line(study: Path) -> str | None:
-    """Return the command that runs a study in the working directory.
-
-    Parameters
-    ----------
-    study : Path
-        Its file.
-
-    Returns
-    -------
-    str or None
-        None if Snakemake or the workflow's rules are not installed.
-    """
+    """Return the command that runs a study in the working directory."""
     snakemake = _program("snakemake")
     workflow = snakefile()
     if snakemake is None or workflow is None:
@@ -33,12 +22,7 @@ def run_command_line(study: Path) -> str | None:
 
 
 def own_command_line(arguments: Sequence[str]) -> str:
-    """Return a command line of `matched-eval`.
-
-    Parameters
-    ----------
-    arguments : sequence of str
-    """
+    """Return a command line of `matched-eval`."""
     return shlex.join([_program("matched-eval") or "matched-eval", *arguments])
 
 

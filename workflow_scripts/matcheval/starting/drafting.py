@@ -12,25 +12,7 @@ from matcheval.starting.published import PublishedSet
 
 
 def draft_study(original: Given, other: Given, wishes: Wishes) -> Draft:
-    """Decide what a study of two sets, or of a set and a folder of sets, consists of.
-
-    Parameters
-    ----------
-    original : ImageSet, PredictionSet or PublishedSet
-    other : ImageSet, PredictionSet, PublishedSet or SetFolder
-        The replication, or the sets of a suite.
-    wishes : Wishes
-
-    Returns
-    -------
-    Draft
-
-    Raises
-    ------
-    InputError
-        If the two cannot be compared: predictions with images, different classes, no model with
-        files on all sets.
-    """
+    """Decide what a study of two sets, or of a set and a folder of sets, consists of."""
     if isinstance(original, SetFolder):
         raise InputError(
             f"holds several sets: {listed(original.sets)}",

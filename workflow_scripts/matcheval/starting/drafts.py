@@ -13,16 +13,7 @@ from matcheval.starting.names import as_name, suite_name
 
 @dataclass(frozen=True)
 class Block:
-    """A dataset of a draft.
-
-    Attributes
-    ----------
-    name : str
-    options : mapping
-        Kind and options, as in a study file.
-    note : str
-        A comment.
-    """
+    """A dataset of a draft."""
 
     name: str
     options: Mapping[str, Any]
@@ -31,28 +22,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Draft:
-    """A study before it is written.
-
-    Attributes
-    ----------
-    title : str
-        What it compares, in a sentence.
-    datasets : tuple of Block
-    original, replication : str
-        Names of the sets of the pair; the latter is empty if there is a suite instead.
-    first_replication : str
-        Its name before sets were renamed; empty if they were not.
-    suite : Block or None
-        Name of the suite, its member and a comment.
-    training : mapping of str to str
-        Names of the sets to train and to validate on; empty if no model is trained.
-    catalogue : str
-        File of models in `templates/`; empty if the models are `predictions`, or a file is given.
-    models : tuple of str
-        Models that prediction files are there of.
-    more_models : str
-        Where a longer catalogue is.
-    """
+    """A study before it is written."""
 
     title: str
     datasets: tuple[Block, ...]
@@ -82,13 +52,7 @@ class Draft:
         return self.training.get("train", "")
 
     def renamed(self, prefix: str) -> "Draft":
-        """Return the same with names of sets that no other study has.
-
-        Parameters
-        ----------
-        prefix : str
-            What they are to begin with.
-        """
+        """Return the same with names of sets that no other study has."""
         new = {one.name: f"{prefix}-{one.name}" for one in self.datasets}
 
         suite = self.suite
@@ -110,23 +74,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a person adds to what can be seen.
-
-    Attributes
-    ----------
-    train : ImageSet or None
-        Images to train on.
-    own_models : bool
-        Whether a catalogue is given.
-    trains : bool
-        Whether models of that catalogue are trained.
-    resize : int or None
-        Height and width of all images, in pixels.
-    skip_missing : bool
-        Leave out models that lack a prediction file.
-    layout : mapping
-        Options of prediction files: `columns`, `classes`, `first_label`.
-    """
+    """What a person adds to what can be seen."""
 
     train: ImageSet | None = None
     own_models: bool = False
@@ -137,23 +85,7 @@ class Wishes:
 
 
 def suite_block(folder: Path, base: str, block: Mapping[str, Any], sets: Iterable[str]) -> Block:
-    """Return the suite of the sets in a folder.
-
-    Parameters
-    ----------
-    folder : Path
-    base : str
-        Name of the original.
-    block : mapping
-        Kind and options of the sets, with `{set}` for the names of their folders.
-    sets : iterable of str
-        These names.
-
-    Raises
-    ------
-    InputError
-        If a folder's name cannot be that of a set.
-    """
+    """Return the suite of the sets in a folder."""
     names = list(sets)
     if "{" in str(folder):
         raise InputError(

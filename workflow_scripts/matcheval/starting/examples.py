@@ -24,17 +24,7 @@ _SEVERITIES = [1, 3, 5]
 
 @dataclass(frozen=True)
 class Example:
-    """An example.
-
-    Attributes
-    ----------
-    summary : str
-        What it is, for the help text.
-    write : callable
-        Writes its data into a folder; returns the files. None if it needs none.
-    draft : callable
-        From that folder to a draft.
-    """
+    """An example."""
 
     summary: str
     write: Callable[[Path], list[Path]] | None

@@ -20,18 +20,7 @@ _MAX_KEPT_SIDE = 64  # pixels; larger images are resized, for networks that trai
 
 @dataclass(frozen=True)
 class ImageSet:
-    """A folder with a folder of images per class.
-
-    Attributes
-    ----------
-    path : Path
-    classes : mapping of str to int
-        Number of images by class.
-    side : int or None
-        Height and width in pixels of the images that were looked at, if they are equal and small.
-    others : int
-        Files that are no images by their names.
-    """
+    """A folder with a folder of images per class."""
 
     path: Path
     classes: Mapping[str, int]
@@ -41,15 +30,7 @@ class ImageSet:
 
 @dataclass(frozen=True)
 class PredictionSet:
-    """Prediction files of several models on one set.
-
-    Attributes
-    ----------
-    pattern : str
-        Their path, with `{model}` for the name of the model.
-    files : mapping of str to Path
-        The files by what stands in the place of `{model}`.
-    """
+    """Prediction files of several models on one set."""
 
     pattern: str
     files: Mapping[str, Path]
@@ -57,14 +38,7 @@ class PredictionSet:
 
 @dataclass(frozen=True)
 class SetFolder:
-    """A folder of sets of one kind.
-
-    Attributes
-    ----------
-    path : Path
-    sets : mapping of str to ImageSet or PredictionSet
-        By the names of their folders.
-    """
+    """A folder of sets of one kind."""
 
     path: Path
     sets: Mapping[str, ImageSet | PredictionSet]
@@ -74,19 +48,7 @@ Given = ImageSet | PredictionSet | SetFolder | PublishedSet
 
 
 def look_at(text: str) -> Given:
-    """Find out what a person means by a name.
-
-    Parameters
-    ----------
-    text : str
-        A folder of class folders, a folder or a pattern of prediction files, a folder of either of
-        these, or the name of a published set.
-
-    Raises
-    ------
-    InputError
-        If it is none of these, or there are no images and no prediction files.
-    """
+    """Find out what a person means by a name."""
     if MODEL in text:
         return _by_pattern(text)
     path = Path(text)

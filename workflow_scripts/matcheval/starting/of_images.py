@@ -17,18 +17,7 @@ Images = ImageSet | PublishedSet
 
 
 def pair_of_images(original: Images, other: Images, wishes: Wishes) -> Draft:
-    """Draft a study of two sets of images.
-
-    Parameters
-    ----------
-    original, other : ImageSet or PublishedSet
-    wishes : Wishes
-
-    Raises
-    ------
-    InputError
-        If their classes differ, or there are too few images to train models on some of them.
-    """
+    """Draft a study of two sets of images."""
     form = _common_form(original, [other], wishes, all_classes=True)
     names = distinct(_name_of(original), _name_of(other))
     blocks = [
@@ -43,20 +32,7 @@ def pair_of_images(original: Images, other: Images, wishes: Wishes) -> Draft:
 
 
 def suite_of_images(original: Images, other: SetFolder, wishes: Wishes) -> Draft:
-    """Draft a study of a set of images and a folder of further sets.
-
-    Parameters
-    ----------
-    original : ImageSet or PublishedSet
-    other : SetFolder
-        Of sets of images, which may lack some classes; the original may be among them.
-    wishes : Wishes
-
-    Raises
-    ------
-    InputError
-        As for a pair; or if there is no other set.
-    """
+    """Draft a study of a set of images and a folder of further sets."""
     own = original.path.resolve() if isinstance(original, ImageSet) else None
     sets = {
         name: one for name, one in other.sets.items()
@@ -80,17 +56,7 @@ def suite_of_images(original: Images, other: SetFolder, wishes: Wishes) -> Draft
 
 @dataclass(frozen=True)
 class _Form:
-    """What all image folders of a study have in common.
-
-    Attributes
-    ----------
-    space : str
-        Their published label space; empty if the classes are their own.
-    classes : str or sequence of str
-        The option `classes`.
-    side : int or None
-        The option `resize`; None if models have transforms of their own.
-    """
+    """What all image folders of a study have in common."""
 
     space: str
     classes: Sequence[str] | str

@@ -12,18 +12,7 @@ from matcheval.starting.names import as_name, distinct, listed, pattern_name
 
 
 def pair_of_predictions(original: PredictionSet, other: PredictionSet, wishes: Wishes) -> Draft:
-    """Draft a study of two sets that models have prediction files on.
-
-    Parameters
-    ----------
-    original, other : PredictionSet
-    wishes : Wishes
-
-    Raises
-    ------
-    InputError
-        If models lack files, or names of models cannot be told apart.
-    """
+    """Draft a study of two sets that models have prediction files on."""
     names = distinct(pattern_name(original.pattern), pattern_name(other.pattern))
     sets = dict(zip(names, (original, other), strict=True))
     models = _common_models(sets, wishes.skip_missing)
@@ -35,20 +24,7 @@ def pair_of_predictions(original: PredictionSet, other: PredictionSet, wishes: W
 
 
 def suite_of_predictions(original: PredictionSet, other: SetFolder, wishes: Wishes) -> Draft:
-    """Draft a study of a set and a folder of sets that models have prediction files on.
-
-    Parameters
-    ----------
-    original : PredictionSet
-    other : SetFolder
-        Of sets of predictions; the original may be among them.
-    wishes : Wishes
-
-    Raises
-    ------
-    InputError
-        As for a pair; or if the sets' files are of several formats, or there is no other set.
-    """
+    """Draft a study of a set and a folder of sets that models have prediction files on."""
     own = Path(original.pattern).resolve()
     sets = {
         name: one for name, one in other.sets.items()

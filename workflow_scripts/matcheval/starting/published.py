@@ -10,17 +10,7 @@ from matcheval.errors import InputError, suggest
 
 @dataclass(frozen=True)
 class PublishedSet:
-    """A published test set.
-
-    Attributes
-    ----------
-    name : str
-        Name of the dataset in a study.
-    block : mapping
-        Its kind and options.
-    space : str
-        Its label space: `cifar10`, `imagenet` or `digits`.
-    """
+    """A published test set."""
 
     name: str
     block: Mapping[str, Any]
@@ -29,18 +19,7 @@ class PublishedSet:
 
 @dataclass(frozen=True)
 class LabelSpace:
-    """What the sets of a label space have in common.
-
-    Attributes
-    ----------
-    catalogue : str
-        File of models, in `templates/`.
-    training : mapping of str to (str, mapping)
-        Name and block of the sets that models are trained and validated on, by the key of the
-        block `training`; empty for models that are trained already.
-    all_models : str
-        Where a longer catalogue is, in a checkout.
-    """
+    """What the sets of a label space have in common."""
 
     catalogue: str
     training: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
@@ -92,22 +71,7 @@ _NAMES = {"cifar10.1": "cifar10.1-v6", "digits": "digits-known", "cifar10.2": "c
 
 
 def published_set(name: str) -> PublishedSet:
-    """Find a published set by its name.
-
-    Parameters
-    ----------
-    name : str
-        Such as `CIFAR-10.1`: upper and lower case, hyphens and underscores do not matter.
-
-    Returns
-    -------
-    PublishedSet
-
-    Raises
-    ------
-    InputError
-        If there is neither a file or folder nor a published set of this name.
-    """
+    """Find a published set by its name."""
     known = {_folded(one): one for one in _SETS}
     found = known.get(_folded(name))
     if found is None:

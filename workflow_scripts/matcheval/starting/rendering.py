@@ -17,25 +17,7 @@ _MAX_INLINE = 80  # characters of a mapping on one line
 
 
 def render_study(draft: Draft, study: str, models: str, results: str, command: str) -> str:
-    """Write a study file.
-
-    Parameters
-    ----------
-    draft : Draft
-    study : str
-        Its name.
-    models : str
-        Path of its catalogue.
-    results : str
-        The folder of results.
-    command : str
-        What runs it.
-
-    Returns
-    -------
-    str
-        YAML with comments.
-    """
+    """Write a study file."""
     # The texts are no HTML: what a person names is quoted as YAML.
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
     environment.filters |= {"yaml": as_yaml, "mapping": as_mapping}
@@ -51,20 +33,7 @@ def render_study(draft: Draft, study: str, models: str, results: str, command: s
 
 
 def render_catalogue(draft: Draft, prefix: str = "") -> str:
-    """Write the catalogue of models.
-
-    Parameters
-    ----------
-    draft : Draft
-        With `catalogue` or `models`.
-    prefix : str
-        What the names of trained models are to begin with.
-
-    Returns
-    -------
-    str
-        CSV.
-    """
+    """Write the catalogue of models."""
     if not draft.catalogue:
         rows = [[name, "predictions", ""] for name in draft.models]
         return _as_csv([list(_COLUMNS), *rows])
@@ -76,13 +45,7 @@ def render_catalogue(draft: Draft, prefix: str = "") -> str:
 
 
 def as_yaml(value: Any) -> str:
-    """Write a value as YAML on one line.
-
-    Parameters
-    ----------
-    value : object
-        Texts, numbers, lists and mappings of these.
-    """
+    """Write a value as YAML on one line."""
     text: str = yaml.dump(
         value, Dumper=_OneLine, default_flow_style=True, width=2**31 - 1, sort_keys=False,
         allow_unicode=True,
@@ -103,16 +66,7 @@ _OneLine.add_representer(str, _as_text)
 
 
 def as_mapping(value: Mapping[str, Any], indent: int, note: str = "") -> str:
-    """Write a mapping as the value of a key: on the key's line if it is short.
-
-    Parameters
-    ----------
-    value : mapping
-    indent : int
-        Of its keys, in spaces, where each has a line of its own.
-    note : str
-        A comment.
-    """
+    """Write a mapping as the value of a key: on the key's line if it is short."""
     comment = f"    # {note}" if note else ""
     flow = as_yaml(value)
     if len(flow) <= _MAX_INLINE:

@@ -14,22 +14,7 @@ _MAP = "Rename or remove folders; or write the study with `label_map` (docs/data
 
 
 def common_space(sets: Sequence[ImageSet | PublishedSet]) -> str:
-    """Return the label space of published sets, or of folders that are named by wnids.
-
-    Parameters
-    ----------
-    sets : sequence of ImageSet or PublishedSet
-
-    Returns
-    -------
-    str
-        `cifar10`, `imagenet`, `digits`; empty if the folders have classes of their own.
-
-    Raises
-    ------
-    InputError
-        If published sets have different classes, or folders have others than the published ones.
-    """
+    """Return the label space of published sets, or of folders that are named by wnids."""
     spaces = sorted({one.space for one in sets if isinstance(one, PublishedSet)})
     folders = [one for one in sets if isinstance(one, ImageSet)]
     if len(spaces) > 1:
@@ -56,21 +41,7 @@ def common_space(sets: Sequence[ImageSet | PublishedSet]) -> str:
 
 
 def own_classes(original: ImageSet, others: Iterable[ImageSet], *, all_needed: bool) -> list[str]:
-    """Return the classes of the original in the order of their labels: numbers as numbers.
-
-    Parameters
-    ----------
-    original : ImageSet
-    others : iterable of ImageSet
-        Sets that are compared with it.
-    all_needed : bool
-        Whether these have all of its classes, or may lack some.
-
-    Raises
-    ------
-    InputError
-        If the classes differ; the message names them.
-    """
+    """Return the classes of the original in the order of their labels: numbers as numbers."""
     for other in others:
         here, there = set(original.classes), set(other.classes)
         only = [

@@ -22,19 +22,7 @@ FOLDERS = ("data", "results")
 
 @dataclass(frozen=True)
 class Written:
-    """A study that was written.
-
-    Attributes
-    ----------
-    study : Study
-        As it was read back.
-    files : tuple of Path
-        The study file and, if it was written, the catalogue.
-    command : str or None
-        What runs the study, if the workflow is installed.
-    missing : str
-        Files of the person's that are to be provided before it runs; empty if none.
-    """
+    """A study that was written."""
 
     study: Study
     files: tuple[Path, ...]
@@ -43,20 +31,7 @@ class Written:
 
 
 def check_absent(files: Mapping[str, Path], *, force: bool) -> None:
-    """Check that files can be written, and that nothing is overwritten unasked.
-
-    Parameters
-    ----------
-    files : mapping of str to Path
-        By what they are, for the message; `FOLDERS` are folders.
-    force : bool
-        Whether files that are there are to be replaced.
-
-    Raises
-    ------
-    InputError
-        Naming the files that are there.
-    """
+    """Check that files can be written, and that nothing is overwritten unasked."""
     for what, path in files.items():
         if what not in FOLDERS:
             check_place(path)
@@ -71,29 +46,7 @@ def check_absent(files: Mapping[str, Path], *, force: bool) -> None:
 
 
 def write_study(draft: Draft, name: str, file: Path, models: Path | None, results: str) -> Written:
-    """Write a study, once it has been read and checked as the workflow does.
-
-    Parameters
-    ----------
-    draft : Draft
-    name : str
-        Name of the study.
-    file : Path
-        The study file; a catalogue that is written lies beside it.
-    models : Path or None
-        A catalogue that is there; None to write one.
-    results : str
-        The folder of results.
-
-    Returns
-    -------
-    Written
-
-    Raises
-    ------
-    InputError
-        If the study is not valid, or a file cannot be written.
-    """
+    """Write a study, once it has been read and checked as the workflow does."""
     command = run_command_line(file)
     catalogue = models or catalogue_of(file)
     prefix = ""
@@ -119,12 +72,7 @@ def write_study(draft: Draft, name: str, file: Path, models: Path | None, result
 
 
 def catalogue_of(file: Path) -> Path:
-    """Return the path of the catalogue that is written with a study file.
-
-    Parameters
-    ----------
-    file : Path
-    """
+    """Return the path of the catalogue that is written with a study file."""
     return file.with_name(f"{file.stem}-models.csv")
 
 

@@ -9,29 +9,7 @@ from matcheval.statistics.intervals import FloatArray, check_level, normal_quant
 def difference_error(
     correct: npt.ArrayLike, n: npt.ArrayLike, other_correct: npt.ArrayLike, other_n: npt.ArrayLike
 ) -> FloatArray:
-    """Compute the standard error of the difference between two independent accuracies.
-
-    The difference over this error is a z statistic. The two binomial proportions are not pooled,
-    because pooling would assume the equality that is being tested.
-
-    Parameters
-    ----------
-    correct, n : array-like of int
-        Numbers of correct predictions and of datapoints on the first set; all four arguments
-        broadcast against each other.
-    other_correct, other_n : array-like of int
-        The same for the second set.
-
-    Returns
-    -------
-    float64 array
-        NaN where a size is unknown (n of 0); 0 if both accuracies are 0 or 1.
-
-    References
-    ----------
-    Recht et al. (2019), arXiv 1902.10811, appendix B.2.1, test whether new and original accuracy
-    are equal.
-    """
+    """Compute the standard error of the difference between two independent accuracies."""
     variance: FloatArray = np.zeros(())
     with np.errstate(divide="ignore", invalid="ignore"):
         for count, size in ((correct, n), (other_correct, other_n)):

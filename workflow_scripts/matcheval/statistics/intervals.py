@@ -19,18 +19,7 @@ class Interval:
 
 
 def check_level(level: float) -> float:
-    """Check that a confidence level lies in (0, 1), and return it.
-
-    Parameters
-    ----------
-    level : float
-        Confidence level as a fraction.
-
-    Raises
-    ------
-    InputError
-        If it lies outside (0, 1) or is NaN.
-    """
+    """Check that a confidence level lies in (0, 1), and return it."""
     if not 0 < level < 1:
         raise InputError(
             f"confidence is {level}", remedy="Give a number between 0 and 1, usually 0.95"
@@ -39,18 +28,7 @@ def check_level(level: float) -> float:
 
 
 def normal_quantile(level: float) -> float:
-    """Return the half-width, in standard errors, of a two-sided normal interval.
-
-    Parameters
-    ----------
-    level : float
-        Confidence level, in (0, 1).
-
-    Raises
-    ------
-    InputError
-        If the level is out of range.
-    """
+    """Return the half-width, in standard errors, of a two-sided normal interval."""
     from scipy.special import ndtri
 
     return float(-ndtri((1 - check_level(level)) / 2))
@@ -59,32 +37,7 @@ def normal_quantile(level: float) -> float:
 def clopper_pearson(
     correct: npt.ArrayLike, n: npt.ArrayLike, level: float = 0.95
 ) -> Interval:  # fmt: skip
-    """Compute exact (Clopper-Pearson) binomial confidence intervals for accuracies.
-
-    Parameters
-    ----------
-    correct, n : array-like of int
-        Numbers of correct predictions and of datapoints, with 0 <= correct <= n and n > 0;
-        they broadcast against each other.
-    level : float
-        Confidence level in (0, 1); coverage is at least this, whatever the true accuracy.
-
-    Returns
-    -------
-    Interval
-        Bounds as fractions in [0, 1], of the broadcast shape. The lower bound is exactly 0 if no
-        prediction is correct, the upper bound exactly 1 if all are.
-
-    Raises
-    ------
-    InputError
-        If the counts are not integers, or a count or the level is out of range.
-
-    References
-    ----------
-    Clopper & Pearson (1934), Biometrika 26(4); used in Recht et al. (2019), arXiv 1902.10811,
-    Table 1.
-    """
+    """Compute exact (Clopper-Pearson) binomial confidence intervals for accuracies."""
     from scipy.special import betaincinv
 
     tail = (1 - check_level(level)) / 2

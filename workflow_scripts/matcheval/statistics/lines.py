@@ -24,16 +24,7 @@ SEED = 720257663  # the seed in the code of Recht et al. (2019)
 
 @dataclass(frozen=True)
 class Line:
-    """Fitted line y = slope · x + offset.
-
-    Attributes
-    ----------
-    slope, offset : float
-    r_squared : float
-        Coefficient of determination; NaN if y is constant.
-    residual_sd : float
-        Standard deviation of y about the line, with m - 2 degrees of freedom for m models.
-    """
+    """Fitted line y = slope · x + offset."""
 
     slope: float
     offset: float
@@ -41,17 +32,7 @@ class Line:
     residual_sd: float
 
     def at(self, x: npt.ArrayLike) -> FloatArray:
-        """Evaluate the line.
-
-        Parameters
-        ----------
-        x : array-like of float
-
-        Returns
-        -------
-        float64 array
-            Values of y, of the shape of `x`.
-        """
+        """Evaluate the line."""
         return self.slope * np.asarray(x, np.float64) + self.offset
 
 

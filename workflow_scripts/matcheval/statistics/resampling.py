@@ -31,17 +31,7 @@ Floats = npt.NDArray[np.float64]
 
 @compiled()
 def fit_resamples(state: Words, x: Floats, y: Floats, slope: Floats, offset: Floats) -> None:
-    """Fit a line to every resample of the models.
-
-    Parameters
-    ----------
-    state : uint32 array, shape (624,)
-        State of a freshly seeded MT19937 generator; modified in place.
-    x, y : float64 arrays, shape (n_models,)
-        At least two models; centre them to reduce rounding errors.
-    slope, offset : float64 arrays, shape (n_resamples,)
-        Outputs, filled in place; NaN where all x drawn are equal.
-    """
+    """Fit a line to every resample of the models."""
     m = len(x)
     mask = _ONE
     while mask < m - 1:

@@ -21,20 +21,7 @@ class Scale(StrEnum):
 
 
 def to_scale(accuracy: npt.ArrayLike, scale: Scale) -> FloatArray:
-    """Transform accuracies to a scale.
-
-    Parameters
-    ----------
-    accuracy : array-like
-        Fractions in [0, 1].
-    scale : Scale
-
-    Returns
-    -------
-    float64 array
-        Of the same shape: percent on the linear scale, Φ⁻¹ of the accuracy in standard
-        deviations on the probit scale (infinite at 0 and 1).
-    """
+    """Transform accuracies to a scale."""
     from scipy.special import ndtri
 
     values = np.asarray(accuracy, dtype=np.float64)
@@ -42,19 +29,7 @@ def to_scale(accuracy: npt.ArrayLike, scale: Scale) -> FloatArray:
 
 
 def from_scale(values: npt.ArrayLike, scale: Scale) -> FloatArray:
-    """Transform values on a scale back to accuracies; the inverse of `to_scale`.
-
-    Parameters
-    ----------
-    values : array-like
-        Percent (linear) or standard deviations (probit).
-    scale : Scale
-
-    Returns
-    -------
-    float64 array
-        Accuracies as fractions, of the same shape.
-    """
+    """Transform values on a scale back to accuracies; the inverse of `to_scale`."""
     from scipy.special import ndtr
 
     values = np.asarray(values, dtype=np.float64)
@@ -62,23 +37,5 @@ def from_scale(values: npt.ArrayLike, scale: Scale) -> FloatArray:
 
 
 def clipped_accuracy(correct: npt.ArrayLike, n: npt.ArrayLike) -> FloatArray:
-    """Estimate accuracies as (k + ½) / (n + 1), which is finite on the probit scale.
-
-    Half a success and half a failure are added, which gives the posterior mean under Jeffreys'
-    prior, Beta(½, ½).
-
-    Parameters
-    ----------
-    correct, n : array-like of int
-        Numbers of correct predictions k and of datapoints n; they broadcast.
-
-    Returns
-    -------
-    float64 array
-        Fractions strictly between 0 and 1.
-
-    References
-    ----------
-    Brown, Cai & DasGupta (2001), Statistical Science 16(2).
-    """
+    """Estimate accuracies as (k + ½) / (n + 1), which is finite on the probit scale."""
     return (np.asarray(correct, np.float64) + 0.5) / (np.asarray(n, np.float64) + 1)

@@ -88,11 +88,5 @@ class Artifact:
 
 
 def one_of(names: Iterable[str]) -> str:
-    """Return a regular expression that matches some names only, for a wildcard constraint.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Without any, the expression matches nothing.
-    """
+    """Return a regular expression that matches some names only, for a wildcard constraint."""
     return "|".join(map(re.escape, sorted(names))) or "(?!)"

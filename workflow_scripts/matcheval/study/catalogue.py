@@ -30,22 +30,7 @@ KINDS = (TRAINED, TIMM, TORCHVISION, CHECKPOINT, CALLABLE, PACKAGE, PREDICTIONS_
 
 @dataclass(frozen=True)
 class Model:
-    """A row of a catalogue.
-
-    Attributes
-    ----------
-    name : str
-        Unique in its catalogue.
-    recipe : Recipe or None
-        How it is trained; None if it is not.
-    source : ModelSource or None
-        What it is loaded from; None for a model of kind `predictions`, known by its predictions
-        only.
-    train : tuple of str
-        Names of its training sets; empty for those of the study.
-    family : str
-        What it has in common with other models, such as `ResNet`; empty if nothing is said.
-    """
+    """A row of a catalogue."""
 
     name: str
     recipe: Recipe | None
@@ -59,40 +44,12 @@ class Model:
         return json.dumps(self.recipe and self.recipe.to_mapping(), sort_keys=True)
 
     def variant(self, name: str, recipe: Recipe) -> "Model":
-        """Return a variant of this model, which is trained.
-
-        Parameters
-        ----------
-        name : str
-            Name of the variant.
-        recipe : Recipe
-            Its recipe.
-        """
+        """Return a variant of this model, which is trained."""
         return replace(self, name=name, recipe=recipe, source=ModelSource(name, TRAINED))
 
 
 def read_catalogue(path: str | os.PathLike[str]) -> dict[str, Model]:
-    """Read and check a model catalogue.
-
-    Parameters
-    ----------
-    path : path-like
-        CSV with a header, or YAML (`.yaml`, `.yml`) with a list of mappings. Columns, or keys:
-        `name` and `kind` (one of `KINDS`), for trained models the fields of
-        `training.recipe.Recipe` and `train`, for others those that `models.rows.ModelSource`
-        takes, and, for all, `family` and a free `note`.
-
-    Returns
-    -------
-    dict
-        Models by name, in file order.
-
-    Raises
-    ------
-    InputError
-        Naming file, line (in YAML: entry), column and value: a missing file or column, no rows, a
-        name that is twice there or no name, an unknown kind, a bad recipe.
-    """
+    """Read and check a model catalogue."""
     path = Path(path)
     rows = _yaml_rows(path) if path.suffix in (".yaml", ".yml") else _csv_rows(path)
     if not rows:

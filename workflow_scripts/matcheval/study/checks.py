@@ -21,17 +21,7 @@ _RESIZE = "Add 'resize: 32', or another number of pixels, to this and the other 
 
 
 def check_study(study: Study) -> None:
-    """Check names, choices and files of the core settings, before any job.
-
-    Parameters
-    ----------
-    study : Study
-
-    Raises
-    ------
-    InputError
-        Naming key and value of what is wrong.
-    """
+    """Check names, choices and files of the core settings, before any job."""
     if Path(study.results).exists() and not Path(study.results).is_dir():
         raise InputError(
             f"{study.results} is not a folder", file=_FILE, field="results",
@@ -46,17 +36,7 @@ def check_study(study: Study) -> None:
 
 
 def check_custom_images(study: Study) -> None:
-    """Check that the user's images are there, in folders of the classes.
-
-    Parameters
-    ----------
-    study : Study
-
-    Raises
-    ------
-    InputError
-        Naming all that is missing.
-    """
+    """Check that the user's images are there, in folders of the classes."""
     problems = ErrorCollector()
     for field, paths in study.missing_files().items():
         for path in paths:
@@ -147,21 +127,7 @@ def _same_files(one: DatasetSpec, other: DatasetSpec) -> bool:
 
 
 def check_label_spaces(study: Study, field: str, first: str, second: str) -> None:
-    """Check that two datasets have the same classes, as far as these are known before any job.
-
-    Parameters
-    ----------
-    study : Study
-    field : str
-        The key of the configuration that names them.
-    first, second : str
-        Names of the datasets.
-
-    Raises
-    ------
-    InputError
-        If their number or their names differ.
-    """
+    """Check that two datasets have the same classes, as far as these are known before any job."""
     one, other = (study.labelled_like(name).settings for name in (first, second))
     problem = ""
     counts = one.n_classes, other.n_classes

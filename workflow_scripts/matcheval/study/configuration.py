@@ -129,18 +129,7 @@ class CoreConfiguration(Settings):
 
 
 def configuration_model(analyses: Sequence[type[Analysis]]) -> type[CoreConfiguration]:
-    """Build the class of the whole configuration.
-
-    Parameters
-    ----------
-    analyses : sequence of Analysis classes
-        The registry.
-
-    Returns
-    -------
-    type of CoreConfiguration
-        With a field `datasets`, of the core's and the analyses' kinds, and a field per analysis.
-    """
+    """Build the class of the whole configuration."""
     kinds: dict[str, type[DatasetKind]] = dict(KINDS)
     for analysis in analyses:
         kinds |= analysis.dataset_kinds
@@ -155,27 +144,7 @@ def configuration_model(analyses: Sequence[type[Analysis]]) -> type[CoreConfigur
 def complete_configuration(
     given: Mapping[str, Any], default_study: str | os.PathLike[str]
 ) -> dict[str, Any]:
-    """Return the configuration of a study: the given one, or the default study changed by it.
-
-    Parameters
-    ----------
-    given : mapping
-        What the user gave; perhaps nothing. With a key `study` it is a study of its own, and what
-        it leaves out has the default values of the settings; without, as for a few values from the
-        command line, it changes the default study.
-    default_study : path-like
-        YAML file of the default study. Its model catalogue is relative to the file's folder.
-
-    Returns
-    -------
-    dict
-        Not yet checked.
-
-    Raises
-    ------
-    InputError
-        If the default study cannot be read, or datasets or pairs come without a study's name.
-    """
+    """Return the configuration of a study: the given one, or the default study changed by it."""
     if "study" in given:
         return dict(given)
     alone = [key for key in ("datasets", "pairs") if key in given]
@@ -193,26 +162,7 @@ def complete_configuration(
 def read_configuration(
     given: Mapping[str, Any], analyses: Sequence[type[Analysis]]
 ) -> tuple[CoreConfiguration, ExpandedSuites]:
-    """Check a complete configuration.
-
-    Parameters
-    ----------
-    given : mapping
-        The configuration.
-    analyses : sequence of Analysis classes
-        The registry.
-
-    Returns
-    -------
-    configuration : CoreConfiguration
-        With the datasets that suites define among its `datasets`.
-    suites : ExpandedSuites
-
-    Raises
-    ------
-    InputError
-        Listing every violation: where, the value, and what it should be.
-    """
+    """Check a complete configuration."""
     datasets = given.get("datasets")
     named = datasets if isinstance(datasets, Mapping) else {}
     suites = expand_suites(given.get("suites") or {}, named)

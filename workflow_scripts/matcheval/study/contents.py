@@ -26,35 +26,7 @@ AnAnalysis = TypeVar("AnAnalysis", bound=Analysis)
 
 @dataclass(frozen=True)
 class StudyContents:
-    """What a study compares and computes; `study.Study` adds where files lie.
-
-    Attributes
-    ----------
-    name, results : str
-        Its name; the folder of all results.
-    mirror : str
-        Folder or address that replaces every host of downloads; empty for none.
-    download_options : str
-        Limits of downloads, as command-line options.
-    confidence : float
-        Level of all intervals, in (0, 1).
-    formats : tuple of str
-        File formats of the figures.
-    models : mapping of str to Model
-        In catalogue order.
-    datasets : mapping of str to DatasetSpec
-    pairs : mapping of str to Pair
-    group_files : mapping of str to mapping of str to str
-        The user's files of the groups of sets, by pair and set.
-    training : TrainingSettings or None
-        None if nothing is trained.
-    inference : InferenceSettings
-    inference_plan : InferencePlan
-        Weights and transforms of the models.
-    suites : mapping of str to Suite
-    analyses : mapping of str to Analysis
-        In the order of the registry.
-    """
+    """What a study compares and computes; `study.Study` adds where files lie."""
 
     name: str
     results: str
@@ -83,13 +55,7 @@ class StudyContents:
         return tuple(f".{name}" for name in self.formats)
 
     def analysis(self, kind: type[AnAnalysis]) -> AnAnalysis:
-        """Return the analysis of a class, for one that builds upon it.
-
-        Parameters
-        ----------
-        kind : type of Analysis
-            A class in the registry.
-        """
+        """Return the analysis of a class, for one that builds upon it."""
         found = self.analyses[kind.name]
         assert isinstance(found, kind)
         return found
@@ -169,24 +135,12 @@ class StudyContents:
         return names
 
     def sources_of(self, dataset: str) -> list[str]:
-        """Return the names of the datasets that one of the configuration is built from.
-
-        Parameters
-        ----------
-        dataset : str
-            Its name.
-        """
+        """Return the names of the datasets that one of the configuration is built from."""
         built = self.built_datasets.get(dataset)
         return list(built.sources) if built else self.datasets[dataset].settings.sources
 
     def labelled_like(self, dataset: str) -> DatasetSpec:
-        """Return a dataset itself, or the one that it is made from, which has the same classes.
-
-        Parameters
-        ----------
-        dataset : str
-            Its name.
-        """
+        """Return a dataset itself, or the one that it is made from, which has the same classes."""
         while sources := self.datasets[dataset].settings.sources:
             (dataset,) = sources
         return self.datasets[dataset]
@@ -217,13 +171,7 @@ class StudyContents:
         ]
 
     def dataset_identity(self, dataset: str) -> str:
-        """Return what a dataset is built from and how, as text.
-
-        Parameters
-        ----------
-        dataset : str
-            Name of a dataset, perhaps a derived one.
-        """
+        """Return what a dataset is built from and how, as text."""
         if dataset in self.derivations:
             return self.derivations[dataset].json
         spec, built = self.datasets[dataset], self.built_datasets.get(dataset)
@@ -234,20 +182,7 @@ class StudyContents:
     # --- checks that analyses share
 
     def check_dataset(self, name: str, field: str, *, images: bool = False) -> None:
-        """Check that a dataset is one of the study's.
-
-        Parameters
-        ----------
-        name, field : str
-            The name, and the key of the configuration that gives it.
-        images : bool
-            Whether it has to have images.
-
-        Raises
-        ------
-        InputError
-            If it is unknown, or has predictions only where images are needed.
-        """
+        """Check that a dataset is one of the study's."""
         if name not in self.datasets:
             raise unknown_name_error(
                 "dataset", name, self.datasets, file="configuration", field=field
@@ -258,35 +193,12 @@ class StudyContents:
             )
 
     def check_pair(self, name: str, field: str) -> None:
-        """Check that a pair is one of the study's.
-
-        Parameters
-        ----------
-        name, field : str
-            The name, and the key of the configuration that gives it.
-
-        Raises
-        ------
-        InputError
-            If it is unknown.
-        """
+        """Check that a pair is one of the study's."""
         if name not in self.pairs:
             raise unknown_name_error("pair", name, self.pairs, file="configuration", field=field)
 
     def check_models(self, names: Iterable[str], field: str) -> None:
-        """Check that models are those of the study.
-
-        Parameters
-        ----------
-        names : iterable of str
-        field : str
-            The key of the configuration that gives them.
-
-        Raises
-        ------
-        InputError
-            If one is unknown.
-        """
+        """Check that models are those of the study."""
         check_known("model", names, self.models, file="configuration", field=field)
 
     def missing_files(self) -> dict[str, list[Path]]:

@@ -14,33 +14,15 @@ class DatasetJobs:
     _study: Study
 
     def prepare_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the files that a dataset is built from: published, and of other datasets.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset`.
-        """
+        """Return the files that a dataset is built from: published, and of other datasets."""
         return self._study.files_before(wildcards.dataset)
 
     def dataset_files(self, wildcards: Wildcards) -> list[str]:
-        """Return the files that a dataset is read from.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset`.
-        """
+        """Return the files that a dataset is read from."""
         return self._study.dataset_files(wildcards.dataset)
 
     def prepare_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a job that prepares a dataset.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset`.
-        """
+        """Return the arguments of a job that prepares a dataset."""
         spec = self._study.datasets[wildcards.dataset]
         return [
             "--name", spec.name, "--kind", spec.kind, "--options", spec.options_json,
@@ -49,13 +31,7 @@ class DatasetJobs:
         ]  # fmt: skip
 
     def prepare_threads(self, wildcards: Wildcards) -> int:
-        """Return the threads of a job that prepares a dataset.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset`.
-        """
+        """Return the threads of a job that prepares a dataset."""
         return self._study.datasets[wildcards.dataset].preparing_threads
 
     def dataset_version(self, wildcards: Wildcards) -> list[Any]:
@@ -70,24 +46,12 @@ class DatasetJobs:
         return [builder_version(spec.kind), self._study.dataset_state(spec.name)]
 
     def derivation_sources(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of the datasets that a dataset is derived from.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset`.
-        """
+        """Return the files of the datasets that a dataset is derived from."""
         names = self._study.derivations[wildcards.dataset].of
         return [file for name in names for file in self._study.dataset_files(name)]
 
     def derive_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a job that derives a dataset.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset`.
-        """
+        """Return the arguments of a job that derives a dataset."""
         derivation = self._study.derivations[wildcards.dataset]
         return [
             "--derivation", derivation.json,
@@ -98,35 +62,17 @@ class DatasetJobs:
     derivation_version = DERIVATION_VERSION
 
     def descriptions_of_pair(self, wildcards: Wildcards) -> dict[str, str]:
-        """Return the descriptions of both sets of a pair, by origin.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair`.
-        """
+        """Return the descriptions of both sets of a pair, by origin."""
         datasets = self._study.pairs[wildcards.pair].datasets.items()
         return {origin: self._study.dataset_files(name)[0] for origin, name in datasets}
 
     def suite_datasets(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of the datasets of a suite.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`.
-        """
+        """Return the files of the datasets of a suite."""
         sets = self._study.predicting.collections[wildcards.suite]
         return [file for name in sets for file in self._study.dataset_files(name)]
 
     def suite_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the job that checks the datasets of a suite.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`.
-        """
+        """Return the parameters of the job that checks the datasets of a suite."""
         sets = self._study.predicting.collections[wildcards.suite]
         suite = self._study.suites[wildcards.suite]
         # Other than the classes, what is known of a set changes nothing that is checked.

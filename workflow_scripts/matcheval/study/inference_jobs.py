@@ -23,23 +23,11 @@ class InferenceJobs:
         return self._study.inference.machine_options
 
     def weights_url(self, wildcards: Wildcards) -> str:
-        """Return where a file of weights is published.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `weights`.
-        """
+        """Return where a file of weights is published."""
         return self._study.inference_plan.weights_urls[wildcards.weights]
 
     def batch_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """Return the input files of an inference job: weights, code, datasets and suites.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `batch`.
-        """
+        """Return the input files of an inference job: weights, code, datasets and suites."""
         study, jobs = self._study, self._study.predicting
         paired = [name for name in jobs.collections if name not in study.suites]
         return {
@@ -49,24 +37,12 @@ class InferenceJobs:
         }
 
     def model_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """Return what one model is run from on one dataset.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset` and `model`.
-        """
+        """Return what one model is run from on one dataset."""
         datasets = self._study.dataset_files(wildcards.dataset)
         return {**self._files_of([wildcards.model]), "datasets": datasets}
 
     def tested_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """Return what models that an analysis tests together are run from.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `tested`.
-        """
+        """Return what models that an analysis tests together are run from."""
         tested = self._study.tested[wildcards.tested]
         files = [file for name in tested.datasets for file in self._study.dataset_files(name)]
         return {**self._files_of(tested.models), "datasets": files}
@@ -86,13 +62,7 @@ class InferenceJobs:
         }
 
     def batch_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a job that runs a batch of models on all datasets.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `batch`.
-        """
+        """Return the arguments of a job that runs a batch of models on all datasets."""
         jobs, batch = self._study.predicting, wildcards.batch
         indexes = [
             {
@@ -109,13 +79,7 @@ class InferenceJobs:
         return self._inference_arguments(jobs.batches[batch], indexes)
 
     def model_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a job that runs one model on one dataset.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset` and `model`.
-        """
+        """Return the arguments of a job that runs one model on one dataset."""
         jobs, dataset, model = self._study.predicting, wildcards.dataset, wildcards.model
         index = {
             "index": jobs.single_index(dataset, model),
@@ -125,13 +89,7 @@ class InferenceJobs:
         return self._inference_arguments([model], [index])
 
     def tested_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a job that runs models that an analysis tests together.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `tested`.
-        """
+        """Return the arguments of a job that runs models that an analysis tests together."""
         jobs, batch = self._study.predicting, wildcards.tested
         tested = self._study.tested[batch]
         index = {
@@ -154,18 +112,7 @@ class InferenceJobs:
         ]  # fmt: skip
 
     def output_arguments(self, wildcards: Wildcards, output: Sequence[str]) -> list[str]:
-        """Return the arguments of an inference job that name outputs besides the predictions.
-
-        Snakemake records no parameters that are derived from outputs, so that one that is left out
-        again repeats nothing; the files of one that is added are missing, and so the job runs
-        (see `Predicted.remove_outdated_indexes`).
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-        output : sequence of str
-            The job's indexes.
-        """
+        """Return the arguments of an inference job that name outputs besides the predictions."""
         settings = self._study.inference
         return [
             *(["--outputs", *settings.outputs] if settings.outputs else []),

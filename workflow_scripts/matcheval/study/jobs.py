@@ -14,12 +14,7 @@ from matcheval.study.study import Study
 
 
 class StageJobs(DatasetJobs, InferenceJobs):
-    """Jobs from downloads to predictions.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Jobs from downloads to predictions."""
 
     def __init__(self, study: Study) -> None:
         self._study = study
@@ -57,24 +52,12 @@ class StageJobs(DatasetJobs, InferenceJobs):
         return sets | ({"pretrained": [start]} if started else {})
 
     def training_waits_for(self, wildcards: Wildcards) -> list[str]:
-        """Return the files that have to be there before a model is trained, however old.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `model`.
-        """
+        """Return the files that have to be there before a model is trained, however old."""
         file = self._study.trained[wildcards.model].waits_for
         return [file] if file else []
 
     def train_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a training job.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `model`.
-        """
+        """Return the arguments of a training job."""
         trained = self._study.trained[wildcards.model]
         return [
             "--name", wildcards.model, "--recipe", trained.model.recipe_json,

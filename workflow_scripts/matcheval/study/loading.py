@@ -24,27 +24,7 @@ def load_study(
     default_study: str | os.PathLike[str],
     analyses: Sequence[type[Analysis]],
 ) -> Study:
-    """Read and check a configuration, its catalogue and the files it names, before any job.
-
-    Parameters
-    ----------
-    given : mapping
-        What the user gave; see `configuration.complete_configuration`. Paths are relative to the
-        working directory.
-    default_study : path-like
-        YAML file of the default study.
-    analyses : sequence of Analysis classes
-        `registry.ANALYSES`, or others.
-
-    Returns
-    -------
-    Study
-
-    Raises
-    ------
-    InputError
-        Naming key and value of what is wrong.
-    """
+    """Read and check a configuration, its catalogue and the files it names, before any job."""
     read, suites = read_configuration(complete_configuration(given, default_study), analyses)
     models = read_catalogue(read.models) if read.models else {}
     sources = [model.source for model in models.values() if model.source]

@@ -25,26 +25,13 @@ Times = npt.NDArray[np.int64]  # nanoseconds
 
 
 class Predicted:
-    """The prediction files of a study on the disk, and the indexes that list them.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """The prediction files of a study on the disk, and the indexes that list them."""
 
     def __init__(self, study: "Study") -> None:
         self._study, self._jobs = study, study.predicting
 
     def missing(self, batch: str) -> list[tuple[str, str]]:
-        """Return the datasets and models of a batch whose results are not complete.
-
-        For estimates before a job: whether files are outdated, only the job can tell.
-
-        Parameters
-        ----------
-        batch : str
-            Name of the batch.
-        """
+        """Return the datasets and models of a batch whose results are not complete."""
         positions = [(model, self._position[model]) for model in self._jobs.batches[batch]]
         return [
             (dataset, model)
@@ -76,11 +63,7 @@ class Predicted:
         return np.where((by_model > 0).all(axis=1), by_model.max(axis=1), 0)
 
     def remove_outdated_indexes(self) -> None:
-        """Remove indexes that list missing files, or files that were replaced since.
-
-        Their jobs have to run again, which Snakemake cannot know, as it does not see these files.
-        (Indexes that were written for another configuration are replaced anyway.)
-        """
+        """Remove indexes that list missing files, or files that were replaced since."""
         for index in self._existing_indexes:
             if index.is_asked_for and not index.is_untouched:
                 log.info("%s lists predictions that are missing or were replaced", index.path)
@@ -135,10 +118,7 @@ class Predicted:
         return _Index(path, collection, batch, written, found == key, untouched)
 
     def _are_the_same(self, path: Path, newer: Sequence[tuple[str, str]], written: int) -> bool:
-        """Whether results that are newer than their index are those it lists, as after a copy.
-
-        If so, they get the time of the index, so that they are not read again.
-        """
+        """Whether results that are newer than their index are those it lists, as after a copy."""
         if not newer:
             return True
         listed = json.loads(path.read_bytes())["predictions"]
@@ -162,11 +142,7 @@ class Predicted:
 
     @cached_property
     def settled_indexes(self) -> set[str]:
-        """Paths of indexes that an inference job of the next run will leave unchanged.
-
-        The job computes other datasets only, so that jobs that read these indexes need not be
-        repeated.
-        """
+        """Paths of indexes that an inference job of the next run will leave unchanged."""
         ready: dict[str, list[str]] = {}
         for index in self._existing_indexes:
             if index.batch and index.is_asked_for and index.is_untouched and self._is_newest(index):
@@ -212,11 +188,7 @@ class _Listed:
 
 @dataclass(frozen=True)
 class _Index:
-    """An index on the disk.
-
-    `is_asked_for`: it was written for the present configuration; `is_untouched`: it was, and all
-    files that it lists are there, none other than when it was written.
-    """
+    """An index on the disk."""
 
     path: Path
     collection: str

@@ -17,21 +17,7 @@ if TYPE_CHECKING:
 
 
 class Predicting:
-    """The inference jobs of a study.
-
-    A job runs a batch of models (often one) on all datasets that the study evaluates, and writes an
-    index for each *collection* of datasets: each dataset of a pair by itself, and each suite as a
-    whole. Jobs that read predictions have indexes as inputs, not the prediction files: these are
-    shared by studies, and are too many for Snakemake in large suites. A dataset that is added to a
-    study changes no other index.
-
-    Models that an analysis trains are run by jobs of their own: on single datasets, or several
-    models together on the datasets that the analysis names (`Study.tested`).
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """The inference jobs of a study."""
 
     def __init__(self, study: "Study") -> None:
         self._study = study
@@ -57,43 +43,19 @@ class Predicting:
         return {name: sets for name, sets in images.items() if sets}
 
     def index(self, collection: str, batch: str) -> str:
-        """Return the index of the predictions of a batch of models on a collection of datasets.
-
-        Parameters
-        ----------
-        collection, batch : str
-            Names, or wildcards in braces.
-        """
+        """Return the index of the predictions of a batch of models on a collection of datasets."""
         return f"{self._study.folder}/inference/{collection}/{batch}.json"
 
     def single_index(self, dataset: str, model: str) -> str:
-        """Return the index of one model's predictions on one dataset, in a job of its own.
-
-        Parameters
-        ----------
-        dataset, model : str
-            Names, or wildcards in braces.
-        """
+        """Return the index of one model's predictions on one dataset, in a job of its own."""
         return f"{self._study.folder}/inference_single/{dataset}/{model}.json"
 
     def tested_index(self, batch: str) -> str:
-        """Return the index of the predictions of models that an analysis tests together.
-
-        Parameters
-        ----------
-        batch : str
-            Name of the job, or a wildcard in braces.
-        """
+        """Return the index of the predictions of models that an analysis tests together."""
         return f"{self._study.folder}/inference_tested/{batch}.json"
 
     def suite_file(self, suite: str) -> str:
-        """Return the file with the names and digests of the datasets of a suite.
-
-        Parameters
-        ----------
-        suite : str
-            Its name, or a wildcard in braces.
-        """
+        """Return the file with the names and digests of the datasets of a suite."""
         return f"{self._study.folder}/suites/{suite}.json"
 
     @cached_property
@@ -111,15 +73,7 @@ class Predicting:
         return found
 
     def indexes(self, dataset: str, models: Iterable[str]) -> list[str]:
-        """Return the indexes of models' predictions on a dataset, each once.
-
-        Parameters
-        ----------
-        dataset : str
-            Name of a dataset with images.
-        models : iterable of str
-            Names of models.
-        """
+        """Return the indexes of models' predictions on a dataset, each once."""
         collection = self.collection_of.get(dataset)
         files = (
             self.index(collection, self.batch_of[model])
@@ -130,15 +84,7 @@ class Predicting:
         return list(dict.fromkeys(files))
 
     def indexes_of_suite(self, suite: str, models: Iterable[str]) -> list[str]:
-        """Return the indexes of models' predictions on a suite; none if no model is run on it.
-
-        Parameters
-        ----------
-        suite : str
-            Its name.
-        models : iterable of str
-            Names of models.
-        """
+        """Return the indexes of models' predictions on a suite; none if no model is run on it."""
         if suite not in self.collections:
             return []
         batches = dict.fromkeys(self.batch_of[m] for m in models if m in self.batch_of)
@@ -163,36 +109,18 @@ class Predicting:
 
     @cache  # noqa: B019 - lives as long as the study
     def key(self, collection: str, batch: str) -> str:
-        """Return a digest of all in the configuration that a batch's predictions depend on.
-
-        Parameters
-        ----------
-        collection, batch : str
-            Names.
-        """
+        """Return a digest of all in the configuration that a batch's predictions depend on."""
         models = [self._identity(model) for model in self.batches[batch]]
         return _digest([self._keys_of_collections[collection], self._deciding, models])
 
     def single_key(self, dataset: str, model: str) -> str:
-        """Return the same for one model and one dataset.
-
-        Parameters
-        ----------
-        dataset, model : str
-            Names.
-        """
+        """Return the same for one model and one dataset."""
         study = self._study
         identity = [study.dataset_identity(dataset), study.dataset_state(dataset)]
         return _digest([identity, self._deciding, self._identity(model)])
 
     def tested_key(self, batch: str) -> str:
-        """Return the same for models that an analysis tests together.
-
-        Parameters
-        ----------
-        batch : str
-            Name of the job.
-        """
+        """Return the same for models that an analysis tests together."""
         study, tested = self._study, self._study.tested[batch]
         sets = [[d, study.dataset_identity(d), study.dataset_state(d)] for d in tested.datasets]
         return _digest([sets, self._deciding, [self._identity(model) for model in tested.models]])

@@ -18,19 +18,7 @@ _WILDCARD = re.compile(r"\\\{(\w+)\\\}")
 
 
 def shown_files(analysis: "Analysis", left_out: Iterable[Artifact] = ()) -> tuple[ShownFile, ...]:
-    """Return the tables for readers and the figures of an analysis, in the order of its targets.
-
-    Parameters
-    ----------
-    analysis : Analysis
-    left_out : iterable of Artifact
-        Files that its section shows in another way.
-
-    Returns
-    -------
-    tuple of ShownFile
-        Captions are names of files in `rules/captions`, without suffix.
-    """
+    """Return the tables for readers and the figures of an analysis, in the order of its targets."""
     formats: dict[str, list[str]] = defaultdict(list)
     for path in analysis.targets:
         stem, dot, suffix = path.rpartition(".")
@@ -75,41 +63,20 @@ def _shown(
 
 
 def study_sections(study: "Study") -> list[Section]:
-    """Return the sections of a study's report, in the order of the registry.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Return the sections of a study's report, in the order of the registry."""
     sections = (analysis.report_section for analysis in study.analyses.values())
     return [section for section in sections if section.shown or section.data]
 
 
 def section_files(sections: Iterable[Section]) -> list[str]:
-    """Return the files that sections are made from, one format of each figure.
-
-    Parameters
-    ----------
-    sections : iterable of Section
-    """
+    """Return the files that sections are made from, one format of each figure."""
     shown = [path for one in sections for file in one.shown for path in file.paths]
     data = [path for one in sections for paths in one.data.values() for path in paths]
     return list(dict.fromkeys([*data, *shown]))
 
 
 def described_models(study: "Study") -> dict[str, dict[str, str]]:
-    """Return where each model comes from, and a prediction file that tells its weights.
-
-    Parameters
-    ----------
-    study : Study
-
-    Returns
-    -------
-    dict
-        By model: `source`, and `predictions`, which is empty if there are only results without
-        probabilities.
-    """
+    """Return where each model comes from, and a prediction file that tells its weights."""
     with_files = [name for name in study.paired if study.datasets[name].has_probabilities]
     described = {}
     for name, model in study.models.items():
@@ -121,17 +88,7 @@ def described_models(study: "Study") -> dict[str, dict[str, str]]:
 
 
 def described_datasets(study: "Study") -> dict[str, dict[str, Any]]:
-    """Return what each dataset of pairs and suites is, and the file that describes its images.
-
-    Parameters
-    ----------
-    study : Study
-
-    Returns
-    -------
-    dict
-        By dataset: `kind`, `options`, and `description`, which is empty without images.
-    """
+    """Return what each dataset of pairs and suites is, and the file that describes its images."""
     return {
         name: {
             "kind": study.datasets[name].kind,
@@ -145,12 +102,7 @@ def described_datasets(study: "Study") -> dict[str, dict[str, Any]]:
 
 
 def left_out(study: "Study") -> list[str]:
-    """Say which pairs and analyses the results do not have, and why.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Say which pairs and analyses the results do not have, and why."""
     notes = [
         f"Pair `{name}` is not matched: one of its sets has no probabilities."
         for name, pair in study.pairs.items()

@@ -34,22 +34,7 @@ Resource = Callable[[Any, int], Any]
 
 @dataclass(frozen=True)
 class Machine:
-    """What jobs run on.
-
-    Attributes
-    ----------
-    n_gpus : int
-        GPUs that this process sees.
-    cores : int
-        Processor cores that Snakemake may use.
-    is_local : bool
-        Whether jobs run here, and not on a cluster.
-    gpu_partition : str or None
-        Partition of a cluster's jobs with a GPU; None on a machine without partitions, and on a
-        cluster without GPUs.
-    partition : str or None
-        Partition of the other jobs.
-    """
+    """What jobs run on."""
 
     n_gpus: int = 0
     cores: int = 1
@@ -58,26 +43,14 @@ class Machine:
     partition: str | None = None
 
     def gpus_for(self, device: str) -> int:
-        """Return the number of GPUs of a job.
-
-        Parameters
-        ----------
-        device : str
-            As configured; `auto` takes a GPU wherever there are some.
-        """
+        """Return the number of GPUs of a job."""
         if device == "auto":
             return int(bool(self.n_gpus if self.gpu_partition is None else self.gpu_partition))
         return int(device.startswith("cuda"))
 
 
 class Requests:
-    """Resource requests of a study's jobs.
-
-    Parameters
-    ----------
-    study : Study
-    machine : Machine
-    """
+    """Resource requests of a study's jobs."""
 
     def __init__(self, study: Study, machine: Machine) -> None:
         self._study, self._machine = study, machine
@@ -96,24 +69,11 @@ class Requests:
             self._by_rule |= analysis.resource_requests
 
     def of(self, rule: str, wildcards: Wildcards) -> ResourceRequest:
-        """Return the request of a job at its first attempt.
-
-        Parameters
-        ----------
-        rule : str
-            Name of its rule.
-        wildcards : Wildcards
-        """
+        """Return the request of a job at its first attempt."""
         return self._by_rule[rule](wildcards) if rule in self._by_rule else resources.SMALL
 
     def resources(self, rule: str) -> dict[str, Resource | int]:
-        """Return the resources of a rule, each a function of wildcards and attempt.
-
-        Parameters
-        ----------
-        rule : str
-            Name of the rule.
-        """
+        """Return the resources of a rule, each a function of wildcards and attempt."""
 
         def one(field: str) -> Resource:
             return lambda wildcards, attempt: getattr(
@@ -133,10 +93,7 @@ class Requests:
         return given
 
     def longest_grouped(self) -> dict[str, tuple[int, str | None]]:
-        """Minutes that the longest job of a rule requests, and its partition.
-
-        Only of rules whose groups, of jobs that do not depend on each other, may take hours.
-        """
+        """Minutes that the longest job of a rule requests, and its partition."""
         batches = self._study.predicting.batches
         grouped: dict[str, list[Any]] = {
             "predict_datasets": [SimpleNamespace(batch=one) for one in batches],
@@ -153,15 +110,7 @@ class Requests:
         return longest
 
     def threads(self, rule: str) -> Callable[[Wildcards], int]:
-        """Return the threads of a rule, as a function of wildcards.
-
-        On one machine every GPU has its share of the processor cores, so that all can be busy.
-
-        Parameters
-        ----------
-        rule : str
-            Name of the rule.
-        """
+        """Return the threads of a rule, as a function of wildcards."""
 
         def threads(wildcards: Wildcards) -> int:
             request, machine = self.of(rule, wildcards), self._machine

@@ -18,13 +18,7 @@ _BOUNDS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 
 
 def json_schema(analyses: Sequence[type[Analysis]]) -> dict[str, Any]:
-    """Return the JSON Schema of study files, by which editors complete and check them.
-
-    Parameters
-    ----------
-    analyses : sequence of Analysis classes
-        The registry.
-    """
+    """Return the JSON Schema of study files, by which editors complete and check them."""
     schema = _standard(configuration_model(analyses).model_json_schema())
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -53,13 +47,7 @@ def _standard(schema: Any) -> Any:
 
 
 def settings_page(analyses: Sequence[type[Analysis]]) -> str:
-    """Write a Markdown page with a table of every block of the configuration.
-
-    Parameters
-    ----------
-    analyses : sequence of Analysis classes
-        The registry.
-    """
+    """Write a Markdown page with a table of every block of the configuration."""
     model = configuration_model(analyses)
     core = [name for name in CoreConfiguration.model_fields if name != "datasets"]
     plain = [name for name in core if not models_in(model.model_fields[name].annotation)]
@@ -97,12 +85,7 @@ def _block(title: str, annotation: Any, level: str = "##") -> list[str]:
 
 
 def values_text(field: FieldInfo) -> str:
-    """Return the type and range of a setting in words.
-
-    Parameters
-    ----------
-    field : pydantic FieldInfo
-    """
+    """Return the type and range of a setting in words."""
     is_name = any(getattr(item, "pattern", None) == NAME_PATTERN for item in field.metadata)
     extra = field.json_schema_extra
     listed: Any = extra.get("enum") if isinstance(extra, dict) else None

@@ -15,19 +15,7 @@ from matcheval.study.study import STUDIES_FOLDER, Study
 
 
 def meanings(study: Study) -> dict[str, dict[str, Any]]:
-    """Return the definition of each name of a study.
-
-    Parameters
-    ----------
-    study : Study
-
-    Returns
-    -------
-    dict
-        JSON values by `dataset`, `model` or what analyses add (`pool`), then by name. Files of
-        published predictions belong to the user and are not in the results folder: such sets and
-        models are left out.
-    """
+    """Return the definition of each name of a study."""
     inference = study.inference.deciding
     models: dict[str, Any] = {}
     for name, model in study.models.items():
@@ -55,17 +43,7 @@ def meanings(study: Study) -> dict[str, dict[str, Any]]:
 
 
 def check_shared_names(study: Study) -> None:
-    """Compare a study's names with those of the other studies that ran in its results folder.
-
-    Parameters
-    ----------
-    study : Study
-
-    Raises
-    ------
-    InputError
-        Naming the other study, the name, and what differs.
-    """
+    """Compare a study's names with those of the other studies that ran in its results folder."""
     here = meanings(study)
     for file in sorted(Path(study.results, STUDIES_FOLDER).glob("*.json")):
         if file.stem == study.name:
@@ -80,12 +58,7 @@ def check_shared_names(study: Study) -> None:
 
 
 def record_shared_names(study: Study) -> None:
-    """Keep what a study's names stand for, for the studies that run after it.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Keep what a study's names stand for, for the studies that run after it."""
     with atomic_file(Path(study.results, STUDIES_FOLDER, f"{study.name}.json")) as path:
         path.write_text(json.dumps(meanings(study), indent=1, sort_keys=True), encoding="utf-8")
 

@@ -22,15 +22,7 @@ from matcheval.study.study import Study
 
 
 def dataset_size(study: Study, name: str) -> ImageSet:
-    """Return the size of a dataset: from its description once it is prepared, else by its kind.
-
-    Parameters
-    ----------
-    study : Study
-    name : str
-        Name of a dataset, perhaps one that is derived or built from others: these are taken to be
-        as large as the first of their sources.
-    """
+    """Return the size of a dataset: from its description once it is prepared, else by its kind."""
     folder, asked = study.dataset_folder(name), name
     name = _source(study, name)
     settings = study.datasets[name].settings
@@ -51,21 +43,7 @@ def dataset_size(study: Study, name: str) -> ImageSet:
 
 
 def check_one_size(study: Study, name: str, *, field: str, remedy: str) -> None:
-    """Check that the images of a dataset are stored as pixels of one size, not as files.
-
-    Parameters
-    ----------
-    study : Study
-    name : str
-        Name of a dataset, perhaps one that is derived or built from others.
-    field, remedy : str
-        The key of the configuration that names it, and what to do, for the message.
-
-    Raises
-    ------
-    InputError
-        If they are files.
-    """
+    """Check that the images of a dataset are stored as pixels of one size, not as files."""
     if not study.datasets[_source(study, name)].settings.has_one_size:
         raise InputError(
             f"the images of '{name}' are files, which may differ in size",
@@ -106,16 +84,7 @@ def _sources(study: Study, name: str) -> tuple[str, ...]:
 
 
 def model_size(study: Study, name: str, data: ImageSet) -> ModelSize:
-    """Return the size of a model: by its recipe, or else by its name.
-
-    Parameters
-    ----------
-    study : Study
-    name : str
-        Name of a model that can be run.
-    data : ImageSet
-        The images that it is run on.
-    """
+    """Return the size of a model: by its recipe, or else by its name."""
     model = study.runnable[name]
     assert model.source is not None, name  # no job runs known predictions
     described: Mapping[str, Any] = model.source.options

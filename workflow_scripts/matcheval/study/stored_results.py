@@ -12,17 +12,7 @@ _SOFTWARE = ("matcheval", "numpy", "torch", "torchvision", "timm", "pillow")
 
 
 def mixed_software(study: Study) -> str:
-    """Return a warning if predictions of a study were made with different versions of software.
-
-    Parameters
-    ----------
-    study : Study
-
-    Returns
-    -------
-    str
-        Empty if they were not.
-    """
+    """Return a warning if predictions of a study were made with different versions of software."""
     files: dict[str, dict[str, list[Path]]] = {name: {} for name in _SOFTWARE}
     for dataset in study.predicting.collection_of:
         for model in study.predicting.batch_of:
@@ -55,21 +45,7 @@ def _metadata(file: Path) -> dict[bytes, bytes]:
 
 
 def without_records(study: Study, records: Path) -> str:
-    """Return a warning if there are results, and Snakemake has no records of how they were made.
-
-    Without, it compares nothing but times, and notices no changed setting or code.
-
-    Parameters
-    ----------
-    study : Study
-    records : Path
-        Snakemake's folder, `.snakemake`.
-
-    Returns
-    -------
-    str
-        Empty if there are records, or no results.
-    """
+    """Return a warning if there are results, and Snakemake has no records of how they were made."""
     has_records = any(records.glob("metadata/*")) or any(records.glob("*.db"))
     made = ("datasets", "checkpoints", "predictions", study.name)
     folders = [folder for name in made if any((folder := Path(study.results, name)).glob("*"))]

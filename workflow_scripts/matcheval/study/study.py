@@ -31,37 +31,18 @@ class Study(StudyContents):
     """A study with its files."""
 
     def dataset_folder(self, dataset: str) -> str:
-        """Return the folder of a prepared dataset.
-
-        Parameters
-        ----------
-        dataset : str
-            Its name, or a wildcard in braces.
-        """
+        """Return the folder of a prepared dataset."""
         return f"{self.results}/datasets/{dataset}"
 
     def dataset_files(self, dataset: str) -> list[str]:
-        """Return the files that a dataset is read from, the description first.
-
-        Parameters
-        ----------
-        dataset : str
-            Its name, or a wildcard in braces for one whose images are stored. If they are made when
-            they are read, what they are made from belongs to the files.
-        """
+        """Return the files that a dataset is read from, the description first."""
         description, datapoints = self.description_files(dataset)
         if dataset in self.made:
             return [description, datapoints, *self.files_before(dataset)]
         return [description, f"{self.dataset_folder(dataset)}/images.npy", datapoints]
 
     def description_files(self, dataset: str) -> list[str]:
-        """Return the files of a dataset without its images: description, and a table of labels.
-
-        Parameters
-        ----------
-        dataset : str
-            Its name, or a wildcard in braces.
-        """
+        """Return the files of a dataset without its images: description, and a table of labels."""
         names = ("dataset.json", "datapoints.parquet")
         return [f"{self.dataset_folder(dataset)}/{name}" for name in names]
 
@@ -87,13 +68,7 @@ class Study(StudyContents):
     # --- models and predictions
 
     def weights_file(self, model: str) -> str | None:
-        """Return where a model's weights lie; None if code or a package has them, or if not run.
-
-        Parameters
-        ----------
-        model : str
-            Name of a model.
-        """
+        """Return where a model's weights lie; None if code or a package has them, or if not run."""
         source = self.runnable[model].source
         if source is None or source.kind in FROM_CODE:
             return None
@@ -102,23 +77,11 @@ class Study(StudyContents):
         return source.source or f"{self.results}/checkpoints/{model}.safetensors"
 
     def history_file(self, model: str) -> str:
-        """Return the history of a training.
-
-        Parameters
-        ----------
-        model : str
-            Name of a model that is trained.
-        """
+        """Return the history of a training."""
         return f"{self.results}/checkpoints/{model}.history.csv"
 
     def predictions_file(self, dataset: str, model: str) -> str:
-        """Return where a model's predictions on a dataset lie: the user's file, or ours.
-
-        Parameters
-        ----------
-        dataset, model : str
-            Names.
-        """
+        """Return where a model's predictions on a dataset lie: the user's file, or ours."""
         spec = self.datasets.get(dataset)
         if spec is None or spec.has_images:
             return f"{self.results}/predictions/{dataset}/{model}.parquet"
@@ -171,20 +134,7 @@ class Study(StudyContents):
         return {}
 
     def results_inputs(self, dataset: str, models: Iterable[str] | None = None) -> list[str]:
-        """Return the files that rules wait for before they read models' results on a dataset.
-
-        Parameters
-        ----------
-        dataset : str
-            Name of a dataset.
-        models : iterable of str, optional
-            Names of models; all of the study by default.
-
-        Returns
-        -------
-        list of str
-            Indexes of the predictions (see `predicting.Predicting`), or the user's files.
-        """
+        """Return the files that rules wait for before they read models' results on a dataset."""
         chosen = list(self.models if models is None else models)
         spec = self.datasets.get(dataset)
         if spec is None or spec.has_images:
@@ -194,17 +144,7 @@ class Study(StudyContents):
     def suite_inputs(
         self, suite: str, models: Iterable[str], others: Iterable[str] = ()
     ) -> list[str]:
-        """Return the files that rules wait for before they read models' results on a suite.
-
-        Parameters
-        ----------
-        suite : str
-            Name of a suite.
-        models : iterable of str
-            Names of models.
-        others : iterable of str
-            Names of further datasets, such as the base.
-        """
+        """Return the files that rules wait for before they read models' results on a suite."""
         jobs, chosen = self.predicting, list(models)
         indexed = jobs.collections.get(suite, ())
         rest = [n for n in (*others, *self.suites[suite].datasets) if n not in indexed]
@@ -212,45 +152,21 @@ class Study(StudyContents):
         return list(dict.fromkeys([*jobs.indexes_of_suite(suite, chosen), *files]))
 
     def results_files(self, dataset: str, models: Iterable[str] | None = None) -> list[str]:
-        """Return all files that models' accuracies on a dataset are counted from, each once.
-
-        Parameters
-        ----------
-        dataset : str
-            Name of a dataset.
-        models : iterable of str, optional
-            Names of models; all of the study by default.
-        """
+        """Return all files that models' accuracies on a dataset are counted from, each once."""
         spec, chosen = self.datasets[dataset], list(self.models if models is None else models)
         if spec.has_images:
             return [self.predictions_file(dataset, model) for model in chosen]
         return spec.results_files(chosen)
 
     def probability_files(self, dataset: str, models: Iterable[str]) -> list[str]:
-        """Return the prediction files of models on a dataset, none if it has no probabilities.
-
-        Parameters
-        ----------
-        dataset : str
-            Name of a dataset.
-        models : iterable of str
-            Names of models.
-        """
+        """Return the prediction files of models on a dataset, none if it has no probabilities."""
         has_predictions = self.datasets[dataset].has_probabilities
         return self.results_files(dataset, models) if has_predictions else []
 
     def custom_results_state(
         self, dataset: str, models: Iterable[str] | None = None
     ) -> list[tuple[int, int]]:
-        """Return size and time of the user's files that accuracies are counted from.
-
-        Parameters
-        ----------
-        dataset : str
-            Name of a dataset.
-        models : iterable of str, optional
-            Names of models; all of the study by default.
-        """
+        """Return size and time of the user's files that accuracies are counted from."""
         if self.datasets[dataset].has_images:
             return []
         return file_states(self.results_files(dataset, models))
@@ -258,26 +174,14 @@ class Study(StudyContents):
     def custom_suite_state(
         self, suite: str, models: Iterable[str], others: Iterable[str] = ()
     ) -> list[tuple[int, int]]:
-        """Return size and time of the user's files with models' results, or labels, on a suite.
-
-        Parameters
-        ----------
-        suite, models, others
-            As for `suite_inputs`.
-        """
+        """Return size and time of the user's files with models' results, or labels, on a suite."""
         chosen, names = list(models), dict.fromkeys([*others, *self.suites[suite].datasets])
         results = [state for name in names for state in self.custom_results_state(name, chosen)]
         labels = [one.all_labels for one in self.suites[suite].members if one.all_labels]
         return [*results, *file_states([file for file in labels if Path(file).is_file()])]
 
     def accuracies_file(self, dataset: str) -> str:
-        """Return the table of all models' accuracies on a dataset.
-
-        Parameters
-        ----------
-        dataset : str
-            Its name, or a wildcard in braces.
-        """
+        """Return the table of all models' accuracies on a dataset."""
         return f"{self.folder}/accuracies/{dataset}.parquet"
 
     # --- downloads

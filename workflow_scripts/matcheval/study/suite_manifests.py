@@ -28,23 +28,7 @@ _MEMBER_COLUMNS = (
 
 
 def manifest_members(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMember, Place]]:
-    """Yield the members of a manifest, each with its place.
-
-    Columns other than those of a member and those named as data are options of the dataset's
-    block.
-
-    Parameters
-    ----------
-    path : Path
-        A CSV file with a header.
-    common : SuiteMember
-        What the suite gives for all rows.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or a row is not a member.
-    """
+    """Yield the members of a manifest, each with its place."""
     header, rows = read_numbered_rows(path, "manifest of a suite")
     if len(set(header)) < len(header):
         raise InputError("a column is named twice", file=path, field="header")

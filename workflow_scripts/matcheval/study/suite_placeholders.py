@@ -16,20 +16,7 @@ _MODEL = "model"  # placeholder that prediction files keep
 
 
 def values_of_placeholders(member: SuiteMember, place: Place) -> list[dict[str, str]]:
-    """Return the values of the placeholders of a block, for every dataset that it stands for.
-
-    Parameters
-    ----------
-    member : SuiteMember
-        Its `dataset` is a block with options.
-    place : dict
-        Where the member is, for messages.
-
-    Raises
-    ------
-    InputError
-        If no file matches, or values and placeholders do not fit each other.
-    """
+    """Return the values of the placeholders of a block, for every dataset that it stands for."""
     assert isinstance(member.dataset, dict)
     texts = [text for text in _texts(member.dataset) if _placeholders(text)]
     names = list(dict.fromkeys(name for text in texts for name in _placeholders(text)))
@@ -117,14 +104,7 @@ def _texts(block: Any) -> Iterator[str]:
 
 
 def filled(block: Any, values: Mapping[str, str]) -> Any:
-    """Fill in the placeholders of all texts in a block.
-
-    Parameters
-    ----------
-    block : any
-        Text, mapping or list of these; anything else is returned as it is.
-    values : mapping of str to str
-    """
+    """Fill in the placeholders of all texts in a block."""
     if isinstance(block, str):
         return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), block)
     if isinstance(block, Mapping):

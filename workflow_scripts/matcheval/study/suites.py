@@ -22,35 +22,14 @@ _FILE = "configuration"
 
 @dataclass(frozen=True)
 class ExpandedSuites:
-    """What the suites of a configuration stand for.
-
-    Attributes
-    ----------
-    suites : mapping of str to Suite
-    datasets : mapping of str to mapping
-        Blocks of the datasets that the suites define, by name.
-    """
+    """What the suites of a configuration stand for."""
 
     suites: Mapping[str, Suite]
     datasets: Mapping[str, Mapping[str, Any]]
 
 
 def expand_suites(given: Any, datasets: Iterable[str]) -> ExpandedSuites:
-    """Read the suites of a configuration, and expand patterns, manifests and nested suites.
-
-    Parameters
-    ----------
-    given : mapping
-        The configuration's `suites`.
-    datasets : iterable of str
-        Names of the datasets that the configuration defines itself.
-
-    Raises
-    ------
-    InputError
-        If a suite is invalid or empty, a pattern matches nothing, a suite is nested in itself, or
-        a dataset is defined or named twice; lists the errors of all suites.
-    """
+    """Read the suites of a configuration, and expand patterns, manifests and nested suites."""
     settings: SuitesSettings = read_settings(SuitesSettings, {"suites": given})
     datasets = [str(name) for name in datasets]
     expansion = _Expansion(settings.suites, set(datasets))

@@ -9,20 +9,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """A model that is trained.
-
-    Attributes
-    ----------
-    model : Model
-        Its name and recipe.
-    train : tuple of str
-        Names of the training sets, perhaps derived.
-    validation : tuple of str
-        Names of the validation sets, perhaps derived.
-    waits_for : str
-        File that has to be there before it is trained, such as a plan that was checked; empty for
-        none. A newer one trains nothing again.
-    """
+    """A model that is trained."""
 
     model: "Model"
     train: tuple[str, ...]
@@ -42,15 +29,7 @@ class TrainedModel:
 
 @dataclass(frozen=True)
 class TestedModels:
-    """Models that an analysis trains, and the sets that one job runs all of them on.
-
-    Attributes
-    ----------
-    models : tuple of str
-        Names of trained models.
-    datasets : tuple of str
-        Names of datasets with images.
-    """
+    """Models that an analysis trains, and the sets that one job runs all of them on."""
 
     models: tuple[str, ...]
     datasets: tuple[str, ...]

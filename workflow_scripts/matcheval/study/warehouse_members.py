@@ -12,28 +12,7 @@ DEFAULT_SIDE = 32
 
 
 def warehouse_members(file: str, side: int) -> Iterator[tuple[SuiteMember, dict[str, str]]]:
-    """List the sets of a warehouse.
-
-    Parameters
-    ----------
-    file : str
-        The warehouse's YAML file.
-    side : int
-        Height and width of the images, in pixels.
-
-    Yields
-    ------
-    member : SuiteMember
-        With the group of the set, and its source as subgroup. Its classes are those that it was
-        collected for, and those that reviewers gave to its images.
-    place : dict
-        Where it is, for messages.
-
-    Raises
-    ------
-    InputError
-        If the warehouse's file, folders, or files of decisions are invalid.
-    """
+    """List the sets of a warehouse."""
     settings = read_warehouse(Path(file).expanduser())
     sets = find_sets(settings)
     decisions = read_reviews(settings, sets).decisions

@@ -273,17 +273,7 @@ class Algorithm(nn.Module):
 
 
 def concatenated(minibatches: Sequence[Minibatch]) -> Minibatch:
-    """Join the batches of all training sets.
-
-    Parameters
-    ----------
-    minibatches : sequence of Minibatch
-
-    Returns
-    -------
-    Minibatch
-        A single batch is returned as it is.
-    """
+    """Join the batches of all training sets."""
     if len(minibatches) == 1:
         return minibatches[0]
     images, targets = zip(*minibatches, strict=True)
@@ -291,17 +281,7 @@ def concatenated(minibatches: Sequence[Minibatch]) -> Minibatch:
 
 
 def build_algorithm(network: nn.Module, recipe: Recipe, setup: Setup) -> Algorithm:
-    """Build the algorithm of a recipe.
-
-    Parameters
-    ----------
-    network, recipe, setup
-        As for `Algorithm`.
-
-    Returns
-    -------
-    Algorithm
-    """
+    """Build the algorithm of a recipe."""
     module, name = recipe.typed_options[0].implementation.split(".")
     kind = getattr(importlib.import_module(f"matcheval.training.algorithms.{module}"), name)
     algorithm: Algorithm = kind(network, recipe, setup)

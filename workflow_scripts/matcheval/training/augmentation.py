@@ -28,46 +28,7 @@ def augment(
     generator: Generator,
     parameter: float | None = None,
 ) -> Batch:
-    """Augment a batch, leaving the given tensors unchanged.
-
-    Parameters
-    ----------
-    name : str
-        `none`: no change.
-        `shift`: each image is shifted by -1, 0 or 1 pixel in both directions and padded with 0.
-        `noise`: independent Gaussian noise of standard deviation 0.1 is added, without clipping.
-        `cutout`: a square of each image is set to 0. Its side is a quarter of the image's shorter
-        side; its centre is any pixel, and it is cut off at the border (DeVries & Taylor 2017).
-        `mixup`: each image and target becomes w times itself plus 1 - w times another one of the
-        batch; w is uniform on [0, 1] and the same for the whole batch (Zhang et al. 2018, with
-        α = 1).
-        `basic`: a random crop of each image after padding with 4 pixels of 0, flipped
-        horizontally with probability 1/2.
-        `basic_mixup`: `basic`, then `mixup` with w drawn from Beta(α, α).
-        `basic_cutmix`: `basic`, then, with probability 1/2 per batch, a box of each image is
-        replaced by that of another image; the box's area is the fraction 1 - w, with w drawn from
-        Beta(α, α) (Yun et al. 2019).
-        `basic_ricap`: `basic`, then each image is composed of random crops of four images that
-        meet at a point, whose relative coordinates are drawn from Beta(β, β) (Takahashi et al.
-        2018).
-    images : float tensor, shape (n, channels, height, width)
-        Pixels in [0, 1].
-    targets : float tensor, shape (n, n_classes)
-        Distributions over the classes, on the images' device.
-    generator : torch.Generator
-        Source of all randomness, on the CPU.
-    parameter : float, optional
-        α or β above; by default as in `AUGMENTATION_PARAMETERS`.
-
-    Returns
-    -------
-    images, targets : tensors of the same shapes
-
-    Raises
-    ------
-    KeyError
-        If the name is unknown (`Recipe` checks it beforehand).
-    """
+    """Augment a batch, leaving the given tensors unchanged."""
     known = AUGMENTATION_PARAMETERS.get(name)
     if parameter is None:
         parameter = known.default if known else 0.0
@@ -93,17 +54,7 @@ def _basic(images: Tensor, targets: Tensor, generator: Generator, parameter: flo
 
 
 def _windows(images: Tensor, corner: Tensor, flipped: Tensor, padding: int) -> Tensor:
-    """Cut a window out of each padded image, and flip it horizontally where requested.
-
-    Parameters
-    ----------
-    images : tensor, shape (n, channels, height, width)
-    corner : int64 tensor, shape (2, n, 1)
-        Top row and left column of each window on the padded image, in 0..2 * padding.
-    flipped : bool tensor, shape (n, 1)
-    padding : int
-        Pixels of 0 on each side.
-    """
+    """Cut a window out of each padded image, and flip it horizontally where requested."""
     n, _, height, width = images.shape
     columns = torch.arange(width)
     rows = corner[0] + torch.arange(height)
@@ -194,21 +145,7 @@ def _basic_ricap(images: Tensor, targets: Tensor, generator: Generator, beta: fl
 
 
 def draw_beta(parameter: float, n: int, generator: Generator) -> list[float]:
-    """Draw from Beta(p, p) with NumPy: torch's Beta distribution does not accept a generator.
-
-    Parameters
-    ----------
-    parameter : float
-        Both parameters p, above 0.
-    n : int
-        Number of draws.
-    generator : torch.Generator
-        Source of randomness, on the CPU.
-
-    Returns
-    -------
-    list of float
-    """
+    """Draw from Beta(p, p) with NumPy: torch's Beta distribution does not accept a generator."""
     seed = int(torch.randint(0, 2**63 - 1, (), generator=generator))
     draws = np.random.default_rng(seed).beta(parameter, parameter, n)
     return [float(draw) for draw in draws]

@@ -19,19 +19,7 @@ _CHUNK = 4096  # images per partial sum of the channel statistics
 
 @dataclass(frozen=True, eq=False)
 class ResidentSet:
-    """A dataset's images and labels in the memory of a device.
-
-    Attributes
-    ----------
-    images : uint8 tensor, shape (n, channels, height, width)
-        Pixels, in the memory layout that `of` was called with; float32 for vectors.
-    labels : int64 tensor, shape (n,)
-        Classes, from 0.
-    n_classes : int
-        Number of classes.
-    max_value : int
-        The pixel value that stands for 1.0.
-    """
+    """A dataset's images and labels in the memory of a device."""
 
     images: Tensor
     labels: Tensor
@@ -42,21 +30,7 @@ class ResidentSet:
     def of(
         cls, dataset: Dataset, device: torch.device, *, channels_last: bool = False
     ) -> "ResidentSet":
-        """Upload a dataset.
-
-        Parameters
-        ----------
-        dataset : Dataset
-            A dataset of pixel arrays of one shape.
-        device : torch.device
-            Where it is uploaded.
-        channels_last : bool
-            Whether the images are stored channels-last.
-
-        Returns
-        -------
-        ResidentSet
-        """
+        """Upload a dataset."""
         images = torch.from_numpy(np.array(dataset.pixels)).permute(0, 3, 1, 2)
         layout = torch.channels_last if channels_last else torch.contiguous_format
         return cls(
@@ -73,20 +47,7 @@ class ResidentSet:
         return len(self.labels)
 
     def batch(self, rows: Tensor | slice) -> tuple[Tensor, Tensor]:
-        """Return a batch of images and targets.
-
-        Parameters
-        ----------
-        rows : slice, or int64 tensor, shape (n,)
-            Indices of the images; a tensor must be on the device.
-
-        Returns
-        -------
-        images : float32 tensor, shape (n, channels, height, width)
-            Pixels in [0, 1], in the memory layout of the set.
-        targets : float32 tensor, shape (n, n_classes)
-            One-hot labels.
-        """
+        """Return a batch of images and targets."""
         targets = functional.one_hot(self.labels[rows], self.n_classes).float()
         if self.images.is_contiguous():
             pixels = self.images[rows]
@@ -96,19 +57,7 @@ class ResidentSet:
 
 
 def channel_statistics(*datasets: Dataset) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Compute the mean and standard deviation of each channel over all pixels of datasets.
-
-    Parameters
-    ----------
-    *datasets : Dataset
-        Datasets of pixel arrays, of one image shape and pixel range.
-
-    Returns
-    -------
-    mean, std : tuple of float
-        One value per channel, for pixels in [0, 1]. The deviation of a constant channel is given
-        as 1. The sums of pixels are over integers and therefore exact.
-    """
+    """Compute the mean and standard deviation of each channel over all pixels of datasets."""
     height, width, channels = datasets[0].image_shape
     max_value = datasets[0].max_value
     kind = np.float64 if datasets[0].has_vectors else np.int64
@@ -131,25 +80,7 @@ def channel_statistics(*datasets: Dataset) -> tuple[tuple[float, ...], tuple[flo
 def normalization_of(
     datasets: Sequence[Dataset], normalization: str
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the means and deviations for a recipe's `normalization`.
-
-    Parameters
-    ----------
-    datasets : sequence of Dataset
-        The training sets.
-    normalization : str
-        One of `training.NORMALIZATIONS`.
-
-    Returns
-    -------
-    mean, std : tuple of float
-        One value per channel, for pixels in [0, 1]; 0 and 1 for no normalisation.
-
-    Raises
-    ------
-    InputError
-        If it is `imagenet`, and the images are not in colour.
-    """
+    """Return the means and deviations for a recipe's `normalization`."""
     if normalization == "channels":
         return channel_statistics(*datasets)
     channels = datasets[0].image_shape[2]
@@ -169,26 +100,7 @@ def normalization_of(
 def batches(
     rows: npt.NDArray[np.int64], n_batches: int, batch_size: int, rng: np.random.Generator
 ) -> list[npt.NDArray[np.int64]]:
-    """Draw the batches of an epoch from one training set.
-
-    Parameters
-    ----------
-    rows : int64 array
-        Indices of the images to train on.
-    n_batches : int
-        Number of batches of the epoch. A set that has fewer in one pass is passed through again,
-        in a new order.
-    batch_size : int
-        Largest number of images in a batch.
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    list of int64 arrays
-        Ascending row indices of each batch. The batches of a pass are of nearly equal size: batch
-        norm fails on a last batch of a single image.
-    """
+    """Draw the batches of an epoch from one training set."""
     own = math.ceil(len(rows) / batch_size)
     drawn: list[npt.NDArray[np.int64]] = []
     while len(drawn) < n_batches:
@@ -197,43 +109,14 @@ def batches(
 
 
 def subset(n: int, fraction: float, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Draw the rows to train on, without replacement.
-
-    Parameters
-    ----------
-    n : int
-        Size of the training set.
-    fraction : float
-        Fraction of the rows to draw, in (0, 1]; rounded to the nearest number, at least one row.
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    int64 array
-        Row indices in ascending order.
-    """
+    """Draw the rows to train on, without replacement."""
     return np.sort(rng.permutation(n)[: max(1, round(fraction * n))])
 
 
 def check_sets(
     name: str, train_sets: Sequence[Dataset], validation_sets: Sequence[Dataset]
 ) -> None:
-    """Check that training and validation sets match.
-
-    Parameters
-    ----------
-    name : str
-        The model's name, for the message.
-    train_sets : sequence of Dataset
-        At least one.
-    validation_sets : sequence of Dataset
-
-    Raises
-    ------
-    InputError
-        If classes, image shape or pixel range differ; the message names the difference.
-    """
+    """Check that training and validation sets match."""
     first, *others = *train_sets, *validation_sets
     for other in others:
         if first.classes != other.classes:

@@ -13,33 +13,7 @@ from matcheval.models.devices import resolve_device
 
 @dataclass(frozen=True)
 class Engine:
-    """How a training run is executed; these settings change at most the rounding of the weights.
-
-    Attributes
-    ----------
-    device : str
-        `cpu`, `cuda`, `mps` or `auto`; see `resolve_device`.
-    n_threads : int
-        CPU threads, at least 1.
-    channels_last : bool
-        Whether images and weights are stored channels-last, which is faster on most GPUs.
-    compile : bool
-        Whether the model is compiled by `torch.compile`.
-    deterministic : bool
-        Whether repeating a training gives bit-identical weights. On the CPU this is always so; on
-        a GPU, except for operations without a deterministic implementation in torch, about which
-        torch warns. If false, cuDNN chooses the fastest algorithms, and a resumed training is
-        only as reproducible as the device.
-    validate_every : int
-        Epochs between validations, at least 1; the last epoch is always validated.
-    save_minutes : float
-        Shortest time between two resume states, in minutes; 0 to save after each epoch.
-
-    Raises
-    ------
-    InputError
-        If a number is too small; the message names the field.
-    """
+    """How a training run is executed; these settings change at most the rounding of the weights."""
 
     device: str = "cpu"
     n_threads: int = 1
@@ -57,46 +31,17 @@ class Engine:
                 )
 
     def resolve(self) -> torch.device:
-        """Return the device.
-
-        Raises
-        ------
-        InputError
-            If this machine does not have it.
-        """
+        """Return the device."""
         return resolve_device(self.device)
 
     def arithmetic(self, device: torch.device) -> AbstractContextManager[None]:
-        """Return the context in which all computations run.
-
-        Parameters
-        ----------
-        device : torch.device
-            The device of the training run.
-
-        Returns
-        -------
-        context manager
-            Sets torch's number of threads and its deterministic modes within the block.
-        """
+        """Return the context in which all computations run."""
         if self.deterministic or device.type == "cpu":
             return repeatable_arithmetic(self.n_threads, strict=device.type == "cpu")
         return _fast_arithmetic(self.n_threads)
 
     def identity(self, device: torch.device) -> dict[str, str]:
-        """Return the settings that must be equal for a training run to be resumed.
-
-        Parameters
-        ----------
-        device : torch.device
-            The device of the training run.
-
-        Returns
-        -------
-        dict of str to str
-            Values by the name of the setting. On a GPU, the number of CPU threads does not
-            matter.
-        """
+        """Return the settings that must be equal for a training run to be resumed."""
         values = asdict(self) | {"device": device.type}
         for irrelevant in ("validate_every", "save_minutes"):
             del values[irrelevant]

@@ -27,18 +27,5 @@ HISTORY = TableSchema(
 
 
 def write_history(history: Sequence[Epoch], path: str | os.PathLike[str]) -> None:
-    """Write a history as CSV, atomically.
-
-    Parameters
-    ----------
-    history : sequence of Epoch
-        The epochs so far, in order.
-    path : path-like
-        The file to write; an existing one is replaced.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-    """
+    """Write a history as CSV, atomically."""
     write_table(HISTORY.from_records(history), path)

@@ -15,49 +15,12 @@ from matcheval.training.seeds import derived_seed
 
 
 def training_seed(name: str, recipe: Recipe, purpose: str) -> int:
-    """Return the seed of one kind of random numbers in a training.
-
-    Parameters
-    ----------
-    name : str
-        The model's name, which counts unless the recipe gives another (`seeded_by`).
-    recipe : Recipe
-    purpose : str
-        What is drawn, such as `weights`.
-
-    Returns
-    -------
-    int
-        In 0..2**63 - 1.
-    """
+    """Return the seed of one kind of random numbers in a training."""
     return derived_seed(recipe.seeded_by or name, recipe.seed, purpose)
 
 
 def initial_model(name: str, recipe: Recipe, train_set: Dataset) -> nn.Module:
-    """Build a model with its initial weights.
-
-    Torch draws initial weights only from its global generator.
-
-    Parameters
-    ----------
-    name : str
-        The model's name; seeds the weights (`training_seed`).
-    recipe : Recipe
-        Architecture and size.
-    train_set : Dataset
-        A training set, for image shape and number of classes.
-
-    Returns
-    -------
-    torch.nn.Module
-        The model, on the CPU.
-
-    Raises
-    ------
-    InputError
-        If the architecture does not accept the images (see `build_model`), or pretrained weights
-        are not installed or do not fit.
-    """
+    """Build a model with its initial weights."""
     with seeded(name, recipe, "weights"):
         model = build_model(
             recipe.architecture,
@@ -75,16 +38,7 @@ def initial_model(name: str, recipe: Recipe, train_set: Dataset) -> nn.Module:
 
 @contextmanager
 def seeded(name: str, recipe: Recipe, purpose: str) -> Iterator[None]:
-    """Seed torch's global generator in a block, for initial weights, and restore it afterwards.
-
-    Parameters
-    ----------
-    name : str
-        The model's name.
-    recipe : Recipe
-    purpose : str
-        What is drawn.
-    """
+    """Seed torch's global generator in a block, for initial weights, and restore it afterwards."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(training_seed(name, recipe, purpose))
         yield

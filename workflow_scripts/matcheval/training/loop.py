@@ -25,18 +25,7 @@ _STATE_FORMAT = 3  # of the resume state, as part of its identity
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """The result of a training run.
-
-    Attributes
-    ----------
-    state : mapping of str to tensor
-        The final weights, on the CPU.
-    history : tuple of Epoch
-        Metrics of every epoch.
-    mean, std : tuple of float
-        Mean and standard deviation of each channel, for pixels in [0, 1], by which the model's
-        input is normalised.
-    """
+    """The result of a training run."""
 
     state: Mapping[str, Tensor]
     history: tuple[Epoch, ...]
@@ -57,50 +46,7 @@ def train(
     is_to_stop: Callable[[], bool] = lambda: False,
     progress: bool = False,
 ) -> Training:
-    """Train a model.
-
-    On the CPU, the same arguments give bit-identical weights.
-
-    Parameters
-    ----------
-    name : str
-        The model's name; with `recipe.seed` it seeds all randomness, unless the recipe is
-        `seeded_by` another.
-    recipe : Recipe
-        How the model is built and trained.
-    train_sets : sequence of Dataset
-        The training sets (domains). Every step takes a batch of each. An epoch has as many steps as
-        one pass over the largest set; the smaller ones are passed through again within it.
-    validation : Dataset or sequence of Dataset
-        Only reported on, unless the recipe keeps the best weights; of several, the mean counts.
-    engine : Engine, optional
-        Device and other machine settings; by default one thread of the CPU.
-    resume_file : Path, optional
-        Where the resume state of an unfinished training is saved, and from where it is resumed.
-        The caller removes the file once it is no longer needed.
-    identity : mapping of str to object, optional
-        Further entries of the identity that a resume state must match, such as data and versions.
-    on_epoch : callable, optional
-        Called with the history after each epoch.
-    is_to_stop : callable
-        Asked after each epoch but the last whether to save the state and stop.
-    progress : bool
-        Whether to show a progress bar.
-
-    Returns
-    -------
-    Training
-        The weights that the recipe keeps, and the history.
-
-    Raises
-    ------
-    StoppedError
-        If it was to stop: the state is saved, and the same arguments continue from it.
-    InputError
-        If the sets do not match each other or the algorithm, the device is missing or runs out of
-        memory, or the loss is no longer finite: the message names the step and the state that was
-        saved last.
-    """
+    """Train a model."""
     validation_sets = [validation] if isinstance(validation, Dataset) else list(validation)
     check_sets(name, train_sets, validation_sets)
     check_sources(name, recipe, train_sets)

@@ -25,25 +25,7 @@ _MMCE_FLOOR = 1e-10
 
 
 def build_loss(name: str, parameter: float | None = None) -> Loss:
-    """Return a loss function by name.
-
-    Parameters
-    ----------
-    name : str
-        One of `training.LOSSES`.
-    parameter : float, optional
-        The loss's parameter (`Recipe` checks its range); by default as in `LOSS_PARAMETERS`.
-
-    Returns
-    -------
-    callable
-        Maps logits and targets, both float tensors of shape (n, n_classes), to a scalar tensor.
-
-    Raises
-    ------
-    KeyError
-        If the name is unknown (`Recipe` checks it beforehand).
-    """
+    """Return a loss function by name."""
     function = _LOSSES[name]
     if parameter is None:
         parameter = LOSS_PARAMETERS[name].default if name in LOSS_PARAMETERS else 0.0
@@ -55,40 +37,12 @@ def build_loss(name: str, parameter: float | None = None) -> Loss:
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, parameter: float = 0.0) -> Tensor:
-    """Compute the cross entropy in nats, the mean of -Σ_k t_k log p_k.
-
-    Parameters
-    ----------
-    logits, targets : float tensors, shape (n, n_classes)
-        Logits, and target distributions t.
-    parameter : float
-        Not used.
-
-    Returns
-    -------
-    tensor, shape ()
-    """
+    """Compute the cross entropy in nats, the mean of -Σ_k t_k log p_k."""
     return -(targets * functional.log_softmax(logits, dim=1)).sum(dim=1).mean()
 
 
 def focal(logits: Tensor, targets: Tensor, gamma: float) -> Tensor:
-    """Compute the focal loss, the mean of -Σ_k t_k (1 - p_k)^γ log p_k.
-
-    Parameters
-    ----------
-    logits, targets : float tensors, shape (n, n_classes)
-        Logits, and target distributions t.
-    gamma : float
-        Exponent γ, at least 0.
-
-    Returns
-    -------
-    tensor, shape ()
-
-    References
-    ----------
-    Lin et al. (2017), Focal Loss for Dense Object Detection, equation 4.
-    """
+    """Compute the focal loss, the mean of -Σ_k t_k (1 - p_k)^γ log p_k."""
     log_p = functional.log_softmax(logits, dim=1)
     # expm1 gives 1 - p accurately near p = 1; the floor keeps the power's derivative finite for
     # γ < 1.
@@ -97,70 +51,17 @@ def focal(logits: Tensor, targets: Tensor, gamma: float) -> Tensor:
 
 
 def brier(logits: Tensor, targets: Tensor, parameter: float = 0.0) -> Tensor:
-    """Compute the Brier score over all classes, the mean of Σ_k (p_k - t_k)², in [0, 2].
-
-    Parameters
-    ----------
-    logits, targets : float tensors, shape (n, n_classes)
-        Logits, and target distributions t.
-    parameter : float
-        Not used.
-
-    Returns
-    -------
-    tensor, shape ()
-
-    References
-    ----------
-    Brier (1950), Verification of forecasts expressed in terms of probability, equation 2.
-    """
+    """Compute the Brier score over all classes, the mean of Σ_k (p_k - t_k)², in [0, 2]."""
     return (functional.softmax(logits, dim=1) - targets).square().sum(dim=1).mean()
 
 
 def label_smoothing(logits: Tensor, targets: Tensor, alpha: float) -> Tensor:
-    """Compute the cross entropy with targets (1 - α) t + α / n_classes.
-
-    Parameters
-    ----------
-    logits, targets : float tensors, shape (n, n_classes)
-        Logits, and target distributions t.
-    alpha : float
-        Smoothing α, in [0, 1).
-
-    Returns
-    -------
-    tensor, shape ()
-
-    References
-    ----------
-    Szegedy et al. (2016), Rethinking the Inception Architecture, section 7.
-    """
+    """Compute the cross entropy with targets (1 - α) t + α / n_classes."""
     return cross_entropy(logits, (1 - alpha) * targets + alpha / logits.shape[1])
 
 
 def mmce(logits: Tensor, targets: Tensor, weight: float) -> Tensor:
-    """Compute the cross entropy plus λ times the batch's maximum mean calibration error (MMCE).
-
-    Let r_i be the confidence, the highest probability, and c_i whether that class is correct (with
-    soft targets: the target mass on it). Then MMCE² = Σ_ij (c_i - r_i)(c_j - r_j) k(r_i, r_j) / m²
-    with k(r, r') = exp(-|r - r'| / 0.4). The loss contains the square root of MMCE².
-
-    Parameters
-    ----------
-    logits, targets : float tensors, shape (m, n_classes)
-        Logits, and target distributions.
-    weight : float
-        Weight λ, at least 0.
-
-    Returns
-    -------
-    tensor, shape ()
-
-    References
-    ----------
-    Kumar, Sarawagi & Jain (2018), Trainable Calibration Measures for Neural Networks from
-    Kernel Mean Embeddings.
-    """
+    """Compute the cross entropy plus λ times the batch's maximum mean calibration error (MMCE)."""
     squared = _squared_mmce(logits, targets)
     return cross_entropy(logits, targets) + weight * squared.clamp_min(_MMCE_FLOOR).sqrt()
 
@@ -171,50 +72,12 @@ def _squared_mmce(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def mmce_mukhoti(logits: Tensor, targets: Tensor, weight: float) -> Tensor:
-    """Compute the cross entropy plus λ times MMCE²; `mmce` adds the square root of it instead.
-
-    Parameters
-    ----------
-    logits, targets : float tensors, shape (m, n_classes)
-        Logits, and target distributions.
-    weight : float
-        Weight λ, at least 0.
-
-    Returns
-    -------
-    tensor, shape ()
-
-    References
-    ----------
-    github torrvision/focal_calibration, the code of Mukhoti et al. (2020): `MMCE` in
-    `Losses/mmce.py`; λ = 1 is the default there.
-    """
+    """Compute the cross entropy plus λ times MMCE²; `mmce` adds the square root of it instead."""
     return cross_entropy(logits, targets) + weight * _squared_mmce(logits, targets)
 
 
 def mmce_weighted(logits: Tensor, targets: Tensor, weight: float) -> Tensor:
-    """Compute the cross entropy plus λ times the weighted MMCE.
-
-    As `mmce`, but with v_i = c_i (1 - r_i) / n - (1 - c_i) r_i / (m - n) in place of
-    (c_i - r_i) / m, where n = Σ c_i is the number of correct predictions. Correct and incorrect
-    predictions are thus averaged separately, and weigh the same however few there are of either. A
-    group without members contributes nothing.
-
-    Parameters
-    ----------
-    logits, targets : float tensors, shape (m, n_classes)
-        Logits, and target distributions.
-    weight : float
-        Weight λ, at least 0.
-
-    Returns
-    -------
-    tensor, shape ()
-
-    References
-    ----------
-    Kumar, Sarawagi & Jain (2018), section 3.3; λ = 2 as in Mukhoti et al. (2020).
-    """
+    """Compute the cross entropy plus λ times the weighted MMCE."""
     confidence, correct = _confidence(logits, targets)
     tiny = torch.finfo(correct.dtype).eps
     squared = _kernel_sum(
@@ -273,23 +136,7 @@ def _kernel_sum(excess: Tensor, confidence: Tensor) -> Tensor:
 
 
 def focal_sample_dependent(logits: Tensor, targets: Tensor, parameter: float = 0.0) -> Tensor:
-    """Compute the focal loss with γ = 5 where p < 0.2 and γ = 3 elsewhere ("FLSD-53").
-
-    Parameters
-    ----------
-    logits, targets : float tensors, shape (n, n_classes)
-        Logits, and target distributions.
-    parameter : float
-        Not used.
-
-    Returns
-    -------
-    tensor, shape ()
-
-    References
-    ----------
-    Mukhoti et al. (2020), Calibrating Deep Neural Networks using Focal Loss, section 5.
-    """
+    """Compute the focal loss with γ = 5 where p < 0.2 and γ = 3 elsewhere ("FLSD-53")."""
     log_p = functional.log_softmax(logits, dim=1)
     complement = (-torch.expm1(log_p)).clamp_min(torch.finfo(log_p.dtype).eps)
     power = torch.where(log_p.exp() < 0.2, complement**5, complement**3)

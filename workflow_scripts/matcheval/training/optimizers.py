@@ -10,19 +10,7 @@ from matcheval.training.recipe import Recipe
 
 
 class Optimizer:
-    """A recipe's optimiser of the parameters of a module.
-
-    An algorithm may have several, of different modules or learning rates.
-
-    Parameters
-    ----------
-    module : torch.nn.Module
-        Its parameters are updated; already on its device.
-    recipe : Recipe
-        Optimiser, weight decay, clipping and precision.
-    learning_rate : float, optional
-        Highest learning rate of the schedule; that of the recipe by default.
-    """
+    """A recipe's optimiser of the parameters of a module."""
 
     def __init__(
         self, module: nn.Module, recipe: Recipe, *, learning_rate: float | None = None
@@ -35,17 +23,7 @@ class Optimizer:
         self._scaler = torch.amp.GradScaler(device.type, enabled=recipe.precision == "fp16")
 
     def step(self, loss: Tensor, factor: float, *, fixed: nn.Module | None = None) -> None:
-        """Update the parameters by the gradient of a loss.
-
-        Parameters
-        ----------
-        loss : tensor, shape ()
-            With its graph.
-        factor : float
-            Factor of the learning rate, by the schedule.
-        fixed : torch.nn.Module, optional
-            A part of the module that this step leaves as it is, with the optimiser's state of it.
-        """
+        """Update the parameters by the gradient of a loss."""
         for group in self._optimizer.param_groups:
             group["lr"] = self._learning_rate * factor
         self._optimizer.zero_grad()
@@ -67,13 +45,7 @@ class Optimizer:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a saved state.
-
-        Parameters
-        ----------
-        state : mapping of str to object
-            As returned by `state_dict`.
-        """
+        """Continue from a saved state."""
         self._optimizer.load_state_dict(state["optimizer"])
         self._scaler.load_state_dict(state["scaler"])
         self._learning_rate = state["learning_rate"]
@@ -105,10 +77,7 @@ _BUILDERS: dict[str, Callable[[Groups, float, Recipe], torch.optim.Optimizer]] =
 
 
 def _parameter_groups(module: nn.Module, recipe: Recipe) -> Iterator[dict[str, Any]]:
-    """Yield the parameters with their weight decay.
-
-    Biases and the parameters of batch norm are those of one dimension.
-    """
+    """Yield the parameters with their weight decay."""
     if recipe.weight_decay_on == "all":
         yield {"params": list(module.parameters()), "weight_decay": recipe.weight_decay}
         return

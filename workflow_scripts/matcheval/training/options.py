@@ -69,26 +69,7 @@ OPTIMIZERS: Mapping[str, type[Settings]] = {
 def read_options(
     algorithm: str, optimizer: str, given: Mapping[str, Any]
 ) -> tuple[AlgorithmOptions, Any]:
-    """Read the options of a recipe.
-
-    Parameters
-    ----------
-    algorithm, optimizer : str
-        Names in `ALGORITHMS` and `OPTIMIZERS`.
-    given : mapping of str to object
-        Options of either, as JSON values; those left out have their defaults.
-
-    Returns
-    -------
-    algorithm_options : AlgorithmOptions
-    optimizer_options : Settings
-        Of the class in `OPTIMIZERS`.
-
-    Raises
-    ------
-    InputError
-        If an option is unknown or its value invalid; the message names it.
-    """
+    """Read the options of a recipe."""
     kinds = ALGORITHMS[algorithm], OPTIMIZERS[optimizer]
     known = [name for kind in kinds for name in kind.model_fields]
     for name in given:
@@ -109,40 +90,12 @@ def read_options(
 
 
 def equals_erm(algorithm: str, n_sources: int) -> bool:
-    """Whether an algorithm has the gradients of ERM, as it has one training set.
-
-    Parameters
-    ----------
-    algorithm : str
-        One of `ALGORITHMS`.
-    n_sources : int
-        Number of training sets.
-
-    Returns
-    -------
-    bool
-        False for ERM itself. An algorithm with a burn-in still begins its optimiser anew after it.
-    """
+    """Whether an algorithm has the gradients of ERM, as it has one training set."""
     return n_sources == 1 and ALGORITHMS[algorithm].single_source == "erm"
 
 
 def check_n_sources(algorithm: str, n_sources: int, name: str) -> None:
-    """Check that an algorithm is defined for a number of training sets.
-
-    Parameters
-    ----------
-    algorithm : str
-        One of `ALGORITHMS`.
-    n_sources : int
-        Number of training sets.
-    name : str
-        The model's name, for the message.
-
-    Raises
-    ------
-    InputError
-        If it needs two and there is one; the message has the reason.
-    """
+    """Check that an algorithm is defined for a number of training sets."""
     kind = ALGORITHMS[algorithm]
     if n_sources == 1 and kind.single_source == "refused":
         raise InputError(

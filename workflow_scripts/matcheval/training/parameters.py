@@ -8,19 +8,7 @@ from matcheval.errors import InputError
 
 @dataclass(frozen=True)
 class Parameter:
-    """The parameter of a loss or an augmentation.
-
-    Attributes
-    ----------
-    symbol : str
-        Its symbol in the paper and in messages.
-    default : float
-        The value used where a recipe gives none.
-    low, high : float
-        Bounds of the range: `low` is included unless `open_low`, `high` is excluded.
-    open_low : bool
-        Whether `low` itself is excluded.
-    """
+    """The parameter of a loss or an augmentation."""
 
     symbol: str
     default: float
@@ -29,20 +17,7 @@ class Parameter:
     open_low: bool = False
 
     def check(self, value: float, field: str) -> None:
-        """Check that a value is in the range.
-
-        Parameters
-        ----------
-        value : float
-            The value.
-        field : str
-            The recipe's field, for the message.
-
-        Raises
-        ------
-        InputError
-            If the value is out of range or not a number.
-        """
+        """Check that a value is in the range."""
         in_low = self.low < value if self.open_low else self.low <= value
         if not (in_low and value < self.high):
             least = "more than" if self.open_low else "at least"

@@ -243,26 +243,7 @@ class Recipe:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any], name: str | None = None) -> "Recipe":
-        """Build a recipe from JSON values, or from the strings of a CSV row.
-
-        Parameters
-        ----------
-        values : mapping of str to object
-            The fields of `Recipe`; those with a default may be missing or empty. An empty
-            string stands for None.
-        name : str, optional
-            The model's name, for messages.
-
-        Returns
-        -------
-        Recipe
-
-        Raises
-        ------
-        InputError
-            If a field is missing or unknown, or a value is of the wrong type or out of range;
-            the message names the model and the field.
-        """
+        """Build a recipe from JSON values, or from the strings of a CSV row."""
         types = {field.name: field.type for field in fields(cls)}
         required = {field.name for field in fields(cls) if not is_optional(field)}
         for missing in sorted(required - values.keys()):
@@ -285,19 +266,11 @@ class Recipe:
             raise InputError(str(error), file=name) from error
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return the fields as JSON values; the inverse of `from_mapping`.
-
-        Optional fields at their defaults are left out: adding a field to `Recipe` then leaves
-        existing recipes as they are, and no model is trained again.
-        """
+        """Return the fields as JSON values; the inverse of `from_mapping`."""
         return self._without_defaults([field.name for field in fields(self) if is_optional(field)])
 
     def to_record(self) -> dict[str, Any]:
-        """Return the fields as JSON values for a checkpoint, defaults included.
-
-        Fields that checkpoints of earlier versions do not have are left out at their defaults, so
-        that models that do not use them keep their bytes.
-        """
+        """Return the fields as JSON values for a checkpoint, defaults included."""
         return self._without_defaults(_RECORDED_IF_GIVEN)
 
     def _without_defaults(self, names: Collection[str]) -> dict[str, Any]:

@@ -14,48 +14,17 @@ _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, 
 
 
 def is_optional(field: "Field[Any]") -> bool:
-    """Tell whether a column may be missing or empty.
-
-    Parameters
-    ----------
-    field : dataclasses.Field
-    """
+    """Tell whether a column may be missing or empty."""
     return default_of(field) is not MISSING
 
 
 def default_of(field: "Field[Any]") -> Any:
-    """Return the default of a column; `dataclasses.MISSING` if it has none.
-
-    Parameters
-    ----------
-    field : dataclasses.Field
-    """
+    """Return the default of a column; `dataclasses.MISSING` if it has none."""
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def parse(value: Any, kind: Any, field: str, name: str | None) -> Any:
-    """Convert a JSON value or a CSV string to a field's type, never changing its value.
-
-    Parameters
-    ----------
-    value : object
-        A JSON value, or the text of a cell.
-    kind : type
-        Type of the field, as in `Recipe`.
-    field : str
-        Its name, for messages.
-    name : str or None
-        The model's name, for messages.
-
-    Returns
-    -------
-    object
-
-    Raises
-    ------
-    InputError
-        If the value is not of that type.
-    """
+    """Convert a JSON value or a CSV string to a field's type, never changing its value."""
     text = str(value).strip() if value is not None else ""
     try:
         if kind == Options:
@@ -94,23 +63,7 @@ def check_range(
     open_low: bool = False,
     open_high: bool = False,
 ) -> None:
-    """Check that a number is in its range.
-
-    Parameters
-    ----------
-    value : float
-    field : str
-        Its name, for the message.
-    low, high : float
-        Ends of the range; `high` may be infinite.
-    open_low, open_high : bool
-        Whether the range is without that end.
-
-    Raises
-    ------
-    InputError
-        If it is not in the range, infinite or NaN.
-    """
+    """Check that a number is in its range."""
     above = low < value if open_low else low <= value
     below = value < high if open_high else value <= high
     if not (above and below) or not math.isfinite(value):

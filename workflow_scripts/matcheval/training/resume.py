@@ -27,44 +27,14 @@ _UNREADABLE = (
 
 
 def save_resume_state(path: Path, identity: Mapping[str, Any], state: Mapping[str, Any]) -> None:
-    """Write the state of an unfinished training atomically.
-
-    Parameters
-    ----------
-    path : Path
-        The file to write; an existing one is replaced.
-    identity : mapping of str to object
-        Identity of the training run, as JSON values.
-    state : mapping of str to object
-        Tensors and values of Python's basic types.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-    """
+    """Write the state of an unfinished training atomically."""
     with atomic_file(path) as temporary:
         torch.save({"identity": _to_json(identity), "state": dict(state)}, temporary)
         enter_digest_of_archive(temporary)
 
 
 def load_resume_state(path: Path, identity: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Read the state of an unfinished training of the given identity.
-
-    Parameters
-    ----------
-    path : Path
-        A file written by `save_resume_state`; it may be missing.
-    identity : mapping of str to object
-        The identity that the file must record.
-
-    Returns
-    -------
-    mapping or None
-        With its tensors on the CPU, where Adam counts its steps on every device. None if the file
-        is missing, damaged or of another identity. In the last two cases a warning with the reason
-        is logged.
-    """
+    """Read the state of an unfinished training of the given identity."""
     if not path.is_file():
         return None
     try:

@@ -34,27 +34,7 @@ _CHECK_STEPS = 50  # between checks of the loss, each of which waits for the dev
 
 
 class Run:
-    """A model in training, with all state that changes during the run.
-
-    Parameters
-    ----------
-    name : str
-        The model's name.
-    recipe : Recipe
-    train_sets : sequence of Dataset
-        The training sets (domains), which match each other.
-    engine : Engine
-    device : torch.device
-        That of `engine`.
-
-    Attributes
-    ----------
-    mean, std : tuple of float
-        By which pixels in [0, 1] are normalised, for each channel.
-    algorithm : Algorithm
-    history : list of Epoch
-        Metrics of the epochs so far.
-    """
+    """A model in training, with all state that changes during the run."""
 
     def __init__(
         self,
@@ -92,15 +72,7 @@ class Run:
         self.saved = "no state was saved"
 
     def one_pass(self, epoch: int, validation: Sequence[ResidentSet]) -> None:
-        """Train for one epoch, validate, and append to the history.
-
-        Parameters
-        ----------
-        epoch : int
-            Index of the epoch, from 0.
-        validation : sequence of ResidentSet
-            The validation sets.
-        """
+        """Train for one epoch, validate, and append to the history."""
         recipe = self.recipe
         n_batches = recipe.epoch_steps or math.ceil(
             max(len(rows) for _, rows in self.domains) / recipe.batch_size
@@ -165,13 +137,7 @@ class Run:
         return divergence_error(self.name, place, rate, self.saved)
 
     def note_saved(self, resume_file: Path) -> None:
-        """Remember which state was saved last, for the message if the training diverges.
-
-        Parameters
-        ----------
-        resume_file : Path
-            Where the present state has been saved.
-        """
+        """Remember which state was saved last, for the message if the training diverges."""
         self.saved = f"the state after epoch {len(self.history)} is in {resume_file}"
 
     def weights(self) -> dict[str, Tensor]:
@@ -193,13 +159,7 @@ class Run:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state that `state` returned.
-
-        Parameters
-        ----------
-        state : mapping of str to object
-            The saved state, with tensors on the CPU.
-        """
+        """Continue from a state that `state` returned."""
         self.algorithm.load_state_dict(state["algorithm"])
         self.order.bit_generator.state = state["order"]
         for name, generator in self.generators.items():

@@ -19,24 +19,7 @@ from matcheval.training.running_metrics import Epoch, kept_epoch
 
 
 def parse_recipe(text: str, name: str) -> Recipe:
-    """Read a recipe from JSON.
-
-    Parameters
-    ----------
-    text : str
-        A JSON object with the fields of `Recipe`.
-    name : str
-        The model's name, for messages.
-
-    Returns
-    -------
-    Recipe
-
-    Raises
-    ------
-    InputError
-        If the text is not a JSON object, or its fields do not form a valid recipe.
-    """
+    """Read a recipe from JSON."""
     try:
         values = json.loads(text)
     except json.JSONDecodeError as error:
@@ -58,42 +41,7 @@ def train_to_checkpoint(
     is_to_stop: Callable[[], bool] = lambda: False,
     progress: bool = False,
 ) -> Epoch:
-    """Train a model, and write its history and its checkpoint.
-
-    The resume state of an unfinished training is saved beside the checkpoint as
-    `<checkpoint's stem>.partial`, and deleted once the checkpoint is written.
-
-    Parameters
-    ----------
-    name : str
-        The model's name.
-    recipe_json : str
-        The recipe as a JSON object.
-    train_folders : sequence of Path
-        Folders of the training sets.
-    validation_folders : sequence of Path
-        Folders of the validation sets.
-    checkpoint_file : Path
-        The checkpoint to write, a safetensors file.
-    history_file : Path
-        The history to write, a CSV file that is updated after each epoch.
-    engine : Engine, optional
-        Device and other machine settings; by default one thread of the CPU.
-    is_to_stop : callable
-        As for `train`.
-    progress : bool
-        Whether to show a progress bar.
-
-    Returns
-    -------
-    Epoch
-        Metrics of the epoch whose weights were kept.
-
-    Raises
-    ------
-    InputError
-        If the recipe or a dataset is invalid, or training fails (see `train`).
-    """
+    """Train a model, and write its history and its checkpoint."""
     recipe = parse_recipe(recipe_json, name)
     train_sets = [read_dataset(folder) for folder in train_folders]
     validation_sets = [read_dataset(folder) for folder in validation_folders]

@@ -12,22 +12,7 @@ from matcheval.errors import InputError
 
 @dataclass(frozen=True)
 class Epoch:
-    """Metrics of one pass over the training data.
-
-    Attributes
-    ----------
-    epoch : int
-        Number of the pass, from 1.
-    learning_rate : float
-        Learning rate of the pass's last step.
-    train_loss, train_accuracy : float
-        Means over the pass, computed on augmented images while the weights change; with soft
-        targets the correct class is the one with the largest target.
-    validation_loss, validation_accuracy : float
-        After the pass, in evaluation mode, on images without augmentation; means over the
-        validation sets, each of which counts the same. NaN if the model was not validated after
-        this pass.
-    """
+    """Metrics of one pass over the training data."""
 
     epoch: int
     learning_rate: float
@@ -38,33 +23,14 @@ class Epoch:
 
 
 def kept_epoch(history: Sequence[Epoch], keep: str) -> int:
-    """Return the number of the epoch whose weights are kept.
-
-    Parameters
-    ----------
-    history : sequence of Epoch
-        At least one.
-    keep : str
-        One of `training.KEPT`.
-
-    Returns
-    -------
-    int
-        From 1: the last, or the first with the highest validation accuracy.
-    """
+    """Return the number of the epoch whose weights are kept."""
     if keep == "last":
         return history[-1].epoch
     return max(history, key=lambda each: (each.validation_accuracy, -each.epoch)).epoch
 
 
 class RunningMetrics:
-    """Mean loss and accuracy of the images so far; reading them synchronises with the device.
-
-    Parameters
-    ----------
-    device : torch.device
-        Where the sums are kept.
-    """
+    """Mean loss and accuracy of the images so far; reading them synchronises with the device."""
 
     def __init__(self, device: torch.device) -> None:
         # MPS does not support float64.
@@ -75,15 +41,7 @@ class RunningMetrics:
         self._correct = torch.zeros((), dtype=torch.int64, device=device)
 
     def add(self, loss: Tensor, logits: Tensor, targets: Tensor) -> None:
-        """Add a batch.
-
-        Parameters
-        ----------
-        loss : float tensor, shape ()
-            Mean loss of the batch.
-        logits, targets : float tensors, shape (n, n_classes)
-            Logits, and distributions over the classes.
-        """
+        """Add a batch."""
         self.n += len(logits)
         self._loss += loss.detach().to(self._loss.dtype) * len(logits)
         self._finite_steps += self._loss.isfinite()
@@ -111,24 +69,7 @@ class RunningMetrics:
 
 
 def divergence_error(name: str, where: str, learning_rate: float, saved: str) -> InputError:
-    """Create the error for a training run that diverged.
-
-    Parameters
-    ----------
-    name : str
-        The model's name.
-    where : str
-        Epoch and step.
-    learning_rate : float
-        The recipe's learning rate.
-    saved : str
-        Which state was saved last.
-
-    Returns
-    -------
-    InputError
-        For the caller to raise.
-    """
+    """Create the error for a training run that diverged."""
     return InputError(
         f"training diverged in {where}: the loss is not finite; {saved}",
         file=name,

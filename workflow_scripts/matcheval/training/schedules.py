@@ -14,41 +14,7 @@ _ONE_CYCLE_RISE, _ONE_CYCLE_START, _ONE_CYCLE_END = 0.3, 1 / 25, 1 / 25e4
 
 
 def learning_rate_factor(schedule: str, step: int, steps: int, warmup_steps: int = 0) -> float:
-    """Compute the factor of the learning rate at a training step.
-
-    Parameters
-    ----------
-    schedule : str
-        `constant`: 1.
-        `cosine`: from 1 towards 0 along half a cosine (Loshchilov & Hutter 2017, without
-        restarts).
-        `step`: 1, then 0.1 after half of the training, and 0.01 after three quarters (He et al.
-        2016, section 4.2).
-        `warmup_cosine`: linearly from 0 to 1 in the first fifth, then along half a cosine
-        towards 0.
-        `multistep`: 1, multiplied by 0.2 at 30, 60 and 80 % of the training (Zagoruyko &
-        Komodakis 2016).
-        `onecycle`: along half a cosine from 0.04 to 1 in the first 30 %, then along another half
-        to 4e-6 (Smith & Topin 2018, as implemented in torch).
-    step : int
-        Index of the step, from 0.
-    steps : int
-        Number of steps of the training.
-    warmup_steps : int
-        Steps in which the factor first rises linearly from 0 to 1; the schedule spans the
-        remaining steps.
-
-    Returns
-    -------
-    float
-        In (0, 1]. The schedule is evaluated at the middle of the step, so that no step has a
-        learning rate of 0.
-
-    Raises
-    ------
-    KeyError
-        If the schedule is unknown (`Recipe` checks it beforehand).
-    """
+    """Compute the factor of the learning rate at a training step."""
     if step < warmup_steps:
         return (step + 0.5) / warmup_steps
     return _FACTORS[schedule]((step - warmup_steps + 0.5) / (steps - warmup_steps))

@@ -14,18 +14,7 @@ _DIGITS = 4  # significant digits of drawn values, so that a person can read a c
 
 
 def search_space(algorithm: str) -> dict[str, Range]:
-    """Return the ranges that the options of an algorithm are drawn from.
-
-    Parameters
-    ----------
-    algorithm : str
-        One of `options.ALGORITHMS`.
-
-    Returns
-    -------
-    dict of str to Range
-        By option; options that are not drawn are left out.
-    """
+    """Return the ranges that the options of an algorithm are drawn from."""
     return {
         name: entry
         for name, field in ALGORITHMS[algorithm].model_fields.items()
@@ -35,28 +24,7 @@ def search_space(algorithm: str) -> dict[str, Range]:
 
 
 def hyper_parameter_groups(algorithm: str, n: int, seed: int = 0) -> tuple[Mapping[str, Any], ...]:
-    """Return groups of an algorithm's options: the defaults, and further ones.
-
-    Parameters
-    ----------
-    algorithm : str
-        One of `options.ALGORITHMS`.
-    n : int
-        Number of groups, at least 1.
-    seed : int
-        Seed of the draws.
-
-    Returns
-    -------
-    tuple of mappings of str to object
-        Options to enter in a recipe; the first is empty, for the defaults. Groups that would
-        coincide are left out: an algorithm without ranges has one. A group does not depend on `n`.
-
-    Raises
-    ------
-    InputError
-        If the algorithm has fixed groups, and fewer than `n`.
-    """
+    """Return groups of an algorithm's options: the defaults, and further ones."""
     kind, ranges = ALGORITHMS[algorithm], search_space(algorithm)
     if kind.groups:
         if n > 1 + len(kind.groups):

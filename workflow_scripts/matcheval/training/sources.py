@@ -13,24 +13,7 @@ _OF_VECTORS = ("none", "noise", "mixup")  # augmentations that need no neighbour
 
 
 def check_sources(name: str, recipe: Recipe, train_sets: Sequence[Dataset]) -> None:
-    """Check training sets against a recipe.
-
-    Several sets must each have two classes and the images of a batch: with fewer, a step does not
-    take as many images of this set as of the others.
-
-    Parameters
-    ----------
-    name : str
-        The model's name, for messages.
-    recipe : Recipe
-    train_sets : sequence of Dataset
-        At least one.
-
-    Raises
-    ------
-    InputError
-        Naming the set and what it lacks.
-    """
+    """Check training sets against a recipe."""
     check_n_sources(recipe.algorithm, len(train_sets), name)
     if train_sets[0].has_vectors and recipe.augmentation not in _OF_VECTORS:
         raise InputError(

@@ -17,15 +17,7 @@ _SOFTNESS = 3  # the standard deviation of the blur is the box's larger side ove
 
 @dataclass(frozen=True)
 class Box:
-    """A box of an image, in pixels from its upper left corner after its orientation is applied.
-
-    Attributes
-    ----------
-    x0, y0, x1, y1 : int
-        Left, top, right and bottom; the last two excluded.
-    kind : str
-        What it hides, such as `face`.
-    """
+    """A box of an image, in pixels from its upper left corner after its orientation is applied."""
 
     x0: int
     y0: int
@@ -35,25 +27,7 @@ class Box:
 
 
 def read_boxes(path: str | None, sets: Iterable[str]) -> dict[str, dict[str, list[Box]]]:
-    """Read the boxes to blur.
-
-    Parameters
-    ----------
-    path : str or None
-        CSV file with columns `image_id`, `x0`, `y0`, `x1`, `y1` and `kind`; None for no boxes.
-    sets : iterable of str
-        Names of the warehouse's sets.
-
-    Returns
-    -------
-    dict of str to dict of str to list of Box
-        By set and image.
-
-    Raises
-    ------
-    InputError
-        If a set is unknown, or a box is none; lists all of these.
-    """
+    """Read the boxes to blur."""
     if path is None:
         return {}
     known, problems = tuple(sets), ErrorCollector()
@@ -81,21 +55,7 @@ def read_boxes(path: str | None, sets: Iterable[str]) -> dict[str, dict[str, lis
 
 
 def check_inside(image: str, boxes: Sequence[Box], width: int, height: int) -> None:
-    """Check that boxes lie in an image.
-
-    Parameters
-    ----------
-    image : str
-        Its name.
-    boxes : sequence of Box
-    width, height : int
-        Of the image, in pixels.
-
-    Raises
-    ------
-    InputError
-        Naming the image and the box.
-    """
+    """Check that boxes lie in an image."""
     for box in boxes:
         if box.x1 > width or box.y1 > height:
             raise InputError(
@@ -105,19 +65,7 @@ def check_inside(image: str, boxes: Sequence[Box], width: int, height: int) -> N
 
 
 def blur(image: "Image.Image", boxes: Sequence[Box]) -> "Image.Image":
-    """Blur boxes; nothing of what is in a box reaches the rest of the image, nor the other way.
-
-    Parameters
-    ----------
-    image : PIL.Image.Image
-    boxes : sequence of Box
-        Within the image.
-
-    Returns
-    -------
-    PIL.Image.Image
-        A copy.
-    """
+    """Blur boxes; nothing of what is in a box reaches the rest of the image, nor the other way."""
     from PIL import ImageFilter  # not for a plan, which reads the boxes only
 
     blurred = image.copy()

@@ -26,21 +26,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 class Build:
-    """Builds a warehouse in a folder.
-
-    Parameters
-    ----------
-    settings : WarehouseSettings
-    folder : Path
-        Gets all files; those of an earlier build are used where they are still true.
-    downloads : Path
-        Folder of published files, for published sets among `against`.
-
-    Raises
-    ------
-    InputError
-        If the user's files are invalid; no image is read before that is known.
-    """
+    """Builds a warehouse in a folder."""
 
     def __init__(self, settings: WarehouseSettings, folder: Path, downloads: Path) -> None:
         self.settings, self.folder, self._downloads = settings, folder, downloads
@@ -49,18 +35,7 @@ class Build:
         self.exported: list[str] = []
 
     def run(self, n_workers: int) -> None:
-        """Build what is missing or no longer true.
-
-        Parameters
-        ----------
-        n_workers : int
-            Processes that decode images.
-
-        Raises
-        ------
-        InputError
-            If people decided on unknown images, a set keeps no image, or the disk is full.
-        """
+        """Build what is missing or no longer true."""
         from matcheval.warehouse.documents import document_warehouse  # loads pandas
 
         with start_workers(n_workers) as workers:
@@ -82,12 +57,7 @@ class Build:
         )
 
     def read_file(self, name: str) -> Path:
-        """Return where the table of what was read of a set lies.
-
-        Parameters
-        ----------
-        name : str
-        """
+        """Return where the table of what was read of a set lies."""
         return self.folder / "read" / f"{name}.parquet"
 
     def _read(self, source: SourceSet, workers: Workers) -> bool:

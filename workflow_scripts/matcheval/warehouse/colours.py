@@ -42,18 +42,7 @@ _MOST = 128  # pixels per side that are looked at
 
 
 def names_of_colours(rgb: npt.NDArray[np.float64]) -> npt.NDArray[np.uint8]:
-    """Name colours by the rules of this module.
-
-    Parameters
-    ----------
-    rgb : float array, shape (n, 3)
-        Values in [0, 1].
-
-    Returns
-    -------
-    uint8 array, shape (n,)
-        Positions in `NAMES`.
-    """
+    """Name colours by the rules of this module."""
     from matplotlib.colors import rgb_to_hsv
 
     hue, s, v = np.moveaxis(rgb_to_hsv(rgb), -1, 0)
@@ -88,20 +77,7 @@ def _table() -> npt.NDArray[np.uint8]:
 
 
 def dominant_colour(image: Image.Image) -> str:
-    """Find the most frequent of the twelve names over the pixels of an image.
-
-    Of images with a side above 128 pixels, every k-th row and column is looked at.
-
-    Parameters
-    ----------
-    image : PIL.Image.Image
-        Mode RGB.
-
-    Returns
-    -------
-    str
-        One of `NAMES`, the first of them if several are equally frequent.
-    """
+    """Find the most frequent of the twelve names over the pixels of an image."""
     step = -(-max(image.size) // _MOST)
     pixels = np.asarray(image)[::step, ::step] >> (8 - _BITS)
     red, green, blue = np.moveaxis(pixels.astype(np.int32), -1, 0)

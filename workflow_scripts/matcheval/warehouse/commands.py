@@ -10,13 +10,7 @@ from matcheval.io.tables import check_suffix, write_table
 
 
 def add_warehouse(parser: argparse.ArgumentParser) -> None:
-    """Add the steps of a warehouse.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-        Gets a subcommand per step, each with its function as default for `run`.
-    """
+    """Add the steps of a warehouse."""
     steps = parser.add_subparsers(title="steps", required=True)
     plan = steps.add_parser(
         "plan", help="write the query plan: what to search for, for every set and class",
@@ -84,18 +78,7 @@ def _add_file(parser: argparse.ArgumentParser, extra: str = "", **options: Any) 
 
 
 def run_plan(arguments: argparse.Namespace) -> None:
-    """Write the query plan, or print it.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Arguments of `matched-eval warehouse plan`.
-
-    Raises
-    ------
-    InputError
-        If the file is invalid or has no plan, or the table cannot be written.
-    """
+    """Write the query plan, or print it."""
     import pyarrow.csv as pa_csv
 
     from matcheval.errors import InputError, printable
@@ -130,32 +113,13 @@ def _pa_buffer() -> Any:
 
 
 def output_folder(arguments: argparse.Namespace, name: str) -> Path:
-    """Return the folder of a warehouse.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        With `output`, which may be None.
-    name : str
-        Name of the warehouse.
-    """
+    """Return the folder of a warehouse."""
     given: Path | None = arguments.output
     return Path("results/warehouses") / name if given is None else given
 
 
 def run_build(arguments: argparse.Namespace) -> None:
-    """Build a warehouse, and print what each step found.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Arguments of `matched-eval warehouse build`.
-
-    Raises
-    ------
-    InputError
-        If the user's files are invalid, or the disk is full.
-    """
+    """Build a warehouse, and print what each step found."""
     from matcheval.errors import InputError, printable
     from matcheval.warehouse.build import Build
     from matcheval.warehouse.parallel import available_cores
@@ -179,18 +143,7 @@ def run_build(arguments: argparse.Namespace) -> None:
 
 
 def run_worklist(arguments: argparse.Namespace) -> None:
-    """Write a worklist for reviewers.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Arguments of `matched-eval warehouse worklist`.
-
-    Raises
-    ------
-    InputError
-        If the warehouse is not built, or there is nothing to review.
-    """
+    """Write a worklist for reviewers."""
     from matcheval.warehouse.inputs import find_sets
     from matcheval.warehouse.manifest import IMAGES_SCHEMA
     from matcheval.warehouse.settings import read_warehouse

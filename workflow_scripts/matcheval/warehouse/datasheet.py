@@ -20,26 +20,7 @@ def write_out_datasheet(
     images: pd.DataFrame,
     tables: Mapping[str, pd.DataFrame],
 ) -> str:
-    """Write out the datasheet.
-
-    Parameters
-    ----------
-    settings : WarehouseSettings
-    sets : mapping of str to SourceSet
-    images : pandas.DataFrame
-        The manifest (`manifest.IMAGES_SCHEMA`).
-    tables : mapping of str to pandas.DataFrame
-        The tables of `documents`, by name.
-
-    Returns
-    -------
-    str
-        A Markdown page.
-
-    References
-    ----------
-    Gebru et al. (2021), "Datasheets for Datasets", Communications of the ACM 64(12), section 3.
-    """
+    """Write out the datasheet."""
     parts = (
         ("Motivation", _motivation()),
         ("Composition", _composition(settings, sets, images, tables)),

@@ -32,19 +32,7 @@ AGREEMENT_SCHEMA = TableSchema(
 
 @dataclass(frozen=True)
 class Decision:
-    """A reviewer's decision on an image.
-
-    Attributes
-    ----------
-    image_id : str
-    decision : str
-        `keep`, `reject` or `relabel`.
-    reason : str
-        One of `REASONS`; empty for an image that is kept.
-    class_name : str
-        The corrected class; empty unless it is relabelled.
-    reviewer : str
-    """
+    """A reviewer's decision on an image."""
 
     image_id: str
     decision: str
@@ -65,29 +53,7 @@ Decisions = Mapping[str, Mapping[str, Sequence[Decision]]]
 def read_decisions(
     paths: Iterable[str], classes: Sequence[str], sets: Iterable[str]
 ) -> dict[str, dict[str, list[Decision]]]:
-    """Read files of decisions.
-
-    Parameters
-    ----------
-    paths : iterable of str
-        CSV files with columns `image_id`, `decision`, `reason`, `class` and `reviewer`; others
-        are ignored, and so are rows whose decision is empty.
-    classes : sequence of str
-        Of the warehouse.
-    sets : iterable of str
-        Names of its sets.
-
-    Returns
-    -------
-    dict of str to dict of str to list of Decision
-        By set and image. Whether a set has the image is checked when its images are known.
-
-    Raises
-    ------
-    InputError
-        If a decision is incomplete or contradicts itself, a reviewer decided twice on an image and
-        differently, or a set is unknown; lists all of these.
-    """
+    """Read files of decisions."""
     known, problems = tuple(sets), ErrorCollector()
     found: dict[str, dict[str, list[Decision]]] = {}
     for path in paths:
@@ -148,21 +114,7 @@ def _check_against(before: Sequence[Decision], one: Decision, where: str) -> Non
 def check_images(
     decisions: Mapping[str, Sequence[Decision]], given: Mapping[str, str], set_name: str
 ) -> None:
-    """Check that a set has the images that were decided on, under another class if relabelled.
-
-    Parameters
-    ----------
-    decisions : mapping of str to sequence of Decision
-        Of the set, by image.
-    given : mapping of str to str
-        Class of each image of the set.
-    set_name : str
-
-    Raises
-    ------
-    InputError
-        Naming the images.
-    """
+    """Check that a set has the images that were decided on, under another class if relabelled."""
     unknown = [image for image in decisions if image not in given]
     if unknown:
         more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
@@ -180,39 +132,13 @@ def check_images(
 
 
 def combine(decisions: Sequence[Decision], arbiter: str) -> Decision | None:
-    """Combine the decisions on an image.
-
-    Parameters
-    ----------
-    decisions : sequence of Decision
-        At least one.
-    arbiter : str
-        Reviewer whose decision counts alone.
-
-    Returns
-    -------
-    Decision or None
-        None if reviewers disagree; the first one's reason if they give several.
-    """
+    """Combine the decisions on an image."""
     final = [one for one in decisions if one.reviewer == arbiter] or decisions
     return final[0] if len({one.outcome for one in final}) == 1 else None
 
 
 def tabulate_agreement(decisions: Decisions, arbiter: str) -> pa.Table:
-    """Count how often reviewers agree, for all pairs who decided on the same images.
-
-    Parameters
-    ----------
-    decisions : mapping
-        By set and image.
-    arbiter : str
-        Reviewer who is left out, having seen what the others decided.
-
-    Returns
-    -------
-    pyarrow.Table
-        Of `AGREEMENT_SCHEMA`. An outcome is keep, reject, or relabel to a class.
-    """
+    """Count how often reviewers agree, for all pairs who decided on the same images."""
     outcomes: dict[str, dict[str, tuple[str, str]]] = {}
     for by_image in decisions.values():
         for image, several in by_image.items():
@@ -231,22 +157,7 @@ def tabulate_agreement(decisions: Decisions, arbiter: str) -> pa.Table:
 
 
 def cohen_kappa(pairs: Sequence[tuple[object, object]]) -> float | None:
-    """Compute Cohen's kappa: agreement beyond chance.
-
-    Parameters
-    ----------
-    pairs : sequence of (outcome, outcome)
-        Of two reviewers, at least one; outcomes are hashable.
-
-    Returns
-    -------
-    float or None
-        At most 1; None if both always give the same single outcome, so that chance agrees always.
-
-    References
-    ----------
-    Cohen (1960), "A coefficient of agreement for nominal scales", equation 1.
-    """
+    """Compute Cohen's kappa: agreement beyond chance."""
     n = len(pairs)
     observed = sum(one == other for one, other in pairs) / n
     firsts = Counter(one for one, _ in pairs)

@@ -30,13 +30,7 @@ PROBLEMS = (EMPTY, UNREADABLE, HUGE, SMALL)
 
 
 class RefusedImageError(Exception):
-    """A file is not taken.
-
-    Attributes
-    ----------
-    problem : str
-        One of `PROBLEMS`.
-    """
+    """A file is not taken."""
 
     def __init__(self, problem: str, detail: str = "") -> None:
         super().__init__(detail or problem)
@@ -45,17 +39,7 @@ class RefusedImageError(Exception):
 
 @dataclass(frozen=True)
 class DecodedImage:
-    """An image as a person sees it.
-
-    Attributes
-    ----------
-    image : PIL.Image.Image
-        Mode RGB.
-    animated : bool
-        Whether there are further frames, of which this is the first.
-    misnamed : bool
-        Whether the suffix of its file is not one of its format.
-    """
+    """An image as a person sees it."""
 
     image: Image.Image
     animated: bool
@@ -63,22 +47,7 @@ class DecodedImage:
 
 
 def read_bounded(path: Path, settings: DecodingSettings) -> bytes:
-    """Read a file unless it is empty or too large.
-
-    Parameters
-    ----------
-    path : Path
-    settings : DecodingSettings
-
-    Returns
-    -------
-    bytes
-
-    Raises
-    ------
-    RefusedImageError
-        If it is not taken, or cannot be read.
-    """
+    """Read a file unless it is empty or too large."""
     try:
         size = path.stat().st_size
         if size > settings.max_bytes:
@@ -92,26 +61,7 @@ def read_bounded(path: Path, settings: DecodingSettings) -> bytes:
 
 
 def decode_collected(content: bytes, suffix: str, settings: DecodingSettings) -> DecodedImage:
-    """Decode an image file; its size is known before its pixels are.
-
-    Parameters
-    ----------
-    content : bytes
-        The file, not empty.
-    suffix : str
-        Of its name.
-    settings : DecodingSettings
-
-    Returns
-    -------
-    DecodedImage
-        The first frame, turned as its EXIF orientation says, over white where it is transparent.
-
-    Raises
-    ------
-    RefusedImageError
-        If it is no image, is damaged, or has too many or too few pixels.
-    """
+    """Decode an image file; its size is known before its pixels are."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # bounded below

@@ -60,24 +60,7 @@ def document_warehouse(
     boxes: Boxes,
     folder: Path,
 ) -> None:
-    """Write all documents of a built warehouse.
-
-    Parameters
-    ----------
-    settings : WarehouseSettings
-    sets : mapping of str to SourceSet
-    decisions : mapping
-        By set and image, for the agreement of reviewers.
-    boxes : mapping
-        By set and image, for the samples.
-    folder : Path
-        Of the warehouse; has `duplicates.parquet` and `sets/<set>/images.parquet`.
-
-    Raises
-    ------
-    InputError
-        If a table is missing, or a file cannot be written.
-    """
+    """Write all documents of a built warehouse."""
     tables = [IMAGES_SCHEMA.read(folder / "sets" / name / "images.parquet") for name in sets]
     together = pa.concat_tables(tables)
     write_table(together, folder / "images.parquet")

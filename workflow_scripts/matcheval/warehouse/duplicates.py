@@ -39,21 +39,7 @@ DUPLICATES_SCHEMA = TableSchema(
 
 @dataclass(frozen=True)
 class Pictures:
-    """Images of all sets, one after the other.
-
-    Attributes
-    ----------
-    sets : sequence of str
-        Name of the set of each.
-    names : sequence of str
-        Name of each.
-    classes : sequence of str
-        Class of each.
-    sha256 : sequence of str
-        Digest of the pixels of each.
-    phash : uint64 array
-        Perceptual hash of each.
-    """
+    """Images of all sets, one after the other."""
 
     sets: Sequence[str]
     names: Sequence[str]
@@ -69,22 +55,7 @@ class Pictures:
 def find_duplicates(
     read: Mapping[str, pa.Table], references: Mapping[str, pa.Table], settings: DuplicateSettings
 ) -> pa.Table:
-    """Find duplicates within sets, across sets, and in base and training sets.
-
-    Parameters
-    ----------
-    read : mapping of str to pyarrow.Table
-        Images of the sets (`reading.READ_SCHEMA`), in the order of the sets.
-    references : mapping of str to pyarrow.Table
-        Images of the other sets (`references.REFERENCE_SCHEMA`).
-    settings : DuplicateSettings
-
-    Returns
-    -------
-    pyarrow.Table
-        Of `DUPLICATES_SCHEMA`, in the order of sets and images: at most one row per image for a
-        copy or each other class, one for the first match in earlier sets, and one per reference.
-    """
+    """Find duplicates within sets, across sets, and in base and training sets."""
     ours, theirs = _ours(read), _theirs(references)
     likeness = _Likeness(ours, theirs, settings.distance)
     rows = [*_within_and_across(ours, likeness), *_leaks(ours, theirs, likeness)]
@@ -122,10 +93,7 @@ def _theirs(references: Mapping[str, pa.Table]) -> Pictures:
 
 
 class _Likeness:
-    """Which images show the same picture, by codes: of pixels, or of perceptual hashes.
-
-    Images with the same code are alike, and `near` lists other codes that are alike to a code.
-    """
+    """Which images show the same picture, by codes: of pixels, or of perceptual hashes."""
 
     def __init__(self, ours: Pictures, theirs: Pictures, distance: int | str) -> None:
         digests: dict[str, int] = {}

@@ -43,30 +43,7 @@ def export_set(
     workers: Workers,
     png: Path | None = None,
 ) -> None:
-    """Write the kept images of a set as a prepared dataset (`datasets.folders`).
-
-    Parameters
-    ----------
-    source : SourceSet
-    images : pyarrow.Table
-        Its manifest (`manifest.IMAGES_SCHEMA`).
-    boxes : mapping of str to sequence of Box
-        What is blurred, by image.
-    settings : WarehouseSettings
-    side : int
-        Height and width, in pixels.
-    folder : Path
-        Gets the dataset, `labels.npy` included; a dataset in it is replaced.
-    workers : Workers
-        Decode and resize images.
-    png : Path, optional
-        Folder that also gets a PNG file of every image, in folders by class.
-
-    Raises
-    ------
-    InputError
-        If no image is kept, a file has changed since it was read, or the disk is full.
-    """
+    """Write the kept images of a set as a prepared dataset (`datasets.folders`)."""
     kept = images.filter(pc.equal(images["status"], KEPT)).to_pylist()
     if not kept:
         raise InputError(
@@ -115,21 +92,7 @@ def _make(decoding: DecodingSettings, export: ExportSettings, side: int, item: _
 
 
 def fit_square(image: Image.Image, side: int, fit: str) -> Image.Image:
-    """Bring an image to a square: bicubic, antialiased.
-
-    Parameters
-    ----------
-    image : PIL.Image.Image
-        Mode RGB.
-    side : int
-        In pixels.
-    fit : str
-        `squash`: directly; `crop`: the largest centred square of it.
-
-    Returns
-    -------
-    PIL.Image.Image
-    """
+    """Bring an image to a square: bicubic, antialiased."""
     if fit == "crop":
         short = min(image.size)
         left, top = (image.width - short) // 2, (image.height - short) // 2

@@ -31,18 +31,7 @@ _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 
 
 def plot_classes(table: pd.DataFrame) -> "Figure":
-    """Draw how many images the sets of a group have of each class: Sun et al. (2024), Figure 1B.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `tables.CLASSES_SCHEMA`.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A panel per group; quartiles over its sets, whiskers to 1.5 times their distance.
-    """
+    """Draw how many images the sets of a group have of each class: Sun et al. (2024), Figure 1B."""
     groups = [(str(name), part) for name, part in table.groupby("group", sort=False)]
     with style():
         figure = new_figure(6.8, _BOX * len(groups) + 0.4)
@@ -71,18 +60,7 @@ def plot_classes(table: pd.DataFrame) -> "Figure":
 
 
 def plot_origins(table: pd.DataFrame) -> "Figure":
-    """Draw how many images come from each origin: Sun et al. (2024), Figure 6.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `tables.ORIGINS_SCHEMA`.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A bar per source and style.
-    """
+    """Draw how many images come from each origin: Sun et al. (2024), Figure 6."""
     from matplotlib.ticker import MaxNLocator
 
     styles = list(dict.fromkeys(table["style"]))
@@ -117,30 +95,7 @@ def plot_samples(
     settings: WarehouseSettings,
     group: str,
 ) -> "Figure":
-    """Draw a sheet of samples with chips of colours: Sun et al. (2024), Figure 1C.
-
-    Parameters
-    ----------
-    images : pandas.DataFrame
-        The manifest.
-    sets : mapping of str to SourceSet
-    boxes : mapping
-        What is blurred, by set and image.
-    settings : WarehouseSettings
-    group : str
-        The group whose sets are shown: at most 12, evenly chosen.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A row per set: a chip of the colour that was asked for, else of the one that most of its
-        images have, and the first kept image of each class.
-
-    Raises
-    ------
-    InputError
-        If no set of the group has images, or a file has changed since it was read.
-    """
+    """Draw a sheet of samples with chips of colours: Sun et al. (2024), Figure 1C."""
     kept = images[images["status"] == KEPT]
     filled = set(kept["set"])
     names = [name for name, one in sets.items() if one.group == group and name in filled]
@@ -173,25 +128,7 @@ def _chip(source: SourceSet, kept: pd.DataFrame) -> Picture:
 def thumbnail(
     source: SourceSet, place: str, boxes: Sequence[Box], settings: WarehouseSettings
 ) -> Any:
-    """Read an image for a contact sheet, with its boxes blurred.
-
-    Parameters
-    ----------
-    source : SourceSet
-    place : str
-        Class and file name.
-    boxes : sequence of Box
-    settings : WarehouseSettings
-
-    Returns
-    -------
-    uint8 array, shape (64, 64, 3)
-
-    Raises
-    ------
-    InputError
-        If the file can no longer be decoded.
-    """
+    """Read an image for a contact sheet, with its boxes blurred."""
     file = source.file_at(place)
     try:
         image = decode_collected(

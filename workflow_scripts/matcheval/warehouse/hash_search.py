@@ -23,22 +23,7 @@ _ONE = np.uint64(1)
 def similar_pairs(
     hashes: npt.NDArray[np.uint64], distance: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int8]]:
-    """Find all pairs of hashes that differ in few bits.
-
-    Parameters
-    ----------
-    hashes : uint64 array, shape (n,)
-        Distinct hashes: equal ones make a pair each, so that many would take long.
-    distance : int
-        Largest number of differing bits, in 0..8.
-
-    Returns
-    -------
-    first, second : int64 array, shape (pairs,)
-        Positions in `hashes`, `first` below `second`, sorted by both.
-    bits : int8 array, shape (pairs,)
-        Number of differing bits.
-    """
+    """Find all pairs of hashes that differ in few bits."""
     hashes = np.ascontiguousarray(hashes, dtype=np.uint64)
     masks = _masks(distance + 2)
     found = []

@@ -17,44 +17,14 @@ _DECIMALS = 6
 
 
 def pixel_digest(image: Image.Image) -> str:
-    """Compute the SHA-256 of an image's pixels and shape.
-
-    Parameters
-    ----------
-    image : PIL.Image.Image
-        Mode RGB.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits; equal for files with the same pixels in different encodings.
-    """
+    """Compute the SHA-256 of an image's pixels and shape."""
     digest = hashlib.sha256(f"{image.height} {image.width} 3 ".encode())
     digest.update(image.tobytes())
     return digest.hexdigest()
 
 
 def perceptual_hash(image: Image.Image) -> int:
-    """Compute a 64-bit hash that hardly changes when an image is resized or encoded again.
-
-    The image is converted to grey and resized to 32 × 32 pixels (Lanczos); of its two-dimensional
-    discrete cosine transform (type II), the 8 × 8 coefficients of lowest frequency are compared
-    with their median.
-
-    Parameters
-    ----------
-    image : PIL.Image.Image
-        Of any size.
-
-    Returns
-    -------
-    int
-        Of 64 bits, row by row; a bit is 1 where the coefficient is above the median.
-
-    References
-    ----------
-    Buchner, ImageHash, `phash`; Krawetz (2011), "Looks Like It", hackerfactor.com.
-    """
+    """Compute a 64-bit hash that hardly changes when an image is resized or encoded again."""
     grey = image.convert("L").resize((_SIDE, _SIDE), Image.Resampling.LANCZOS)
     spectrum: npt.NDArray[np.float64] = dctn(np.asarray(grey, dtype=np.float64), type=2)
     low = np.round(spectrum[:_KEPT, :_KEPT], _DECIMALS)
@@ -63,15 +33,5 @@ def perceptual_hash(image: Image.Image) -> int:
 
 
 def hash_text(value: int) -> str:
-    """Format a perceptual hash.
-
-    Parameters
-    ----------
-    value : int
-
-    Returns
-    -------
-    str
-        16 hexadecimal digits.
-    """
+    """Format a perceptual hash."""
     return f"{value:016x}"

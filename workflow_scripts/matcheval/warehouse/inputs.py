@@ -20,23 +20,7 @@ _RENAMED = {"date": "retrieved"}
 
 
 def find_sets(settings: WarehouseSettings) -> dict[str, SourceSet]:
-    """Find the user's sets; no image is read.
-
-    Parameters
-    ----------
-    settings : WarehouseSettings
-
-    Returns
-    -------
-    dict of str to SourceSet
-        By name, sorted by group and name.
-
-    Raises
-    ------
-    InputError
-        If there are no images, a folder is not one of the classes, names are invalid or occur
-        twice, or what is said of sets is contradictory; lists all of these.
-    """
+    """Find the user's sets; no image is read."""
     if settings.images is None and settings.files is None:
         raise InputError(
             "names no images", file=settings.warehouse, field="images",

@@ -17,24 +17,7 @@ from matcheval.warehouse.states import read_reviews
 
 
 def read_job(warehouse: Path, name: str, folder: Path, threads: int) -> None:
-    """Read the images of a set.
-
-    Parameters
-    ----------
-    warehouse : Path
-        The warehouse's file.
-    name : str
-        Name of the set.
-    folder : Path
-        Of the warehouse's results; gets `read/<name>.parquet`.
-    threads : int
-        Processes that decode images.
-
-    Raises
-    ------
-    InputError
-        If the user's files are invalid, or the table cannot be written.
-    """
+    """Read the images of a set."""
     settings = read_warehouse(warehouse)
     source = find_sets(settings)[name]
     with start_workers(threads) as workers:
@@ -43,22 +26,7 @@ def read_job(warehouse: Path, name: str, folder: Path, threads: int) -> None:
 
 
 def hash_job(warehouse: Path, name: str, folder: Path, downloads: Path, threads: int) -> None:
-    """Hash the images of a base or training set.
-
-    Parameters
-    ----------
-    warehouse, folder, threads
-        As for `read_job`; the folder gets `references/<name>.parquet`.
-    name : str
-        Of the set, in `against`.
-    downloads : Path
-        Folder of the published files.
-
-    Raises
-    ------
-    InputError
-        If the set cannot be read, or the table cannot be written.
-    """
+    """Hash the images of a base or training set."""
     block = read_warehouse(warehouse).against[name]
     with start_workers(threads) as workers:
         table = read_reference(name, block, downloads, workers)
@@ -66,18 +34,7 @@ def hash_job(warehouse: Path, name: str, folder: Path, downloads: Path, threads:
 
 
 def search_job(warehouse: Path, folder: Path) -> None:
-    """Search for duplicates among all images that were read.
-
-    Parameters
-    ----------
-    warehouse, folder
-        As for `read_job`; the folder gets `duplicates.parquet`.
-
-    Raises
-    ------
-    InputError
-        If a table is missing or cannot be written.
-    """
+    """Search for duplicates among all images that were read."""
     settings = read_warehouse(warehouse)
     read = {
         name: READ_SCHEMA.read(folder / "read" / f"{name}.parquet") for name in find_sets(settings)
@@ -92,18 +49,7 @@ def search_job(warehouse: Path, folder: Path) -> None:
 
 
 def decide_job(warehouse: Path, name: str, folder: Path) -> None:
-    """Decide what becomes of the images of a set.
-
-    Parameters
-    ----------
-    warehouse, name, folder
-        As for `read_job`; the folder gets `sets/<name>/images.parquet`.
-
-    Raises
-    ------
-    InputError
-        If people decided on unknown images, or the table cannot be written.
-    """
+    """Decide what becomes of the images of a set."""
     settings = read_warehouse(warehouse)
     sets = find_sets(settings)
     duplicates = DUPLICATES_SCHEMA.read(folder / "duplicates.parquet")
@@ -120,22 +66,7 @@ def decide_job(warehouse: Path, name: str, folder: Path) -> None:
 def export_job(
     warehouse: Path, name: str, side: int, folder: Path, output: Path, threads: int
 ) -> None:
-    """Export the kept images of a set as a prepared dataset.
-
-    Parameters
-    ----------
-    warehouse, name, folder, threads
-        As for `read_job`.
-    side : int
-        Height and width in pixels.
-    output : Path
-        Folder of the dataset.
-
-    Raises
-    ------
-    InputError
-        As for `export.export_set`.
-    """
+    """Export the kept images of a set as a prepared dataset."""
     settings = read_warehouse(warehouse)
     sets = find_sets(settings)
     images = IMAGES_SCHEMA.read(folder / "sets" / name / "images.parquet")
@@ -145,18 +76,7 @@ def export_job(
 
 
 def document_job(warehouse: Path, folder: Path) -> None:
-    """Write the tables, figures and pages of a warehouse.
-
-    Parameters
-    ----------
-    warehouse, folder
-        As for `read_job`.
-
-    Raises
-    ------
-    InputError
-        If a table is missing, or a file cannot be written.
-    """
+    """Write the tables, figures and pages of a warehouse."""
     from matcheval.warehouse.documents import document_warehouse  # loads pandas
 
     settings = read_warehouse(warehouse)

@@ -62,30 +62,7 @@ def decide_set(
     review: Review,
     settings: WarehouseSettings,
 ) -> pa.Table:
-    """Decide what becomes of the images of a set.
-
-    What people decided counts first; then copies, copies under another class, and missing reviews.
-
-    Parameters
-    ----------
-    source : SourceSet
-    read : pyarrow.Table
-        Its images (`reading.READ_SCHEMA`).
-    duplicates : pyarrow.Table
-        What was found of its images (`duplicates.DUPLICATES_SCHEMA`).
-    review : Review
-    settings : WarehouseSettings
-
-    Returns
-    -------
-    pyarrow.Table
-        Of `IMAGES_SCHEMA`, with a row per image, in the order of `read`.
-
-    Raises
-    ------
-    InputError
-        If people decided on images that the set does not have, or a box is not in its image.
-    """
+    """Decide what becomes of the images of a set."""
     rows = read.to_pylist()
     _check_review(review, rows, source.name)
     findings: dict[str, dict[str, str]] = {}

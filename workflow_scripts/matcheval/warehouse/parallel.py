@@ -16,32 +16,14 @@ _ALONE = 256
 
 
 class Workers:
-    """Processes that items are handed to, started when there are many.
-
-    Parameters
-    ----------
-    n_workers : int
-        Their number; with 1, this process does the work.
-    """
+    """Processes that items are handed to, started when there are many."""
 
     def __init__(self, n_workers: int) -> None:
         self._n_workers = n_workers
         self._pool: ProcessPoolExecutor | None = None
 
     def map(self, function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
-        """Apply a function to items.
-
-        Parameters
-        ----------
-        function : callable
-            Of the top level of a module, or a partial of one, so that processes find it.
-        items : iterable
-            Read a few batches ahead of what is yielded.
-
-        Yields
-        ------
-        What `function` returns, in the order of the items.
-        """
+        """Apply a function to items."""
         iterator = iter(items)
         # Starting processes takes longer than these.
         alone = None if self._n_workers == 1 else (0 if self._pool else _ALONE)
@@ -73,17 +55,7 @@ def _apply(function: Callable[[Any], B], batch: tuple[Any, ...]) -> list[B]:
 
 @contextmanager
 def start_workers(n_workers: int) -> Iterator[Workers]:
-    """Provide processes, which end with the block.
-
-    Parameters
-    ----------
-    n_workers : int
-        Their number.
-
-    Yields
-    ------
-    Workers
-    """
+    """Provide processes, which end with the block."""
     workers = Workers(n_workers)
     try:
         yield workers

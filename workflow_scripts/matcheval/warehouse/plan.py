@@ -32,16 +32,7 @@ PLAN_SCHEMA = TableSchema(
 
 @dataclass(frozen=True)
 class PlannedSet:
-    """A set of the plan.
-
-    Attributes
-    ----------
-    name, group, source, style : str
-    colour : str or None
-        None if the query names no colour, or the source's colours are only numbered.
-    template : str
-        Text of the queries, with `{class}` and perhaps `{colour}`.
-    """
+    """A set of the plan."""
 
     name: str
     group: str
@@ -51,32 +42,12 @@ class PlannedSet:
     template: str
 
     def text(self, class_name: str) -> str:
-        """Return the query of a class.
-
-        Parameters
-        ----------
-        class_name : str
-        """
+        """Return the query of a class."""
         return self.template.replace("{colour}", self.colour or "").replace("{class}", class_name)
 
 
 def planned_sets(groups: Mapping[str, PlannedGroup]) -> dict[str, PlannedSet]:
-    """Expand the groups of a plan into its sets.
-
-    Parameters
-    ----------
-    groups : mapping of str to PlannedGroup
-
-    Returns
-    -------
-    dict of str to PlannedSet
-        By name, in the order of the plan: groups, sources, colours, templates.
-
-    Raises
-    ------
-    InputError
-        If two sets have the same name, or a name cannot be part of file names.
-    """
+    """Expand the groups of a plan into its sets."""
     found: dict[str, PlannedSet] = {}
     for group, settings in groups.items():
         for planned in _sets_of_group(group, settings):
@@ -119,24 +90,7 @@ def _filled(pattern: str, parts: Mapping[str, str]) -> str:
 
 
 def tabulate_plan(groups: Mapping[str, PlannedGroup], classes: tuple[str, ...]) -> pa.Table:
-    """Write out a plan with a row per set and class.
-
-    Parameters
-    ----------
-    groups : mapping of str to PlannedGroup
-    classes : tuple of str
-        Every set has all of them.
-
-    Returns
-    -------
-    pyarrow.Table
-        Of `PLAN_SCHEMA`.
-
-    Raises
-    ------
-    InputError
-        As for `planned_sets`.
-    """
+    """Write out a plan with a row per set and class."""
     rows = [
         (one.name, one.group, one.source, one.style, one.colour, one.template, name, one.text(name))
         for one in planned_sets(groups).values()

@@ -42,38 +42,13 @@ READ_SCHEMA = TableSchema(
 
 
 def read_set(source: SourceSet, settings: DecodingSettings, workers: Workers) -> pa.Table:
-    """Read all images of a set.
-
-    Parameters
-    ----------
-    source : SourceSet
-    settings : DecodingSettings
-    workers : Workers
-        Decode images.
-
-    Returns
-    -------
-    pyarrow.Table
-        Of `READ_SCHEMA`, with a row per file, sorted by place.
-    """
+    """Read all images of a set."""
     rows = list(workers.map(partial(read_image, source.name, settings), source.files()))
     return READ_SCHEMA.table({name: [row[name] for row in rows] for name in READ_SCHEMA.names})
 
 
 def read_image(set_name: str, settings: DecodingSettings, image: ImageFile) -> dict[str, Any]:
-    """Read one image.
-
-    Parameters
-    ----------
-    set_name : str
-    settings : DecodingSettings
-    image : ImageFile
-
-    Returns
-    -------
-    dict
-        A row of `READ_SCHEMA`.
-    """
+    """Read one image."""
     row: dict[str, Any] = dict.fromkeys(READ_SCHEMA.names)
     row |= {"place": image.place, "class_given": image.class_name}
     row |= {"animated": False, "misnamed": False, **asdict(image.facts)}
@@ -97,21 +72,6 @@ def read_image(set_name: str, settings: DecodingSettings, image: ImageFile) -> d
 
 
 def image_id(set_name: str, place: str, digest: str) -> str:
-    """Return the name of an image, which does not depend on where its warehouse lies.
-
-    Parameters
-    ----------
-    set_name : str
-        Its set.
-    place : str
-        Class and file name.
-    digest : str
-        SHA-256 of its pixels; of its file, if it has none.
-
-    Returns
-    -------
-    str
-        The set, a slash, and 16 hexadecimal digits.
-    """
+    """Return the name of an image, which does not depend on where its warehouse lies."""
     text = f"{digest} {Path(place).as_posix()}"
     return f"{set_name}/{hashlib.sha256(text.encode()).hexdigest()[:16]}"

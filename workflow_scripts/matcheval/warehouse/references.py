@@ -32,29 +32,7 @@ REFERENCE_SCHEMA = TableSchema(
 def read_reference(
     name: str, block: Mapping[str, Any], downloads: Path, workers: Workers
 ) -> pa.Table:
-    """Hash the images of a set.
-
-    Parameters
-    ----------
-    name : str
-        Its name.
-    block : mapping
-        A dataset's block, as in a study. All its images are read; `rows` restricts them.
-    downloads : Path
-        Folder of the published files, for published sets.
-    workers : Workers
-        Decode and hash images.
-
-    Returns
-    -------
-    pyarrow.Table
-        Of `REFERENCE_SCHEMA`, in the order of the set. Images that cannot be decoded are an error.
-
-    Raises
-    ------
-    InputError
-        If the set cannot be built, or an image cannot be decoded.
-    """
+    """Hash the images of a set."""
     settings = reference_settings(name, block)
     options = settings.options
     with ExitStack() as stack:

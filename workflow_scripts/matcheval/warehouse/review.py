@@ -9,15 +9,7 @@ from matcheval.warehouse.decisions import Decision
 
 @dataclass(frozen=True)
 class Review:
-    """What people said about the images of a set.
-
-    Attributes
-    ----------
-    decisions : mapping of str to sequence of Decision
-        By image.
-    boxes : mapping of str to sequence of Box
-        By image.
-    """
+    """What people said about the images of a set."""
 
     decisions: Mapping[str, Sequence[Decision]] = field(default_factory=dict)
     boxes: Mapping[str, Sequence[Box]] = field(default_factory=dict)

@@ -206,20 +206,7 @@ class WarehouseSettings(Settings):
 
 
 def reference_settings(name: str, block: Mapping[str, Any]) -> DatasetKind:
-    """Read the block of a set that images are compared with.
-
-    Parameters
-    ----------
-    name : str
-        Its name.
-    block : mapping
-        A dataset's block, as in a study.
-
-    Raises
-    ------
-    InputError
-        If it is of no kind whose images are built from files.
-    """
+    """Read the block of a set that images are compared with."""
     usable = [kind for kind, each in KINDS.items() if each.builder and kind != "corrupted"]
     if block.get("kind") not in usable:
         raise InputError(
@@ -231,18 +218,7 @@ def reference_settings(name: str, block: Mapping[str, Any]) -> DatasetKind:
 
 
 def read_warehouse(path: str | Path | None = None) -> WarehouseSettings:
-    """Read a warehouse's file.
-
-    Parameters
-    ----------
-    path : path-like, optional
-        Its YAML file; the query plan of CIFAR-10-Warehouse by default.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, listing every violation.
-    """
+    """Read a warehouse's file."""
     path = DEFAULT if path is None else Path(path)
     found: WarehouseSettings = read_settings(WarehouseSettings, read_yaml(path), file=path)
     return found

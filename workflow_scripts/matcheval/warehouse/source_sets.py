@@ -9,14 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of an image; None for what is not.
-
-    Attributes
-    ----------
-    query, url, licence, retrieved, generator, seed : str or None
-        The text it was found by, its address, its licence, the date it was found on, and what
-        generated it with which seed.
-    """
+    """What is known of an image; None for what is not."""
 
     query: str | None = None
     url: str | None = None
@@ -28,16 +21,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class ImageFile:
-    """An image file of a set.
-
-    Attributes
-    ----------
-    file : Path
-    place : str
-        Where it is in its set: class and name of the file, with "/" as separator.
-    class_name : str
-    facts : Facts
-    """
+    """An image file of a set."""
 
     file: Path
     place: str
@@ -47,23 +31,7 @@ class ImageFile:
 
 @dataclass(frozen=True)
 class SourceSet:
-    """A set of the user's images.
-
-    Attributes
-    ----------
-    name, group, source, style : str
-        Empty where they are not known.
-    colour : str or None
-        The colour that was asked for.
-    classes : tuple of str
-        Its classes, in the order of the warehouse's.
-    folder : Path or None
-        Its folder, with a folder per class; None if its files are listed.
-    facts : Facts
-        What is known of all its images; the query may have `{class}`.
-    listed : tuple of ImageFile
-        Its files, if they are listed.
-    """
+    """A set of the user's images."""
 
     name: str
     group: str
@@ -76,12 +44,7 @@ class SourceSet:
     listed: tuple[ImageFile, ...] = ()
 
     def files(self) -> Iterator[ImageFile]:
-        """Iterate over its image files, sorted by place; hidden files are left out.
-
-        Yields
-        ------
-        ImageFile
-        """
+        """Iterate over its image files, sorted by place; hidden files are left out."""
         if self.folder is None:
             yield from self.listed
             return
@@ -92,13 +55,7 @@ class SourceSet:
                 yield ImageFile(file, place, name, facts)
 
     def file_at(self, place: str) -> Path:
-        """Return the path of an image file.
-
-        Parameters
-        ----------
-        place : str
-            Class and file name.
-        """
+        """Return the path of an image file."""
         if self.folder is not None:
             return self.folder / place
         return self._listed_by_place[place]

@@ -15,33 +15,17 @@ from matcheval.warehouse.steps import digest_of
 
 @dataclass(frozen=True)
 class Reviews:
-    """What people said, by set and image.
-
-    Attributes
-    ----------
-    decisions : mapping
-    boxes : mapping
-    """
+    """What people said, by set and image."""
 
     decisions: Mapping[str, Mapping[str, list[Decision]]]
     boxes: Mapping[str, Mapping[str, list[Box]]]
 
     def of(self, set_name: str) -> Review:
-        """Return what was said of a set.
-
-        Parameters
-        ----------
-        set_name : str
-        """
+        """Return what was said of a set."""
         return Review(self.decisions.get(set_name, {}), self.boxes.get(set_name, {}))
 
     def state(self, set_name: str) -> list[Any]:
-        """Return what was said of a set, as JSON values.
-
-        Parameters
-        ----------
-        set_name : str
-        """
+        """Return what was said of a set, as JSON values."""
         review = self.of(set_name)
         return [
             {name: [asdict(one) for one in each] for name, each in part.items()}
@@ -50,30 +34,13 @@ class Reviews:
 
 
 def read_reviews(settings: WarehouseSettings, sets: Mapping[str, SourceSet]) -> Reviews:
-    """Read the files of decisions and boxes.
-
-    Parameters
-    ----------
-    settings : WarehouseSettings
-    sets : mapping of str to SourceSet
-
-    Raises
-    ------
-    InputError
-        As for `read_decisions` and `read_boxes`.
-    """
+    """Read the files of decisions and boxes."""
     decisions = read_decisions(settings.review.decisions or (), settings.class_names, sets)
     return Reviews(decisions, read_boxes(settings.boxes, sets))
 
 
 def reading_state(source: SourceSet, settings: WarehouseSettings) -> str:
-    """Return a digest of what reading a set depends on: sizes and times of its files, settings.
-
-    Parameters
-    ----------
-    source : SourceSet
-    settings : WarehouseSettings
-    """
+    """Return a digest of what reading a set depends on: sizes and times of its files, settings."""
     files = [
         (one.place, stat.st_size, stat.st_mtime_ns)
         for one in source.files()
@@ -84,13 +51,7 @@ def reading_state(source: SourceSet, settings: WarehouseSettings) -> str:
 
 
 def reference_state(name: str, settings: WarehouseSettings) -> str:
-    """Return a digest of what the hashes of a base or training set depend on.
-
-    Parameters
-    ----------
-    name : str
-    settings : WarehouseSettings
-    """
+    """Return a digest of what the hashes of a base or training set depend on."""
     block = settings.against[name]
     options = {key: value for key, value in block.items() if key != "kind"}
     return digest_of(block, DatasetSpec(name, block["kind"], options).custom_files_state)

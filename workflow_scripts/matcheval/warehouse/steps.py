@@ -14,39 +14,13 @@ LOGGER = logging.getLogger(__name__)
 
 
 def digest_of(*parts: Any) -> str:
-    """Compute a digest of what a step depends on.
-
-    Parameters
-    ----------
-    *parts
-        JSON values.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits; others for another version of this part of the library.
-    """
+    """Compute a digest of what a step depends on."""
     text = json.dumps([WAREHOUSE_VERSION, *parts], sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def unless_done(file: Path, state: str, make: Callable[[], None]) -> bool:
-    """Make a file, unless it was made from the same before.
-
-    Parameters
-    ----------
-    file : Path
-        The last file that `make` writes.
-    state : str
-        Digest of all that it depends on; recorded beside it, in a hidden file.
-    make : callable
-        Writes the file.
-
-    Returns
-    -------
-    bool
-        Whether it was made.
-    """
+    """Make a file, unless it was made from the same before."""
     record = file.with_name(f".{file.name}.state")
     if file.exists() and record.exists() and record.read_text(encoding="utf-8") == state:
         return False

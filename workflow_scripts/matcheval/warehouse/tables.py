@@ -104,21 +104,7 @@ NOISE_SCHEMA = TableSchema(
 def tabulate_sets(
     images: pd.DataFrame, sets: Mapping[str, SourceSet], classes: Sequence[str]
 ) -> pd.DataFrame:
-    """Count the images of each set.
-
-    Parameters
-    ----------
-    images : pandas.DataFrame
-        The manifest (`manifest.IMAGES_SCHEMA`).
-    sets : mapping of str to SourceSet
-    classes : sequence of str
-        Of the warehouse.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SETS_SCHEMA`, in the order of the sets.
-    """
+    """Count the images of each set."""
     rows, by_set = [], dict(list(images.groupby("set")))
     for name, source in sets.items():
         mine = by_set.get(name, images.iloc[:0])
@@ -148,18 +134,7 @@ def tabulate_sets(
 def tabulate_classes(
     images: pd.DataFrame, sets: Mapping[str, SourceSet], classes: Sequence[str]
 ) -> pd.DataFrame:
-    """Count the kept images of each set and class, absent classes included.
-
-    Parameters
-    ----------
-    images, sets, classes
-        As for `tabulate_sets`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `CLASSES_SCHEMA`.
-    """
+    """Count the kept images of each set and class, absent classes included."""
     counts = images[images["status"] == KEPT].groupby(["set", "class"]).size().to_dict()
     rows = [
         (name, source.group, each, int(counts.get((name, each), 0)))
@@ -170,18 +145,7 @@ def tabulate_classes(
 
 
 def tabulate_origins(table: pd.DataFrame) -> pd.DataFrame:
-    """Count the kept images of each source and style.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `SETS_SCHEMA`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `ORIGINS_SCHEMA`.
-    """
+    """Count the kept images of each source and style."""
     grouped = table.groupby(["source", "style"], sort=False)["n"]
     found = grouped.agg(n_sets="size", n="sum").reset_index()
     return found[ORIGINS_SCHEMA.names]
@@ -190,22 +154,7 @@ def tabulate_origins(table: pd.DataFrame) -> pd.DataFrame:
 def tabulate_steps(
     images: pd.DataFrame, duplicates: pd.DataFrame, references: Sequence[str]
 ) -> pd.DataFrame:
-    """Count what each step of a build found; zeros are listed, too.
-
-    Parameters
-    ----------
-    images : pandas.DataFrame
-        The manifest.
-    duplicates : pandas.DataFrame
-        Columns of `duplicates.DUPLICATES_SCHEMA`.
-    references : sequence of str
-        Names of the sets that it was compared with.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `STEPS_SCHEMA`. An image counts once per line; the last step adds up to all.
-    """
+    """Count what each step of a build found; zeros are listed, too."""
     decoded = images["sha256"].notna()
 
     def reasons(reason: str) -> int:
@@ -245,19 +194,7 @@ def tabulate_steps(
 
 
 def tabulate_warnings(table: pd.DataFrame, settings: WarehouseSettings) -> pd.DataFrame:
-    """List what is remarkable of the sets.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `SETS_SCHEMA`.
-    settings : WarehouseSettings
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `WARNINGS_SCHEMA`.
-    """
+    """List what is remarkable of the sets."""
     limits = settings.warnings
     rows = []
     for row in table.to_dict("records"):
@@ -276,18 +213,7 @@ def tabulate_warnings(table: pd.DataFrame, settings: WarehouseSettings) -> pd.Da
 
 
 def tabulate_problems(images: pd.DataFrame) -> pd.DataFrame:
-    """List the files that are not taken, or only their first frame, or are wrongly named.
-
-    Parameters
-    ----------
-    images : pandas.DataFrame
-        The manifest.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `PROBLEMS_SCHEMA`; a file with two of them has two rows.
-    """
+    """List the files that are not taken, or only their first frame, or are wrongly named."""
     parts = [
         images[images["reason"].isin(PROBLEMS)].assign(problem=lambda part: part["reason"]),
         images[images["animated"]].assign(problem="animated"),
@@ -297,18 +223,7 @@ def tabulate_problems(images: pd.DataFrame) -> pd.DataFrame:
 
 
 def tabulate_noise(images: pd.DataFrame) -> pd.DataFrame:
-    """List the images that reviewers rejected or relabelled: the noise record.
-
-    Parameters
-    ----------
-    images : pandas.DataFrame
-        The manifest.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `NOISE_SCHEMA`.
-    """
+    """List the images that reviewers rejected or relabelled: the noise record."""
     relabelled = images["class"] != images["class_given"]
     rejected = (images["reviewers"] > 0) & (images["status"] == REJECTED) & ~relabelled
     noise = images[relabelled | (rejected & (images["reason"] != LICENCE))].copy()
@@ -317,17 +232,7 @@ def tabulate_noise(images: pd.DataFrame) -> pd.DataFrame:
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Lay out any of these tables for readers.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-
-    Returns
-    -------
-    list of TextColumn
-        Numbers with thousands separators, fractions in percent, a dash for what is not known.
-    """
+    """Lay out any of these tables for readers."""
     columns = []
     for name in table.columns:
         values = table[name].tolist()

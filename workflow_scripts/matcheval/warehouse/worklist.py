@@ -32,35 +32,7 @@ def write_worklist(
     pending_only: bool = False,
     predictions: str | None = None,
 ) -> int:
-    """Write contact sheets of the images to review, and the table for decisions.
-
-    Parameters
-    ----------
-    settings : WarehouseSettings
-    sets : mapping of str to SourceSet
-    images : pandas.DataFrame
-        The manifest (`manifest.IMAGES_SCHEMA`).
-    folder : Path
-        Gets `worklist.csv`, a file of decisions whose column `decision` is empty, and
-        `<set>/<class>-<number>.png`, sheets of up to 60 images with their positions.
-    pending_only : bool
-        Whether kept images are left out, which nothing is wrong with as far as is known.
-    predictions : str, optional
-        Files of a model's predictions on the exported sets, with `{set}` for the set's name: images
-        that it takes for another class come first, the most confident ones before. That is an
-        order, and no decision.
-
-    Returns
-    -------
-    int
-        Number of images.
-
-    Raises
-    ------
-    InputError
-        If there is nothing to review, the folder has a worklist, which may hold decisions,
-        predictions do not belong to the sets, or a file cannot be read or written.
-    """
+    """Write contact sheets of the images to review, and the table for decisions."""
     file = folder / "worklist.csv"
     if file.exists():
         raise InputError(

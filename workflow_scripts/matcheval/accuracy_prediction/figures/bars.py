@@ -28,20 +28,7 @@ _GREY, _BLUE = "#b5b5b5", "#0072B2"
 
 
 def plot(results: Results, way: Sequence[str]) -> "Figure":
-    """Draw the mean absolute error of every method: P1, Figures 3, 6 to 8, 10 to 12, 21 to 23.
-
-    Parameters
-    ----------
-    results : Results
-    way : sequence of str
-        `protocol`, `regressor` and `calibrated_on`: a calibration, or leaving sets out.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A panel per group of sets that something is predicted on, and unless some groups are fitted
-        on, one for all sets. Grey, above, are predictions without a regression on the same sets.
-    """
+    """Draw the mean absolute error of every method: P1, Figures 3, 6 to 8, 10 to 12, 21 to 23."""
     table = results.errors
     table = with_titles(table[(table["view"] == WHOLE) & (table["subgroup"] == ALL)])
     own = table[(table[WAY] == list(way)).all(axis=1)]

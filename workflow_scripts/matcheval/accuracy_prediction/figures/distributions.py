@@ -29,18 +29,7 @@ _MOST_VIEWS = 60  # in a figure
 
 
 def plot_models(results: Results) -> "Figure":
-    """Draw every model's mean error, by method: P2, Figure 3A; and by model: Figure 4B.
-
-    Parameters
-    ----------
-    results : Results
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Left, boxes over models (quartiles, whiskers to 1.5 times their distance). Right, for every
-        model mean and standard deviation over methods.
-    """
+    """Draw every model's mean error, by method: P2, Figure 3A; and by model: Figure 4B."""
     means = _mean_errors(results.of())
     by_method = [(str(name), part.to_numpy()) for name, part in means.groupby("title", sort=False)]
     by_model = _mean_errors(results.whole).groupby("model", sort=False).agg(["mean", "std"])
@@ -94,17 +83,7 @@ def _sideways(axes: "Axes") -> dict[str, Any]:
 
 
 def plot_sizes(results: Results) -> "Figure":
-    """Draw errors against the number of datapoints of the sets: P2, Figure 4A.
-
-    Parameters
-    ----------
-    results : Results
-        With views of the form `n=500`.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw errors against the number of datapoints of the sets: P2, Figure 4A."""
     rows = _counted(results)
     sizes = sorted({int(view[2:]) for view in rows["view"] if view.startswith("n=")})
     ticks = [*(f"n={size}" for size in sizes), WHOLE]
@@ -117,17 +96,7 @@ def plot_sizes(results: Results) -> "Figure":
 
 
 def plot_missing_classes(results: Results) -> "Figure":
-    """Draw how errors change when classes are missing from all sets: P2, Figure 3C.
-
-    Parameters
-    ----------
-    results : Results
-        With views of the form `without cat`.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw how errors change when classes are missing from all sets: P2, Figure 3C."""
     rows = _counted(results)
     views = [view for view in dict.fromkeys(rows["view"]) if view.startswith("without ")]
     errors = _by_view(rows)

@@ -32,18 +32,5 @@ KINDS: Mapping[str, Callable[..., "Figure"]] = {
 
 
 def draw(kind: str, results: Results, options: Mapping[str, Any]) -> "Figure":
-    """Draw a figure of a kind.
-
-    Parameters
-    ----------
-    kind : str
-        One of `KINDS`.
-    results : Results
-    options : mapping of str to value
-        Further arguments of the function of that kind.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw a figure of a kind."""
     return KINDS[kind](results, **options)

@@ -31,24 +31,7 @@ _NOTE = (
 
 
 def plot_estimates(table: pd.DataFrame) -> "Figure":
-    """Draw the accuracies that all methods predict on every set.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `estimation.ESTIMATES`, at least one row.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A panel per set with a row per method, all with the same axes, in percent. Methods without a
-        prediction have a row `n/a`.
-
-    Raises
-    ------
-    InputError
-        If the table is empty.
-    """
+    """Draw the accuracies that all methods predict on every set."""
     if table.empty:
         raise InputError("no predictions to plot", field="target")
     targets = list(dict.fromkeys(table["target"]))

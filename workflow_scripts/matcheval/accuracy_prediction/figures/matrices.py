@@ -30,19 +30,7 @@ Place = tuple[str, str]
 
 
 def plot_correlations(results: Results, model: str = "") -> "Figure":
-    """Draw Spearman's correlations of scores and accuracies by group of sets: P2, Figure 11.
-
-    Parameters
-    ----------
-    results : Results
-    model : str
-        Name of a model or ensemble; means over all models by default.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A row per method, a column per group, subgroup, and one for all sets.
-    """
+    """Draw Spearman's correlations of scores and accuracies by group of sets: P2, Figure 11."""
     table = with_titles(results.correlations)
     own = table["model"] == model if model else ~table["model"].isin(results.uncounted)
     table = table[own & (table["view"] == WHOLE)]
@@ -71,19 +59,7 @@ def plot_correlations(results: Results, model: str = "") -> "Figure":
 
 
 def plot_rankings(results: Results, way: Sequence[str]) -> "Figure":
-    """Draw how alike methods rank by their errors on every two groups of sets: P2, appendix A.2.
-
-    Parameters
-    ----------
-    results : Results
-    way : sequence of str
-        `protocol`, `regressor` and `calibrated_on`.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Spearman's correlation above the diagonal, Kendall's below.
-    """
+    """Draw how alike methods rank by their errors on every two groups of sets: P2, appendix A.2."""
     own = results.errors[(results.errors[WAY] == list(way)).all(axis=1)]
     rankings = tabulate_rankings(own)
     pairs = rankings[["group_1", "subgroup_1", "group_2", "subgroup_2"]]

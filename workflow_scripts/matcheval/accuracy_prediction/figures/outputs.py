@@ -32,21 +32,7 @@ BASE = "base"
 
 
 def plot_confidences(model: str, sides: Mapping[str, Outputs]) -> "Figure":
-    """Draw histograms of confidences with accuracies: P1, Figure 1, left.
-
-    Parameters
-    ----------
-    model : str
-        Its name.
-    sides : mapping of str to Outputs
-        Outputs on the base and on a set, of the classes that count, by the names of the sets.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A panel per set: the share of datapoints in each of 20 bins; a solid line at the mean
-        confidence (AC), a dashed one at the accuracy, if it is known.
-    """
+    """Draw histograms of confidences with accuracies: P1, Figure 1, left."""
     edges = np.linspace(0, 100, BINS + 1)
     with style():
         figure = new_figure(COLUMN_WIDTH, 1.35 * len(sides) + 0.75)
@@ -71,22 +57,7 @@ def plot_confidences(model: str, sides: Mapping[str, Outputs]) -> "Figure":
 
 
 def embed(features: Features) -> Floats:
-    """Embed features in the plane by t-SNE, from the plane of their main components.
-
-    Parameters
-    ----------
-    features : float32 array, shape (n, n_features)
-
-    Returns
-    -------
-    float64 array, shape (n, 2)
-        Perplexity 30, or a third of the other images if these are fewer than 90; seed 0.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than five images.
-    """
+    """Embed features in the plane by t-SNE, from the plane of their main components."""
     from sklearn.manifold import TSNE
 
     if len(features) < MIN_IMAGES:

@@ -25,23 +25,7 @@ BY = {"dataset": "set", "subgroup": "subgroup", "model": "model"}
 
 
 def plot(results: Results, first: str, second: str, by: str, way: Sequence[str]) -> "Figure":
-    """Draw the errors of two methods, joined by a line: the longer, the more they differ.
-
-    Parameters
-    ----------
-    results : Results
-    first, second : str
-        Methods; errors of both are over the same models and sets.
-    by : str
-        `dataset`, `subgroup` or `model`: what a row is; errors are means over the rest.
-    way : sequence of str
-        `protocol`, `regressor` and `calibrated_on` of predictions, or else without a regression.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Panels of at most 40 rows.
-    """
+    """Draw the errors of two methods, joined by a line: the longer, the more they differ."""
     rows = of_way(results.whole if by == "model" else results.of(), way)
     errors, titles = _errors(rows, (first, second), by)
     n_panels = max(1, -(-len(errors) // _ROWS))

@@ -36,20 +36,7 @@ _MANY = 300  # points of a panel that are drawn as pixels
 
 
 def plot_scores(results: Results, model: str = "") -> "Figure":
-    """Draw scores against accuracies: P1, Figures 13 to 15; P2, Figures 2A, 7, 9 and 10.
-
-    Parameters
-    ----------
-    results : Results
-    model : str
-        Name of a model or ensemble; all models by default.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A panel per method: a point per model and set, the line fitted to all, Pearson's r and
-        Spearman's ρ over all points.
-    """
+    """Draw scores against accuracies: P1, Figures 13 to 15; P2, Figures 2A, 7, 9 and 10."""
     rows = results.of(model).drop_duplicates(["model", "dataset", "method", "variant", "seed"])
 
     def draw(axes: "Axes", part: pd.DataFrame) -> str:
@@ -66,23 +53,7 @@ def plot_scores(results: Results, model: str = "") -> "Figure":
 
 
 def plot_predictions(results: Results, way: Sequence[str], model: str = "") -> "Figure":
-    """Draw predicted against actual gaps: P1, Figures 1 and 16 to 19.
-
-    Parameters
-    ----------
-    results : Results
-    way : sequence of str
-        `protocol`, `regressor` and `calibrated_on`.
-    model : str
-        Name of a model or ensemble; all models by default.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A panel per method: the line of equality dashed, mean absolute error, and R² of the
-        predictions, which may be negative, and r² of the line fitted to the points. Above the line
-        of equality, accuracy was overestimated.
-    """
+    """Draw predicted against actual gaps: P1, Figures 1 and 16 to 19."""
     rows = of_way(results.of(model), way)
     rows = rows.assign(
         predicted_gap=rows["accuracy_base"] - rows["predicted"],
@@ -113,18 +84,7 @@ def plot_predictions(results: Results, way: Sequence[str], model: str = "") -> "
 
 
 def plot_errors(results: Results, way: Sequence[str]) -> "Figure":
-    """Draw errors against accuracies: P2, Figures 2B and 12.
-
-    Parameters
-    ----------
-    results : Results
-    way : sequence of str
-        As for `plot_predictions`.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw errors against accuracies: P2, Figures 2B and 12."""
     rows = of_way(results.of(), way)
 
     def draw(axes: "Axes", part: pd.DataFrame) -> str:

@@ -29,19 +29,7 @@ _SHOWN = ("doc_feat", "doc", "atc_mc", "ms_aol")  # those that there are, at mos
 
 
 def plot(results: Results) -> "Figure":
-    """Draw matched gaps and parts of gaps against gaps, and errors against the conditional part.
-
-    Parameters
-    ----------
-    results : Results
-        With gaps.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A point is a model on a set. Above, dashed lines are equality. Below, points above 0 are
-        gaps that were underestimated.
-    """
+    """Draw matched gaps and parts of gaps against gaps, and errors against the conditional part."""
     assert results.gaps is not None
     gaps = results.gaps[~results.gaps["model"].isin(results.uncounted)]
     joined = join(results.of(), gaps)

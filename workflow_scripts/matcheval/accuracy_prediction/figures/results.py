@@ -28,21 +28,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 @dataclass(frozen=True)
 class Results:
-    """Tables of one suite.
-
-    Attributes
-    ----------
-    predicted : pandas.DataFrame
-        Columns of `schemas.PREDICTED`.
-    errors : pandas.DataFrame
-        Columns of `aggregation.ERRORS`.
-    correlations : pandas.DataFrame
-        Columns of `aggregation.CORRELATIONS`.
-    gaps : pandas.DataFrame or None
-        Columns of `gaps.GAPS`; None where gaps are not matched.
-    uncounted : tuple of str
-        Names of single models and ensembles, which are drawn only where models are told apart.
-    """
+    """Tables of one suite."""
 
     predicted: pd.DataFrame
     errors: pd.DataFrame
@@ -56,13 +42,7 @@ class Results:
         return with_titles(self.predicted[self.predicted["view"] == WHOLE])
 
     def of(self, model: str = "") -> pd.DataFrame:
-        """Return predictions on whole sets, of one model or of all that count.
-
-        Parameters
-        ----------
-        model : str
-            Name of a model or ensemble; empty for all models.
-        """
+        """Return predictions on whole sets, of one model or of all that count."""
         rows = self.whole
         chosen = rows["model"] == model if model else ~rows["model"].isin(self.uncounted)
         return rows[chosen]
@@ -79,20 +59,7 @@ class Results:
 
 
 def of_way(rows: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
-    """Return predictions of one way, and those without a regression on the same sets.
-
-    Parameters
-    ----------
-    rows : pandas.DataFrame
-        Columns of `schemas.PREDICTED`.
-    way : sequence of str
-        `protocol`, `regressor` and `calibrated_on`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Of a method that predicts in this way and without a regression, only the former.
-    """
+    """Return predictions of one way, and those without a regression on the same sets."""
     own = rows[(rows[WAY] == list(way)).all(axis=1)]
     direct = rows[(rows["protocol"] == DIRECT) & rows["dataset"].isin(own["dataset"])]
     known = own[["method", "variant"]].drop_duplicates()
@@ -101,13 +68,7 @@ def of_way(rows: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
 
 
 def way_text(way: Sequence[str]) -> str:
-    """Return a way of predicting in words, for the beginning of a sentence.
-
-    Parameters
-    ----------
-    way : sequence of str
-        `protocol`, `regressor` and `calibrated_on`.
-    """
+    """Return a way of predicting in words, for the beginning of a sentence."""
     text = how(dict(zip(WAY, way, strict=True)))
     return text[:1].upper() + text[1:]
 
@@ -122,26 +83,7 @@ def add_heat_map(
     *,
     digits: int | None = None,
 ) -> "Axes":
-    """Draw a matrix in colours from blue to red, with its numbers if asked for.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-    values : float64 array, shape (n_rows, n_columns)
-        NaN where there is none.
-    columns, rows : sequence of str
-        Labels.
-    limit : float
-        Magnitude of the darkest colours.
-    label : str
-        Of the colour bar.
-    digits : int, optional
-        Digits after the decimal point of the numbers; without numbers by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
+    """Draw a matrix in colours from blue to red, with its numbers if asked for."""
     axes = figure.add_subplot()
     image = axes.imshow(values, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
     axes.set_xticks(np.arange(len(columns)), list(columns), rotation=90, fontsize=NOTE_SIZE)
@@ -158,13 +100,7 @@ def add_heat_map(
 
 
 def with_titles(table: pd.DataFrame) -> pd.DataFrame:
-    """Add a column `title`, the name of the method for readers.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        With `method` and `variant`.
-    """
+    """Add a column `title`, the name of the method for readers."""
     rows = table[["method", "variant"]].drop_duplicates()
     names: Mapping[tuple[str, str], str] = dict(
         zip(rows.itertuples(index=False, name=None), titles(rows, ALL_SCORES), strict=True)

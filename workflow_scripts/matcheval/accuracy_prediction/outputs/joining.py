@@ -10,18 +10,7 @@ from matcheval.inference.statistics import FeatureStatistics
 
 
 def joined(parts: Sequence[Outputs]) -> Outputs:
-    """Return the outputs of a model on all datapoints of several sets, one set after the other.
-
-    Parameters
-    ----------
-    parts : sequence of Outputs
-        At least one, not cut to classes.
-
-    Returns
-    -------
-    Outputs
-        Without what one of them lacks, and without positions in a dataset.
-    """
+    """Return the outputs of a model on all datapoints of several sets, one set after the other."""
     if len(parts) == 1:
         return parts[0]
 
@@ -39,17 +28,7 @@ def joined(parts: Sequence[Outputs]) -> Outputs:
 
 
 def pooled(parts: Sequence[FeatureStatistics]) -> FeatureStatistics:
-    """Return the statistics of all datapoints of several sets.
-
-    Parameters
-    ----------
-    parts : sequence of FeatureStatistics
-        At least one.
-
-    Returns
-    -------
-    FeatureStatistics
-    """
+    """Return the statistics of all datapoints of several sets."""
     n = np.array([part.n for part in parts], np.float64)
 
     def mean_of(name: str) -> Any:

@@ -22,21 +22,7 @@ from matcheval.predictions.provenance import SameModels
 
 @dataclass(frozen=True)
 class OutputFiles:
-    """Where the outputs of models lie.
-
-    Attributes
-    ----------
-    folder : Path
-        Folder of all predictions.
-    outputs : tuple of str
-        Outputs that inference keeps besides the predictions, `top` excluded.
-    custom : mapping
-        The user's prediction files by model, by dataset, of datasets without images.
-    layouts : mapping of str to Layout
-        How these files are laid out, by dataset.
-    labels : mapping of str to AllLabels
-        Where all labels of the datapoints are, of datasets with several labels for some of them.
-    """
+    """Where the outputs of models lie."""
 
     folder: Path
     outputs: tuple[str, ...] = ()
@@ -46,22 +32,7 @@ class OutputFiles:
     _same_models: SameModels = field(default_factory=SameModels, init=False, compare=False)
 
     def read(self, dataset: str, model: str, *, wanted: Sequence[str] | None = None) -> Outputs:
-        """Read one model's outputs on one dataset.
-
-        Parameters
-        ----------
-        dataset, model : str
-            Names.
-        wanted : sequence of str, optional
-            Outputs besides the predictions to read, if inference keeps them; all by default. Of a
-            user's file all are read.
-
-        Raises
-        ------
-        InputError
-            As `read_outputs`, `user_files.read_user_file` and `AllLabels.read`; or if the file is
-            of another model than one read before.
-        """
+        """Read one model's outputs on one dataset."""
         if dataset in self.custom:
             file, layout = self.custom[dataset][model], self.layouts[dataset]
             user_file = read_user_file(file, layout=layout)
@@ -76,26 +47,7 @@ class OutputFiles:
 
 
 def read_outputs(files: Mapping[str, Path]) -> tuple[Outputs, Mapping[str, str]]:
-    """Read one model's outputs on one dataset.
-
-    Parameters
-    ----------
-    files : mapping of str to Path
-        `predictions`, and perhaps `logits`, `features` and `statistics` of the same pass.
-
-    Returns
-    -------
-    outputs : Outputs
-        Predicted classes and confidences are those of the logits where these are given, and
-        otherwise those on file, float32.
-    metadata : mapping of str to str
-        That of the predictions.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or unreadable, or has other datapoints than the predictions.
-    """
+    """Read one model's outputs on one dataset."""
     predictions = read_predictions(files["predictions"])
     found = Outputs(
         labels=predictions.label.astype(np.int64),
@@ -128,20 +80,7 @@ def read_outputs(files: Mapping[str, Path]) -> tuple[Outputs, Mapping[str, str]]
 def check_same_datapoints(
     one: tuple[str, Outputs], other: tuple[str, Outputs], dataset: str
 ) -> None:
-    """Check that two models' outputs on a dataset are of the same datapoints.
-
-    Parameters
-    ----------
-    one, other : (str, Outputs)
-        Names of the models, and their outputs.
-    dataset : str
-        Its name.
-
-    Raises
-    ------
-    InputError
-        If they differ in number, in positions or in labels, as far as these are known.
-    """
+    """Check that two models' outputs on a dataset are of the same datapoints."""
     (first, a), (second, b) = one, other
     difference = ""
     if len(a) != len(b):
@@ -162,25 +101,7 @@ def _differ(one: npt.NDArray[Any] | None, other: npt.NDArray[Any] | None) -> boo
 
 
 def average(members: Mapping[str, Outputs], name: str, dataset: str) -> Outputs:
-    """Return the outputs of an ensemble: the mean of its members' probabilities.
-
-    Parameters
-    ----------
-    members : mapping of str to Outputs
-        By model, on the same datapoints.
-    name, dataset : str
-        Names of the ensemble and the dataset, for messages.
-
-    Returns
-    -------
-    Outputs
-        Without logits and features, which an ensemble does not have.
-
-    Raises
-    ------
-    InputError
-        If probabilities are not on file, or the members differ in their datapoints or classes.
-    """
+    """Return the outputs of an ensemble: the mean of its members' probabilities."""
     matrices = {model: one.probabilities for model, one in members.items()}
     if any(matrix is None for matrix in matrices.values()):
         raise InputError(

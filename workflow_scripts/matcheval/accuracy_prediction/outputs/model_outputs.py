@@ -33,25 +33,7 @@ class Members(StrEnum):
 
 @dataclass(frozen=True)
 class ClassRule:
-    """Which classes of the base count on a set, and how the prediction is made from them.
-
-    The default is the rule of P1, equations 5 and 7, with the argmax restricted as in the usual
-    evaluation of ImageNet-A and -R: the softmax is taken over all classes, and the maximum, the
-    entropy and the argmax over those that count, without normalising again.
-
-    Attributes
-    ----------
-    columns : tuple of tuple of int
-        For every class of the target the classes of the base that it stands for: one each for a
-        plain subset, several where a class of the target is a group of classes. Empty: all classes,
-        one each.
-    renormalise : bool
-        Whether the probabilities of the classes that count are divided by their sum.
-    restrict_argmax : bool
-        Whether the prediction is the most probable of the classes that count, or of all.
-    members : Members
-        How the probability of a class of the target follows from those of its members.
-    """
+    """Which classes of the base count on a set, and how the prediction is made from them."""
 
     columns: tuple[tuple[int, ...], ...] = ()
     renormalise: bool = False
@@ -170,18 +152,7 @@ class Outputs:
 
 
 def softmax(logits: npt.NDArray[Any], temperature: float = 1.0) -> Floats:
-    """Compute the softmax over classes in float64, the maximum subtracted.
-
-    Parameters
-    ----------
-    logits : float array, shape (n, n_classes)
-    temperature : float
-        Positive number that the logits are divided by.
-
-    Returns
-    -------
-    float64 array, shape (n, n_classes)
-    """
+    """Compute the softmax over classes in float64, the maximum subtracted."""
     wide: Floats = np.array(logits, np.float64, order="C")
     wide -= wide.max(axis=1, keepdims=True)
     wide /= temperature
@@ -193,15 +164,7 @@ def softmax(logits: npt.NDArray[Any], temperature: float = 1.0) -> Floats:
 def from_logits(
     logits: npt.NDArray[Any], labels: Sequence[int] | Classes | None = None, **others: object
 ) -> Outputs:
-    """Return the outputs of a model of which the logits are known.
-
-    Parameters
-    ----------
-    logits : float array, shape (n, n_classes)
-    labels : int array, shape (n,), optional
-    **others
-        `features` and `statistics`, as of `Outputs`.
-    """
+    """Return the outputs of a model of which the logits are known."""
     probabilities = softmax(logits)
     return Outputs(
         labels=None if labels is None else np.asarray(labels, np.int64),

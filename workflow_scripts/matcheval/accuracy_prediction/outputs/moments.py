@@ -16,16 +16,7 @@ _ROWS = 8192  # converted to float64 at a time
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Mean and covariance of features.
-
-    Attributes
-    ----------
-    n : int
-        Datapoints, at least 1.
-    mean : float64 array, shape (n_features,)
-    covariance : float64 array, shape (n_features, n_features)
-        With n - 1 in the denominator; NaN for a single datapoint.
-    """
+    """Mean and covariance of features."""
 
     n: int
     mean: Floats
@@ -33,11 +24,7 @@ class Moments:
 
     @cached_property
     def root(self) -> Floats:
-        """A matrix R, shape (n_features, rank), such that R Rᵀ is the covariance.
-
-        Eigenvalues that are zero up to rounding are left out: with fewer datapoints than features
-        the covariance is singular, and the roots of its rounding errors would add up.
-        """
+        """A matrix R, shape (n_features, rank), such that R Rᵀ is the covariance."""
         values, vectors = np.linalg.eigh(self.covariance)
         kept = values > _smallest(values)
         root: Floats = vectors[:, kept] * np.sqrt(values[kept])
@@ -45,13 +32,7 @@ class Moments:
 
 
 def moments_of_features(features: npt.NDArray[np.float32]) -> Moments:
-    """Compute mean and covariance in float64, in two passes and bounded memory.
-
-    Parameters
-    ----------
-    features : float array, shape (n, n_features)
-        Of at least one datapoint.
-    """
+    """Compute mean and covariance in float64, in two passes and bounded memory."""
     n, width = features.shape
     mean: Floats = features.mean(axis=0, dtype=np.float64)
     scatter = np.zeros((width, width))
@@ -67,37 +48,12 @@ def moments_of_statistics(statistics: FeatureStatistics) -> Moments:
 
 
 def mean_distance(one: Moments, other: Moments) -> float:
-    """Compute the Euclidean distance of the means (P1, equation 9).
-
-    Parameters
-    ----------
-    one, other : Moments
-        Of the same features.
-    """
+    """Compute the Euclidean distance of the means (P1, equation 9)."""
     return float(np.linalg.norm(one.mean - other.mean))
 
 
 def frechet_distance(one: Moments, other: Moments, *, as_printed: bool = False) -> float:
-    r"""Compute the Fréchet distance of two normal distributions.
-
-    ‖μ₁ - μ₂‖² + tr(Σ₁ + Σ₂ - 2 (Σ₁Σ₂)^½). With R of `one.root`, Σ₁Σ₂ has the eigenvalues of the
-    symmetric matrix RᵀΣ₂R besides zeros, so that two symmetric eigen-decompositions give the
-    trace, one of which is that of R. A general square root of the matrix Σ₁Σ₂ is not accurate if
-    that is singular.
-
-    Parameters
-    ----------
-    one, other : Moments
-        Of the same features, with finite covariances. Give the one that is compared with several
-        others first: its root is computed once.
-    as_printed : bool
-        Whether the norm of the means' difference is not squared, as P1 prints equation 10.
-
-    Returns
-    -------
-    float
-        At least 0.
-    """
+    r"""Compute the Fréchet distance of two normal distributions."""
     values = np.linalg.eigvalsh(one.root.T @ other.covariance @ one.root)
     cross = np.sqrt(values[values > _smallest(values)]).sum()
     spread = np.trace(one.covariance) + np.trace(other.covariance) - 2 * cross

@@ -33,30 +33,7 @@ def class_rule(
     restrict_argmax: bool = True,
     members: Members = Members.MAX,
 ) -> ClassRule:
-    """Return the rule for a target with other classes than the base.
-
-    Parameters
-    ----------
-    base : sequence of str
-        Classes of the base, by label.
-    target : sequence of str, or mapping of str to sequence of str
-        Classes of the target; or for each class of the target the classes of the base that it
-        stands for.
-    renormalise, restrict_argmax, members
-        As of `ClassRule`.
-
-    Returns
-    -------
-    ClassRule
-        The common classes in the base's order, or the groups in the mapping's order; without
-        columns if all classes of the base count, one each.
-
-    Raises
-    ------
-    InputError
-        If base and target have no class in common, a member of a group is unknown, or a class of
-        the base is in two groups.
-    """
+    """Return the rule for a target with other classes than the base."""
     position = {name: k for k, name in enumerate(base)}
     if isinstance(target, Mapping):
         for name in (name for group in target.values() for name in group):
@@ -79,29 +56,7 @@ def class_rule(
 
 
 def restrict(outputs: Outputs, rule: ClassRule, is_base: bool) -> Outputs:
-    """Cut outputs to the datapoints and the classes that count.
-
-    Parameters
-    ----------
-    outputs : Outputs
-        Of all classes.
-    rule : ClassRule
-    is_base : bool
-        Whether these are outputs on the base, which needs labels if only some of its classes count.
-        A target without labels keeps all datapoints.
-
-    Returns
-    -------
-    Outputs
-        The input itself if all of it counts. A datapoint with several labels counts if one of them
-        does, and is predicted correctly if the prediction is among them.
-
-    Raises
-    ------
-    InputError
-        If labels of the base are needed and missing, a label is out of range, the rule needs
-        probabilities that are not on file, or no datapoint counts.
-    """
+    """Cut outputs to the datapoints and the classes that count."""
     side = "base set" if is_base else "target"
     n_classes = _n_classes(outputs)
     if n_classes and rule.columns == _whole(n_classes):

@@ -24,17 +24,7 @@ LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class UserFile:
-    """One model's outputs on one dataset, and what its file says about them.
-
-    Attributes
-    ----------
-    name : str
-        Name of the dataset: as in the file, else that of the file.
-    path : Path
-    outputs : Outputs
-    metadata : mapping of str to str
-        Provenance.
-    """
+    """One model's outputs on one dataset, and what its file says about them."""
 
     name: str
     path: Path
@@ -49,32 +39,7 @@ def read_user_file(
     n_classes: int | None = None,
     layout: Layout = Layout(),  # noqa: B008 (immutable)
 ) -> UserFile:
-    """Read one model's outputs on one dataset from a prediction file.
-
-    Beside `<model>.parquet`, inference writes `<model>.logits.parquet`, `<model>.features.parquet`
-    and `<model>.statistics.npz`, as far as they are asked for. Those that are there and of the same
-    datapoints are read, too; others are left out with a warning.
-
-    Parameters
-    ----------
-    path : path-like
-        The prediction file, as for `predictions.model_outputs.read_scores`.
-    labels : str
-        `required` or `optional`.
-    n_classes : int, optional
-        As for `records.check_predictions`.
-    layout : Layout
-        How the file is laid out.
-
-    Returns
-    -------
-    UserFile
-
-    Raises
-    ------
-    InputError
-        As `read_scores`; or if a file beside it is damaged, or its logits are another model's.
-    """
+    """Read one model's outputs on one dataset from a prediction file."""
     path = Path(path)
     found = read_scores(path, labels=labels, n_classes=n_classes, layout=layout)
     if found.probabilities is None:
@@ -111,17 +76,7 @@ def outputs_of_model(
 
 
 def check_comparable(base: UserFile, other: UserFile) -> None:
-    """Check that a file is of the same model, classes and features as the base's.
-
-    Parameters
-    ----------
-    base, other : UserFile
-
-    Raises
-    ------
-    InputError
-        If it is not.
-    """
+    """Check that a file is of the same model, classes and features as the base's."""
     names = (base.path.name, other.path.name)
     check_same_model(base.metadata, other.metadata, names, other.path)
     features = [base.outputs.features, other.outputs.features]

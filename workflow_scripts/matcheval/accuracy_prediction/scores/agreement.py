@@ -25,24 +25,7 @@ MIN_PAIRS = 3
 
 
 def agreement(predictions: Predictions, others: Predictions | None = None) -> Floats:
-    """Compute the share of datapoints on which models predict the same class.
-
-    Parameters
-    ----------
-    predictions : int array, shape (n_models, n)
-        Predicted classes; fastest as int16.
-    others : int array, shape (n_others, n), optional
-        Predictions of other models on the same datapoints, to compare each model with each.
-
-    Returns
-    -------
-    float64 array, shape (n_models, n_models) or (n_models, n_others)
-
-    Raises
-    ------
-    InputError
-        If there are no datapoints, or the numbers of datapoints differ.
-    """
+    """Compute the share of datapoints on which models predict the same class."""
     first = np.ascontiguousarray(predictions)
     second = first if others is None else np.ascontiguousarray(others, first.dtype)
     if first.shape[1] != second.shape[1] or not first.shape[1]:
@@ -56,33 +39,13 @@ def agreement(predictions: Predictions, others: Predictions | None = None) -> Fl
 
 
 def accuracies(predictions: Predictions, labels: Classes) -> Floats:
-    """Compute the accuracies of models.
-
-    Parameters
-    ----------
-    predictions : int array, shape (n_models, n)
-    labels : int64 array, shape (n,)
-
-    Returns
-    -------
-    float64 array, shape (n_models,)
-    """
+    """Compute the accuracies of models."""
     return np.asarray(agreement(predictions, labels[None])[:, 0])
 
 
 @dataclass(frozen=True, eq=False)
 class Agreements:
-    """Agreements of models on a target, and what ALine needs of the base.
-
-    Attributes
-    ----------
-    target : float64 array, shape (n_models, n_models)
-        As `agreement` returns it.
-    base : float64 array, shape (n_models, n_models), or None
-        The same of the base.
-    accuracy : float64 array, shape (n_models,), or None
-        Accuracies on the base.
-    """
+    """Agreements of models on a target, and what ALine needs of the base."""
 
     target: Floats
     base: Floats | None = None
@@ -99,10 +62,7 @@ class Agreements:
 
     @cached_property
     def pairs(self) -> tuple[Classes, Classes]:
-        """Pairs of models, first and second, of which both agreements are in `USABLE`.
-
-        The accuracies on the base have to be neither 0 nor 1, whose probits are infinite.
-        """
+        """Pairs of models, first and second, of which both agreements are in `USABLE`."""
         assert self.base is not None
         assert self.accuracy is not None
         i, j = np.triu_indices(len(self.target), 1)
@@ -114,13 +74,7 @@ class Agreements:
 
     @cached_property
     def line(self) -> tuple[float, float]:
-        """Slope and intercept of the target's agreements on the base's, on the probit scale.
-
-        Raises
-        ------
-        InputError
-            If the pairs do not determine it.
-        """
+        """Slope and intercept of the target's agreements on the base's, on the probit scale."""
         assert self.base is not None
         if len(self.pairs[0]) < MIN_PAIRS:
             raise InputError(
@@ -139,38 +93,13 @@ class Agreements:
 
 
 def mean_agreement(agreements: Agreements) -> Floats:
-    """Compute each model's mean agreement with the other models on the target (MS-AoL of P2).
-
-    Parameters
-    ----------
-    agreements : Agreements
-        Of at least two models.
-
-    Returns
-    -------
-    float64 array, shape (n_models,)
-    """
+    """Compute each model's mean agreement with the other models on the target (MS-AoL of P2)."""
     matrix = agreements.target
     return np.asarray((matrix.sum(axis=1) - np.diag(matrix)) / (len(matrix) - 1))
 
 
 def aline_s(agreements: Agreements) -> Floats:
-    """Estimate accuracies by the line of agreements: Φ(slope Φ⁻¹(accuracy on base) + intercept).
-
-    Parameters
-    ----------
-    agreements : Agreements
-
-    Returns
-    -------
-    float64 array, shape (n_models,)
-        NaN for models with an accuracy of 0 or 1, whose probit is infinite.
-
-    Raises
-    ------
-    InputError
-        As of `Agreements.line`.
-    """
+    """Estimate accuracies by the line of agreements: Φ(slope Φ⁻¹(accuracy on base) + intercept)."""
     assert agreements.accuracy is not None
     slope, intercept = agreements.line
     probits = _probit(agreements.accuracy)
@@ -179,25 +108,7 @@ def aline_s(agreements: Agreements) -> Floats:
 
 
 def aline_d(agreements: Agreements) -> Floats:
-    """Estimate accuracies by least squares over pairs of models.
-
-    Sought are probits w, such that for every usable pair ½ (w_i + w_j) = Φ⁻¹(agreement on the
-    target) + slope (½ (Φ⁻¹(acc_i) + Φ⁻¹(acc_j)) - Φ⁻¹(agreement on the base)).
-
-    Parameters
-    ----------
-    agreements : Agreements
-
-    Returns
-    -------
-    float64 array, shape (n_models,)
-        NaN for models whose pairs do not determine w.
-
-    Raises
-    ------
-    InputError
-        As of `Agreements.line`.
-    """
+    """Estimate accuracies by least squares over pairs of models."""
     assert agreements.base is not None
     assert agreements.accuracy is not None
     slope, _ = agreements.line
@@ -214,12 +125,7 @@ def aline_d(agreements: Agreements) -> Floats:
 
 
 def _determined(i: Classes, j: Classes, n_models: int) -> npt.NDArray[np.bool_]:
-    """Say which unknowns are determined by sums of two of them.
-
-    Those are the ones in a component of the graph of pairs that has a cycle of odd length: there, a
-    walk along pairs leads from a model to itself in an odd number of steps. In the graph below a
-    step leads from a model to the second copy of another.
-    """
+    """Say which unknowns are determined by sums of two of them."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -235,13 +141,7 @@ def _probit(values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class PoolScore(Described):
-    """A score of all models of a pool at once.
-
-    Attributes
-    ----------
-    compute : callable
-        Takes `Agreements`, returns a score per model.
-    """
+    """A score of all models of a pool at once."""
 
     compute: Callable[[Agreements], Floats]
 
@@ -249,26 +149,7 @@ class PoolScore(Described):
 def score_models(
     score: PoolScore, agreements: Agreements, in_pool: npt.NDArray[np.bool_] | None = None
 ) -> Floats:
-    """Compute a score of all models, of which some may be outside of the pool.
-
-    Parameters
-    ----------
-    score : PoolScore
-    agreements : Agreements
-        Of all models, those outside of the pool included.
-    in_pool : bool array, shape (n_models,), optional
-        All by default.
-
-    Returns
-    -------
-    float64 array, shape (n_models,)
-        Of a model outside of the pool: its score in the pool and itself.
-
-    Raises
-    ------
-    InputError
-        If the pool has fewer than two models, or as of `score.compute`.
-    """
+    """Compute a score of all models, of which some may be outside of the pool."""
     inside = np.ones(len(agreements.target), bool) if in_pool is None else in_pool
     pool = np.flatnonzero(inside)
     if len(pool) < 2:

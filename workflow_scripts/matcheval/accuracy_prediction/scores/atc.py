@@ -31,54 +31,19 @@ Confidence = Callable[[Outputs], Floats]
 
 
 def threshold(scores: Floats, errors: int) -> float:
-    """Choose the threshold that leaves as many scores below it as there are errors.
-
-    Parameters
-    ----------
-    scores : float64 array, shape (n,)
-        On the base; higher is more confident.
-    errors : int
-        Wrong predictions among them, E.
-
-    Returns
-    -------
-    float
-        The E-th smallest score, counted from 0: -inf without errors, inf if all are wrong.
-
-    References
-    ----------
-    Garg, Balakrishnan, Lipton, Neyshabur & Sedghi (2022), Leveraging unlabeled data to predict
-    out-of-distribution performance.
-    """
+    """Choose the threshold that leaves as many scores below it as there are errors."""
     if errors == 0:
         return -np.inf
     return np.inf if errors == len(scores) else _order_statistic(scores, errors)
 
 
 def garg_threshold(scores: Floats, errors: int) -> float:
-    """Choose the threshold as the code published with ATC does; see the module's docstring.
-
-    Parameters
-    ----------
-    scores, errors
-        As of `threshold`.
-    """
+    """Choose the threshold as the code published with ATC does; see the module's docstring."""
     return 0.0 if errors == 0 else _order_statistic(scores, errors - 1)
 
 
 def accuracy_quantile(scores: Floats, errors: int) -> float:
-    """Choose the threshold as CIFAR-10-Warehouse's baselines do; see the module's docstring.
-
-    Parameters
-    ----------
-    scores, errors
-        As of `threshold`.
-
-    Returns
-    -------
-    float
-        NaN without errors.
-    """
+    """Choose the threshold as CIFAR-10-Warehouse's baselines do; see the module's docstring."""
     return np.nan if errors == 0 else _order_statistic(scores, len(scores) - errors)
 
 

@@ -31,15 +31,7 @@ _HIDDEN, _EPOCHS, _PATIENCE = 512, 100, 10
 
 @dataclass(frozen=True)
 class Discrimination:
-    """How well base and target can be told apart on datapoints that were not fitted on.
-
-    Attributes
-    ----------
-    auc : float
-        Area under the ROC curve; 0.5 is chance.
-    a_proxy : float
-        2 (1 - 2 error): 2 if the sets can be separated, 0 for chance; negative below.
-    """
+    """How well base and target can be told apart on datapoints that were not fitted on."""
 
     auc: float
     a_proxy: float
@@ -48,19 +40,7 @@ class Discrimination:
 def discrimination(
     domains: Classes, scores: npt.NDArray[Any], threshold: float = 0.0, *, balanced: bool = False
 ) -> Discrimination:
-    """Measure a discriminator.
-
-    Parameters
-    ----------
-    domains : int64 array, shape (n,)
-        0 for the base, 1 for the target; both occur.
-    scores : float array, shape (n,)
-        Higher for the target; equal scores count one half in the AUC.
-    threshold : float
-        The discriminator says target above it.
-    balanced : bool
-        Whether the error is the mean of the errors on base and target.
-    """
+    """Measure a discriminator."""
     from sklearn.metrics import roc_auc_score
 
     error = error_rate(domains, (scores > threshold).astype(np.int64), balanced=balanced)
@@ -68,12 +48,7 @@ def discrimination(
 
 
 def _parts(base: Features, target: Features, seed: int) -> tuple[Part, Part, Part]:
-    """Cut both sets in three, and join the parts of the same use.
-
-    Sets of the same size are cut at the same positions. A target made from the base's own images
-    is then reported on with images of which neither version was fitted on; otherwise a fit that
-    remembers an image as one of the base would be wrong about its version in the target.
-    """
+    """Cut both sets in three, and join the parts of the same use."""
     cuts = zip(
         *[
             [one[rows] for rows in cut_in_three(len(one), seed)] for one in (base, target)
@@ -107,54 +82,20 @@ def _both(sides: Sides) -> tuple[Features, Features]:
 
 
 def linear(sides: Sides) -> Discrimination:
-    """Discriminate by logistic regression, the larger set reduced to the size of the smaller.
-
-    Parameters
-    ----------
-    sides : Sides
-
-    Raises
-    ------
-    NotAvailableError
-        If features are not on file, those of fewer than 10 datapoints of a set, or of different
-        numbers on base and target.
-    """
+    """Discriminate by logistic regression, the larger set reduced to the size of the smaller."""
     train, tune, report = _parts(*_equal_sizes(*_both(sides), sides.seed), sides.seed)
     return discrimination(report[1], fit_linear(train, tune).decide(report[0]))
 
 
 def balanced_linear(sides: Sides) -> Discrimination:
-    """Discriminate by logistic regression on all datapoints, both sets weighing the same.
-
-    Parameters
-    ----------
-    sides : Sides
-
-    Raises
-    ------
-    NotAvailableError
-        As for `linear`.
-    """
+    """Discriminate by logistic regression on all datapoints, both sets weighing the same."""
     train, tune, report = _parts(*_both(sides), sides.seed)
     scores = fit_linear(train, tune, balanced=True).decide(report[0])
     return discrimination(report[1], scores, balanced=True)
 
 
 def mlp(sides: Sides) -> Discrimination:
-    """Discriminate by a network of one hidden layer of 512 rectified units.
-
-    Trained by Adam with scikit-learn's defaults, for at most 100 epochs, of which the one with the
-    lowest error on the datapoints to tune on counts; it ends 10 epochs after that.
-
-    Parameters
-    ----------
-    sides : Sides
-
-    Raises
-    ------
-    NotAvailableError
-        As for `linear`.
-    """
+    """Discriminate by a network of one hidden layer of 512 rectified units."""
     from sklearn.neural_network import MLPClassifier
 
     parts = _parts(*_equal_sizes(*_both(sides), sides.seed), sides.seed)

@@ -8,19 +8,7 @@ from matcheval.jit import compiled
 
 @compiled()
 def equal_counts(first: Predictions, second: Predictions, symmetric: bool) -> Classes:
-    """Count equal predictions of each model of `first` and each of `second`.
-
-    Parameters
-    ----------
-    first : int array, shape (n_models, n)
-    second : int array, shape (n_others, n)
-    symmetric : bool
-        Whether both are the same, so that half of the pairs is enough.
-
-    Returns
-    -------
-    int64 array, shape (n_models, n_others)
-    """
+    """Count equal predictions of each model of `first` and each of `second`."""
     counts = np.empty((len(first), len(second)), np.int64)
     for i in range(len(first)):
         for j in range(i if symmetric else 0, len(second)):

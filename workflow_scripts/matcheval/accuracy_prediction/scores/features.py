@@ -37,22 +37,7 @@ def features_of(outputs: Outputs) -> Features:
 
 
 def moments_of(outputs: Outputs) -> Moments:
-    """Return mean and covariance of a set's features, from these or from their statistics.
-
-    Parameters
-    ----------
-    outputs : Outputs
-
-    Returns
-    -------
-    Moments
-        With a finite mean.
-
-    Raises
-    ------
-    NotAvailableError
-        If neither is on file or they are not finite, or there are no datapoints.
-    """
+    """Return mean and covariance of a set's features, from these or from their statistics."""
     if outputs.features is not None:
         features_of(outputs)
     moments = outputs.moments
@@ -67,18 +52,7 @@ def moments_of(outputs: Outputs) -> Moments:
 
 
 def check_widths(one: int, other: int) -> None:
-    """Refuse to compare features of different numbers.
-
-    Parameters
-    ----------
-    one, other : int
-        Features per datapoint of the set that is compared with, and of the target.
-
-    Raises
-    ------
-    NotAvailableError
-        If they differ.
-    """
+    """Refuse to compare features of different numbers."""
     if one != other:
         raise NotAvailableError(
             f"the set has {other} features per datapoint, and what it is compared with has {one}"

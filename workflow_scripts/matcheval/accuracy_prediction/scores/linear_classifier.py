@@ -14,53 +14,27 @@ _MAX_ITER = 1000
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """Standardisation of features.
-
-    Attributes
-    ----------
-    mean, deviation : float64 array, shape (n_features,)
-        Of the datapoints fitted on; the deviation of a constant feature is 1.
-    """
+    """Standardisation of features."""
 
     mean: Floats
     deviation: Floats
 
     def apply(self, features: npt.NDArray[Any]) -> Floats:
-        """Return standardised features.
-
-        Parameters
-        ----------
-        features : float array, shape (n, n_features)
-        """
+        """Return standardised features."""
         scaled: Floats = features - self.mean
         scaled /= self.deviation
         return scaled
 
 
 def fit_scaling(features: npt.NDArray[Any]) -> Scaling:
-    """Compute mean and standard deviation of features.
-
-    Parameters
-    ----------
-    features : float array, shape (n, n_features)
-    """
+    """Compute mean and standard deviation of features."""
     deviation = features.std(axis=0, dtype=np.float64)
     return Scaling(features.mean(axis=0, dtype=np.float64), np.where(deviation > 0, deviation, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
 class LinearClassifier:
-    """A linear classifier of standardised features.
-
-    Attributes
-    ----------
-    scaling : Scaling
-    weights : float64 array, shape (n_features, k)
-        k = 1 for two classes.
-    intercepts : float64 array, shape (k,)
-    strength : float
-        The C that was chosen: the inverse of the weight of the penalty.
-    """
+    """A linear classifier of standardised features."""
 
     scaling: Scaling
     weights: Floats
@@ -68,12 +42,7 @@ class LinearClassifier:
     strength: float
 
     def decide(self, features: npt.NDArray[Any]) -> Floats:
-        """Return log-odds of class 1, shape (n,), or logits of all classes, shape (n, k).
-
-        Parameters
-        ----------
-        features : float array, shape (n, n_features)
-        """
+        """Return log-odds of class 1, shape (n,), or logits of all classes, shape (n, k)."""
         logits: Floats = self.scaling.apply(features) @ self.weights + self.intercepts
         return logits[:, 0] if logits.shape[1] == 1 else logits
 
@@ -84,20 +53,7 @@ def fit_linear(
     *,
     balanced: bool = False,
 ) -> LinearClassifier:
-    """Fit a logistic regression with an L2 penalty on standardised features.
-
-    Parameters
-    ----------
-    train, tune : (float array, shape (n, n_features); int64 array, shape (n,))
-        Features and classes from 0: to fit on, and to choose the penalty by.
-    balanced : bool
-        Whether classes weigh the same, in the fit and in the error.
-
-    Returns
-    -------
-    LinearClassifier
-        That with the lowest error on `tune`; of several the one of the strongest penalty.
-    """
+    """Fit a logistic regression with an L2 penalty on standardised features."""
     from sklearn.linear_model import LogisticRegression
 
     scaling = fit_scaling(train[0])
@@ -122,14 +78,7 @@ def fit_linear(
 def error_rate(
     classes: npt.NDArray[np.int64], predicted: npt.NDArray[np.int64], *, balanced: bool = False
 ) -> float:
-    """Return the share of wrong predictions.
-
-    Parameters
-    ----------
-    classes, predicted : int64 array, shape (n,)
-    balanced : bool
-        Whether to return the mean of the shares within each class.
-    """
+    """Return the share of wrong predictions."""
     wrong = classes != predicted
     if not balanced:
         return float(wrong.mean())
@@ -137,19 +86,7 @@ def error_rate(
 
 
 def cut_in_three(n: int, seed: int) -> tuple[npt.NDArray[np.int64], ...]:
-    """Cut positions at random into 40 % to train on, 10 % to tune on and 50 % to report on.
-
-    Parameters
-    ----------
-    n : int
-        Number of positions.
-    seed : int
-
-    Returns
-    -------
-    train, tune, report : int64 array
-        Each in ascending order. Equal `n` and `seed` give equal parts.
-    """
+    """Cut positions at random into 40 % to train on, 10 % to tune on and 50 % to report on."""
     order = np.random.default_rng((seed, n)).permutation(n)
     train, tune = round(0.4 * n), round(0.1 * n)
     return tuple(np.sort(part) for part in np.split(order, (train, train + tune)))

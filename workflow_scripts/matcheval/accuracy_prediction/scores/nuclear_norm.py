@@ -9,32 +9,14 @@ from matcheval.accuracy_prediction.scores.score import Need, Predicts, Score, Si
 
 
 def nuclear_norm(probabilities: Floats) -> float:
-    """Compute the normalised nuclear norm of a matrix P of probabilities.
-
-    Parameters
-    ----------
-    probabilities : float64 array, shape (n, n_classes)
-
-    Returns
-    -------
-    float
-        ‖P‖_* / √(min(n, n_classes) n). With rows that sum to 1 and n >= n_classes: from
-        1 / n_classes (all rows uniform) to 1 (certain, and all classes equally often).
-
-    References
-    ----------
-    Deng, Suh, Gould & Zheng (2023), Confidence and dispersity speak.
-    """
+    """Compute the normalised nuclear norm of a matrix P of probabilities."""
     n, n_classes = probabilities.shape
     p = probabilities if n >= n_classes else probabilities.T  # the smaller of the two products
     return _from_gram(p.T @ p, n, n_classes)
 
 
 def _from_gram(gram: Floats, n: int, n_classes: int) -> float:
-    """Compute the norm from Pᵀ P or P Pᵀ.
-
-    Eigenvalues that are 0 but for rounding are left out: their square roots would be about 1e-8.
-    """
+    """Compute the norm from Pᵀ P or P Pᵀ."""
     eigenvalues = np.linalg.eigvalsh(gram)
     floor = len(gram) * np.finfo(np.float64).eps * eigenvalues[-1]
     singular = np.sqrt(eigenvalues[eigenvalues > floor])

@@ -29,28 +29,14 @@ _MAX_ITER, _SEED, _N_INIT = 100, 2022, 10
 
 @dataclass(frozen=True, eq=False)
 class Codebook:
-    """Prototypes of a reference set.
-
-    Attributes
-    ----------
-    prototypes : float array, shape (n_prototypes, n_features)
-    histogram : float64 array, shape (n_prototypes,)
-        Share of the reference set's datapoints to which each prototype is the nearest.
-    """
+    """Prototypes of a reference set."""
 
     prototypes: Features
     histogram: Floats
 
 
 def fit_codebook(features: Features, n_prototypes: int) -> Codebook:
-    """Cluster the features of a reference set by k-means.
-
-    Parameters
-    ----------
-    features : float array, shape (n, n_features)
-    n_prototypes : int
-        At most n.
-    """
+    """Cluster the features of a reference set by k-means."""
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
@@ -61,19 +47,7 @@ def fit_codebook(features: Features, n_prototypes: int) -> Codebook:
 
 
 def bag(features: Features, prototypes: Features) -> Floats:
-    """Return the share of datapoints to which each prototype is the nearest.
-
-    Parameters
-    ----------
-    features : float array, shape (n, n_features)
-        Of at least one datapoint.
-    prototypes : float array, shape (n_prototypes, n_features)
-
-    Returns
-    -------
-    float64 array, shape (n_prototypes,)
-        Sums to 1. Of equally near prototypes the first counts.
-    """
+    """Return the share of datapoints to which each prototype is the nearest."""
     from sklearn.metrics import pairwise_distances_argmin
 
     nearest = pairwise_distances_argmin(features, prototypes)
@@ -81,18 +55,7 @@ def bag(features: Features, prototypes: Features) -> Floats:
 
 
 def jensen_shannon(one: Floats, other: Floats) -> float:
-    """Compute the Jensen-Shannon divergence, natural logarithm, without a square root.
-
-    Parameters
-    ----------
-    one, other : float64 array, shape (n,)
-        Probabilities.
-
-    Returns
-    -------
-    float
-        0 for equal distributions, ln 2 for disjoint ones.
-    """
+    """Compute the Jensen-Shannon divergence, natural logarithm, without a square root."""
     from scipy.special import rel_entr
 
     middle = (one + other) / 2

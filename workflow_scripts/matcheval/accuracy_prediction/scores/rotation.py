@@ -29,25 +29,7 @@ _FEWEST = 10  # images: one to tune on
 
 
 def fit_rotation_head(features: npt.NDArray[np.float32], seed: int) -> LinearClassifier:
-    """Fit a classifier of orientations on 40 % of the images, its penalty tuned on 10 %.
-
-    Parameters
-    ----------
-    features : float32 array, shape (n, 4, n_features)
-        Of images turned counter-clockwise by 0, 90, 180 and 270 degrees.
-    seed : int
-        Of the choice of images.
-
-    Returns
-    -------
-    LinearClassifier
-        Of four classes.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than 10 images, or features are not finite.
-    """
+    """Fit a classifier of orientations on 40 % of the images, its penalty tuned on 10 %."""
     if len(features) < _FEWEST:
         raise InputError(
             f"{len(features)} images are too few to fit a classifier of orientations",
@@ -66,32 +48,13 @@ def fit_rotation_head(features: npt.NDArray[np.float32], seed: int) -> LinearCla
 def orientation_logits(
     head: LinearClassifier, features: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """Classify the orientations of turned images.
-
-    Parameters
-    ----------
-    head : LinearClassifier
-        As returned by `fit_rotation_head`.
-    features : float32 array, shape (..., n_features)
-        Of turned images: one axis, or images × orientations.
-
-    Returns
-    -------
-    float32 array, shape (..., 4)
-        Logits of the four orientations.
-    """
+    """Classify the orientations of turned images."""
     logits = head.decide(features.reshape(-1, features.shape[-1])).astype(np.float32)
     return logits.reshape(*features.shape[:-1], len(_ORIENTATIONS))
 
 
 def orientation_accuracy(logits: npt.NDArray[Any]) -> float:
-    """Return the share of turned images whose orientation is recognised.
-
-    Parameters
-    ----------
-    logits : float array, shape (n, 4, 4)
-        As returned by `orientation_logits`.
-    """
+    """Return the share of turned images whose orientation is recognised."""
     return float((logits.argmax(axis=2) == _ORIENTATIONS).mean())
 
 

@@ -105,16 +105,7 @@ class Sources:
 
 
 def with_spread(compute: Callable[[Any, Sides], float]) -> Callable[[Any, Sides], float]:
-    """Make a score of confidences not available where all of them are 1.
-
-    Such confidences are those of a one-hot code, or of a single class that counts, and say nothing
-    about accuracy.
-
-    Parameters
-    ----------
-    compute : callable
-        As of `Score`.
-    """
+    """Make a score of confidences not available where all of them are 1."""
 
     @wraps(compute)
     def checked(state: Any, sides: Sides) -> float:
@@ -181,20 +172,7 @@ class Score(Described):
 
 
 def missing_inputs(score: Score, sources: Sources, target: Outputs) -> Sequence[Need]:
-    """Return what a score needs and is not on file.
-
-    Parameters
-    ----------
-    score : Score
-    sources : Sources
-    target : Outputs
-
-    Returns
-    -------
-    sequence of Need
-        In the order of `score.needs`. `MODELS` is not looked for: such scores are computed by
-        functions of their own.
-    """
+    """Return what a score needs and is not on file."""
     base, reference = sources.base, sources.reference
 
     def has_statistics(one: Outputs) -> bool:

@@ -44,14 +44,7 @@ def fit_temperature(logits: npt.NDArray[np.float32] | Floats, labels: Classes) -
 def mean_loss(
     logits: npt.NDArray[np.float32] | Floats, labels: Classes, temperature: float
 ) -> float:
-    """Compute the mean negative log-likelihood of labels at a temperature, in nats.
-
-    Parameters
-    ----------
-    logits : float array, shape (n, n_classes)
-    labels : int64 array, shape (n,)
-    temperature : float
-    """
+    """Compute the mean negative log-likelihood of labels at a temperature, in nats."""
     total = 0.0
     rows = max(1, _BLOCK // logits.shape[1])
     for start in range(0, len(logits), rows):

@@ -30,20 +30,7 @@ SCHEMA = TableSchema(
 
 
 def balanced_rows(labels: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.int64]:
-    """Draw a random subset with equally many datapoints of each class, without replacement.
-
-    Parameters
-    ----------
-    labels : int64 array, shape (n,)
-        True classes; n must be at least 1.
-    seed : int
-        Seed of the random choice.
-
-    Returns
-    -------
-    int64 array
-        Indices into `labels`, ascending: of each class that occurs, as many as the rarest has.
-    """
+    """Draw a random subset with equally many datapoints of each class, without replacement."""
     classes, counts = np.unique(labels, return_counts=True)
     rng = np.random.default_rng(seed)
     per_class = int(counts.min())
@@ -54,30 +41,7 @@ def balanced_rows(labels: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.in
 def tabulate(
     known: Correctness, dataset: str, file: str = "", *, seed: int = 0, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Tabulate accuracies on a class-balanced subset, and averaged over classes.
-
-    Parameters
-    ----------
-    known : Correctness
-        Which datapoints each model classifies correctly.
-    dataset : str
-        Name of the dataset.
-    file : str
-        Not used.
-    seed : int
-        Seed of the random subset, the same for all models.
-    confidence : float
-        Level of the Clopper-Pearson intervals, in (0, 1).
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`, a row per model.
-
-    References
-    ----------
-    Recht et al. (2019), arXiv 1902.10811, appendix B.2.9.
-    """
+    """Tabulate accuracies on a class-balanced subset, and averaged over classes."""
     rows = balanced_rows(known.labels, seed)
     classes, inverse, counts = np.unique(known.labels, return_inverse=True, return_counts=True)
     table = []
@@ -99,18 +63,7 @@ def tabulate(
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the accuracies for a readable table.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `SCHEMA`, at least one row.
-
-    Returns
-    -------
-    list of TextColumn
-        Accuracies in percent, a row per model.
-    """
+    """Format the accuracies for a readable table."""
     level = f"{100 * table['confidence'].iloc[0]:g} % CI"
     by_class = [f"{100 * a:.1f}" for a in table["accuracy_by_class"]]
     return [

@@ -30,21 +30,7 @@ _MOST_CLASSES = 45  # rows of a panel that fit on a page
 
 
 def plot(table: pd.DataFrame) -> "Figure":
-    """Draw gaps and matched gaps of every class.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `tables.SCHEMA`, at least one row.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A panel per matching and kind of class, a row per class with enough matched points for a
-        model, at most 45: those with the largest matched gaps. Points are means over models, bars
-        reach from the lowest to the highest; of a single model, bars are 95 % intervals of the
-        matched gap.
-    """
+    """Draw gaps and matched gaps of every class."""
     shown = table[table["reason"] == ""]
     classes, note = _chosen_classes(shown)
     panels = table[["matching", "kind"]].drop_duplicates().itertuples(index=False)

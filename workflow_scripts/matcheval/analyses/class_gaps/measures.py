@@ -62,15 +62,7 @@ class ClassMeasures:
 def measure_classes(
     one: MatchedModel, source_class: Classes, target_class: Classes, n_classes: int
 ) -> ClassMeasures:
-    """Count matched points and correct predictions of every class, and average over seeds.
-
-    Parameters
-    ----------
-    one : MatchedModel
-    source_class, target_class : int64 arrays, shapes (n_source,) and (n_target,)
-        Predicted or true class of each datapoint.
-    n_classes : int
-    """
+    """Count matched points and correct predictions of every class, and average over seeds."""
     comparison, matched = one.comparison, [row != UNMATCHED for row in one.rows.values()]
     picked = [row[hit] for row, hit in zip(one.rows.values(), matched, strict=True)]
     source = _Side.of(comparison.source, source_class, picked, n_classes)

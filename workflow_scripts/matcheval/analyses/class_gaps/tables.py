@@ -70,18 +70,7 @@ SCHEMA = TableSchema(
 
 
 def tabulate(known: ComparedModels) -> pd.DataFrame:
-    """Divide the gap of every class, and of all classes together.
-
-    Parameters
-    ----------
-    known : ComparedModels
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`: for each model, matching and kind of class a row of all classes, and
-        one for each class that either set has.
-    """
+    """Divide the gap of every class, and of all classes together."""
     n_classes = 1 + max(
         int(getattr(side, column).max())
         for one in known.comparisons
@@ -206,18 +195,7 @@ def _class_mix(measures: ClassMeasures, sign: int) -> dict[str, float]:
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format gaps for a readable table.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `SCHEMA`, at least one row.
-
-    Returns
-    -------
-    list of TextColumn
-        A row per model, matching and class with enough matched points, in percentage points.
-    """
+    """Format gaps for a readable table."""
     shown = table[table["matched_gap"].notna() | (table["class"] == ALL)]
     return [
         TextColumn("Model", shown["model"].tolist(), is_number=False),

@@ -46,13 +46,7 @@ class Difficulty(Analysis):
         return self.study.analysis(Replication)
 
     def check(self) -> None:
-        """Check names of pairs and models, and that there are probit fits.
-
-        Raises
-        ------
-        InputError
-            If a pair or model is unknown, or the study has no probit fits.
-        """
+        """Check names of pairs and models, and that there are probit fits."""
         self.study.check_models(self.settings.without, self.field("without"))
         for pair in self.settings.pairs:
             self.study.check_pair(pair, self.field("pairs"))
@@ -82,13 +76,7 @@ class Difficulty(Analysis):
         }
 
     def results_of_pair(self, wildcards: Wildcards) -> dict[str, str]:
-        """Return the tables of accuracies and of fits of a pair.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair` and `top`.
-        """
+        """Return the tables of accuracies and of fits of a pair."""
         values = {"pair": wildcards.pair, "top": wildcards.top}
         return {
             "results": self.replication.result.file(".parquet", **values),

@@ -34,24 +34,7 @@ _REACH = 3.5  # half the width of a drawn density, in standard deviations
 
 
 def plot_difficulty(results: pd.DataFrame, of_models: pd.DataFrame, row: pd.Series) -> "Figure":
-    """Plot the difficulties of both sets, and observed accuracies against expected ones.
-
-    Parameters
-    ----------
-    results : pandas.DataFrame
-        Columns of `replication.schemas.RESULTS`, one pair and value of `top`.
-    of_models : pandas.DataFrame
-        Columns of `tables.SKILLS`.
-    row : pandas.Series
-        A row of `tables.DIFFICULTY`.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Left: densities of the difficulties, with the models' skills as ticks. Right: replication
-        against original accuracy, observed and simulated, with the curve that the model expects
-        and the line of equal accuracy.
-    """
+    """Plot the difficulties of both sets, and observed accuracies against expected ones."""
     original, replication = (
         Difficulty(row[f"mu_{o}"], row[f"sigma_{o}"]) for o in ("original", "replication")
     )

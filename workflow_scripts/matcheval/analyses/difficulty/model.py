@@ -21,15 +21,7 @@ from matcheval.statistics.scales import Scale, from_scale, to_scale
 
 @dataclass(frozen=True)
 class Difficulty:
-    """The distribution N(μ, σ²) of the difficulties of a set.
-
-    Attributes
-    ----------
-    mu : float
-        Mean difficulty, on the scale of skills: in standard deviations of a model's own noise.
-    sigma : float
-        Standard deviation of the difficulties on the same scale, at least 0.
-    """
+    """The distribution N(μ, σ²) of the difficulties of a set."""
 
     mu: float
     sigma: float
@@ -41,74 +33,18 @@ class Difficulty:
 
 
 def expected_accuracy(skill: npt.ArrayLike, difficulty: Difficulty) -> FloatArray:
-    """Compute the accuracies that models are expected to have on a set.
-
-    Parameters
-    ----------
-    skill : array-like of float
-        Skills of the models.
-    difficulty : Difficulty
-        Difficulties of the set.
-
-    Returns
-    -------
-    float64 array
-        Accuracies as fractions, of the same shape: Φ((s − μ) / √(σ² + 1)).
-
-    References
-    ----------
-    Recht et al. (2019), arXiv 1902.10811, section 5.3.
-    """
+    """Compute the accuracies that models are expected to have on a set."""
     z = (np.asarray(skill, np.float64) - difficulty.mu) / difficulty.spread
     return from_scale(z, Scale.PROBIT)
 
 
 def skills(accuracy: npt.ArrayLike, difficulty: Difficulty) -> FloatArray:
-    """Compute the skills of models from their accuracies; the inverse of `expected_accuracy`.
-
-    Parameters
-    ----------
-    accuracy : array-like of float
-        Accuracies on the set, as fractions.
-    difficulty : Difficulty
-        Difficulties of the set.
-
-    Returns
-    -------
-    float64 array
-        Skills, of the same shape; infinite for accuracies of 0 and 1.
-    """
+    """Compute the skills of models from their accuracies; the inverse of `expected_accuracy`."""
     return difficulty.mu + difficulty.spread * to_scale(accuracy, Scale.PROBIT)
 
 
 def fitted_difficulty(slope: float, offset: float, original: Difficulty) -> Difficulty:
-    """Compute the difficulty of the replication from a line on the probit scale.
-
-    Accuracies on two sets lie on the line with u = √(σ₁² + 1) / √(σ₂² + 1) and
-    v = (μ₁ − μ₂) / √(σ₂² + 1), where 1 is the original. The line has two parameters and the two
-    sets have four, so that the original's must be chosen: accuracies do not determine them.
-
-    Parameters
-    ----------
-    slope, offset : float
-        Slope u and offset v of the line on the probit scale.
-    original : Difficulty
-        Difficulties of the original, chosen.
-
-    Returns
-    -------
-    Difficulty
-        Difficulties of the replication.
-
-    Raises
-    ------
-    InputError
-        If the slope is not above 0, or is above √(σ₁² + 1): then σ₂² would be negative.
-
-    References
-    ----------
-    Recht et al. (2019), arXiv 1902.10811, section 5.3.
-    """
+    """Compute the difficulty of the replication from a line on the probit scale."""
     variance = (original.spread / slope) ** 2 - 1 if slope > 0 else -1.0
     if variance < 0:
         least = "" if slope <= 0 else f": above {np.sqrt(max(slope**2 - 1, 0)):.3g}"
@@ -125,24 +61,7 @@ def fitted_difficulty(slope: float, offset: float, original: Difficulty) -> Diff
 def simulate_correct(
     skill: npt.ArrayLike, difficulty: Difficulty, n: int, rng: np.random.Generator
 ) -> npt.NDArray[np.int64]:
-    """Simulate the classification of a random set of images by the model of difficulty.
-
-    Parameters
-    ----------
-    skill : array-like of float, shape (n_models,)
-        Skills of the models.
-    difficulty : Difficulty
-        Distribution from which the difficulties of the images are drawn.
-    n : int
-        Number of images, which are the same for all models.
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    int64 array, shape (n_models,)
-        Number of images that each model classifies correctly.
-    """
+    """Simulate the classification of a random set of images by the model of difficulty."""
     tau = rng.normal(difficulty.mu, difficulty.sigma, n)
     chances = (from_scale(s - tau, Scale.PROBIT) for s in np.asarray(skill, np.float64))
     return np.array([(rng.random(n) < chance).sum() for chance in chances], np.int64)
@@ -151,37 +70,7 @@ def simulate_correct(
 def model_difficulty(
     results: pd.DataFrame, fit: pd.Series, sigma: float = 1.0, seed: int = 0
 ) -> tuple[dict[str, Any], pd.DataFrame]:
-    """Fit the model of difficulty to a pair, and simulate sets of the same sizes.
-
-    Parameters
-    ----------
-    results : pandas.DataFrame
-        Columns of `replication.schemas.RESULTS`, one pair and value of `top`.
-    fit : pandas.Series
-        The row of `replication.schemas.FITS` on the probit scale.
-    sigma : float
-        Standard deviation of the original's difficulties, at least 0; their mean is 0.
-    seed : int
-        Seed of the simulated sets.
-
-    Returns
-    -------
-    row : dict
-        A row of `tables.DIFFICULTY`.
-    of_models : pandas.DataFrame
-        Columns of `tables.SKILLS`, sorted by the name of the model. Models with an accuracy of 0
-        or 1 on the original have no finite skill and are left out. Simulated accuracies on a set
-        of unknown size are NaN.
-
-    Raises
-    ------
-    InputError
-        As for `fitted_difficulty`.
-
-    References
-    ----------
-    Recht et al. (2019), arXiv 1902.10811, section 5.3.
-    """
+    """Fit the model of difficulty to a pair, and simulate sets of the same sizes."""
     original = Difficulty(0.0, sigma)
     replication = fitted_difficulty(float(fit["slope"]), float(fit["offset"]), original)
     known = results[results["accuracy_original"].between(0, 1, inclusive="neither")]

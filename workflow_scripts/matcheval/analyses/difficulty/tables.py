@@ -43,18 +43,7 @@ SKILLS = TableSchema(
 
 
 def difficulty_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the fitted difficulties for a readable table.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `DIFFICULTY`.
-
-    Returns
-    -------
-    list of TextColumn
-        A row per pair; the RMS error is in percentage points.
-    """
+    """Format the fitted difficulties for a readable table."""
     heads = {
         "slope": "u", "offset": "v", "mu_original": "μ original", "sigma_original": "σ original",
         "mu_replication": "μ new", "sigma_replication": "σ new",

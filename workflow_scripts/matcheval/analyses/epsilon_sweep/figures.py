@@ -28,20 +28,7 @@ _FAINT = 0.25
 
 
 def plot(table: pd.DataFrame) -> "Figure":
-    """Draw matched gaps, and below them the share of unmatched targets, against ε.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `tables.SCHEMA`, at least one row.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A column of panels per matching. Faint lines are models (of more than 30, bands are half
-        and 90 % of them), bold ones the mean over models with its 95 % interval; the horizontal
-        line is the mean gap of all datapoints.
-    """
+    """Draw matched gaps, and below them the share of unmatched targets, against ε."""
     matchings = table["matching"].unique().tolist()
     with style():
         figure = new_figure(COLUMN_WIDTH * len(matchings), 3.6)

@@ -44,20 +44,7 @@ SCHEMA = TableSchema(
 
 
 def tabulate(known: ComparedModels, *, epsilons: Sequence[float] = EPSILONS) -> pd.DataFrame:
-    """Match every model by every method and ε.
-
-    Parameters
-    ----------
-    known : ComparedModels
-    epsilons : sequence of float
-        In (0, 1]; they replace those of the methods.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`: for each matching and ε a row per model, and one of the mean over the
-        models that have a matched pair.
-    """
+    """Match every model by every method and ε."""
     rows = []
     for name, method in known.methods.items():
         for epsilon in sorted(epsilons):
@@ -102,22 +89,7 @@ def _of_mean(
 
 
 def limit_at_one(comparison: Comparison, method: MatchingMethod) -> tuple[float, float]:
-    """Return what the matched gap is at ε = 1 under criterion 2, where all points are close.
-
-    The smaller set is matched as a whole. If it is the target, its partners are a random sample of
-    the source; if it is the source, they are the first targets in order, or a random sample of them
-    in random order.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    method : MatchingMethod
-
-    Returns
-    -------
-    mean, std : float
-        Of the matched gap over seeds; NaN under criterion 1, which has no such limit.
-    """
+    """Return what the matched gap is at ε = 1 under criterion 2, where all points are close."""
     if method.criterion is Criterion.LABEL_PROBABILITY:
         return float("nan"), float("nan")
     source, target = comparison.source.correct, comparison.target.correct
@@ -132,18 +104,7 @@ def limit_at_one(comparison: Comparison, method: MatchingMethod) -> tuple[float,
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Lay out matched gaps with a row per model and matching, and a column per ε.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `SCHEMA`, at least one row.
-
-    Returns
-    -------
-    list of TextColumn
-        In percentage points.
-    """
+    """Lay out matched gaps with a row per model and matching, and a column per ε."""
     wide = table.pivot_table(
         index=["matching", "model"], columns="epsilon", values="matched_gap", sort=False,
         dropna=False,

@@ -82,33 +82,15 @@ class Features(Analysis):
     # --- inputs and arguments of jobs
 
     def images(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of the dataset of images.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset`.
-        """
+        """Return the files of the dataset of images."""
         return self.study.dataset_files(self.sets[wildcards.dataset].of)
 
     def network_state(self, wildcards: Wildcards) -> str:
-        """Return a digest of the network's file, so that other weights are noticed.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset`.
-        """
+        """Return a digest of the network's file, so that other weights are noticed."""
         return self.sets[wildcards.dataset].network.code_digest
 
     def arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a job that computes features.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset`.
-        """
+        """Return the arguments of a job that computes features."""
         dataset, settings = self.sets[wildcards.dataset], self.study.inference
         return [
             "--name", wildcards.dataset,

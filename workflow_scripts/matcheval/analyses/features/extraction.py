@@ -17,13 +17,7 @@ from matcheval.models.transforms import Transform
 
 
 class FeatureWriter:
-    """Keeps the features of a forward pass in memory.
-
-    Parameters
-    ----------
-    n : int
-        Number of images.
-    """
+    """Keeps the features of a forward pass in memory."""
 
     needs_features = True
 
@@ -38,12 +32,7 @@ class FeatureWriter:
         return self._features
 
     def update(self, batch: ForwardBatch) -> None:
-        """Keep the features of a batch.
-
-        Parameters
-        ----------
-        batch : ForwardBatch
-        """
+        """Keep the features of a batch."""
         assert batch.features is not None
         if self._features is None:
             self._features = np.empty((self._n, batch.features.shape[1]), np.float32)

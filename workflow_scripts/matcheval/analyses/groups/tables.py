@@ -31,25 +31,7 @@ SCHEMA = TableSchema(
 
 
 def read_groups(path: str | Path) -> pd.Series:
-    """Read the groups of datapoints from a file.
-
-    Parameters
-    ----------
-    path : path-like
-        CSV with columns `index` (position in the dataset, from 0) and `group` (a name); datapoints
-        that are not listed belong to no group.
-
-    Returns
-    -------
-    pandas.Series
-        Names of groups, indexed by position in the dataset.
-
-    Raises
-    ------
-    InputError
-        If the file or a column is missing, an index is not a whole number or occurs twice, or a
-        group has no name.
-    """
+    """Read the groups of datapoints from a file."""
     rows = read_csv_rows(path, ["index", "group"])
     for row in rows:
         if not row["index"].strip().isdecimal() or not row["group"].strip():
@@ -67,29 +49,7 @@ def read_groups(path: str | Path) -> pd.Series:
 def tabulate(
     known: Correctness, dataset: str, file: str, *, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Tabulate accuracies within groups.
-
-    Parameters
-    ----------
-    known : Correctness
-        Which datapoints each model classifies correctly.
-    dataset : str
-        Name of the dataset.
-    file : str
-        The groups, as `read_groups` reads them.
-    confidence : float
-        Level of the Clopper-Pearson intervals, in (0, 1).
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`, a row per model and group, groups sorted by name.
-
-    Raises
-    ------
-    InputError
-        If the file is invalid (see `read_groups`), or a datapoint is not in the dataset.
-    """
+    """Tabulate accuracies within groups."""
     groups = read_groups(file)
     rows = known.rows_of(groups.index.tolist(), file=file)
     table = [
@@ -107,16 +67,5 @@ def tabulate(
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the accuracies for a readable table.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `SCHEMA`, at least one row.
-
-    Returns
-    -------
-    list of TextColumn
-        A row per model and a column per group; the last row has means over the models.
-    """
+    """Format the accuracies for a readable table."""
     return columns_by_part(table, "group", {name: name for name in table["group"]})

@@ -47,13 +47,7 @@ class HardImages(DatasetTableAnalysis):
         return [*super().targets, *self.sheet.expand(dataset=drawn)]
 
     def sheet_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a contact sheet.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset`.
-        """
+        """Return the parameters of a contact sheet."""
         return {
             "folder": self.study.dataset_folder(wildcards.dataset),
             "sheet": self.settings.sheet,

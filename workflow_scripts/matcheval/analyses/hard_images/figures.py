@@ -15,26 +15,7 @@ _COLUMNS = 9
 
 
 def plot_hard_images(table: pd.DataFrame, dataset: Dataset, most: int = 30) -> "Figure":
-    """Draw the hardest images on a contact sheet, with their classes.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `tables.SCHEMA`, the hardest first.
-    dataset : Dataset
-        Its images; only those that are drawn are read.
-    most : int
-        Largest number of images drawn.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Raises
-    ------
-    InputError
-        If the table has no rows, or an image file cannot be decoded.
-    """
+    """Draw the hardest images on a contact sheet, with their classes."""
     shown = table.head(most)
     if shown.empty:
         raise InputError("no hard images to draw: the table is empty")

@@ -28,34 +28,7 @@ SCHEMA = TableSchema(
 def tabulate(
     known: Correctness, dataset: str, file: str = "", *, share: float = 0.05
 ) -> pd.DataFrame:
-    """List the hardest images of a dataset.
-
-    Parameters
-    ----------
-    known : Correctness
-        Which datapoints each model classifies correctly.
-    dataset : str
-        Name of the dataset.
-    file : str
-        Not used.
-    share : float
-        Smallest share of the images that is listed, in (0, 1]. Images that tie with the last one
-        listed are listed as well, so that no choice is made between equals.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`, the hardest image first; ties in the order of the dataset.
-
-    Raises
-    ------
-    InputError
-        If the share is out of range.
-
-    References
-    ----------
-    Recht et al. (2019), arXiv 1902.10811, appendices B.2.4 and B.2.5.
-    """
+    """List the hardest images of a dataset."""
     if not 0 < share <= 1:
         raise InputError(f"{share} is not in (0, 1]", field="hard_images.share")
     n_right = known.right.sum(axis=0)
@@ -76,18 +49,7 @@ def tabulate(
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Count the listed images by the number of correct models, for a readable table.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `SCHEMA`, at least one row.
-
-    Returns
-    -------
-    list of TextColumn
-        A row per number of correct models: the number of images, and its cumulative sum.
-    """
+    """Count the listed images by the number of correct models, for a readable table."""
     counts = table.groupby("n_right").size()
     n_models = table["n_models"].iloc[0]
     return [

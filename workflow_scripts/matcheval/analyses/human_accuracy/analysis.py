@@ -33,13 +33,7 @@ class HumanAccuracy(Analysis):
         self.result = self.table("{pair}", "human_accuracy", labels)
 
     def check(self) -> None:
-        """Check names of pairs and models, and that the files exist.
-
-        Raises
-        ------
-        InputError
-            If a pair or model is unknown, a dataset has accuracies only, or a file is missing.
-        """
+        """Check names of pairs and models, and that the files exist."""
         self.study.check_models(self.settings.without, self.field("without"))
         for pair, file in self.settings.pairs.items():
             self.study.check_pair(pair, self.field("pairs"))
@@ -53,13 +47,7 @@ class HumanAccuracy(Analysis):
         return self.result.expand(pair=self.settings.pairs)
 
     def inputs(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the input files of the table of a pair.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair`.
-        """
+        """Return the input files of the table of a pair."""
         return {
             "annotations": self.settings.pairs[wildcards.pair],
             "results": [
@@ -70,13 +58,7 @@ class HumanAccuracy(Analysis):
         }
 
     def parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the table of a pair.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair`.
-        """
+        """Return the parameters of the table of a pair."""
         datasets = self.study.pairs[wildcards.pair].datasets
         return {
             "specs": {o: vars(self.study.datasets[name]) for o, name in datasets.items()},
@@ -88,13 +70,7 @@ class HumanAccuracy(Analysis):
         }
 
     def custom_files_state(self, wildcards: Wildcards) -> list[list[tuple[int, int]]]:
-        """Return size and modification time of the user's files that the table of a pair reads.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair`.
-        """
+        """Return size and modification time of the user's files that the table of a pair reads."""
         datasets = self.study.pairs[wildcards.pair].datasets.values()
         return [
             file_states([self.settings.pairs[wildcards.pair]]),

@@ -39,25 +39,7 @@ ORIGINS = ("original", "replication")
 
 
 def read_annotations(path: str | Path) -> pd.DataFrame:
-    """Read from a CSV file which classes human participants gave to which images.
-
-    Parameters
-    ----------
-    path : path-like
-        CSV with columns `participant` (a name), `set` (`original` or `replication`), `index`
-        (position in the set, from 0) and `answer` (the class that the participant chose, from 0).
-
-    Returns
-    -------
-    pandas.DataFrame
-        These columns, a row per annotation.
-
-    Raises
-    ------
-    InputError
-        If the file or a column is missing, a value is invalid, or a participant annotated an
-        image twice.
-    """
+    """Read from a CSV file which classes human participants gave to which images."""
     try:
         table = pd.read_csv(path, dtype={"participant": str, "set": str})
     except FileNotFoundError as error:
@@ -90,38 +72,7 @@ def human_accuracies(
     confidence: float = 0.95,
     file: object = None,
 ) -> pd.DataFrame:
-    """Tabulate the accuracy of every participant on both sets of a pair.
-
-    Parameters
-    ----------
-    annotations : pandas.DataFrame
-        As `read_annotations` returns them.
-    known : mapping of str to Correctness
-        Which datapoints each model classifies correctly, for `original` and `replication`.
-    pair : str
-        Name of the pair.
-    confidence : float
-        Level of the Clopper-Pearson intervals, in (0, 1). Intervals are for the number of images
-        that the participant classified.
-    file : object
-        File that the annotations come from, for error messages.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`, a row per participant, in descending order of accuracy on the
-        original, ties by name; participants without original images come last. Accuracies of the
-        models are means over models, on the images that the participant classified.
-
-    Raises
-    ------
-    InputError
-        If an image is not in its set.
-
-    References
-    ----------
-    Recht et al. (2019), arXiv 1902.10811, appendix B.2.5.
-    """
+    """Tabulate the accuracy of every participant on both sets of a pair."""
     rows = []
     for participant, of_person in annotations.groupby("participant", sort=True):
         row: dict[str, Any] = {"participant": participant, "pair": pair, "confidence": confidence}
@@ -141,19 +92,7 @@ def human_accuracies(
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the accuracies for a readable table.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `SCHEMA`, at least one row.
-
-    Returns
-    -------
-    list of TextColumn
-        A row per participant, accuracies in percent; the last row has means over participants,
-        and how many of them were better on either set.
-    """
+    """Format the accuracies for a readable table."""
     level = f"{100 * table['confidence'].iloc[0]:g} % CI"
     columns = [TextColumn("Participant", [*table["participant"], "mean"], is_number=False)]
     for origin, head in (("original", "Original"), ("replication", "New")):

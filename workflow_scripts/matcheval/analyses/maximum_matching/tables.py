@@ -29,17 +29,7 @@ SCHEMA = TableSchema(
 
 
 def tabulate(known: ComparedModels) -> pd.DataFrame:
-    """Count the pairs of the protocol and of a largest matching of the same candidates.
-
-    Parameters
-    ----------
-    known : ComparedModels
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`, a row per model and matching.
-    """
+    """Count the pairs of the protocol and of a largest matching of the same candidates."""
     rows = []
     for one in known.matched():
         source, target, method = one.comparison.source, one.comparison.target, one.method
@@ -62,18 +52,7 @@ def tabulate(known: ComparedModels) -> pd.DataFrame:
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the numbers for a readable table.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `SCHEMA`, at least one row.
-
-    Returns
-    -------
-    list of TextColumn
-        A row per model and matching.
-    """
+    """Format the numbers for a readable table."""
     return [
         TextColumn("Model", table["model"].tolist(), is_number=False),
         matching_column(table["matching"]),

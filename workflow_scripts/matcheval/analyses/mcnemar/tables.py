@@ -73,18 +73,7 @@ def _rows(one: MatchedModel) -> list[dict[str, Any]]:
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format means over seeds and the median p-value for a readable table.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `SCHEMA`, at least one row.
-
-    Returns
-    -------
-    list of TextColumn
-        A row per model and matching.
-    """
+    """Format means over seeds and the median p-value for a readable table."""
     groups = table.groupby(["model", "matching"], sort=False)
     means, first = groups.mean(numeric_only=True), groups.first()
     return [

@@ -82,24 +82,12 @@ class NearDuplicates(DatasetTableAnalysis):
         return [*found, *super().targets]
 
     def searched_files(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of both datasets of a search.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset` and `reference`.
-        """
+        """Return the files of both datasets of a search."""
         names = (wildcards.dataset, wildcards.reference)
         return [file for name in names for file in self.study.dataset_files(name)]
 
     def search_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a search.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset` and `reference`.
-        """
+        """Return the parameters of a search."""
         return {
             **self._folders(wildcards),
             "size": self.settings.compare_size,
@@ -107,13 +95,7 @@ class NearDuplicates(DatasetTableAnalysis):
         }
 
     def sheet_parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a search's contact sheet.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset` and `reference`.
-        """
+        """Return the parameters of a search's contact sheet."""
         return {**self._folders(wildcards), "rows": self.settings.sheet}
 
     def _folders(self, wildcards: Wildcards) -> dict[str, Any]:

@@ -8,13 +8,7 @@ from matcheval.io.tables import check_suffix
 
 
 def add_search(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of a search.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-        Gets `run_search` as its default for `run`.
-    """
+    """Add the arguments of a search."""
     parser.add_argument("queries", metavar="TEST", help="folder of the dataset to search for")
     parser.add_argument(
         "references", metavar="TRAIN", help="folder of the dataset to search in; may be TEST"
@@ -46,18 +40,7 @@ def add_search(parser: argparse.ArgumentParser) -> None:
 
 
 def run_search(arguments: argparse.Namespace) -> None:
-    """Search, write the table, and draw the contact sheet if requested.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Parsed arguments of `add_search`.
-
-    Raises
-    ------
-    InputError
-        If an argument is invalid, a dataset cannot be read, or the sets cannot be compared.
-    """
+    """Search, write the table, and draw the contact sheet if requested."""
     from matcheval.analyses.near_duplicates.images import labelled_pixels
     from matcheval.analyses.near_duplicates.search import find_near_duplicates
     from matcheval.datasets.folders import read_dataset

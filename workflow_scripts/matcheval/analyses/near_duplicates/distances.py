@@ -24,15 +24,7 @@ _ROWS, _COLUMNS = 2048, 4096  # queries and references per block: 64 MiB of dist
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The nearest references of every query, nearest first.
-
-    Attributes
-    ----------
-    index : int64 array, shape (n_queries, k)
-        Positions of the references; of equally distant ones the lowest come first.
-    squared : float64 array, shape (n_queries, k)
-        Squared ℓ2 distances, exact integers.
-    """
+    """The nearest references of every query, nearest first."""
 
     index: npt.NDArray[np.int64]
     squared: npt.NDArray[np.float64]
@@ -46,34 +38,7 @@ class Neighbours:
 def nearest_neighbours(
     queries: Pixels, references: Pixels, k: int, *, same: bool = False
 ) -> Neighbours:  # fmt: skip
-    """Find the k nearest references of every query, exactly.
-
-    Parameters
-    ----------
-    queries, references : uint8 arrays, shape (n, ...)
-        Images, all of one shape; memory-mapped arrays are possible.
-    k : int
-        Neighbours per query: from 1 to the number of references, or to one less if `same`.
-    same : bool
-        Whether queries and references are the same images: an image is then not its own
-        neighbour.
-
-    Returns
-    -------
-    Neighbours
-        Positions and distances, the nearest first.
-
-    Raises
-    ------
-    InputError
-        If the arrays are not of dtype uint8, are empty or differ in image shape, or k is out of
-        range.
-
-    Notes
-    -----
-    Time is O(n_queries · n_references · n_values). Memory is about 100 MiB in addition to the
-    images and to k distances and positions per query.
-    """
+    """Find the k nearest references of every query, exactly."""
     from matcheval.analyses.near_duplicates.nearest import keep_nearest
 
     _check(queries, references)
@@ -97,26 +62,7 @@ def nearest_neighbours(
 def pairs_within(
     queries: Pixels, references: Pixels, distance: float
 ) -> list[tuple[int, int, float]]:
-    """List all pairs of a query and a reference within an ℓ2 distance of each other.
-
-    Parameters
-    ----------
-    queries, references : uint8 arrays, shape (n, ...)
-        Images, all of one shape; either set may be empty.
-    distance : float
-        Largest ℓ2 distance in pixel values, at least 0.
-
-    Returns
-    -------
-    list of (int, int, float)
-        Position of the query, position of the reference and ℓ2 distance, sorted by position. If
-        the queries are the references, the pairs of an image with itself are included.
-
-    Raises
-    ------
-    InputError
-        If the arrays are not of dtype uint8 or differ in image shape.
-    """
+    """List all pairs of a query and a reference within an ℓ2 distance of each other."""
     if not len(queries) or not len(references):
         return []
     _check(queries, references)

@@ -17,27 +17,7 @@ _SHOWN = 8  # nearest images per row
 def plot_near_duplicates(
     nearest: pd.DataFrame, queries: Dataset, references: Dataset, rows: int
 ) -> "Figure":  # fmt: skip
-    """Draw the queries that are most similar to a reference, with their nearest references.
-
-    Parameters
-    ----------
-    nearest : pandas.DataFrame
-        Columns of `schemas.NEAREST_IMAGES`.
-    queries, references : Dataset
-        The two sets, of which only the images that are drawn are read.
-    rows : int
-        Number of queries shown, at least 1; `most_alike` chooses them.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A row per query: the query, framed, and its nearest references.
-
-    Raises
-    ------
-    InputError
-        If the table is empty, or an image file cannot be decoded.
-    """
+    """Draw the queries that are most similar to a reference, with their nearest references."""
     if nearest.empty:
         raise InputError("no images to draw: the table of nearest images is empty")
     chosen = most_alike(nearest, rows)
@@ -61,21 +41,7 @@ def plot_near_duplicates(
 
 
 def most_alike(nearest: pd.DataFrame, rows: int) -> list[int]:
-    """Choose the queries that are most similar to a reference.
-
-    Parameters
-    ----------
-    nearest : pandas.DataFrame
-        Columns of `schemas.NEAREST_IMAGES`.
-    rows : int
-        How many queries to choose, at least 1.
-
-    Returns
-    -------
-    list of int
-        Positions of the queries: alternately the next one by smallest ℓ2 distance and by highest
-        structural similarity, or by distance alone if the table has no similarities.
-    """
+    """Choose the queries that are most similar to a reference."""
     groups = nearest.groupby("query")
     orders = [groups["distance"].min().sort_values(kind="stable").index.tolist()]
     if nearest["ssim"].notna().any():

@@ -11,25 +11,7 @@ from matcheval.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class LabelledPixels:
-    """Images of one size, with their labels and names.
-
-    Attributes
-    ----------
-    name : str
-        Name of the dataset.
-    pixels : uint8 array, shape (n, height, width, channels)
-        The images; possibly memory-mapped.
-    labels : int16 array, shape (n,)
-        Classes of the images, from 0.
-    names : tuple of str
-        Names of the images.
-    classes : tuple of str
-        Names of the classes, by label.
-    max_value : int
-        The pixel value that stands for 1.0.
-    sha256 : str
-        Digest of the dataset.
-    """
+    """Images of one size, with their labels and names."""
 
     name: str
     pixels: npt.NDArray[np.uint8]
@@ -41,27 +23,7 @@ class LabelledPixels:
 
 
 def labelled_pixels(dataset: Dataset, size: int | None = None) -> LabelledPixels:
-    """Give a dataset's images as an array of one size.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Arrays of pixels, or image files.
-    size : int, optional
-        Resize every image to an RGB square of this side in pixels, at least 1, with Pillow's
-        bicubic filter: needed for image files, whose sizes differ.
-
-    Returns
-    -------
-    LabelledPixels
-        The images in the order of the dataset.
-
-    Raises
-    ------
-    InputError
-        If the dataset consists of image files and no size is given, the size is out of range, or
-        an image cannot be decoded.
-    """
+    """Give a dataset's images as an array of one size."""
     if size is None and dataset.stored == "files":
         raise InputError(
             "its images are files, which may differ in size",

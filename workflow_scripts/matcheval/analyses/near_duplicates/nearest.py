@@ -14,21 +14,7 @@ Floats = npt.NDArray[np.float64]
 
 @compiled()
 def keep_nearest(block: Floats, column: int, squared: Floats, index: npt.NDArray[np.int64]) -> None:
-    """Merge a block of distances into the k smallest of every row so far.
-
-    Parameters
-    ----------
-    block : float64 array, shape (n_rows, n_columns)
-        Distances to the references `column`, `column + 1`, ...; blocks must be merged in
-        ascending order of the columns.
-    column : int
-        Position of the block's first reference.
-    squared : float64 array, shape (n_rows, k)
-        Smallest distances in ascending order; modified in place. Of equal distances the one
-        merged first comes first.
-    index : int64 array, shape (n_rows, k)
-        Positions of their references; modified in place.
-    """
+    """Merge a block of distances into the k smallest of every row so far."""
     k = squared.shape[1]
     for i in range(block.shape[0]):
         for j in range(block.shape[1]):

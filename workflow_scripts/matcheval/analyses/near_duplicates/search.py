@@ -18,28 +18,7 @@ _QUERIES = 1024  # queries whose pairs are compared by SSIM at a time
 def find_near_duplicates(
     queries: LabelledPixels, references: LabelledPixels, k: int = 10, *, ssim: bool = True
 ) -> pa.Table:
-    """Find the k nearest references of every query, and their structural similarity.
-
-    Parameters
-    ----------
-    queries, references : LabelledPixels
-        Sets with images of the same shape and pixel range. If both are the same set, an image is
-        not its own neighbour.
-    k : int
-        References per query: from 1 to the number of references, or to one less for a single set.
-    ssim : bool
-        Whether to compute the structural similarity of these pairs.
-
-    Returns
-    -------
-    pyarrow.Table
-        Schema `schemas.NEAREST_IMAGES`, sorted by query and rank.
-
-    Raises
-    ------
-    InputError
-        If the sets differ in image shape or pixel range, or k is out of range.
-    """
+    """Find the k nearest references of every query, and their structural similarity."""
     if queries.max_value != references.max_value:
         raise InputError(
             f"images with pixel values up to {queries.max_value} cannot be compared with images "

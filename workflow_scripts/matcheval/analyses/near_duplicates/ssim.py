@@ -24,31 +24,7 @@ def structural_similarity(
     max_value: int = 255,
     window: int = WINDOW,
 ) -> Floats:
-    """Compute the structural similarity (SSIM) of pairs of images.
-
-    Parameters
-    ----------
-    first, second : uint8 arrays, shape (n, height, width, channels)
-        Pair i is `first[i]` and `second[i]`.
-    max_value : int
-        The pixel value that stands for 1.0.
-    window : int
-        Side of the uniform window in pixels: odd, at least 3, at most height and width.
-
-    Returns
-    -------
-    float64 array, shape (n,)
-        Similarities in [-1, 1]; 1 for equal images.
-
-    Raises
-    ------
-    InputError
-        If the shapes differ or are not four-dimensional, or the window does not fit.
-
-    References
-    ----------
-    Wang, Bovik, Sheikh & Simoncelli (2004), IEEE Transactions on Image Processing 13(4).
-    """
+    """Compute the structural similarity (SSIM) of pairs of images."""
     # Imported only here: the module imports the compiler, which is slow.
     from matcheval.analyses.near_duplicates.windows import compare
 

@@ -21,31 +21,7 @@ from matcheval.statistics.accuracies import accuracy_columns
 def tabulate(
     known: Correctness, dataset: str, file: str, *, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Tabulate accuracies on the images that are near duplicates, and on the others.
-
-    Parameters
-    ----------
-    known : Correctness
-        Which datapoints each model classifies correctly.
-    dataset : str
-        Name of the dataset.
-    file : str
-        The near duplicates found by review: a CSV file with a column `index`, positions in the
-        dataset; other columns are ignored.
-    confidence : float
-        Level of the Clopper-Pearson intervals, in (0, 1).
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`, a row per model.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or has no such column, a cell is not a whole number, or a
-        position is not in the dataset or occurs twice.
-    """
+    """Tabulate accuracies on the images that are near duplicates, and on the others."""
     listed = read_csv_rows(file, ("index",))
     try:
         positions = [int(row["index"]) for row in listed]
@@ -67,18 +43,7 @@ def tabulate(
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the accuracies for a readable table.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `SCHEMA`, at least one row.
-
-    Returns
-    -------
-    list of TextColumn
-        The columns to show.
-    """
+    """Format the accuracies for a readable table."""
     level = f"{100 * table['confidence'].iloc[0]:g} % CI"
     n = {part: int(table[f"n_{part}"].iloc[0]) for part in ("all", "duplicates", "rest")}
     return [

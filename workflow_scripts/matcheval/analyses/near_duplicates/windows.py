@@ -18,19 +18,7 @@ def compare(
     c2: float,
     result: npt.NDArray[np.float64],
 ) -> None:
-    """Compute the similarity of every pair; sums are of integers, so they are not rounded.
-
-    Parameters
-    ----------
-    first, second : uint8 arrays, shape (n, height, width, channels)
-        The images, contiguous in memory.
-    window : int
-        Side of the window in pixels.
-    c1, c2 : float
-        Constants of the formula.
-    result : float64 array, shape (n,)
-        Receives the similarities.
-    """
+    """Compute the similarity of every pair; sums are of integers, so they are not rounded."""
     n, height, width, channels = first.shape
     columns = np.empty((width, _SUMS), np.int64)
     sums = np.empty(_SUMS, np.int64)

@@ -17,13 +17,7 @@ class PairedGaps(PairTableAnalysis):
         return 0
 
     def check(self) -> None:
-        """Check pairs and models.
-
-        Raises
-        ------
-        InputError
-            As the base class; or if a pair is not declared as paired.
-        """
+        """Check pairs and models."""
         super().check()
         for pair in self.settings.pairs:
             if not self.study.pairs[pair].paired:

@@ -39,22 +39,7 @@ SCHEMA = TableSchema(
 
 
 def tabulate(known: ComparedModels) -> pd.DataFrame:
-    """Compare accuracies image by image.
-
-    Parameters
-    ----------
-    known : ComparedModels
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`, a row per model, and one of the mean over models.
-
-    Raises
-    ------
-    InputError
-        If the pair is not declared as paired, or the sets differ in size, indices or labels.
-    """
+    """Compare accuracies image by image."""
     if not known.pair.paired:
         raise InputError(
             f"pair '{known.pair.name}' is not declared as paired",
@@ -122,18 +107,7 @@ def _discordant(
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format gaps for a readable table.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `SCHEMA`, at least one row.
-
-    Returns
-    -------
-    list of TextColumn
-        A row per model and one of their mean; accuracies in percent, gaps in percentage points.
-    """
+    """Format gaps for a readable table."""
 
     def counts(name: str) -> list[str]:
         return ["–" if n < 0 else f"{n:,}" for n in table[name]]

@@ -15,22 +15,7 @@ Booleans = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Arrangements:
-    """Divisions of the pooled datapoints, source rows first, into a source and a target.
-
-    The first one is the observed division. The role stays with the block of datapoints: the source
-    has as many points, or groups, as the real one.
-
-    Attributes
-    ----------
-    n_source, n_target : int
-        Numbers of datapoints.
-    blocks : Blocks or None
-        Groups, of which whole ones change sets; or, if joint, images or groups that are in both
-        sets, whose two sides are exchanged. None for datapoints, which change sets one by one.
-    n_permutations : int
-        Number of random divisions besides the observed one. All divisions are listed instead where
-        that takes no more.
-    """
+    """Divisions of the pooled datapoints, source rows first, into a source and a target."""
 
     n_source: int
     n_target: int
@@ -60,29 +45,13 @@ class Arrangements:
         return self.n_permutations + 1
 
     def smallest_p(self, *, mirrored: bool) -> float:
-        """Return the smallest p-value that can occur.
-
-        Parameters
-        ----------
-        mirrored : bool
-            Whether the statistic is as extreme when both sets change places, as |gap| is.
-        """
+        """Return the smallest p-value that can occur."""
         blocks = self.blocks
         has_mirror = blocks is not None and (blocks.joint or blocks.n_source == blocks.n_target)
         return (2 if self.is_exact and mirrored and has_mirror else 1) / self.n
 
     def draw(self, generator: np.random.Generator) -> Iterator[Booleans]:
-        """Go through the divisions, the observed one first.
-
-        Parameters
-        ----------
-        generator : numpy.random.Generator
-
-        Yields
-        ------
-        bool array, shape (n_source + n_target,)
-            Whether each pooled datapoint is in the source.
-        """
+        """Go through the divisions, the observed one first."""
         observed = np.arange(self.n_source + self.n_target) < self.n_source
         yield observed
         if self.blocks is None:

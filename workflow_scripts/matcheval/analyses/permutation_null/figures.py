@@ -36,20 +36,7 @@ _LABELS = {
 
 
 def plot(table: pd.DataFrame) -> "Figure":
-    """Draw observed values over their null distributions.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `tables.SCHEMA`, at least one row.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A panel per matching and statistic, a row per model, by increasing gap; up to 50 models are
-        named. Bars are the middle 95 % of the null distribution, thin lines 95 % intervals of
-        matched gaps.
-    """
+    """Draw observed values over their null distributions."""
     panels = table[["statistic", "matching"]].drop_duplicates()
     gaps = table[table["statistic"] == "gap"].set_index("model")["mean_over_seeds"]
     models = gaps.sort_values(kind="stable").index.tolist()

@@ -33,30 +33,7 @@ _OF_MATCHINGS = (Statistic.MATCHED_GAP, Statistic.UNMATCHED)
 
 @dataclass(frozen=True)
 class NullDistribution:
-    """A statistic under the hypothesis that both sets are draws from one population.
-
-    Attributes
-    ----------
-    observed : float
-        Of the real sets, in random order and with one draw of picks, as in the permutations.
-    mean, std : float
-        Of the null distribution (ddof = 1): of the permutations without the observed division, or
-        of all divisions where all are listed.
-    low, high : float
-        Its percentiles 2.5 and 97.5.
-    least, most : float
-        Its range.
-    p : float
-        Share of the divisions, the observed one among them, that are at least as extreme.
-    smallest_p : float
-        The smallest value that p can have.
-    n : int
-        Number of divisions, the observed one included.
-    n_undefined : int
-        Of them, those without a matched pair or an empty set; they count as extreme.
-    is_exact : bool
-        Whether all divisions are listed.
-    """
+    """A statistic under the hypothesis that both sets are draws from one population."""
 
     observed: float
     mean: float
@@ -78,26 +55,7 @@ def permuted_statistics(
     arrangements: Arrangements,
     seed: int,
 ) -> dict[tuple[Statistic, str], Floats]:
-    """Compute the statistics of one model for every division of the datapoints.
-
-    Divisions, and the order of points in them, depend on seed and pair only, so that they are the
-    same for all models and matchings. Picks have a stream of their own for each.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    methods : mapping of str to MatchingMethod
-        By name of the matching; orders are random whatever the method says.
-    arrangements : Arrangements
-        Of the comparison's datapoints.
-    seed : int
-
-    Returns
-    -------
-    dict of (Statistic, str) to float64 array, shape (n_divisions,)
-        By statistic and matching, whose name is empty for the gap; gaps are original minus
-        replication. The first value is the observed one. NaN where it is undefined.
-    """
+    """Compute the statistics of one model for every division of the datapoints."""
     source, target, pair = comparison.source, comparison.target, comparison.pair.name
     correct = np.concatenate([source.correct, target.correct]).astype(np.float64)
     sign = 1 if comparison.source_is_original else -1
@@ -128,17 +86,7 @@ def permuted_statistics(
 def summarise(
     values: Floats, statistic: Statistic, arrangements: Arrangements
 ) -> NullDistribution:  # fmt: skip
-    """Compare the observed value with the null distribution.
-
-    Parameters
-    ----------
-    values : float64 array, shape (n_divisions,)
-        Of all divisions, the observed one first.
-    statistic : Statistic
-        The unmatched share is compared upwards, gaps in both directions.
-    arrangements : Arrangements
-        Where the values come from.
-    """
+    """Compare the observed value with the null distribution."""
     is_two_sided = statistic is not Statistic.UNMATCHED
     extremes = np.abs(values) if is_two_sided else values
     as_extreme = ~(extremes < extremes[0] - _TOLERANCE)

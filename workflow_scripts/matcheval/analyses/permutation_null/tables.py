@@ -51,23 +51,7 @@ SCHEMA = TableSchema(
 
 
 def tabulate(known: ComparedModels, *, permutations: int = 999, seed: int = 0) -> pd.DataFrame:
-    """Compare every model's gaps with those of random divisions of its datapoints.
-
-    Parameters
-    ----------
-    known : ComparedModels
-    permutations : int
-        Random divisions besides the observed one; all possible ones are listed where there are no
-        more.
-    seed : int
-        Of divisions and picks.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`: for each model a row of its gap, whose matching is empty, and two per
-        matching.
-    """
+    """Compare every model's gaps with those of random divisions of its datapoints."""
     first = known.comparisons[0]
     arrangements = Arrangements(len(first.source), len(first.target), known.blocks, permutations)
     displayed: dict[str, dict[tuple[Statistic, str], dict[str, Any]]] = {}
@@ -119,18 +103,7 @@ def _columns(null: NullDistribution) -> dict[str, Any]:
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format observed values and null distributions for a readable table.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `SCHEMA`, at least one row.
-
-    Returns
-    -------
-    list of TextColumn
-        A row per model, matching and statistic, in percentage points.
-    """
+    """Format observed values and null distributions for a readable table."""
     low, high = (signed_cells(table[f"null_{end}"].tolist(), 2) for end in ("low", "high"))
     p = zip(table["p"], table["reason"], strict=True)
     return [

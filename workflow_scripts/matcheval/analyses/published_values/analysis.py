@@ -35,13 +35,7 @@ class PublishedValues(Analysis):
         return read_published(self.settings.file, self.study.name) if self.settings.file else []
 
     def check(self) -> None:
-        """Check that the study writes the tables that values are looked up in.
-
-        Raises
-        ------
-        InputError
-            If the file is invalid, or names a table that the study does not write.
-        """
+        """Check that the study writes the tables that values are looked up in."""
         written = self._tables_of_the_study if self.values else []
         for value in self.values:
             if value.table and value.table not in written:

@@ -12,29 +12,7 @@ from matcheval.errors import InputError, suggest
 
 
 def look_up(table: pa.Table, value: PublishedValue, column: str) -> float:
-    """Find the computed counterpart of a published value, or of a bound of its interval.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The table `value.table` of the study.
-    value : PublishedValue
-        The published value.
-    column : str
-        Column of the counterpart: that of the value, or of a bound.
-
-    Returns
-    -------
-    float
-        The computed number, in percent if the unit of the column is fractions; NaN if it is not
-        finite.
-
-    Raises
-    ------
-    InputError
-        If a column is missing or holds no numbers, no row has a value that rows are selected by,
-        or several rows are selected where one is required.
-    """
+    """Find the computed counterpart of a published value, or of a bound of its interval."""
     frame = _selected_rows(table.to_pandas(), value)
     if value.statistic is Statistic.COUNT:
         return float(len(frame))

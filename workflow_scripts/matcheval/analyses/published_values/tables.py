@@ -49,28 +49,7 @@ _ROUNDING = Decimal("1e-9")  # numbers this close to halfway are rounded both wa
 
 
 def compare_published(values: Sequence[PublishedValue], folder: Path) -> pd.DataFrame:
-    """Compare published values with their counterparts in the study's tables.
-
-    Parameters
-    ----------
-    values : sequence of PublishedValue
-        The published values.
-    folder : Path
-        The study's folder, with its tables.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `COMPARED`, a row per printed number, in the order of `values`. A computed
-        number agrees if rounding it to the printed digits gives the printed number; bounds of
-        intervals may instead be rounded outward, as some of the paper's are. Fractions are
-        converted to percent; numbers that are not finite count as not computable (NaN).
-
-    Raises
-    ------
-    InputError
-        If a table is missing, or as for `lookup.look_up`.
-    """
+    """Compare published values with their counterparts in the study's tables."""
     tables: dict[str, pa.Table] = {}
     rows = []
     for value in values:
@@ -88,27 +67,7 @@ def compare_published(values: Sequence[PublishedValue], folder: Path) -> pd.Data
 def write_comparison(
     values: Sequence[PublishedValue], folder: Path, study: str, paths: Sequence[Path]
 ) -> pd.DataFrame:
-    """Compare published values, and write the comparison as tables and as a page.
-
-    Parameters
-    ----------
-    values, folder
-        As for `compare_published`.
-    study : str
-        Name of the study, for the page.
-    paths : sequence of Path
-        Files to write, in the formats of their suffixes; `.md` is the page with the remarks.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `COMPARED`.
-
-    Raises
-    ------
-    InputError
-        As for `compare_published`, or if a file has an unknown suffix or cannot be written.
-    """
+    """Compare published values, and write the comparison as tables and as a page."""
     compared = compare_published(values, folder)
     pages = [path for path in paths if path.suffix == ".md"]
     tables = [path for path in paths if path not in pages]
@@ -120,21 +79,7 @@ def write_comparison(
 
 
 def page(compared: pd.DataFrame, study: str) -> str:
-    """Format the comparison as a Markdown page with a table per source.
-
-    Parameters
-    ----------
-    compared : pandas.DataFrame
-        Columns of `COMPARED`.
-    study : str
-        Name of the study.
-
-    Returns
-    -------
-    str
-        The page. Every table has printed and computed numbers in alternating rows, numbers that
-        differ in bold, and is followed by the remarks.
-    """
+    """Format the comparison as a Markdown page with a table per source."""
     known = compared[compared["computed"].notna()]
     lines = [
         f"<!-- Written by the workflow (rule compare_published), study {study}. -->\n",
@@ -150,18 +95,7 @@ def page(compared: pd.DataFrame, study: str) -> str:
 
 
 def compared_columns(compared: pd.DataFrame) -> list[TextColumn]:
-    """Format the comparison for a LaTeX table.
-
-    Parameters
-    ----------
-    compared : pandas.DataFrame
-        Columns of `COMPARED`.
-
-    Returns
-    -------
-    list of TextColumn
-        A row per printed number, without the remarks.
-    """
+    """Format the comparison for a LaTeX table."""
     heads = (("Source", "source"), ("Of", "name"), ("Quantity", "quantity"), ("", "part"))
     return [
         *(TextColumn(head, compared[name].tolist(), is_number=False) for head, name in heads),

@@ -35,31 +35,7 @@ class Statistic(StrEnum):
 
 @dataclass(frozen=True)
 class PublishedValue:
-    """A printed value, and where the study's tables have its counterpart.
-
-    Attributes
-    ----------
-    source : str
-        Where it is printed: table or section of the paper.
-    name, quantity : str
-        What the value is about, such as a model, and what it is, such as an accuracy: row and
-        column of the comparison.
-    published : tuple of Decimal
-        The value, or the value with its lower and upper bound, with the printed digits.
-    table : str
-        Path of a Parquet table below the study's folder, without suffix; empty if the study
-        cannot compute the value.
-    rows : tuple of (str, str)
-        Columns and the values that they must have in the selected rows.
-    column : str
-        Column of the value; bounds are in the columns with the suffixes `_low` and `_high`.
-    statistic : Statistic
-        How the selected rows are reduced to one number.
-    remark : str
-        Why the computed value differs, or why there is none; may be empty if there is a table.
-    place : str
-        File and line of this value, for error messages.
-    """
+    """A printed value, and where the study's tables have its counterpart."""
 
     source: str
     name: str
@@ -74,26 +50,7 @@ class PublishedValue:
 
 
 def read_published(path: str | Path, study: str) -> list[PublishedValue]:
-    """Read the values published for a study.
-
-    Parameters
-    ----------
-    path : path-like
-        CSV file with the columns `COLUMNS`; it may also contain values of other studies.
-    study : str
-        Name of the study.
-
-    Returns
-    -------
-    list of PublishedValue
-        At least one, in the order of the file.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or has no values of the study, a row is invalid, or a value occurs
-        twice.
-    """
+    """Read the values published for a study."""
     rows = enumerate(read_csv_rows(path, COLUMNS), start=2)
     values = [_value(row, f"{path}, line {line}") for line, row in rows if row["study"] == study]
     if not values:
@@ -103,18 +60,7 @@ def read_published(path: str | Path, study: str) -> list[PublishedValue]:
 
 
 def tables_of(values: Sequence[PublishedValue]) -> list[str]:
-    """List the tables that values are looked up in, each once.
-
-    Parameters
-    ----------
-    values : sequence of PublishedValue
-        The published values.
-
-    Returns
-    -------
-    list of str
-        Paths below the study's folder, without suffix.
-    """
+    """List the tables that values are looked up in, each once."""
     return list(dict.fromkeys(value.table for value in values if value.table))
 
 

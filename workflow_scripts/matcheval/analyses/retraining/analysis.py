@@ -39,13 +39,7 @@ class Retraining(Analysis):
         }
 
     def check(self) -> None:
-        """Check the experiments, by designing them.
-
-        Raises
-        ------
-        InputError
-            As for `designs.design_experiment`.
-        """
+        """Check the experiments, by designing them."""
         _ = self.experiments
 
     @property
@@ -66,25 +60,13 @@ class Retraining(Analysis):
         return {name: model for found in each for name, model in found.items()}
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return what the table of an experiment waits for: all its predictions.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `experiment`.
-        """
+        """Return what the table of an experiment waits for: all its predictions."""
         trials = self.experiments[wildcards.experiment].trials
         inputs = (self.study.results_inputs(trial.dataset, [trial.model]) for trial in trials)
         return list(dict.fromkeys(file for files in inputs for file in files))
 
     def parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the table of an experiment.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `experiment`.
-        """
+        """Return the parameters of the table of an experiment."""
         experiment = self.experiments[wildcards.experiment]
         return {
             "kind": experiment.kind,

@@ -18,20 +18,7 @@ _TITLES = {
 
 
 def write_page(table: pd.DataFrame, original: str, replication: str) -> str:
-    """Format the page of an experiment as Markdown: title, findings and table.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `tables.TRIALS`, of one experiment.
-    original, replication : str
-        Names of the two sets of its pair.
-
-    Returns
-    -------
-    str
-        The page; findings are given separately for each of the study's models.
-    """
+    """Format the page of an experiment as Markdown: title, findings and table."""
     kind = table["kind"].iloc[0]
     parts = [f"# {_TITLES[kind]}: {table['experiment'].iloc[0]}\n"]
     for base, rows in table.groupby("base", sort=False):

@@ -25,23 +25,7 @@ _CONFIG = "configuration"
 
 @dataclass(frozen=True)
 class Experiment:
-    """A checked experiment: the datasets it derives, the models it trains and its trials.
-
-    Attributes
-    ----------
-    name : str
-        Its key in the configuration.
-    kind : str
-        Its kind, such as `grid`.
-    pair : Pair
-        The pair of datasets that it examines.
-    derivations : mapping of str to Derivation
-        Its derived datasets by name, each after those that it is built from.
-    trained : mapping of str to TrainedModel
-        Its models by name.
-    trials : tuple of Trial
-        What is tested, in the order of its table.
-    """
+    """A checked experiment: the datasets it derives, the models it trains and its trials."""
 
     name: str
     kind: str
@@ -52,19 +36,7 @@ class Experiment:
 
 
 class _Design:
-    """An experiment that is being designed.
-
-    Parameters
-    ----------
-    settings : ExperimentSettings
-        Its block of the configuration, of the class of its kind.
-    models : mapping of str to Model
-        The models that are varied, by name.
-    pair : Pair
-        The pair of datasets that it examines.
-    training : TrainingSettings
-        Settings of the study, with the names of its training and validation set.
-    """
+    """An experiment that is being designed."""
 
     def __init__(
         self, settings: Any, models: Mapping[str, Model], pair: Pair, training: TrainingSettings
@@ -77,44 +49,16 @@ class _Design:
         self.trials: list[Trial] = []
 
     def derived(self, derivation: Derivation) -> str:
-        """Add a derived dataset.
-
-        Parameters
-        ----------
-        derivation : Derivation
-            How it is built; a derivation of the same name is the same dataset.
-
-        Returns
-        -------
-        str
-            Its name.
-        """
+        """Add a derived dataset."""
         self.derivations[derivation.name] = derivation
         return derivation.name
 
     def sets_of(self, base: str) -> tuple[str, ...]:
-        """Return the names of a model's training sets.
-
-        Parameters
-        ----------
-        base : str
-            Name of one of the study's models.
-        """
+        """Return the names of a model's training sets."""
         return self.models[base].train or self._train
 
     def set_of(self, base: str) -> str:
-        """Return the name of a model's only training set.
-
-        Parameters
-        ----------
-        base : str
-            Name of one of the study's models.
-
-        Raises
-        ------
-        InputError
-            If it is trained on several.
-        """
+        """Return the name of a model's only training set."""
         train, *others = self.sets_of(base)
         if others:
             raise InputError(
@@ -133,26 +77,7 @@ class _Design:
         validation: tuple[str, ...],
         recipe: Recipe | None = None,
     ) -> str:
-        """Add a model to train.
-
-        Parameters
-        ----------
-        base : Model
-            The study's model that it is a variant of.
-        name : str
-            Name of the variant.
-        train : tuple of str
-            Names of the training sets.
-        validation : tuple of str
-            Names of the validation sets.
-        recipe : Recipe, optional
-            Its recipe; that of `base` by default.
-
-        Returns
-        -------
-        str
-            `name`.
-        """
+        """Add a model to train."""
         recipe = recipe or base.recipe
         assert recipe is not None  # `design_experiment` refuses models without one
         self.trained[name] = TrainedModel(base.variant(name, recipe), train, validation)
@@ -160,24 +85,7 @@ class _Design:
 
 
 def design_experiment(name: str, settings: ExperimentSettings, study: Study) -> Experiment:
-    """Determine what an experiment of the configuration trains and tests.
-
-    Parameters
-    ----------
-    name : str
-        Its key in the configuration.
-    settings : ExperimentSettings
-        Its block of the configuration.
-    study : Study
-        The study, with models, pairs and training sets.
-
-    Raises
-    ------
-    InputError
-        Naming the key and the value: if a model or pair is unknown, a model is not trained by a
-        recipe, a dataset of the pair has no images, the study has no training set, or a grid has
-        a field or value that is invalid in a recipe.
-    """
+    """Determine what an experiment of the configuration trains and tests."""
     place = f"retraining.experiments.{name}"
     study.check_pair(settings.pair, f"{place}.pair")
     study.check_models(settings.models, f"{place}.models")

@@ -43,31 +43,7 @@ def tabulate_trials(
     files: Sequence[str],
     confidence: float,
 ) -> pd.DataFrame:
-    """Tabulate the accuracies of the models of an experiment.
-
-    Parameters
-    ----------
-    experiment : str
-        Name of the experiment.
-    kind : str
-        Its kind.
-    trials : sequence of Trial
-        Its trials, at least one.
-    files : sequence of str
-        The prediction file of each trial.
-    confidence : float
-        Level of the Clopper-Pearson intervals, in (0, 1).
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `TRIALS`, a row per trial, in their order.
-
-    Raises
-    ------
-    InputError
-        If prediction files cannot be read; the message names all of them.
-    """
+    """Tabulate the accuracies of the models of an experiment."""
     rows, problems = [], ErrorCollector()
     for trial, file in zip(trials, files, strict=True):
         with problems.collected():
@@ -96,18 +72,7 @@ def tabulate_trials(
 
 
 def trial_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the accuracies for a readable table.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `TRIALS`, at least one row.
-
-    Returns
-    -------
-    list of TextColumn
-        A row per trial, accuracies in percent with their intervals.
-    """
+    """Format the accuracies for a readable table."""
     level = f"{100 * table['confidence'].iloc[0]:g} % CI"
     return [
         TextColumn("Model", table["base"].tolist(), is_number=False),

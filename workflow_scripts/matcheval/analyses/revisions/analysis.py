@@ -31,13 +31,7 @@ class Revisions(Analysis):
         self.result = self.table("{series}", "revisions", labels)
 
     def check(self) -> None:
-        """Check names of datasets and models.
-
-        Raises
-        ------
-        InputError
-            If a dataset or model is unknown, or no models are run on a dataset.
-        """
+        """Check names of datasets and models."""
         self.study.check_models(self.settings.without, self.field("without"))
         for name, datasets in self.settings.series.items():
             for dataset in datasets:
@@ -49,24 +43,12 @@ class Revisions(Analysis):
         return self.result.expand(series=self.settings.series)
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the tables of accuracies on the revisions of a series.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `series`.
-        """
+        """Return the tables of accuracies on the revisions of a series."""
         datasets = self.settings.series[wildcards.series]
         return [self.study.accuracies_file(name) for name in datasets]
 
     def parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of the table of a series.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `series`.
-        """
+        """Return the parameters of the table of a series."""
         return {
             "datasets": list(self.settings.series[wildcards.series]),
             "without": list(self.settings.without),

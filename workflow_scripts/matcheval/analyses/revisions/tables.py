@@ -37,35 +37,7 @@ SCHEMA = TableSchema(
 def tabulate_revisions(
     sets: Mapping[str, pa.Table], name: str, confidence: float = 0.95, without: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Tabulate top-1 accuracies on the revisions of a dataset.
-
-    Parameters
-    ----------
-    sets : mapping of str to pyarrow.Table
-        Accuracies on each revision (columns of `predictions.schemas.ACCURACIES`), by name of the
-        dataset, from the first revision to the last.
-    name : str
-        Name of the series.
-    confidence : float
-        Level of the Clopper-Pearson intervals, in (0, 1); bounds are NaN where the size of a
-        revision is unknown.
-    without : sequence of str
-        Models to leave out.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`, sorted by model, in the order of the first revision, then by revision.
-
-    Raises
-    ------
-    InputError
-        If a revision has no accuracy of a model.
-
-    References
-    ----------
-    Recht et al. (2019), arXiv 1902.10811, appendix C.3.2.
-    """
+    """Tabulate top-1 accuracies on the revisions of a dataset."""
     accuracies = {}
     for dataset, table in sets.items():
         frame = table.to_pandas()
@@ -109,19 +81,7 @@ def _row(found: pd.Series, before: float, confidence: float) -> dict[str, Any]:
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the accuracies for a readable table.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `SCHEMA`, of one series, at least one row.
-
-    Returns
-    -------
-    list of TextColumn
-        A row per model with its accuracy on every revision and the change from the first to the
-        last; the last row has means over models.
-    """
+    """Format the accuracies for a readable table."""
     columns = [TextColumn("Model", [*table["model"].unique(), "mean"], is_number=False)]
     for _, of_set in table.groupby("number"):
         n = of_set["n"].iloc[0]

@@ -7,26 +7,7 @@ from matcheval.errors import InputError
 
 
 def histogram_targets(histogram: Sequence[int], total: int) -> list[int]:
-    """Divide a number of images in proportion to a histogram.
-
-    Parameters
-    ----------
-    histogram : sequence of int
-        Counts per bin, in ascending order of the bins; non-negative and not all 0.
-    total : int
-        Number of images to divide, at least 0.
-
-    Returns
-    -------
-    list of int
-        Number of images per bin, with sum `total`: proportional shares, rounded by the
-        largest-remainder method. Of bins with equal remainders the higher one comes first.
-
-    Raises
-    ------
-    InputError
-        If all counts are 0, or a count or `total` is negative.
-    """
+    """Divide a number of images in proportion to a histogram."""
     n = sum(histogram)
     if n <= 0 or min(histogram) < 0 or total < 0:
         raise InputError(f"cannot divide {total} images by histogram {list(histogram)}")
@@ -39,35 +20,7 @@ def histogram_targets(histogram: Sequence[int], total: int) -> list[int]:
 
 
 def keyword_targets(counts: Mapping[str, int], total: int, top: int = 50) -> dict[str, int]:
-    """Divide the images of a class among its most frequent keywords.
-
-    Parameters
-    ----------
-    counts : mapping of str to int
-        Number of images of the original set by keyword.
-    total : int
-        Number of images to divide, at least 0.
-    top : int
-        How many keywords receive images: the most frequent ones, ties in the order of their names.
-
-    Returns
-    -------
-    dict of str to int
-        Number of images by keyword, the most frequent first, with sum `total`; keywords that
-        receive none are left out. Shares are proportional to the counts of these `top` keywords
-        and rounded by the largest-remainder method. Remainders are compared in double precision,
-        of equal ones the more frequent keyword comes first: the published allocation depends on
-        it.
-
-    Raises
-    ------
-    InputError
-        If the counts sum to 0, or `total` is negative.
-
-    References
-    ----------
-    Recht et al. (2018), arXiv 1806.00451, and its repository CIFAR-10.1: version 7.
-    """
+    """Divide the images of a class among its most frequent keywords."""
     leading = _leading(counts, top)
     n = sum(number for _, number in leading)
     if n <= 0 or total < 0:
@@ -83,34 +36,7 @@ def keyword_targets(counts: Mapping[str, int], total: int, top: int = 50) -> dic
 
 
 def proportional_targets(counts: Mapping[str, int], divisor: int, top: int) -> dict[str, int]:
-    """Allocate one image per `divisor` images of the original set to each frequent keyword.
-
-    Unlike in `keyword_targets`, the total is not fixed in advance.
-
-    Parameters
-    ----------
-    counts : mapping of str to int
-        Number of images of the original set by keyword.
-    divisor : int
-        Images of the original set per allocated image, at least 1.
-    top : int
-        How many keywords receive images: the most frequent ones, ties in the order of their names.
-
-    Returns
-    -------
-    dict of str to int
-        Number of images by keyword, the most frequent first: count / `divisor`, rounded up.
-        Keywords with a quotient below one half are left out.
-
-    Raises
-    ------
-    InputError
-        If `divisor` is below 1.
-
-    References
-    ----------
-    The rule of CIFAR-10.1 version 4 (divisor 30, 25 keywords per class).
-    """
+    """Allocate one image per `divisor` images of the original set to each frequent keyword."""
     if divisor < 1:
         raise InputError(f"cannot allocate one image per {divisor}", remedy="Give at least 1")
     targets = {

@@ -141,71 +141,35 @@ class Sampling(Analysis):
     # --- inputs and arguments of jobs
 
     def pool_datasets(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of a pool's candidates and original.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pool`.
-        """
+        """Return the files of a pool's candidates and original."""
         pool = self.settings.pools[wildcards.pool]
         names = (pool.candidates, pool.original)
         return [file for name in names for file in self.study.dataset_files(name)]
 
     def annotations_of_pool(self, wildcards: Wildcards) -> str:
-        """Return the annotations of a pool: the user's file, or the simulated ones.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pool`.
-        """
+        """Return the annotations of a pool: the user's file, or the simulated ones."""
         given = self.settings.pools[wildcards.pool].annotations
         return given or self.annotations.file(pool=wildcards.pool)
 
     def simulate_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a job that simulates annotations.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pool`.
-        """
+        """Return the arguments of a job that simulates annotations."""
         simulate = self.settings.pools[wildcards.pool].simulate
         options = simulate.model_dump(exclude_none=True) if simulate else {}
         return [*self._sets(self.settings.pools[wildcards.pool]), *_flags(options)]
 
     def count_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a job that counts annotations.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pool`.
-        """
+        """Return the arguments of a job that counts annotations."""
         pool = self.settings.pools[wildcards.pool]
         return [*self._sets(pool), *_flags({"repeated": pool.repeated})]
 
     def sample_inputs(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the files that a dataset is sampled from: datasets, and tables by option.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset`.
-        """
+        """Return the files that a dataset is sampled from: datasets, and tables by option."""
         names = self._pool_of(wildcards).sets
         sets = [file for name in names for file in self.study.dataset_files(name)]
         return {"sets": sets, **self._tables(wildcards)}
 
     def sample_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a sampling job.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset`.
-        """
+        """Return the arguments of a sampling job."""
         pool = self._pool_of(wildcards)
         dataset = self.sampled[wildcards.dataset]
         settings = dataset.sampling.model_dump(mode="json", exclude_unset=True)
@@ -223,13 +187,7 @@ class Sampling(Analysis):
         ]  # fmt: skip
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's files about a pool.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pool` or `dataset`.
-        """
+        """Return size and time of the user's files about a pool."""
         is_pool = getattr(wildcards, "pool", None) is not None
         pool = self.settings.pools[wildcards.pool] if is_pool else self._pool_of(wildcards)
         annotations = [] if pool.annotations is None else [pool.annotations]

@@ -20,27 +20,7 @@ _PLURALS = {"origin": "origins", "image": "images", "class": "classes"}
 
 
 def read_annotations(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Read a table of annotations.
-
-    Parameters
-    ----------
-    path : path-like
-        Parquet or CSV file with the columns of `schemas.ANNOTATIONS`, a row per annotation.
-        `origin` is optional (without it, all images are from the pool), and so is `task` (without
-        it, a worker may annotate an image for a class only once). `selected` is true, false, 1 or
-        0.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `schemas.ANNOTATIONS`: `selected` as booleans, the others as text.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, a column is missing or unknown, a worker, image or class is
-        empty, or a value of `selected` is neither true nor false.
-    """
+    """Read a table of annotations."""
     suffix = Path(path).suffix.lower()
     if suffix not in (".parquet", ".csv"):
         raise InputError(
@@ -81,35 +61,7 @@ def check_annotations(
     repeated: str = "refuse",
     file: object = None,
 ) -> tuple[pd.DataFrame, int]:
-    """Check annotations against the known images and classes.
-
-    Parameters
-    ----------
-    annotations : pandas.DataFrame
-        Columns of `schemas.ANNOTATIONS`.
-    images : mapping of str to collection of str
-        Names of the images by origin (`pool`, `original`).
-    classes : collection of str
-        Names of the classes.
-    repeated : {'refuse', 'first'}
-        What to do if a worker annotated an image for the same class more than once in a task:
-        raise an error, or keep the first annotation only.
-    file : object
-        Name of the table in error messages.
-
-    Returns
-    -------
-    annotations : pandas.DataFrame
-        The annotations without repeated ones.
-    n_repeated : int
-        How many repeated annotations were left out.
-
-    Raises
-    ------
-    InputError
-        If an origin, image or class is unknown, or annotations are repeated and `repeated` is
-        `refuse`.
-    """
+    """Check annotations against the known images and classes."""
     _refuse_unknown(annotations["origin"], ORIGINS, file, "origin")
     for origin in ORIGINS:
         of_origin = annotations.loc[annotations["origin"] == origin, "image"]

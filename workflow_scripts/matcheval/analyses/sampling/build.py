@@ -23,19 +23,7 @@ from matcheval.errors import InputError
 
 @dataclass(frozen=True)
 class PoolMetadata:
-    """What is known about the candidates and the images of the original set.
-
-    Attributes
-    ----------
-    frequencies : pandas.DataFrame, optional
-        Selection frequencies: columns of `schemas.FREQUENCIES`.
-    keywords : mapping of str to mapping of str to str, optional
-        Keyword by image name, by origin (`pool`, `original`); images may lack a keyword.
-    blacklist : collection of str
-        Names of candidates that must not be sampled.
-    near_duplicates : collection of (Image, Image)
-        Pairs known in advance, for example from a manual review.
-    """
+    """What is known about the candidates and the images of the original set."""
 
     frequencies: pd.DataFrame | None = None
     keywords: Mapping[str, Mapping[str, str]] | None = None
@@ -45,21 +33,7 @@ class PoolMetadata:
 
 @dataclass(frozen=True)
 class BuiltTestSet:
-    """A new test set and the record of its sampling.
-
-    Attributes
-    ----------
-    dataset : Dataset
-        The new test set.
-    provenance : pandas.DataFrame
-        Columns of `schemas.PROVENANCE`, a row per image of the set.
-    excluded : pandas.DataFrame
-        Columns of `schemas.EXCLUDED`, a row per candidate that was not eligible.
-    strata : pandas.DataFrame
-        Columns of `schemas.STRATA`, a row per class and stratum.
-    sampled : Sampled
-        The sample with its rounds.
-    """
+    """A new test set and the record of its sampling."""
 
     dataset: Dataset
     provenance: pd.DataFrame
@@ -78,37 +52,7 @@ def build_test_set(
     against: Sequence[Dataset] = (),
     previous: Collection[str] = (),
 ) -> BuiltTestSet:
-    """Build a test set by sampling from a pool.
-
-    Parameters
-    ----------
-    name : str
-        Name of the new set.
-    candidates : Dataset
-        The pool; each image is labelled with the class it is a candidate for.
-    original : Dataset
-        The test set that is replicated.
-    settings : SamplingSettings
-        Strategy, size and seed, and how near duplicates are found.
-    metadata : PoolMetadata
-        What is known about the images.
-    against : sequence of Dataset
-        Further reference sets: no sampled image may be a near duplicate of an image of these or
-        of `original`.
-    previous : collection of str
-        Names of the images of an earlier version of the set; those still eligible are kept.
-
-    Returns
-    -------
-    BuiltTestSet
-        The set in random order, and its tables.
-
-    Raises
-    ------
-    InputError
-        If the sets differ in their label spaces or pixel ranges, keywords are given for unknown
-        images, or as in `build_pool` and `sample_in_rounds`.
-    """
+    """Build a test set by sampling from a pool."""
     for dataset in (original, *against):
         if dataset.classes != candidates.classes:
             different = sorted(set(dataset.classes) ^ set(candidates.classes))

@@ -11,13 +11,7 @@ from matcheval.io.printed_json import add_json, print_json
 
 
 def add_simulate(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments for simulating annotations.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-        Gets its default for `run`: `run.simulate_to_file`, called with the parsed arguments.
-    """
+    """Add the arguments for simulating annotations."""
     _add_sets(parser)
     parser.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
     parser.add_argument(
@@ -40,13 +34,7 @@ def add_simulate(parser: argparse.ArgumentParser) -> None:
 
 
 def add_count(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments for counting annotations.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-        Gets its default for `run`: `run.count_to_file`, called with the parsed arguments.
-    """
+    """Add the arguments for counting annotations."""
     _add_sets(parser)
     parser.add_argument(
         "--annotations", required=True, metavar="FILE", help="workers' annotations (.parquet, .csv)"
@@ -66,13 +54,7 @@ def add_count(parser: argparse.ArgumentParser) -> None:
 
 
 def add_sample(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments for sampling a test set, with settings as flags or as one JSON object.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-        Gets `run_sample` as its default for `run`.
-    """
+    """Add the arguments for sampling a test set, with settings as flags or as one JSON object."""
     _add_sets(parser)
     parser.add_argument("--name", required=True, help="name of the new test set")
     parser.add_argument(
@@ -98,13 +80,7 @@ def add_sample(parser: argparse.ArgumentParser) -> None:
 
 
 def add_allocate(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments for dividing images among keywords.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-        Gets `run_allocate` as its default for `run`.
-    """
+    """Add the arguments for dividing images among keywords."""
     parser.add_argument(
         "counts", metavar="COUNTS.json", help="number of images by class and keyword"
     )
@@ -124,13 +100,7 @@ def add_allocate(parser: argparse.ArgumentParser) -> None:
 
 
 def run_sample(arguments: argparse.Namespace) -> None:
-    """Sample a test set and write it with its tables.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Parsed arguments of `add_sample`.
-    """
+    """Sample a test set and write it with its tables."""
     from matcheval.analyses.sampling.run import SamplingFiles, sample_to_files
 
     folder = arguments.output.rstrip("/")
@@ -158,18 +128,7 @@ def run_sample(arguments: argparse.Namespace) -> None:
 
 
 def run_allocate(arguments: argparse.Namespace) -> None:
-    """Divide the images of every class among its keywords and write the allocation.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Parsed arguments of `add_allocate`.
-
-    Raises
-    ------
-    InputError
-        If the counts cannot be read, or there is nothing to divide the images by.
-    """
+    """Divide the images of every class among its keywords and write the allocation."""
     from matcheval.analyses.sampling.allocation import keyword_targets, proportional_targets
     from matcheval.io.files import atomic_file
 

@@ -13,23 +13,7 @@ from matcheval.errors import InputError
 
 
 class PixelFinder:
-    """Compare new candidates with the reference sets and with the other sampled candidates.
-
-    Parameters
-    ----------
-    candidates : LabelledPixels
-        The pool.
-    references : sequence of LabelledPixels
-        Sets that sampled images must not be near duplicates of, such as the original and the
-        training set.
-    settings : SamplingSettings
-        At least one of `max_distance` and `min_ssim` is given.
-
-    Raises
-    ------
-    InputError
-        If the pixel range of a reference set differs from the pool's.
-    """
+    """Compare new candidates with the reference sets and with the other sampled candidates."""
 
     def __init__(
         self,
@@ -52,21 +36,7 @@ class PixelFinder:
     def __call__(
         self, new: Collection[str], chosen: Collection[str]
     ) -> Iterator[tuple[Image, Image]]:
-        """Find the near duplicates of new candidates.
-
-        Parameters
-        ----------
-        new : collection of str
-            Names of the candidates that are compared.
-        chosen : collection of str
-            Names of all sampled candidates, the new ones included.
-
-        Yields
-        ------
-        tuple of (Image, Image)
-            Pairs of near duplicates: a new candidate, and an image of a reference set or another
-            of `chosen`. A pair of two new candidates may occur in both orders.
-        """
+        """Find the near duplicates of new candidates."""
         new, chosen = list(new), list(chosen)
         images = self._pixels(new)
         for reference in self._references:

@@ -17,17 +17,7 @@ POOL = "pool"
 
 @dataclass(frozen=True)
 class Member:
-    """The properties of a candidate that decide which of several near duplicates is kept.
-
-    Attributes
-    ----------
-    group : str
-        The candidate's class.
-    frequency : Fraction
-        Its selection frequency, in [0, 1].
-    blacklisted : bool
-        Whether it must not be sampled.
-    """
+    """The properties of a candidate that decide which of several near duplicates is kept."""
 
     group: str
     frequency: Fraction
@@ -35,18 +25,7 @@ class Member:
 
 
 def connected_components(edges: Iterable[tuple[Image, Image]]) -> list[list[Image]]:
-    """Group images that are near duplicates of each other, directly or through others.
-
-    Parameters
-    ----------
-    edges : iterable of (Image, Image)
-        Pairs of near duplicates.
-
-    Returns
-    -------
-    list of list of Image
-        The groups, each sorted, in the order of their first images.
-    """
+    """Group images that are near duplicates of each other, directly or through others."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components as components
 
@@ -67,29 +46,7 @@ def connected_components(edges: Iterable[tuple[Image, Image]]) -> list[list[Imag
 def duplicates_among(
     edges: Iterable[tuple[Image, Image]], members: Mapping[str, Member]
 ) -> dict[str, str]:
-    """Decide which candidates must not be sampled because they are near duplicates.
-
-    If a group of near duplicates contains an image of another set than the pool, all its
-    candidates are excluded: images of the original, training or test set are not new. Of any other
-    group one candidate is kept.
-
-    Parameters
-    ----------
-    edges : iterable of (Image, Image)
-        Pairs of near duplicates.
-    members : mapping of str to Member
-        Candidates by name. Other images of the pool link groups, but are not reported.
-
-    Returns
-    -------
-    dict of str to str
-        The image that a candidate duplicates, as `set/name`, by name of the excluded candidate.
-
-    References
-    ----------
-    The authors' ImageNetV2 code resolves duplicates in this way: the candidate kept is of the
-    class with the fewest good candidates, and within that class the one of highest frequency.
-    """
+    """Decide which candidates must not be sampled because they are near duplicates."""
     good: dict[str, int] = {}
     for member in members.values():
         is_good = member.frequency >= _LEVELS[0] and not member.blacklisted

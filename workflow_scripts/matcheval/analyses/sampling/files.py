@@ -11,24 +11,7 @@ from matcheval.io.csv_rows import read_csv_rows
 
 
 def read_keywords(path: str | Path) -> dict[str, dict[str, str]]:
-    """Read the keywords of images.
-
-    Parameters
-    ----------
-    path : path-like
-        CSV file with columns `origin` (`pool` or `original`), `image`, `keyword`.
-
-    Returns
-    -------
-    dict of str to dict of str to str
-        Keyword by image name, by origin.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, a cell is empty, an origin is unknown, or an image has two
-        different keywords.
-    """
+    """Read the keywords of images."""
     keywords: dict[str, dict[str, str]] = {origin: {} for origin in ORIGINS}
     for number, row in enumerate(_full_rows(path, ("origin", "image", "keyword"))):
         if row["origin"] not in ORIGINS:
@@ -46,58 +29,18 @@ def read_keywords(path: str | Path) -> dict[str, dict[str, str]]:
 
 
 def read_blacklist(path: str | Path) -> list[str]:
-    """Read the names of candidates that must not be sampled.
-
-    Parameters
-    ----------
-    path : path-like
-        CSV file with a column `image`; other columns are ignored.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or a name is empty.
-    """
+    """Read the names of candidates that must not be sampled."""
     return [row["image"] for row in _full_rows(path, ("image",))]
 
 
 def read_near_duplicates(path: str | Path) -> list[tuple[Image, Image]]:
-    """Read pairs of near duplicates.
-
-    Parameters
-    ----------
-    path : path-like
-        CSV file with columns `image` (name of an image of the pool), `set` (name of a dataset, or
-        `pool`) and `other` (name of an image of that set). Names that are not in the pool are
-        allowed: through them, others may be near duplicates of each other.
-
-    Returns
-    -------
-    list of (Image, Image)
-        The pairs in the order of the file.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or a cell is empty.
-    """
+    """Read pairs of near duplicates."""
     rows = _full_rows(path, ("image", "set", "other"))
     return [((POOL, row["image"]), (row["set"], row["other"])) for row in rows]
 
 
 def read_previous(path: str | Path) -> list[str]:
-    """Read the image names of an earlier version of a set from its provenance table.
-
-    Parameters
-    ----------
-    path : path-like
-        Parquet file with the columns of `schemas.PROVENANCE`.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or its columns differ.
-    """
+    """Read the image names of an earlier version of a set from its provenance table."""
     images: list[str] = PROVENANCE.read(path)["image"].to_pylist()
     return images
 

@@ -13,21 +13,7 @@ Counts = npt.NDArray[np.int64]
 
 
 def selection_frequencies(annotations: pd.DataFrame) -> pd.DataFrame:
-    """Count annotations and selections by image and class.
-
-    The annotations of an image for a class are pooled over tasks, with equal weights. An image
-    shown for another class than its own (a negative control) is counted under that other class.
-
-    Parameters
-    ----------
-    annotations : pandas.DataFrame
-        Columns of `schemas.ANNOTATIONS`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `schemas.FREQUENCIES`, sorted by origin, class and image.
-    """
+    """Count annotations and selections by image and class."""
     groups = annotations.groupby(["origin", "class", "image"], sort=True)["selected"]
     table = groups.agg(n_annotations="size", n_selected="sum").reset_index()
     table["frequency"] = table["n_selected"] / table["n_annotations"]
@@ -37,25 +23,7 @@ def selection_frequencies(annotations: pd.DataFrame) -> pd.DataFrame:
 def frequency_bins(
     n_selected: npt.ArrayLike, n_annotations: npt.ArrayLike, bins: int = 5
 ) -> Counts:
-    """Assign selection frequencies to bins of equal width.
-
-    Bins are closed below and open above, except for the last one, which is closed. Counts are
-    compared as integers, so that 3 of 5 falls into [0.6, 0.8) although 0.6 is not representable
-    in floating point.
-
-    Parameters
-    ----------
-    n_selected, n_annotations : array-like of int
-        Counts, 0 <= `n_selected` <= `n_annotations`, of shapes that broadcast. Without annotations
-        the frequency is 0.
-    bins : int
-        Number of bins, at least 1.
-
-    Returns
-    -------
-    int64 array
-        Bin of each frequency, from 0.
-    """
+    """Assign selection frequencies to bins of equal width."""
     selected, annotations = np.asarray(n_selected, np.int64), np.asarray(n_annotations, np.int64)
     inside = bins * selected // np.maximum(annotations, 1)
     return np.minimum(inside, bins - 1)
@@ -70,34 +38,7 @@ def class_histograms(
     min_annotations: int = 10,
     min_images: int = 20,
 ) -> Counts:
-    """Compute the histogram of the original set's selection frequencies for each class.
-
-    Parameters
-    ----------
-    frequencies : pandas.DataFrame
-        Columns of `schemas.FREQUENCIES`. Only images of the original set, shown for their own
-        class, are counted.
-    class_of : mapping of str to str
-        Class of every image of the original set, by image name.
-    classes : sequence of str
-        Names of the classes, in the order of the result.
-    bins : int
-        Number of bins, of equal width.
-    min_annotations : int
-        Annotations that an image needs to be counted.
-    min_images : int
-        Counted images that each class needs.
-
-    Returns
-    -------
-    int64 array, shape (n_classes, bins)
-        Number of images.
-
-    Raises
-    ------
-    InputError
-        If classes have too few counted images; the message lists all of them.
-    """
+    """Compute the histogram of the original set's selection frequencies for each class."""
     own = frequencies[frequencies["origin"] == "original"]
     own = own[
         (own["image"].map(class_of) == own["class"]) & (own["n_annotations"] >= min_annotations)
@@ -123,25 +64,7 @@ def class_histograms(
 def control_accuracy(
     frequencies: pd.DataFrame, class_of: Mapping[str, str]
 ) -> tuple[float, float]:  # fmt: skip
-    """Compute how often workers annotated control images correctly.
-
-    Controls are images of the original set, shown for their own class (positive: to be selected)
-    or for another one (negative: not to be selected). The accuracies are only reported: no worker
-    is excluded because of them.
-
-    Parameters
-    ----------
-    frequencies : pandas.DataFrame
-        Columns of `schemas.FREQUENCIES`.
-    class_of : mapping of str to str
-        Class of every image of the original set, by image name.
-
-    Returns
-    -------
-    positive, negative : float
-        Fraction of correct annotations of positive and of negative controls, in [0, 1]; NaN
-        without such controls.
-    """
+    """Compute how often workers annotated control images correctly."""
     controls = frequencies[frequencies["origin"] == "original"]
     is_positive = controls["image"].map(class_of) == controls["class"]
     shares = []

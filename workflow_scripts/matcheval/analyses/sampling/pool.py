@@ -19,20 +19,7 @@ NEAR_DUPLICATE = "near_duplicate"
 
 @dataclass(frozen=True)
 class Pool:
-    """The candidates of each class, and how many images of each stratum to sample.
-
-    Attributes
-    ----------
-    candidates : mapping of str to sequence of Candidate
-        All candidates, by class.
-    barred : mapping of str to str
-        Why a candidate must not be sampled (the first reason that applies), by candidate name.
-    targets : mapping of str to mapping of str to int
-        Number of images to sample by stratum, in ascending order of the strata, by class.
-    of_original : mapping of str to mapping of str to int
-        Number of images of the original set by stratum, by class; empty if the strategy does not
-        use them.
-    """
+    """The candidates of each class, and how many images of each stratum to sample."""
 
     candidates: Mapping[str, Sequence[Candidate]]
     barred: Mapping[str, str]
@@ -60,39 +47,7 @@ def build_pool(
     original_keywords: Mapping[str, Mapping[str, int]] | None = None,
     blacklist: Collection[str] = (),
 ) -> Pool:
-    """Build the pool that a strategy samples from.
-
-    Parameters
-    ----------
-    images : mapping of str to str
-        Class of every candidate, by candidate name.
-    classes : sequence of str
-        Classes of the new test set.
-    settings : SamplingSettings
-        The strategy and its settings.
-    frequencies : pandas.DataFrame, optional
-        Columns of `schemas.FREQUENCIES`; required by all strategies except `keywords`.
-    original : mapping of str to str, optional
-        Class of every image of the original set, by image name; required by `matched_frequency`.
-    keywords : mapping of str to str, optional
-        Keyword by candidate name; required by `keywords`.
-    original_keywords : mapping of str to mapping of str to int, optional
-        Number of images of the original set by keyword, by class; required by `keywords`.
-    blacklist : collection of str
-        Names of candidates that must not be sampled.
-
-    Returns
-    -------
-    Pool
-        All candidates, the eligible and the ineligible ones.
-
-    Raises
-    ------
-    InputError
-        If an input that the strategy requires is missing, the blacklist contains an unknown
-        candidate or the thresholds an unknown class, there are no images to derive the targets
-        from, or the original set has too few annotated images.
-    """
+    """Build the pool that a strategy samples from."""
     _refuse_unknown(blacklist, images, "blacklist", "candidate")
     _refuse_unknown(settings.thresholds, classes, "thresholds", "class")
     by_keyword = settings.strategy is Strategy.KEYWORDS

@@ -18,15 +18,7 @@ Finder = Callable[[Collection[str], Collection[str]], Iterable[tuple[Image, Imag
 
 @dataclass(frozen=True)
 class Round:
-    """The counts of one round of sampling.
-
-    Attributes
-    ----------
-    n_new : int
-        Images that were not sampled in an earlier round.
-    n_duplicates : int
-        Candidates that were newly excluded as near duplicates after the round.
-    """
+    """The counts of one round of sampling."""
 
     n_new: int
     n_duplicates: int
@@ -34,20 +26,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Sampled:
-    """A sample without near duplicates.
-
-    Attributes
-    ----------
-    drawn_for : dict of str to str
-        The stratum that each image fills, by image name, sorted by class and name.
-    came_in : dict of str to int
-        The round in which each image was sampled, from 1; 0 for images of an earlier version.
-    duplicates : dict of str to (str, int)
-        Excluded near duplicates by name: the image that each duplicates, as `set/name`, and the
-        round after which it was found; 0 for those known in advance.
-    rounds : list of Round
-        All rounds in order.
-    """
+    """A sample without near duplicates."""
 
     drawn_for: dict[str, str]
     came_in: dict[str, int]
@@ -63,36 +42,7 @@ def sample_in_rounds(
     known: Iterable[tuple[Image, Image]] = (),
     previous: Collection[str] = (),
 ) -> Sampled:
-    """Sample until no sampled image is a near duplicate.
-
-    Every round keeps the remaining images of the round before. The rounds end, because each further
-    one needs a new pair of near duplicates, of which there are finitely many.
-
-    Parameters
-    ----------
-    pool : Pool
-        The candidates and the targets.
-    settings : SamplingSettings
-        Strategy, size and seed.
-    find : callable, optional
-        Search for near duplicates of images that are new in a round; without it, only the known
-        pairs are used.
-    known : iterable of (Image, Image)
-        Pairs of near duplicates that are known in advance.
-    previous : collection of str
-        Names of the images of an earlier version of the set; those still eligible are kept.
-
-    Returns
-    -------
-    Sampled
-        The sample and its rounds.
-
-    Raises
-    ------
-    InputError
-        If classes have too few eligible candidates; the message lists all of them, with the
-        number of missing images and the reasons why candidates are not eligible.
-    """
+    """Sample until no sampled image is a near duplicate."""
     edges = list(known)
     members = pool.members
     duplicates = {n: (of, 0) for n, of in duplicates_among(edges, members).items()}

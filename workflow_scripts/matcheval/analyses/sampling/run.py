@@ -43,19 +43,7 @@ LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SamplingFiles:
-    """The files that a test set is sampled from; `read_dataset` reads the folders of datasets.
-
-    Attributes
-    ----------
-    candidates, original : str
-        Folders of the pool and of the set that is replicated.
-    against : sequence of str
-        Folders of further sets that sampled images must not be near duplicates of.
-    frequencies : str, optional
-        Selection frequencies, as `count_to_file` writes them.
-    keywords, blacklist, near_duplicates, previous : str, optional
-        Tables that the functions of `sampling.files` read.
-    """
+    """The files that a test set is sampled from; `read_dataset` reads the folders of datasets."""
 
     candidates: str
     original: str
@@ -77,29 +65,7 @@ def simulate_to_file(
     positive_rounds: int = 1,
     compare_size: int | None = None,
 ) -> None:
-    """Simulate workers' annotations for a pool, with probabilities that depend on the pixels.
-
-    Parameters
-    ----------
-    candidates, original : str
-        Folders of the pool and of the set that is replicated.
-    output : str
-        Table to write, with the columns of `schemas.ANNOTATIONS` (.parquet, .csv).
-    seed : int
-        Random seed.
-    assignments : int
-        How many different workers annotate each task.
-    positive_rounds : int
-        At least how often every original image is shown for its own class.
-    compare_size : int, optional
-        Resize images to squares of this side, in pixels, first: needed for image files.
-
-    Raises
-    ------
-    InputError
-        If a set cannot be read, or as in `simulation.lay_out_tasks` and
-        `simulation.simulate_annotations`.
-    """
+    """Simulate workers' annotations for a pool, with probabilities that depend on the pixels."""
     pool, base = read_dataset(candidates), read_dataset(original)
     rng = np.random.default_rng(seed)
     shown = lay_out_tasks(_by_class(pool), _by_class(base), rng, positive_rounds=positive_rounds)
@@ -126,24 +92,7 @@ def simulate_to_file(
 def count_to_file(
     annotations: str, candidates: str, original: str, output: str, *, repeated: str = "refuse"
 ) -> None:  # fmt: skip
-    """Count workers' annotations and write the selection frequencies.
-
-    Parameters
-    ----------
-    annotations : str
-        Table that `read_annotations` reads.
-    candidates, original : str
-        Folders of the pool and of the set that is replicated.
-    output : str
-        Table to write, with the columns of `schemas.FREQUENCIES` (.parquet, .csv).
-    repeated : {'refuse', 'first'}
-        What to do with repeated annotations, as in `check_annotations`.
-
-    Raises
-    ------
-    InputError
-        If a set cannot be read, or as in `read_annotations` and `check_annotations`.
-    """
+    """Count workers' annotations and write the selection frequencies."""
     pool, base = read_dataset(candidates), read_dataset(original)
     checked, left_out = check_annotations(
         read_annotations(annotations),
@@ -173,27 +122,7 @@ def sample_to_files(
     excluded: str,
     strata: str,
 ) -> None:
-    """Sample a test set and write it, with tables of its provenance.
-
-    Parameters
-    ----------
-    name : str
-        Name of the new set.
-    files : SamplingFiles
-        The files to sample from.
-    settings : SamplingSettings
-        How to sample.
-    output : str
-        Folder of the new dataset.
-    provenance, excluded, strata : str
-        Tables to write, with the columns of `schemas.PROVENANCE`, `schemas.EXCLUDED` and
-        `schemas.STRATA`.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read, or as in `build_test_set`.
-    """
+    """Sample a test set and write it, with tables of its provenance."""
     frequencies: pd.DataFrame | None = None
     if files.frequencies is not None:
         frequencies = FREQUENCIES.read(files.frequencies).to_pandas()

@@ -25,13 +25,7 @@ _FLAGS: dict[str, tuple[Any, str]] = {
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Add `--settings`, a JSON object, and a flag for each setting.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-        The parser to extend.
-    """
+    """Add `--settings`, a JSON object, and a flag for each setting."""
     parser.add_argument(
         "--settings", default="{}", help="settings as a JSON object; flags override it"
     )
@@ -53,23 +47,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def read_settings(arguments: argparse.Namespace) -> SamplingSettings:
-    """Read the settings from `--settings` and the flags of single settings.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Parsed arguments of `add_settings`. Flags override the JSON object of `--settings`.
-
-    Returns
-    -------
-    SamplingSettings
-        Defaults where neither gives a value.
-
-    Raises
-    ------
-    InputError
-        If a setting is unknown, missing or has an invalid value.
-    """
+    """Read the settings from `--settings` and the flags of single settings."""
     try:
         given = dict(json.loads(arguments.settings))
     except (ValueError, TypeError) as error:

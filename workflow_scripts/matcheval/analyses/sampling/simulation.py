@@ -27,30 +27,7 @@ def lay_out_tasks(
     *,
     positive_rounds: int = 1,
 ) -> pd.DataFrame:
-    """Divide candidates among tasks, with images of the original set as controls.
-
-    Parameters
-    ----------
-    pool, original : mapping of str to sequence of str
-        Image names by class; both have the same classes.
-    rng : numpy.random.Generator
-        Source of the random order of candidates and controls.
-    positive_rounds : int
-        At least how often every original image is shown for its own class. The paper added rounds
-        until each class had enough annotated images of the original set.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row per task and image, with columns `task`, `origin`, `image`, `class`. The images of a
-        task are shown for one class: up to `CANDIDATES` candidates, up to `CONTROLS` original
-        images of this class (positive controls) and as many of another class (negative controls).
-
-    Raises
-    ------
-    InputError
-        If the classes of the two sets differ, or a class of the original set has no images.
-    """
+    """Divide candidates among tasks, with images of the original set as controls."""
     if set(pool) != set(original):
         raise InputError(
             f"classes {sorted(set(pool) ^ set(original))} are in only one of pool and original set",
@@ -84,31 +61,7 @@ def simulate_annotations(
     assignments: int = ASSIGNMENTS,
     workers: int = 200,
 ) -> pd.DataFrame:
-    """Simulate the annotation of tasks by workers.
-
-    Parameters
-    ----------
-    shown : pandas.DataFrame
-        The tasks: a row per task and image, with columns `task`, `origin`, `image`, `class`.
-    probability : array-like of float, shape (n_rows,)
-        Probability, in [0, 1], that a worker selects the image of the row.
-    rng : numpy.random.Generator
-        Source of the random choices.
-    assignments : int
-        How many different workers annotate each task, from 1 to `workers`.
-    workers : int
-        Total number of workers.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `schemas.ANNOTATIONS`, with `assignments` rows for each row of `shown`.
-
-    Raises
-    ------
-    InputError
-        If there is not one probability in [0, 1] per row, or `assignments` is out of range.
-    """
+    """Simulate the annotation of tasks by workers."""
     chance = np.asarray(probability, np.float64)
     if chance.shape != (len(shown),) or not ((chance >= 0) & (chance <= 1)).all():
         raise InputError("give one number in [0, 1] for every image shown", field="probability")
@@ -135,27 +88,7 @@ def simulate_annotations(
 def likeness_probabilities(
     images: npt.NDArray[np.uint8], classes: npt.NDArray[np.int64], centres: Floats
 ) -> Floats:  # fmt: skip
-    """Compute the probability that a simulated worker selects an image, from its pixels.
-
-    Simulated workers know the mean image of every class. They almost always select an image that
-    is much nearer to the mean of the class in question than to any other mean, and half of the
-    time one that is equally near to another mean. So images with a low selection frequency are
-    atypical ones, as with human workers.
-
-    Parameters
-    ----------
-    images : uint8 array, shape (n, ...)
-        The images.
-    classes : int64 array, shape (n,)
-        Class that each image is shown for, as an index of `centres`.
-    centres : float64 array, shape (n_classes, n_values)
-        Mean images of at least two classes.
-
-    Returns
-    -------
-    float64 array, shape (n,)
-        Probabilities in [0, 1]: a logistic function of the relative difference in distance.
-    """
+    """Compute the probability that a simulated worker selects an image, from its pixels."""
     flat = images.reshape(len(images), -1).astype(np.float64)
     distance = np.sqrt(((flat[:, None, :] - centres[None]) ** 2).sum(axis=2))
     own = np.take_along_axis(distance, classes[:, None], axis=1)[:, 0]
@@ -170,22 +103,7 @@ def likeness_probabilities(
 def class_centres(
     images: npt.NDArray[np.uint8], labels: npt.NDArray[np.int16], n_classes: int
 ) -> Floats:  # fmt: skip
-    """Compute the mean image of every class.
-
-    Parameters
-    ----------
-    images : uint8 array, shape (n, ...)
-        The images.
-    labels : int16 array, shape (n,)
-        Their classes, from 0.
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    float64 array, shape (n_classes, n_values)
-        Mean pixel values; NaN for a class without images.
-    """
+    """Compute the mean image of every class."""
     flat = images.reshape(len(images), -1).astype(np.float64)
     sums = np.zeros((n_classes, flat.shape[1]))
     np.add.at(sums, labels.astype(np.int64), flat)

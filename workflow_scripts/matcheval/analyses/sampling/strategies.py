@@ -8,19 +8,7 @@ from fractions import Fraction
 
 @dataclass(frozen=True)
 class Candidate:
-    """An image of the pool.
-
-    Attributes
-    ----------
-    name : str
-        Name of the image.
-    stratum : str
-        Its frequency bin or keyword; empty if the strategy does not divide classes into strata.
-    n_annotations : int
-        Number of annotations of the image for its class.
-    n_selected : int
-        How many of them selected it.
-    """
+    """An image of the pool."""
 
     name: str
     stratum: str = ""
@@ -35,15 +23,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Draw:
-    """The images sampled for a class.
-
-    Attributes
-    ----------
-    taken : mapping of str to str
-        The stratum that each image fills, by image name.
-    missing : mapping of str to int
-        How many images are missing, by stratum; only strata that lack images.
-    """
+    """The images sampled for a class."""
 
     taken: Mapping[str, str]
     missing: Mapping[str, int]
@@ -57,29 +37,7 @@ def draw_strata(
     *,
     fill_upward: bool = False,
 ) -> Draw:
-    """Sample a given number of candidates of every stratum at random.
-
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-        The eligible candidates of one class.
-    targets : mapping of str to int
-        Number of images to sample by stratum, the strata in ascending order.
-    previous : collection of str
-        Names of the images of the round before: they are kept, unless a stratum has more of them
-        than its target.
-    rng : random.Random
-        Source of the random choices.
-    fill_upward : bool
-        Whether images missing from a stratum are taken from the next higher stratum with
-        candidates left (first those of the round before). They are never taken from a lower one,
-        so that no selection frequency is lower than that of its stratum.
-
-    Returns
-    -------
-    Draw
-        The images taken, and how many each stratum lacks.
-    """
+    """Sample a given number of candidates of every stratum at random."""
     free: dict[str, list[str]] = {stratum: [] for stratum in targets}
     for candidate in sorted(candidates, key=lambda c: c.name):
         if candidate.stratum in free:
@@ -101,25 +59,7 @@ def draw_strata(
 def draw_best(
     candidates: Sequence[Candidate], n: int, previous: Collection[str] = ()
 ) -> Draw:  # fmt: skip
-    """Take the candidates with the highest selection frequencies.
-
-    Of candidates with equal frequencies those with more annotations come first, then those of the
-    round before, then those with the later name.
-
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-        The eligible candidates of one class.
-    n : int
-        Number of images to take.
-    previous : collection of str
-        Names of the images of the round before.
-
-    Returns
-    -------
-    Draw
-        The images taken, and how many are missing (under stratum '').
-    """
+    """Take the candidates with the highest selection frequencies."""
     ranked = sorted(
         candidates,
         key=lambda c: (c.frequency, c.n_annotations, c.name in previous, c.name),

@@ -38,14 +38,7 @@ class ScoreComparison(PairTableAnalysis):
         return {"ensembles": {name: list(of) for name, of in settings.ensembles.items()}}
 
     def check(self) -> None:
-        """Check pairs, models, ensembles and the validation set.
-
-        Raises
-        ------
-        InputError
-            As the base class; or if a member is left out, an ensemble has a model's name, or the
-            validation set is one of a pair's.
-        """
+        """Check pairs, models, ensembles and the validation set."""
         super().check()
         for name, members in self.settings.ensembles.items():
             field = self.field("ensembles", name)
@@ -86,25 +79,13 @@ class ScoreComparison(PairTableAnalysis):
         return 20
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of a pair, and of the validation set.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair`.
-        """
+        """Return the files of a pair, and of the validation set."""
         validation = self.settings.validation
         further = self.study.results_inputs(validation, self.models) if validation else []
         return list(dict.fromkeys([*super().inputs(wildcards), *further]))
 
     def parameters(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a pair's table, with the files on the validation set.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair`.
-        """
+        """Return the parameters of a pair's table, with the files on the validation set."""
         parameters, validation = super().parameters(wildcards), self.settings.validation
         if validation:
             layout = asdict(layout_of(self.study.datasets[validation]))
@@ -115,13 +96,7 @@ class ScoreComparison(PairTableAnalysis):
         return parameters
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's files of the pair and the validation set.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `pair`.
-        """
+        """Return size and time of the user's files of the pair and the validation set."""
         validation = self.settings.validation
         further = self.study.custom_results_state(validation, self.models) if validation else []
         return [*super().custom_files_state(wildcards), *further]

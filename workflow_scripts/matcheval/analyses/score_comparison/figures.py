@@ -29,20 +29,7 @@ if TYPE_CHECKING:
 
 
 def plot(table: pd.DataFrame) -> "Figure":
-    """Draw matched gaps and unmatched shares of every model on every score.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `tables.SCHEMA`, at least one row.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Two panels per matching, a row per score, on ranks. Small points are models (of more than
-        30, bars are half and 90 % of them), large ones means over models; of a single model, the
-        bar is the 95 % interval of its matched gap.
-    """
+    """Draw matched gaps and unmatched shares of every model on every score."""
     ranked = table[table["scale"] == RANKS]
     matchings = ranked["matching"].unique().tolist()
     scores = [score for score in Uncertainty if score in set(ranked["score"])]

@@ -47,40 +47,21 @@ _LABELS = {
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A score of the datapoints of one set, or why there is none.
-
-    Attributes
-    ----------
-    values : float array, shape (n,), or None
-    reason : str
-        Empty if there are values.
-    """
+    """A score of the datapoints of one set, or why there is none."""
 
     values: npt.NDArray[Any] | None
     reason: str = ""
 
 
 def margin(probabilities: Floats) -> Floats:
-    """Return the largest minus the second largest probability.
-
-    Parameters
-    ----------
-    probabilities : float64 array, shape (n, n_classes)
-        Of at least two classes.
-    """
+    """Return the largest minus the second largest probability."""
     two = np.partition(probabilities, -2, axis=1)[:, -2:]
     difference: Floats = two[:, 1] - two[:, 0]
     return difference
 
 
 def certainty(probabilities: Floats) -> Floats:
-    """Return 1 minus the entropy over its largest value, in [0, 1].
-
-    Parameters
-    ----------
-    probabilities : float64 array, shape (n, n_classes)
-        Of at least two classes.
-    """
+    """Return 1 minus the entropy over its largest value, in [0, 1]."""
     from scipy.special import entr
 
     entropy = entr(probabilities).sum(axis=1)
@@ -89,16 +70,7 @@ def certainty(probabilities: Floats) -> Floats:
 
 
 def energy(logits: npt.NDArray[Any]) -> Floats:
-    """Return the logarithm of the sum of the exponentials: minus the free energy.
-
-    Parameters
-    ----------
-    logits : float array, shape (n, n_classes)
-
-    References
-    ----------
-    Liu, Wang, Owens & Li (2020), Energy-based out-of-distribution detection; at temperature 1.
-    """
+    """Return the logarithm of the sum of the exponentials: minus the free energy."""
     from scipy.special import logsumexp
 
     values: Floats = logsumexp(logits.astype(np.float64), axis=1)
@@ -108,20 +80,7 @@ def energy(logits: npt.NDArray[Any]) -> Floats:
 def votes(
     predicted: Sequence[npt.NDArray[np.integer]],
 ) -> tuple[npt.NDArray[np.int16], Floats]:
-    """Return the majority of several models, and the share of them that voted for it.
-
-    Parameters
-    ----------
-    predicted : sequence of int array, shape (n,)
-        Predicted classes of each member.
-
-    Returns
-    -------
-    majority : int16 array, shape (n,)
-        The lowest class on ties.
-    share : float64 array, shape (n,)
-        Multiples of 1 over the number of members.
-    """
+    """Return the majority of several models, and the share of them that voted for it."""
     stacked = np.stack(predicted).astype(np.int64)
     majority = np.zeros(stacked.shape[1], np.int64)
     most = np.zeros(stacked.shape[1], np.int64)
@@ -135,19 +94,7 @@ def votes(
 def measure(
     score: Uncertainty, outputs: Outputs, confidence: npt.NDArray[Any], temperature: float | None
 ) -> Measured:
-    """Measure a score of a single model.
-
-    Parameters
-    ----------
-    score : Uncertainty
-        Any but the vote share, which is of several models.
-    outputs : Outputs
-        The model's outputs on one set.
-    confidence : float32 array, shape (n,)
-        As stored.
-    temperature : float or None
-        Fitted on validation data; None if there are none.
-    """
+    """Measure a score of a single model."""
     if score is Uncertainty.CONFIDENCE:
         return Measured(confidence)
     if score in (Uncertainty.MARGIN, Uncertainty.ENTROPY):

@@ -74,28 +74,7 @@ def tabulate(
     ensembles: Mapping[str, Sequence[str]] | None = None,
     validation: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> pd.DataFrame:
-    """Match every model on every score, and every ensemble on the share of votes.
-
-    Parameters
-    ----------
-    known : ComparedModels
-        With the files that logits are read from, or that lie beside files of logits.
-    ensembles : mapping of str to sequence of str
-        Names of the members, by name.
-    validation : mapping of str to mapping
-        For each model the file of its predictions on validation data, as `path` and `layout`;
-        without it, no temperature is fitted.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`: for each model and matching a row per score and scale.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read.
-    """
+    """Match every model on every score, and every ensemble on the share of votes."""
     rows: list[dict[str, Any]] = []
     for comparison, files in zip(known.comparisons, known.files, strict=True):
         sides = [_outputs(files[origin]) for origin in _origins(comparison)]
@@ -216,19 +195,7 @@ def _quantities(
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format means over models for a readable table: all scores on ranks.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `SCHEMA`, at least one row.
-
-    Returns
-    -------
-    list of TextColumn
-        A row per matching and score, in percentage points; the last column says why a score could
-        not be measured.
-    """
+    """Format means over models for a readable table: all scores on ranks."""
     ranked = table[table["scale"] == RANKS]
     by_matching = [ranked[ranked["matching"] == name] for name in ranked["matching"].unique()]
     groups = pd.concat(by_matching).groupby(["matching", "score"], sort=False)

@@ -29,13 +29,7 @@ class SelectionFrequency(DatasetTableAnalysis):
     file_columns: ClassVar[tuple[str, ...]] = ("index", "n_annotations", "n_selected")
 
     def check(self) -> None:
-        """Check also that the selection frequencies of every dataset are known.
-
-        Raises
-        ------
-        InputError
-            As for `DatasetTableAnalysis.check`, or if a dataset has no selection frequencies.
-        """
+        """Check also that the selection frequencies of every dataset are known."""
         super().check()
         for dataset in self.dataset_files:
             if not self.file_of(dataset):
@@ -48,12 +42,6 @@ class SelectionFrequency(DatasetTableAnalysis):
                 )
 
     def file_of(self, dataset: str) -> str:
-        """Return the file of selection frequencies: the user's, or one written by sampling.
-
-        Parameters
-        ----------
-        dataset : str
-            Name of the dataset.
-        """
+        """Return the file of selection frequencies: the user's, or one written by sampling."""
         built = self.study.built_datasets.get(dataset)
         return super().file_of(dataset) or (built.selection_frequencies if built else "")

@@ -31,24 +31,7 @@ FEW = 30  # bins with fewer datapoints have hollow markers
 
 
 def plot(table: pd.DataFrame) -> "Figure":
-    """Plot accuracies against selection frequency, by bins.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `tables.SCHEMA`, of one dataset; empty bins are left out.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Accuracies in percent at the centres of the bins; tick labels have the numbers of
-        datapoints. Markers of the mean are hollow in bins with fewer than `FEW` datapoints.
-
-    Raises
-    ------
-    InputError
-        If all bins are empty.
-    """
+    """Plot accuracies against selection frequency, by bins."""
     filled = table[table["n_bin"] > 0]
     if filled.empty:
         raise InputError("no datapoints with a selection frequency to plot")

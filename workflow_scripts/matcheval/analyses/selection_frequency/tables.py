@@ -35,25 +35,7 @@ BINS = 5  # of equal width over [0, 1]
 
 
 def read_counts(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Read, for each datapoint, how many annotators saw it and how many selected it.
-
-    Parameters
-    ----------
-    path : path-like
-        Parquet or CSV with columns `index` (position in the dataset, from 0), `n_annotations` and
-        `n_selected`; further columns are ignored. The file of a sampled dataset has this form.
-
-    Returns
-    -------
-    pandas.DataFrame
-        These three columns, a row per datapoint.
-
-    Raises
-    ------
-    InputError
-        If the file or a column is missing, a value is not a whole number, `n_selected` is not in
-        0..`n_annotations`, or a datapoint occurs twice.
-    """
+    """Read, for each datapoint, how many annotators saw it and how many selected it."""
     if str(path).endswith(".parquet"):
         table = read_parquet(path).to_pandas()
     else:
@@ -84,34 +66,7 @@ def read_counts(path: str | os.PathLike[str]) -> pd.DataFrame:
 def tabulate(
     known: Correctness, dataset: str, file: str, *, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Tabulate accuracies by bins of the selection frequency.
-
-    Parameters
-    ----------
-    known : Correctness
-        Which datapoints each model classifies correctly.
-    dataset : str
-        Name of the dataset.
-    file : str
-        The numbers of annotations and selections, as `read_counts` reads them; datapoints without
-        annotations are left out.
-    confidence : float
-        Level of the Clopper-Pearson intervals, in (0, 1).
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`, a row per model and bin, including empty bins.
-
-    Raises
-    ------
-    InputError
-        If the file is invalid (see `read_counts`), or a datapoint is not in the dataset.
-
-    References
-    ----------
-    Recht et al. (2019), arXiv 1902.10811, appendix C.4.7.
-    """
+    """Tabulate accuracies by bins of the selection frequency."""
     counts = read_counts(file)
     seen = counts[counts["n_annotations"] > 0]
     rows = known.rows_of(seen["index"].tolist(), file=file)
@@ -133,18 +88,7 @@ def tabulate(
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the accuracies for a readable table.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `SCHEMA`, at least one row.
-
-    Returns
-    -------
-    list of TextColumn
-        A row per model and a column per bin; the last row has means over the models.
-    """
+    """Format the accuracies for a readable table."""
     heads = {
         number: f"{low:g}–{high:g}"
         for number, low, high in zip(

@@ -32,19 +32,7 @@ class Severity(SuiteTableAnalysis):
     settings: SeveritySettings
 
     def check_suite(self, name: str, base: str) -> None:
-        """Check that all sets can be matched with the base, and that a severity is known.
-
-        Parameters
-        ----------
-        name, base : str
-            Names of the suite and of the base.
-
-        Raises
-        ------
-        InputError
-            If the base is unknown, a set has no probabilities or other classes, counts some classes
-            or several labels, or no severity is known.
-        """
+        """Check that all sets can be matched with the base, and that a severity is known."""
         members, field = self.study.suites[name].members, self.field("suites", name)
         for dataset in (base, *(member.dataset for member in members)):
             self.check_has_accuracies(dataset, field)
@@ -82,13 +70,7 @@ class Severity(SuiteTableAnalysis):
         }
 
     def request(self, wildcards: Wildcards) -> resources.ResourceRequest:
-        """By the numbers of models and sets, and the size of the largest set.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`.
-        """
+        """By the numbers of models and sets, and the size of the largest set."""
         names = self.datasets_of(wildcards.suite)
         images = max(dataset_size(self.study, name).images for name in names)
         n_models, n_matchings = len(self.models), len(self.matching.matchings)

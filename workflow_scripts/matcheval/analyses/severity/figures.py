@@ -39,18 +39,7 @@ _MATCHED = (MATCHED_GAP, UNMATCHED)
 
 
 def plot(table: pd.DataFrame) -> "Figure":
-    """Draw gap, both parts of it and matched gaps against severity, as means over models.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `tables.SCHEMA`, at least one row; sets without a severity are not drawn.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A panel per subgroup, severity 0 in all of them. Bands are 95 % intervals of the means.
-    """
+    """Draw gap, both parts of it and matched gaps against severity, as means over models."""
     means = table[(table["model"] == MEAN) & table["severity"].notna()]
     base = means[means["dataset"] == means["base"]]
     shifted = means[means["dataset"] != means["base"]]

@@ -71,19 +71,7 @@ def tabulate(
     seeds: Sequence[int],
     paired: bool,
 ) -> pd.DataFrame:
-    """Run the protocol on predictions on file; see `tabulate_severities`.
-
-    Parameters
-    ----------
-    files : SuiteFiles
-        The suite, its base and the predictions on them.
-    matchings : mapping of str to mapping
-        Settings of each matching, by name.
-    seeds : sequence of int
-        Of the runs by each matching.
-    paired : bool
-        Whether all sets show the base's images.
-    """
+    """Run the protocol on predictions on file; see `tabulate_severities`."""
     methods = {name: MatchingMethod(**settings) for name, settings in matchings.items()}
     return tabulate_severities(
         files.suite, files.base, files.read, files.models, methods, seeds, paired=paired
@@ -100,36 +88,7 @@ def tabulate_severities(
     *,
     paired: bool = True,
 ) -> pd.DataFrame:
-    """Run the whole protocol from the base to itself and to every set of a suite.
-
-    Parameters
-    ----------
-    suite : Suite
-    base : str
-        Name of the base: the original of all pairs.
-    read : callable
-        Returns all models' predictions on a set, given by name.
-    models : sequence of str
-        Their names.
-    methods : mapping of str to MatchingMethod
-        By name of the matching.
-    seeds : sequence of int
-        Of the runs by each matching.
-    paired : bool
-        Whether all sets show the base's images.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`: for the base, which is severity 0, and for each set and matching a row
-        per model, and one of the mean over models with a matched pair.
-
-    Raises
-    ------
-    InputError
-        If predictions are not valid, models have other datapoints, or paired sets differ in size,
-        indices or labels.
-    """
+    """Run the whole protocol from the base to itself and to every set of a suite."""
     of_base = read(base)
     rows: list[dict[str, Any]] = []
     others = [member for member in suite.members if member.dataset != base]
@@ -191,18 +150,7 @@ def _columns(parts: Decomposition, matched: MatchedError) -> dict[str, Any]:
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format means over models for a readable table.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `SCHEMA`, at least one row.
-
-    Returns
-    -------
-    list of TextColumn
-        A row per set and matching, in percentage points.
-    """
+    """Format means over models for a readable table."""
     means = table[table["model"] == MEAN]
     points = {
         "Gap": "gap", "SE": "gap_se", "Confidence part": "confidence_part",

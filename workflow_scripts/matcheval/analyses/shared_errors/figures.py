@@ -25,19 +25,7 @@ _AROUND, _CHARACTER = 1.1, 0.05  # inches: colour bar and title; a character of 
 
 
 def plot(table: pd.DataFrame) -> "Figure":
-    """Draw the matrix of the Jaccard indices of every two models' errors.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `tables.SCHEMA`, of one dataset.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One panel, the most accurate model at the top and on the left; the diagonal is empty. Up to
-        40 models are named, and numbered on both axes.
-    """
+    """Draw the matrix of the Jaccard indices of every two models' errors."""
     models = by_model(table)["model"].tolist()
     at = {model: i for i, model in enumerate(models)}
     matrix = np.full((len(models), len(models)), np.nan)

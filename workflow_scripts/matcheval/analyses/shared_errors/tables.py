@@ -32,34 +32,7 @@ SCHEMA = TableSchema(
 
 
 def tabulate(known: Correctness, dataset: str, file: str = "") -> pd.DataFrame:
-    """Compare the errors of every two models.
-
-    Parameters
-    ----------
-    known : Correctness
-        Which datapoints each model classifies correctly, for at least two models.
-    dataset : str
-        Name of the dataset.
-    file : str
-        Not used.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`, a row per unordered pair of models, in their order. The Jaccard index
-        is the number of datapoints that both misclassify over the number that at least one of
-        them does; NaN if there are none. `jaccard_by_chance` is the index for the expected
-        overlap of independent errors, of as many datapoints each.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two models.
-
-    References
-    ----------
-    Recht et al. (2019), arXiv 1902.10811, section 5.1.
-    """
+    """Compare the errors of every two models."""
     if len(known.models) < 2:
         raise InputError(
             "shared errors require at least two models, and there is one model",
@@ -87,20 +60,7 @@ def tabulate(known: Correctness, dataset: str, file: str = "") -> pd.DataFrame:
 
 
 def by_model(table: pd.DataFrame) -> pd.DataFrame:
-    """Average shared errors over the other models, for each model.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `SCHEMA`, of one dataset.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row per model, the most accurate first: `model`, `accuracy`, `jaccard` and
-        `jaccard_by_chance` (means over the other models), `nearest` (the model with the most
-        similar errors) and `jaccard_nearest` (the Jaccard index with it).
-    """
+    """Average shared errors over the other models, for each model."""
     mirrored = table.rename(
         columns={
             "model": "other", "other": "model", "n_wrong": "n_wrong_other",
@@ -134,18 +94,7 @@ def _jaccard(
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the averages of `by_model` for a readable table.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `SCHEMA`, of one dataset.
-
-    Returns
-    -------
-    list of TextColumn
-        A row per model, the most accurate first.
-    """
+    """Format the averages of `by_model` for a readable table."""
     models = by_model(table)
     return [
         TextColumn("Model", models["model"].tolist(), is_number=False),

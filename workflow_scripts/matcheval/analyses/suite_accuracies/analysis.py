@@ -17,19 +17,7 @@ class SuiteAccuracies(SuiteTableAnalysis):
     name: ClassVar[str] = "suite_accuracies"
 
     def check_suite(self, name: str, base: str) -> None:
-        """Check that correctness is known of all sets, and the classes that members name.
-
-        Parameters
-        ----------
-        name, base : str
-            Names of the suite and of the base.
-
-        Raises
-        ------
-        InputError
-            If the base is unknown, only accuracies are known where single predictions are needed,
-            or a class is not in the label space.
-        """
+        """Check that correctness is known of all sets, and the classes that members name."""
         self.check_has_correctness(base, self.field("suites", name))
         for member in self.study.suites[name].members:
             self.check_has_correctness(member.dataset, f"suites.{name}")
@@ -66,13 +54,7 @@ class SuiteAccuracies(SuiteTableAnalysis):
         return {"confidence": self.study.confidence}
 
     def request(self, wildcards: Wildcards) -> resources.ResourceRequest:
-        """By the number of models and the sizes of the sets.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `suite`.
-        """
+        """By the number of models and the sizes of the sets."""
         datasets = self.datasets_of(wildcards.suite)
         images = max(dataset_size(self.study, name).images for name in datasets)
         return analysis_resources.of_reading(len(self.models), len(datasets), images)

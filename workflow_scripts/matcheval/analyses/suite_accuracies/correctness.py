@@ -21,12 +21,7 @@ from matcheval.study.suite_files import SuiteFiles
 
 @dataclass
 class SuiteCorrectness:
-    """Reads the predictions on a suite and its base.
-
-    Parameters
-    ----------
-    files : SuiteFiles
-    """
+    """Reads the predictions on a suite and its base."""
 
     files: SuiteFiles
     _bases: dict[Groups, Correctness] = field(default_factory=dict)
@@ -41,20 +36,7 @@ class SuiteCorrectness:
         }
 
     def __call__(self, name: str, member: Member) -> Correctness:
-        """Return which predictions on a set, or on the base, are right.
-
-        Parameters
-        ----------
-        name : str
-            The member's set, or the base.
-        member : Member
-            Its groups of classes and its labels decide.
-
-        Raises
-        ------
-        InputError
-            If predictions or labels are missing or invalid.
-        """
+        """Return which predictions on a set, or on the base, are right."""
         if name != self.files.base:
             return self._read(name, member.groups, member.all_labels)
         if member.groups not in self._bases:
@@ -63,13 +45,7 @@ class SuiteCorrectness:
 
     @property
     def labels(self) -> dict[str, npt.NDArray[np.int64]]:
-        """Labels of the classes that count, by dataset; of those only that have not all.
-
-        Raises
-        ------
-        InputError
-            If a set has other classes than the base.
-        """
+        """Labels of the classes that count, by dataset; of those only that have not all."""
         found, base, suite = {}, self.files.base, self.files.suite
         of_base = self._classes[base]
         for member in suite.members:

@@ -28,19 +28,7 @@ _PAGE, _HIGHEST = 9.5, 40.0  # inches
 
 
 def plot(table: pd.DataFrame) -> "Figure":
-    """Draw the accuracy of every model on every set, with the mean over models.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `tables.SCHEMA`, at least one row.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A row per set, in the order of the suite, groups separated by lines. Dots are models; of
-        more than 30, bars are half and 90 % of them.
-    """
+    """Draw the accuracy of every model on every set, with the mean over models."""
     sets = table.groupby("dataset", sort=False)
     first, means = sets.first(), sets["accuracy_set"].mean()
     models = table["model"].nunique()

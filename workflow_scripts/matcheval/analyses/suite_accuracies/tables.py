@@ -36,15 +36,7 @@ SCHEMA = TableSchema(
 
 
 def tabulate(files: SuiteFiles, *, confidence: float = 0.95) -> pd.DataFrame:
-    """Tabulate accuracies of predictions on file; see `tabulate_suite`.
-
-    Parameters
-    ----------
-    files : SuiteFiles
-        The suite, its base and the predictions on them.
-    confidence : float
-        Level of the Clopper-Pearson intervals, in (0, 1).
-    """
+    """Tabulate accuracies of predictions on file; see `tabulate_suite`."""
     known = SuiteCorrectness(files)
     return tabulate_suite(files.suite, files.base, known, known.labels, confidence)
 
@@ -56,35 +48,7 @@ def tabulate_suite(
     labels: Mapping[str, npt.NDArray[np.int64]],
     confidence: float = 0.95,
 ) -> pd.DataFrame:
-    """Tabulate the accuracies of models on the sets of a suite and on the base.
-
-    Where a member names classes, or groups of them, datapoints of these classes count, of the set
-    and of the base. The predicted class is that of all classes.
-
-    Parameters
-    ----------
-    suite : Suite
-    base : str
-        Name of the base.
-    correctness : callable
-        Returns which datapoints of a dataset, given by name, each model classifies correctly by
-        the groups and labels of a member.
-    labels : mapping of str to int64 array
-        Labels of the classes that a member names, by dataset; sets that are left out have all
-        classes.
-    confidence : float
-        Level of the Clopper-Pearson intervals, in (0, 1).
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`, a row per set and model, in the order of the suite.
-
-    Raises
-    ------
-    InputError
-        If a set or the base has no datapoints of the classes that a member names.
-    """
+    """Tabulate the accuracies of models on the sets of a suite and on the base."""
     rows = []
     for member in suite.members:
         known, chosen = correctness(member.dataset, member), labels.get(member.dataset)
@@ -124,18 +88,7 @@ def _of_classes(
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the accuracies for a readable table.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `SCHEMA`, at least one row.
-
-    Returns
-    -------
-    list of TextColumn
-        A row per set: its size, and mean, lowest and highest accuracy over models in percent.
-    """
+    """Format the accuracies for a readable table."""
     sets = table.groupby("dataset", sort=False)
     first = sets.first()
     severity = ["" if np.isnan(s) else f"{s:g}" for s in first["severity"]]

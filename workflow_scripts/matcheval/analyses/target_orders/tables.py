@@ -78,18 +78,7 @@ def _row(in_order: MatchedModel, at_random: MatchedModel) -> dict[str, Any]:
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format matched gaps for a readable table.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `SCHEMA`, at least one row.
-
-    Returns
-    -------
-    list of TextColumn
-        A row per model and matching, in percentage points.
-    """
+    """Format matched gaps for a readable table."""
     columns = {
         "Dataset order": "matched_gap_seeds",
         "SD over seeds": "matched_gap_seeds_std",

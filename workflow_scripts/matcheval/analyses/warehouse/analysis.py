@@ -29,13 +29,7 @@ _A_SET = ImageSet(images=8000, side=500, channels=3, encoded=True)
 
 
 class UsedWarehouse:
-    """A warehouse that a suite of the study names.
-
-    Parameters
-    ----------
-    file : str
-        Its YAML file.
-    """
+    """A warehouse that a suite of the study names."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -140,82 +134,40 @@ class Warehouse(Analysis):
     # --- inputs, parameters and arguments of jobs
 
     def arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments that all jobs have.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `warehouse`.
-        """
+        """Return the arguments that all jobs have."""
         return [
             "--warehouse", self.used[wildcards.warehouse].file,
             "--folder", self.folder.replace("{warehouse}", wildcards.warehouse),
         ]  # fmt: skip
 
     def read_state(self, wildcards: Wildcards) -> str:
-        """Return what the table of a set's images depends on.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `warehouse`, `set`.
-        """
+        """Return what the table of a set's images depends on."""
         used = self.used[wildcards.warehouse]
         return reading_state(used.sets[wildcards.set], used.settings)
 
     def hash_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the published files that a compared set is read from.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `warehouse`, `compared`.
-        """
+        """Return the published files that a compared set is read from."""
         block = self.used[wildcards.warehouse].settings.against[wildcards.compared]
         files = reference_settings(wildcards.compared, block).published_files
         return [f"{self.study.results}/downloads/{file}" for file in files]
 
     def hash_state(self, wildcards: Wildcards) -> str:
-        """Return what the hashes of a compared set depend on.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `warehouse`, `compared`.
-        """
+        """Return what the hashes of a compared set depend on."""
         return reference_state(wildcards.compared, self.used[wildcards.warehouse].settings)
 
     def search_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the tables of all images that are compared.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `warehouse`.
-        """
+        """Return the tables of all images that are compared."""
         used, name = self.used[wildcards.warehouse], wildcards.warehouse
         read = self.read.expand(warehouse=name, set=list(used.sets))
         return read + self.hashes.expand(warehouse=name, compared=list(used.settings.against))
 
     def search_state(self, wildcards: Wildcards) -> list[Any]:
-        """Return what the duplicates depend on besides the images.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `warehouse`.
-        """
+        """Return what the duplicates depend on besides the images."""
         used = self.used[wildcards.warehouse]
         return [used.settings.duplicates.distance, list(used.sets), WAREHOUSE_VERSION]
 
     def decide_state(self, wildcards: Wildcards) -> list[Any]:
-        """Return what becomes of a set's images depends on: decisions on them, and settings.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `warehouse`, `set`.
-        """
+        """Return what becomes of a set's images depends on: decisions on them, and settings."""
         used, of = self.used[wildcards.warehouse], wildcards.set
         chosen = used.settings.model_dump(
             mode="json", include={"duplicates", "review", "licences"},
@@ -226,25 +178,13 @@ class Warehouse(Analysis):
         return [used.reviews.state(of), chosen, about, WAREHOUSE_VERSION]
 
     def export_inputs(self, wildcards: Wildcards) -> str:
-        """Return the manifest of a set.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset`.
-        """
+        """Return the manifest of a set."""
         dataset = self.exported[wildcards.dataset]
         name = self._of(dataset).settings.warehouse
         return self.images.file(warehouse=name, set=dataset.set)
 
     def export_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of an export.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset`.
-        """
+        """Return the arguments of an export."""
         dataset = self.exported[wildcards.dataset]
         used = self._of(dataset)
         folder = self.folder.replace("{warehouse}", used.settings.warehouse)
@@ -254,37 +194,19 @@ class Warehouse(Analysis):
         ]  # fmt: skip
 
     def export_state(self, wildcards: Wildcards) -> list[Any]:
-        """Return what an export depends on besides the manifest.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `dataset`.
-        """
+        """Return what an export depends on besides the manifest."""
         dataset = self.exported[wildcards.dataset]
         settings = self._of(dataset).settings
         return [settings.export.fit, list(settings.class_names), WAREHOUSE_VERSION]
 
     def document_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the manifests of all sets, and the duplicates.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `warehouse`.
-        """
+        """Return the manifests of all sets, and the duplicates."""
         name = wildcards.warehouse
         manifests = self.images.expand(warehouse=name, set=list(self.used[name].sets))
         return [self.duplicates.file(warehouse=name), *manifests]
 
     def document_state(self, wildcards: Wildcards) -> list[Any]:
-        """Return what the documents depend on besides the manifests.
-
-        Parameters
-        ----------
-        wildcards : Wildcards
-            `warehouse`.
-        """
+        """Return what the documents depend on besides the manifests."""
         settings = self.used[wildcards.warehouse].settings
         return [settings.model_dump(mode="json")]
 

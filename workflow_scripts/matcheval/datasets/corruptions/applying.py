@@ -30,41 +30,7 @@ def corrupt(
     size: Literal["auto", 32, 224] = "auto",
     textures: Path | None = None,
 ) -> Bytes:
-    """Corrupt images.
-
-    The randomness of an image depends on the seed, the corruption, the severity and the image's
-    index only: the same images come out whatever the order and the division into arrays. As
-    numpy's generators are, it is the same on all machines, but not certain to be with all versions
-    of numpy. Values are float32, which is faster: few of them are one grey level off the results of
-    float64, and those next to a threshold of snow or spatter may be more.
-
-    Parameters
-    ----------
-    images : uint8 array, shape (n, height, width, 3)
-    name : str
-        Of the corruption.
-    severity : int
-        1 to 5.
-    indices : sequence of int, length n
-        Positions of the images in their dataset.
-    seed : int
-        Not negative.
-    size : {"auto", 32, 224}
-        Whose parameters: CIFAR-10-C's (32) or ImageNet-C's (224); `auto` takes the former for sides
-        of up to 64 pixels.
-    textures : path, optional
-        Folder of the photographs that `frost` needs.
-
-    Returns
-    -------
-    uint8 array, shape (n, height, width, 3)
-
-    Raises
-    ------
-    InputError
-        If the name, the severity or the size is unknown, images or indices do not fit, or
-        photographs are missing.
-    """
+    """Corrupt images."""
     _check(images, name, severity, indices, seed, size)
     corruption = CORRUPTIONS[name]
     height, width = images.shape[1:3]

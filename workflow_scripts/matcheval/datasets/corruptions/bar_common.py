@@ -17,39 +17,12 @@ Levels = tuple[float, float, float, float, float]
 
 
 def levels(small: Levels, large: Levels | None = None) -> dict[int, tuple[float, ...]]:
-    """Return the levels of five severities by size of image.
-
-    Parameters
-    ----------
-    small : tuple of float
-        Of CIFAR-10-C-bar.
-    large : tuple of float, optional
-        Of ImageNet-C-bar, if the corruption is in it.
-
-    Returns
-    -------
-    dict
-    """
+    """Return the levels of five severities by size of image."""
     return by_size(small, large or small)
 
 
 def side_of(images: Images | Bytes) -> int:
-    """Return the side of square images, by which C-bar scales its lengths.
-
-    Parameters
-    ----------
-    images : array, shape (n, height, width, 3)
-
-    Returns
-    -------
-    int
-        In pixels.
-
-    Raises
-    ------
-    InputError
-        If the images are not square.
-    """
+    """Return the side of square images, by which C-bar scales its lengths."""
     height, width = images.shape[1:3]
     if height != width:
         raise InputError(

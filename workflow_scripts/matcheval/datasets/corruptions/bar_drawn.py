@@ -60,10 +60,7 @@ def lines(images: Bytes, level: float, generators: Generators) -> Bytes:
 
 
 def sparkles(images: Images, level: float, generators: Generators) -> Images:
-    """Lighten the image along rays from five random points.
-
-    The mean length of the rays is level / 100 of the side.
-    """
+    """Lighten the image along rays from five random points."""
     side = side_of(images)
     radius = level / 100 * side
     dark = np.ones(images.shape[:3])
@@ -77,11 +74,7 @@ def sparkles(images: Images, level: float, generators: Generators) -> Images:
 
 
 def inverse_sparkles(images: Images, level: float, generators: Generators) -> Images:
-    """Make the image white but for rays from a random point near the middle.
-
-    The mean length of the rays is a quarter of the side. The image fades with the squared distance
-    from the point to the power 0.13 · level.
-    """
+    """Make the image white but for rays from a random point near the middle."""
     side = side_of(images)
     visible = np.empty(images.shape[:3])
     for shares, generator in zip(visible, generators, strict=True):
@@ -112,12 +105,7 @@ def _light(side: int, centre: _Array, rays: _Array, power: float) -> _Array:
 
 
 def _draw_line(image: Bytes, start: _Point, end: _Point) -> None:
-    """Blend a grey line of one pixel's width into an image.
-
-    Within the rectangle of the end points, a pixel's share of grey is 1 minus its distance from the
-    line, if that is positive: this is what the anti-aliased Bresenham algorithm gives that the
-    original uses (scikit-image's `line_aa`). Each line is truncated to whole grey levels, as there.
-    """
+    """Blend a grey line of one pixel's width into an image."""
     height, width = end[0] - start[0], end[1] - start[1]
     rows, columns = (
         np.arange(max(0, min(a, b)), min(len(image) - 1, max(a, b)) + 1)

@@ -48,11 +48,7 @@ def _noise(generators: Generators, side: int, amplitude: _Array) -> _Array:
 
 
 def _waves(generator: np.random.Generator, side: int) -> _Waves:
-    """Draw random phases, as complex numbers of magnitude 1.
-
-    The right half is the left half turned by 180°, as in the original. It is not the spectrum of a
-    real signal, for which phases had to change their sign: the imaginary part is dropped.
-    """
+    """Draw random phases, as complex numbers of magnitude 1."""
     half = _unit(generator, side, side // 2)
     columns = [half, half[::-1, ::-1]]
     if side % 2:

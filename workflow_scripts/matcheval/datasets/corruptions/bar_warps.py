@@ -23,11 +23,7 @@ _ROTATIONS = 21
 
 
 def pinch_and_twirl(images: Images, level: float, generators: Generators) -> Images:
-    """Pinch the discs of a grid at their centres, and turn each to a random side by 9° · level.
-
-    The angle falls to 0 at the edge of a disc. Distances from the centre, divided by the radius,
-    are divided by the power 0.04 · level + 0.1 of the sine of themselves times a right angle.
-    """
+    """Pinch the discs of a grid at their centres, and turn each to a random side by 9° · level."""
     side = side_of(images)
     per_axis = 5 if side >= 224 else 3
     radius = side // per_axis / 2
@@ -68,11 +64,7 @@ def ripple(images: Images, level: float, generators: Generators) -> Images:
 
 
 def transverse_chromatic_abberation(images: Bytes, level: float, generators: Generators) -> Bytes:
-    """Enlarge a random channel by level / 20, another by half of that, and blur all three.
-
-    In the original, pixels are taken as the coefficients of cubic B-splines, which blurs them even
-    where nothing is enlarged; results are rounded to the nearest grey level.
-    """
+    """Enlarge a random channel by level / 20, another by half of that, and blur all three."""
     side = side_of(images)
     order = np.stack([generator.permutation(3) for generator in generators])
     every, corrupted = np.arange(len(images)), np.empty_like(images)
@@ -88,11 +80,7 @@ def transverse_chromatic_abberation(images: Bytes, level: float, generators: Gen
 
 
 def circular_motion_blur(images: Images, level: float, generators: Generators) -> Images:
-    """Average 21 rotations around the middle, by up to 1.5° · level; nothing about it is random.
-
-    Their weights are Gaussian, with a standard deviation of half of that angle. What comes from
-    outside the image is black.
-    """
+    """Average 21 rotations around the middle, by up to 1.5° · level; nothing about it is random."""
     side_of(images)
     turns = np.linspace(-1, 1, _ROTATIONS)
     weights = np.exp(-2 * turns**2)
@@ -115,10 +103,7 @@ def _sample(image: Images, rows: _Array, columns: _Array, result: Images) -> Non
 
 
 def _enlargement(side: int, scale: float) -> tuple[_Indices, _Array]:
-    """Return four indices and weights, shape (4, side), of the middle of an enlarged axis.
-
-    The outer pixels remain the outer ones, as in `scipy.ndimage.zoom`.
-    """
+    """Return four indices and weights, shape (4, side), of the middle of an enlarged axis."""
     size = round(side * scale)
     position = (np.arange(side) + (size - side) // 2) * ((side - 1) / (size - 1))
     first = np.floor(position).astype(np.int64)
@@ -138,10 +123,7 @@ def _b_spline(x: _Array) -> tuple[_Array, _Array, _Array, _Array]:
 def _average_rotations(
     splines: _Array, cosines: _Array, sines: _Array, weights: _Array, result: Images
 ) -> None:
-    """Average rotations of images, which are given as coefficients of cubic B-splines.
-
-    Points outside the centres of the outer pixels count as 0, as in `scipy.ndimage.rotate`.
-    """
+    """Average rotations of images, which are given as coefficients of cubic B-splines."""
     side = result.shape[1]
     last, middle = side - 1, (side - 1) / 2
     rows, columns = np.empty((2, 16 * len(weights)), np.int64)

@@ -34,11 +34,7 @@ def gaussian_blur(images: Images, sigma: float, _: Generators) -> Images:
 def glass_blur(
     images: Images, parameters: tuple[float, int, int], generators: Generators
 ) -> Images:
-    """Blur, replace pixels by near ones, and blur again.
-
-    `parameters` are the standard deviation of the blurs, the largest distance, and the number of
-    passes. The authors' program means to swap two pixels, but overwrites one by the other.
-    """
+    """Blur, replace pixels by near ones, and blur again."""
     sigma, distance, passes = parameters
     _, height, width, _ = images.shape
     offsets = np.stack(
@@ -74,20 +70,7 @@ def defocus_blur(images: Images, parameters: tuple[float, float], _: Generators)
 
 @lru_cache(maxsize=16)
 def defocus_disk(radius: float, edge: float) -> npt.NDArray[np.float64]:
-    """Return the kernel of defocus blur.
-
-    Parameters
-    ----------
-    radius : float
-        Pixels.
-    edge : float
-        Standard deviation of the blur of the disk's edge, pixels.
-
-    Returns
-    -------
-    float64 array, shape (17, 17), or (2 radius + 1, 2 radius + 1) for a radius above 8
-        Its sum is 1, or up to 1.011 where the blur meets the kernel's borders.
-    """
+    """Return the kernel of defocus blur."""
     half, reach = (8, 1) if radius <= 8 else (int(radius), 2)
     steps = np.arange(-half, half + 1)
     disk = (steps[:, None] ** 2 + steps**2 <= radius**2).astype(np.float64)
@@ -105,17 +88,7 @@ def motion_blur(images: Images, parameters: tuple[int, float], generators: Gener
 
 
 def zoom_factors(end: float, step: float) -> npt.NDArray[np.float64]:
-    """Return the factors of zoom blur.
-
-    Parameters
-    ----------
-    end, step : float
-
-    Returns
-    -------
-    float64 array
-        From 1; rounding errors decide whether the end is among them, as in the authors' program.
-    """
+    """Return the factors of zoom blur."""
     return np.arange(1, end, step)
 
 

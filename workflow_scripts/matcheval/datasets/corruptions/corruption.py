@@ -55,18 +55,7 @@ class Corruption:
 
 
 def to_bytes(images: Images) -> Bytes:
-    """Turn floats into bytes: clipped, times 255, truncated.
-
-    Parameters
-    ----------
-    images : float array
-        Nominally in [0, 1].
-
-    Returns
-    -------
-    uint8 array
-        Of the same shape.
-    """
+    """Turn floats into bytes: clipped, times 255, truncated."""
     result = np.empty(images.shape, np.uint8)
     _truncate(np.ascontiguousarray(images).ravel(), result.ravel())
     return result
@@ -81,15 +70,5 @@ def _truncate(values: Images, result: Bytes) -> None:
 
 
 def by_size(small: tuple[Any, ...], large: tuple[Any, ...]) -> dict[int, tuple[Any, ...]]:
-    """Return parameters by size of image.
-
-    Parameters
-    ----------
-    small, large : tuple
-        Parameters of five severities: CIFAR-10-C's and ImageNet-C's.
-
-    Returns
-    -------
-    dict
-    """
+    """Return parameters by size of image."""
     return {32: small, 224: large}

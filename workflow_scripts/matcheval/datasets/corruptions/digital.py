@@ -34,11 +34,7 @@ def contrast(images: Images, factor: float, _: Generators) -> Images:
 
 
 def brightness(images: Images, added: float, _: Generators) -> Images:
-    """Add to the value of hue, saturation and value.
-
-    At equal hue and saturation, red, green and blue are proportional to the value. Black has no
-    saturation, and becomes grey.
-    """
+    """Add to the value of hue, saturation and value."""
     corrupted = np.empty_like(images)
     _brighten(images.reshape(-1, 3), images.dtype.type(added), corrupted.reshape(-1, 3))
     return corrupted
@@ -55,11 +51,7 @@ def _brighten(pixels: Images, added: np.floating[Any], corrupted: Images) -> Non
 
 
 def saturate(images: Images, parameters: tuple[float, float], _: Generators) -> Images:
-    """Multiply the saturation of hue, saturation and value by a factor, and add to it.
-
-    At equal hue and value, differences from the value are proportional to the saturation. Grey has
-    the hue of red, hence becomes reddish where saturation is added.
-    """
+    """Multiply the saturation of hue, saturation and value by a factor, and add to it."""
     factor, added = (images.dtype.type(one) for one in parameters)
     corrupted = np.empty_like(images)
     _saturate(images.reshape(-1, 3), factor, added, corrupted.reshape(-1, 3))
@@ -96,11 +88,7 @@ def jpeg_compression(images: Bytes, quality: int, _: Generators) -> Bytes:
 
 
 def pixelate(images: Bytes, scale: float, _: Generators) -> Bytes:
-    """Shrink by averages to a share of the size, and enlarge again.
-
-    The authors' program also enlarges by averages (BOX). They are of one pixel each: the nearest,
-    and the right or lower one of two equally near ones, which the shift by `tiny` ensures.
-    """
+    """Shrink by averages to a share of the size, and enlarge again."""
     _, height, width, _ = images.shape
     small = shrunk(width, scale), shrunk(height, scale)
     tiny = 1e-6
@@ -114,31 +102,14 @@ def pixelate(images: Bytes, scale: float, _: Generators) -> Bytes:
 
 
 def shrunk(side: int, scale: float) -> int:
-    """Return a side of an image shrunk by pixelation.
-
-    Parameters
-    ----------
-    side : int
-        Pixels.
-    scale : float
-        Share of it.
-
-    Returns
-    -------
-    int
-        Truncated, but at least 1.
-    """
+    """Return a side of an image shrunk by pixelation."""
     return max(1, int(side * scale))
 
 
 def elastic_transform(
     images: Images, parameters: tuple[float, float, float], generators: Generators
 ) -> Images:
-    """Move three points at random, and the image with them; then move all pixels.
-
-    `parameters` are, in pixels, the size of the second movements, the standard deviation of the
-    Gaussian that makes them smooth, and the largest movement of the points.
-    """
+    """Move three points at random, and the image with them; then move all pixels."""
     size, sigma, largest = parameters
     _, height, width, _ = images.shape
     maps = np.stack([_random_affine(height, width, largest, one) for one in generators])
@@ -170,10 +141,7 @@ def _random_affine(
 
 @lru_cache(maxsize=16)
 def _smoothing(side: int, sigma: float) -> npt.NDArray[np.float64]:
-    """Return the matrix of a Gaussian filter along an axis with its borders, shape (side, side).
-
-    A product with it takes the same time for all standard deviations; they exceed the image.
-    """
+    """Return the matrix of a Gaussian filter along an axis with its borders, shape (side, side)."""
     return gaussian_filter1d(np.eye(side), sigma, axis=0, mode="reflect", truncate=3)
 
 

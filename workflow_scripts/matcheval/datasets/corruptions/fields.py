@@ -9,19 +9,7 @@ _WIBBLE = 100  # square root of the largest first change
 
 
 def normals(generators: Generators, *shape: int) -> npt.NDArray[np.float32]:
-    """Draw standard normal numbers for each image.
-
-    Parameters
-    ----------
-    generators : list of Generator
-    *shape : int
-        Of the numbers of one image.
-
-    Returns
-    -------
-    float32 array, shape (n, *shape)
-        24 random bits suffice, as grey levels have 8.
-    """
+    """Draw standard normal numbers for each image."""
     drawn = np.empty((len(generators), *shape), np.float32)
     for generator, numbers in zip(generators, drawn, strict=True):
         generator.standard_normal(dtype=np.float32, out=numbers)
@@ -29,25 +17,7 @@ def normals(generators: Generators, *shape: int) -> npt.NDArray[np.float32]:
 
 
 def plasma(generators: Generators, side: int, decay: float) -> npt.NDArray[np.float32]:
-    """Draw a plasma for each image.
-
-    Points in the middle of squares, then of diamonds, are the mean of four neighbours plus a
-    uniform number from ±w², where w is 100 and divided by `decay` when distances are halved.
-    Opposite borders are neighbours.
-
-    Parameters
-    ----------
-    generators : list of Generator
-    side : int
-        Pixels; raised to the next power of two.
-    decay : float
-        Of the details; above 1.
-
-    Returns
-    -------
-    float32 array, shape (n, 2^k, 2^k)
-        From 0 to 1 in each image.
-    """
+    """Draw a plasma for each image."""
     side = 1 << (side - 1).bit_length()
     field = np.stack([one.random((side, side), np.float32) for one in generators])
     field = field * 2 - 1  # until its value is computed, a point has its random number

@@ -15,23 +15,7 @@ Border = Literal["edge", "reflect"]  # aaa|abcd|ddd, or dcb|abcd|cba; the names 
 def weighted_shifts(
     images: Images, offsets: Offsets, weights: npt.NDArray[np.float64], border: Border
 ) -> Images:
-    """Sum shifted copies of images.
-
-    Parameters
-    ----------
-    images : float array, shape (n, height, width, channels)
-    offsets : int array, shape (k, 2) or (n, k, 2)
-        Rows and columns: the value at (y, x) is ``sum_k weights[k] · image[y + row_k, x + col_k]``.
-    weights : float array, shape (k,)
-    border : {"edge", "reflect"}
-        How images continue outside: the last value, or mirrored at the last pixel.
-
-    Returns
-    -------
-    float array
-        Of the type of the images. The order of the sum is fixed, so that the same bytes come out
-        however images are divided.
-    """
+    """Sum shifted copies of images."""
     n, height, width, channels = images.shape
     offsets = np.broadcast_to(offsets, (n, *offsets.shape[-2:]))
     rest = -len(weights) % 4  # the compiled loop takes four copies at a time
@@ -63,21 +47,7 @@ def _add_shifted(padded: Images, starts: Offsets, weights: Images, result: Image
 
 
 def gaussian(images: Images, sigma: float) -> Images:
-    """Apply a Gaussian blur, truncated at four standard deviations, with edge pixels replicated.
-
-    Equal to ``scipy.ndimage.gaussian_filter(image, (sigma, sigma, 0), mode="nearest")``.
-
-    Parameters
-    ----------
-    images : float array, shape (n, height, width, channels)
-    sigma : float
-        Pixels.
-
-    Returns
-    -------
-    float array
-        Of the type of the images.
-    """
+    """Apply a Gaussian blur, truncated at four standard deviations, with edge pixels replicated."""
     radius = int(4 * sigma + 0.5)
     steps = np.arange(-radius, radius + 1)
     weights = np.exp(-0.5 * (steps / sigma) ** 2)
@@ -89,41 +59,14 @@ def gaussian(images: Images, sigma: float) -> Images:
 
 
 def streak_weights(radius: int, sigma: float) -> npt.NDArray[np.float64]:
-    """Return the weights of a motion's positions: a Gaussian on one side.
-
-    Parameters
-    ----------
-    radius : int
-        There are 2 radius + 1 positions, a pixel apart.
-    sigma : float
-        Pixels.
-
-    Returns
-    -------
-    float64 array, shape (2 radius + 1,)
-        Their sum is 1.
-    """
+    """Return the weights of a motion's positions: a Gaussian on one side."""
     weights: npt.NDArray[np.float64] = np.exp(-0.5 * (np.arange(2 * radius + 1) / sigma) ** 2)
     weights /= weights.sum()
     return weights
 
 
 def streaks(images: Images, radius: int, sigma: float, angles: npt.NDArray[np.float64]) -> Images:
-    """Blur along a direction, as `imagecorruptions` does in place of ImageMagick.
-
-    Parameters
-    ----------
-    images : float array, shape (n, height, width, channels)
-    radius, sigma : int, float
-        Of the weights: see `streak_weights`.
-    angles : float array, shape (n,)
-        Directions of the motion, degrees.
-
-    Returns
-    -------
-    float array
-        Of the type of the images.
-    """
+    """Blur along a direction, as `imagecorruptions` does in place of ImageMagick."""
     weights = streak_weights(radius, sigma)
     radians = np.deg2rad(angles)[:, None, None]
     directions = np.concatenate([np.sin(radians), np.cos(radians)], axis=-1)
@@ -132,22 +75,7 @@ def streaks(images: Images, radius: int, sigma: float, angles: npt.NDArray[np.fl
 
 
 def centre_zooms(images: Images, factors: npt.NDArray[np.float64]) -> Images:
-    """Sum the centres of images, enlarged by several factors to the images' size.
-
-    The centre is enlarged by linear interpolation between its outermost pixels, as
-    ``scipy.ndimage.zoom(order=1)`` does, and then cut to size.
-
-    Parameters
-    ----------
-    images : float array, shape (n, height, width, channels)
-    factors : float array, shape (k,)
-        At least 1.
-
-    Returns
-    -------
-    float array
-        Of the type and shape of the images.
-    """
+    """Sum the centres of images, enlarged by several factors to the images' size."""
     _, height, width, _ = images.shape
     rows = np.stack([_zoomed_positions(height, factor) for factor in factors])
     columns = np.stack([_zoomed_positions(width, factor) for factor in factors])
@@ -199,21 +127,7 @@ def _add_zooms(
 def sample(
     images: Images, positions: npt.NDArray[np.float64], border: Literal["reflect", "symmetric"]
 ) -> Images:
-    """Interpolate images linearly between their pixels.
-
-    Parameters
-    ----------
-    images : float array, shape (n, height, width, channels)
-    positions : float array, shape (n, 2, height, width)
-        Row and column in the image, for each pixel of the result.
-    border : {"reflect", "symmetric"}
-        How images continue outside: dcb|abcd|cba or cba|abcd|dcb; the names are numpy.pad's.
-
-    Returns
-    -------
-    float array
-        Of the type and shape of the images.
-    """
+    """Interpolate images linearly between their pixels."""
     result = np.empty_like(images)
     _interpolate(images, positions, int(border == "symmetric"), result)
     return result

@@ -27,22 +27,7 @@ _REMEDY = (
 
 @lru_cache(maxsize=2)
 def load_textures(place: Path | None) -> list[npt.NDArray[np.uint8]]:
-    """Read the photographs.
-
-    Parameters
-    ----------
-    place : path or None
-        A folder of the photographs, or the published archive.
-
-    Returns
-    -------
-    list of uint8 array, shape (height, width, 3)
-
-    Raises
-    ------
-    InputError
-        If there is no such place, or one of the photographs is not in it or cannot be read.
-    """
+    """Read the photographs."""
     if place is None:
         raise InputError("the corruption 'frost' needs photographs", remedy=_REMEDY)
     try:

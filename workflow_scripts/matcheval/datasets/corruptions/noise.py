@@ -25,11 +25,7 @@ _AFTER = np.arange(255.0)  # largest grey level of the noisy image, a column eac
 
 
 def gaussian_noise(sigma: float) -> Probabilities:
-    """Return the probabilities of normal noise of a standard deviation.
-
-    As of all noise: that an image's level (rows, 0 to 255) becomes a level up to k (columns, 0 to
-    254). A level is at most k where the noisy value is below k + 1.
-    """
+    """Return the probabilities of normal noise of a standard deviation."""
     return ndtr((_AFTER + 1 - _BEFORE) / (255 * sigma))
 
 
@@ -54,10 +50,7 @@ def shot_noise(scale: float) -> Probabilities:
 def _tables(
     noise: Callable[[float], Probabilities], parameter: float
 ) -> tuple[Words, npt.NDArray[np.uint8]]:
-    """Return the largest word for a level up to k, by image's level and k; and where to search.
-
-    The latter is the least level by an image's level and the word's first byte.
-    """
+    """Return the largest word for a level up to k, by image's level and k; and where to search."""
     probabilities = np.pad(noise(parameter), ((0, 0), (0, 1)), constant_values=1)
     bounds = (np.ceil(probabilities * _WORD) - 1).clip(0).astype(np.uint32)
     starts = np.arange(256, dtype=np.uint32) << 24

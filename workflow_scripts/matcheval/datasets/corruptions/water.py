@@ -23,18 +23,7 @@ _Number = TypeVar("_Number", np.int32, np.float32)
 
 
 def drops(liquid: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Turn a layer of liquid into the light that it adds to an image.
-
-    Parameters
-    ----------
-    liquid : float32 array, shape (height, width)
-        Thickness in [0, 1]; 0 where there is none.
-
-    Returns
-    -------
-    float32 array, shape (height, width)
-        With maximum 1, or 0 everywhere.
-    """
+    """Turn a layer of liquid into the light that it adds to an image."""
     levels = (np.clip(liquid, 0, 1) * 255).astype(np.uint8)
     far = np.empty(liquid.shape, np.float32)
     _distances(edges(levels), far)
@@ -47,17 +36,7 @@ def drops(liquid: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 
 def correlated(values: npt.NDArray[_Number], kernel: npt.NDArray[np.int32]) -> npt.NDArray[_Number]:
-    """Correlate an array with a kernel of three by three, mirroring it at the border's pixels.
-
-    Parameters
-    ----------
-    values : array, shape (height, width)
-    kernel : int32 array, shape (3, 3)
-
-    Returns
-    -------
-    array, shape (height, width)
-    """
+    """Correlate an array with a kernel of three by three, mirroring it at the border's pixels."""
     result = np.zeros_like(values)
     _correlate(np.pad(values, 1, "reflect"), kernel.astype(values.dtype), result)
     return result
@@ -77,18 +56,7 @@ def _correlate(
 
 
 def edges(levels: Bytes) -> npt.NDArray[np.bool_]:
-    """Find edges by Canny's method, with gradients of three by three pixels (Sobel).
-
-    Parameters
-    ----------
-    levels : uint8 array, shape (height, width)
-
-    Returns
-    -------
-    bool array, shape (height, width)
-        Where the gradient (the sum of its two components' sizes) is a maximum along its direction
-        and above 50, and connected with such a place where it is above 150.
-    """
+    """Find edges by Canny's method, with gradients of three by three pixels (Sobel)."""
     size = _largest_gradients(np.pad(levels, 1, "edge").astype(np.int32))
     parts, n_parts = label(size > _LOW, _BOX)
     kept = np.zeros(n_parts + 1, bool)
@@ -158,17 +126,7 @@ def _distances(found: npt.NDArray[np.bool_], result: npt.NDArray[np.float32]) ->
 
 
 def equalised(levels: Bytes) -> Bytes:
-    """Spread grey levels so that all are equally frequent, as far as possible.
-
-    Parameters
-    ----------
-    levels : uint8 array
-
-    Returns
-    -------
-    uint8 array
-        The least level becomes 0, the largest 255; a single level remains.
-    """
+    """Spread grey levels so that all are equally frequent, as far as possible."""
     counts = np.bincount(levels.ravel(), minlength=256)
     first = counts[np.argmax(counts > 0)]
     if first == levels.size:

@@ -19,10 +19,7 @@ _ICE = np.array([0.84, 0.92, 1.0])
 
 
 def fog(images: Images, parameters: tuple[float, float], generators: Generators) -> Images:
-    """Add clouds, and scale so that the maximum stays.
-
-    `parameters` are the strength of the clouds, and the decay of their details.
-    """
+    """Add clouds, and scale so that the maximum stays."""
     strength, decay = parameters
     most = images.max(axis=(1, 2, 3), keepdims=True)
     clouds = plasma(generators, max(images.shape[1:3]), decay)
@@ -39,10 +36,7 @@ def frost(
     generators: Generators,
     textures: list[npt.NDArray[np.uint8]],
 ) -> Images:
-    """Add part of a photograph of frost.
-
-    `parameters` are the weights of image and photograph, and by how much the latter is shrunk.
-    """
+    """Add part of a photograph of frost."""
     weight, frosted, step = parameters
     _, height, width, _ = images.shape
     least = min(min(texture.shape[:2]) for texture in textures)
@@ -68,10 +62,7 @@ def frost(
 def frost_procedural(
     images: Images, parameters: tuple[float, float], generators: Generators
 ) -> Images:
-    """Add ice that is computed: a sharpened plasma's bright parts, slightly blue.
-
-    In place of `frost` without its photographs; weights of image and ice are the same.
-    """
+    """Add ice that is computed: a sharpened plasma's bright parts, slightly blue."""
     weight, frosted = parameters
     _, height, width, _ = images.shape
     clouds = plasma(generators, max(height, width), 1.7)[:, :height, :width, None]
@@ -85,12 +76,7 @@ def snow(
     parameters: tuple[float, float, float, float, int, float, float],
     generators: Generators,
 ) -> Images:
-    """Whiten an image and add streaks of snow.
-
-    `parameters` are mean and standard deviation of the flakes, how much they are enlarged, the
-    threshold above which they are seen, the streaks' radius and standard deviation, and the weight
-    of the image in the whitening.
-    """
+    """Whiten an image and add streaks of snow."""
     mean, spread, zoom, threshold, radius, sigma, weight = parameters
     flakes = normals(generators, *images.shape[1:3], 1) * np.float32(spread) + np.float32(mean)
     flakes = centre_zooms(flakes, np.array([zoom]))
@@ -110,11 +96,7 @@ def spatter(
     parameters: tuple[float, float, float, float, float, int],
     generators: Generators,
 ) -> Images:
-    """Spatter an image with water, or mud.
-
-    `parameters` are mean, standard deviation and blur of the liquid, the threshold above which it
-    is seen, the strength of water or blur of mud, and whether it is mud.
-    """
+    """Spatter an image with water, or mud."""
     mean, spread, sigma, threshold, strength, mud = parameters
     liquid = normals(generators, *images.shape[1:3], 1) * np.float32(spread) + np.float32(mean)
     liquid = gaussian(liquid, sigma)

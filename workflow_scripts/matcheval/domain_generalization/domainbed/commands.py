@@ -17,13 +17,7 @@ standard errors over trials, in percent.
 
 
 def add_domainbed(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `domainbed`.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-        Gets `run_domainbed` as its default for `run`.
-    """
+    """Add the arguments of `domainbed`."""
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="the sweep's --output_dir")
     parser.add_argument(
         "--rule", action="append", choices=[rule.value for rule in Rule], default=None,
@@ -46,18 +40,7 @@ def add_domainbed(parser: argparse.ArgumentParser) -> None:
 
 
 def run_domainbed(arguments: argparse.Namespace) -> None:
-    """Print the tables of a sweep, and write them if requested.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Parsed arguments of `add_domainbed`.
-
-    Raises
-    ------
-    InputError
-        If the sweep cannot be read, or a file cannot be written.
-    """
+    """Print the tables of a sweep, and write them if requested."""
     from matcheval.domain_generalization.domainbed.layout import domainbed_tables
     from matcheval.domain_generalization.domainbed.reading import (
         DEFAULT_GROUP,

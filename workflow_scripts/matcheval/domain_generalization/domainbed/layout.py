@@ -16,19 +16,7 @@ Cells = dict[str, tuple[float, float]]
 
 
 def domainbed_tables(targets: pa.Table) -> str:
-    """Lay out accuracies by target domain.
-
-    Parameters
-    ----------
-    targets : pyarrow.Table
-        Columns of `summaries.TARGETS`.
-
-    Returns
-    -------
-    str
-        For each rule a table per dataset, with a column per domain, and one of averages. Accuracies
-        are means and standard errors over trials, in percent; X where a domain has no model.
-    """
+    """Lay out accuracies by target domain."""
     rows = targets.to_pylist()
     by_rule = [
         (rule, [row for row in rows if row["rule"] == rule])

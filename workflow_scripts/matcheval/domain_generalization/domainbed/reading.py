@@ -45,28 +45,7 @@ _ARGUMENTS = {
 
 
 def read_sweep(folder: Path) -> list[Record]:
-    """Read all runs of a sweep.
-
-    Folders without records are passed over, and runs that end before others of their dataset are
-    read, both with a warning that counts them. If a run was started again and has several records
-    of a step, the last one counts.
-
-    Parameters
-    ----------
-    folder : Path
-        With a folder per run, or a single run's folder.
-
-    Returns
-    -------
-    list of Record
-        Runs in the order of their folders' names.
-
-    Raises
-    ------
-    InputError
-        If there is no record, a record is not of the documented form, or two folders hold the same
-        run.
-    """
+    """Read all runs of a sweep."""
     if not folder.is_dir():
         raise InputError("no such folder", file=folder)
     own = folder / RESULTS
@@ -89,23 +68,7 @@ def read_sweep(folder: Path) -> list[Record]:
 
 
 def read_run(path: Path) -> list[Record]:
-    """Read the records of a run.
-
-    Parameters
-    ----------
-    path : Path
-        Its `results.jsonl`.
-
-    Returns
-    -------
-    list of Record
-        By step.
-
-    Raises
-    ------
-    InputError
-        If a line is not of the documented form.
-    """
+    """Read the records of a run."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -124,17 +87,7 @@ def read_run(path: Path) -> list[Record]:
 
 
 def domains_of(records: list[Record]) -> dict[str, list[str]]:
-    """Return the domains of each dataset.
-
-    Parameters
-    ----------
-    records : list of Record
-
-    Returns
-    -------
-    dict of str to list of str
-        In DomainBed's order.
-    """
+    """Return the domains of each dataset."""
     return {record.dataset: list(record.accuracies) for record in records}
 
 

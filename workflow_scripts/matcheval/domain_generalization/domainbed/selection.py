@@ -37,19 +37,7 @@ _DESCRIPTIONS = {
 
 @dataclass(frozen=True)
 class Choice:
-    """A chosen model.
-
-    Attributes
-    ----------
-    group : str
-        Its hyper-parameters.
-    step : int
-        Its step.
-    validation : float
-        The accuracy that it was chosen by, as a fraction.
-    test : float
-        Its accuracy on the target, as a fraction.
-    """
+    """A chosen model."""
 
     group: str
     step: int
@@ -58,36 +46,7 @@ class Choice:
 
 
 def choose_steps(records: Iterable[Record], target: str, rule: Rule) -> dict[str, Choice]:
-    """Choose a step for each group of hyper-parameters.
-
-    - Source validation: the step with the highest mean accuracy over the validation parts of the
-      domains trained on, each counted alike.
-    - Leave one domain out: the step with the highest mean accuracy over further runs, each of which
-      holds out the target and another domain, on that other domain.
-    - Oracle: the last step, so that accuracies on the target do not stop a run early; its
-      validation accuracy is that on the validation part of the target.
-
-    Of equal accuracies, the first in the order of the records is chosen.
-
-    Parameters
-    ----------
-    records : iterable of Record
-        All of one dataset, algorithm and trial. Those that do not hold out the target are ignored.
-    target : str
-        The test domain.
-    rule : Rule
-
-    Returns
-    -------
-    dict of str to Choice
-        By group, in the order of the records. A group lacks if it has no run that holds out the
-        target only, or if by leaving one domain out no step has the runs for all other domains.
-
-    Raises
-    ------
-    InputError
-        If a rule needs a run's accuracies at a step and there are two of them.
-    """
+    """Choose a step for each group of hyper-parameters."""
     held_out = [record for record in records if target in record.held_out]
     choices = {
         group: _STEPS[rule](of_group, target)
@@ -97,48 +56,13 @@ def choose_steps(records: Iterable[Record], target: str, rule: Rule) -> dict[str
 
 
 def choose(records: Iterable[Record], target: str, rule: Rule) -> Choice | None:
-    """Choose the hyper-parameters and the step of one trial.
-
-    Parameters
-    ----------
-    records, target, rule
-        As for `choose_steps`.
-
-    Returns
-    -------
-    Choice or None
-        The one with the highest validation accuracy; None if there is none to choose from.
-
-    Raises
-    ------
-    InputError
-        As for `choose_steps`.
-    """
+    """Choose the hyper-parameters and the step of one trial."""
     choices = choose_steps(records, target, rule).values()
     return max(choices, key=lambda choice: choice.validation, default=None)
 
 
 def choose_group(records: Iterable[Record], target: str, rule: Rule) -> str | None:
-    """Choose the same hyper-parameters for all trials, as Sun et al. (2024) do.
-
-    Parameters
-    ----------
-    records : iterable of Record
-        All of one dataset and algorithm, of all trials.
-    target, rule
-        As for `choose_steps`.
-
-    Returns
-    -------
-    str or None
-        The group with the highest validation accuracy, averaged over trials, of those that every
-        trial has; None if there is no such group.
-
-    Raises
-    ------
-    InputError
-        As for `choose_steps`.
-    """
+    """Choose the same hyper-parameters for all trials, as Sun et al. (2024) do."""
     trials = [
         choose_steps(of_trial, target, rule)
         for of_trial in _grouped(records, lambda record: record.trial).values()

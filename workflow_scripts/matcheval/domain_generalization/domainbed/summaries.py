@@ -41,18 +41,7 @@ TARGETS = TableSchema(
 
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
-    """Compute the mean and its standard error, as DomainBed prints them.
-
-    Parameters
-    ----------
-    values : sequence of float
-
-    Returns
-    -------
-    mean, error : float
-        The error is the standard deviation (divided by n, not n - 1) over the root of n; a single
-        value has 0. NaN without values.
-    """
+    """Compute the mean and its standard error, as DomainBed prints them."""
     n = len(values)
     if n == 0:
         return math.nan, math.nan
@@ -62,25 +51,7 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
 
 
 def tabulate_choices(records: Iterable[Record], rules: Iterable[Rule] = tuple(Rule)) -> pa.Table:
-    """Choose a model per algorithm, target and trial, by each of several rules.
-
-    Parameters
-    ----------
-    records : iterable of Record
-        Of any datasets, algorithms and trials.
-    rules : iterable of Rule, optional
-        All by default.
-
-    Returns
-    -------
-    pyarrow.Table
-        Columns of `CHOICES`. There is no row where a rule has nothing to choose from.
-
-    Raises
-    ------
-    InputError
-        As for `selection.choose_steps`.
-    """
+    """Choose a model per algorithm, target and trial, by each of several rules."""
     trials: dict[tuple[str, str, int], list[Record]] = {}
     for record in records:
         key = (record.dataset, record.algorithm, record.trial)
@@ -101,22 +72,7 @@ def tabulate_choices(records: Iterable[Record], rules: Iterable[Rule] = tuple(Ru
 
 
 def summarize_choices(choices: pa.Table, domains: Mapping[str, Sequence[str]]) -> pa.Table:
-    """Summarise chosen models over trials.
-
-    Parameters
-    ----------
-    choices : pyarrow.Table
-        Columns of `CHOICES`.
-    domains : mapping of str to sequence of str
-        All domains of each dataset.
-
-    Returns
-    -------
-    pyarrow.Table
-        Columns of `TARGETS`: per dataset, rule and algorithm a row for each domain and one for
-        their average. Averages are over all domains and the trials that have all of them, and NaN
-        if there is no such trial.
-    """
+    """Summarise chosen models over trials."""
     accuracies: dict[tuple[str, str, str], dict[str, dict[int, float]]] = {}
     for row in choices.to_pylist():
         of_algorithm = accuracies.setdefault((row["dataset"], row["rule"], row["algorithm"]), {})

@@ -12,22 +12,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 def check_requests(requests: Iterable[Request], nodes: Sequence[Node]) -> None:
-    """Check that each request fits on a node of its partition.
-
-    A warning is logged if all nodes that it fits on are down.
-
-    Parameters
-    ----------
-    requests : iterable of Request
-        The requests of the jobs.
-    nodes : sequence of Node
-        All nodes of the cluster, from `queries.nodes`.
-
-    Raises
-    ------
-    InputError
-        With every job that could never start, what it requests, and what is available.
-    """
+    """Check that each request fits on a node of its partition."""
     problems, wanted = ErrorCollector(), largest(requests)
     for place in dict.fromkeys(request.partition for request in wanted):
         with problems.collected():
@@ -81,18 +66,7 @@ def _check_amounts(request: Request, place: str, nodes: Sequence[Node]) -> None:
 
 
 def check_accounts(requests: Iterable[Request]) -> None:
-    """Check that this user may charge the accounts of the requests.
-
-    Parameters
-    ----------
-    requests : iterable of Request
-        The requests of the jobs.
-
-    Raises
-    ------
-    InputError
-        With the account, and the accounts of this user.
-    """
+    """Check that this user may charge the accounts of the requests."""
     named = sorted({str(request.account) for request in requests if request.account})
     if not named:
         return
@@ -111,17 +85,7 @@ def check_accounts(requests: Iterable[Request]) -> None:
 
 
 def check_submit_limit(requests: Iterable[Request], jobs: int | None) -> None:
-    """Compare the number of jobs in the queue with what SLURM accepts of this user.
-
-    More are submitted later, when others have ended; a warning says how that can be avoided.
-
-    Parameters
-    ----------
-    requests : iterable of Request
-        The requests of the jobs.
-    jobs : int or None
-        Largest number of jobs that Snakemake submits at a time; None for any number.
-    """
+    """Compare the number of jobs in the queue with what SLURM accepts of this user."""
     wanted = list(requests)
     if not queries.has_accounting():
         return
@@ -152,20 +116,7 @@ def place_options(request: Request) -> list[str]:
 
 
 def check_with_scheduler(requests: Iterable[Request]) -> None:
-    """Check with `sbatch --test-only` that SLURM would accept the requests.
-
-    This finds what only SLURM knows: limits of a QOS, unknown features, and checks of the site.
-
-    Parameters
-    ----------
-    requests : iterable of Request
-        The requests of the jobs.
-
-    Raises
-    ------
-    InputError
-        With the requests that SLURM would refuse, and its messages.
-    """
+    """Check with `sbatch --test-only` that SLURM would accept the requests."""
     problems = ErrorCollector()
     for request in largest(requests):
         options = {
@@ -187,20 +138,7 @@ def check_with_scheduler(requests: Iterable[Request]) -> None:
 
 
 def check_status_command(command: str | None, seconds_between: int) -> None:
-    """Check that jobs can be monitored on this cluster in the way that is configured.
-
-    Parameters
-    ----------
-    command : str or None
-        The status command of the executor: `sacct` or `squeue`.
-    seconds_between : int
-        Seconds between two status checks.
-
-    Raises
-    ------
-    InputError
-        If finished jobs could not be distinguished from lost ones.
-    """
+    """Check that jobs can be monitored on this cluster in the way that is configured."""
     if queries.has_accounting():
         return
     if command == "sacct":

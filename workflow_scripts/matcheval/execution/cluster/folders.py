@@ -30,30 +30,7 @@ def check_shared(
     partitions: Mapping[str | None, Sequence[str]],
     record: Path,
 ) -> None:
-    """Check that nodes see the results folder and other files, and may write to the folder.
-
-    One node of each partition is tested by a job of about one second. Successful tests are
-    recorded and not repeated. A partition of which no node becomes free soon is not tested; a
-    warning is logged.
-
-    Parameters
-    ----------
-    results : Path
-        Folder of results, created if missing.
-    others : sequence of Path
-        Further files that jobs need: the workflow, and the Python that runs it.
-    partitions : mapping of str or None to sequence of str
-        Names of partitions, None for the default partition; and the options with which `srun` is to
-        ask for them, such as `--account`.
-    record : Path
-        JSON file that records the successful tests.
-
-    Raises
-    ------
-    InputError
-        Naming the partition and a file that its node does not see, or what the node says of
-        writing to the folder.
-    """
+    """Check that nodes see the results folder and other files, and may write to the folder."""
     known = _read_record(record)
     results.mkdir(parents=True, exist_ok=True)
     for name, options in sorted(partitions.items(), key=str):
@@ -104,10 +81,7 @@ def _read_record(record: Path) -> list[str]:
 def _missing_on_node(
     partition: str, options: Sequence[str], files: Sequence[Path]
 ) -> tuple[list[str] | None, str]:
-    """List the files that a node does not see, and what it says of writing to the first one.
-
-    None, and a reason, if no node was free.
-    """
+    """List the files that a node does not see, and what it says of writing to the first one."""
     where = [f"--partition={partition}"] if partition else []
     command = [
         "srun", "--quiet", "--ntasks=1", "--mem=100", "--time=1", "--job-name=sees-results",
@@ -127,22 +101,7 @@ def _missing_on_node(
 
 
 def check_no_earlier_jobs(comments: Iterable[str], folder: Path) -> None:
-    """Check that SLURM's queue contains none of the jobs, submitted by an earlier run.
-
-    The jobs of a run that was killed continue, and their results can be used.
-
-    Parameters
-    ----------
-    comments : iterable of str
-        Comments with which the jobs are going to be submitted; they identify the jobs.
-    folder : Path
-        Folder in which the workflow runs.
-
-    Raises
-    ------
-    InputError
-        With the numbers of the jobs that are in the queue.
-    """
+    """Check that SLURM's queue contains none of the jobs, submitted by an earlier run."""
     wanted = set(comments)
     text = run_slurm(
         "squeue", "--noheader", f"--user={getpass.getuser()}", "--format=%i|%k|%Z",

@@ -24,24 +24,7 @@ _OFTEN_MEANT = {
 
 
 def check_names(given: Iterable[str], known: Iterable[str], what: str, where: str) -> None:
-    """Check that all names are known.
-
-    Parameters
-    ----------
-    given : iterable of str
-        The names to check.
-    known : iterable of str
-        All valid names.
-    what : str
-        What the names refer to, for messages: `rule`.
-    where : str
-        The setting that contains them: `set-resources`.
-
-    Raises
-    ------
-    InputError
-        With all unknown names, each with similar known ones.
-    """
+    """Check that all names are known."""
     known, problems = sorted(known), ErrorCollector()
     for name in given:
         if name not in known:
@@ -51,25 +34,7 @@ def check_names(given: Iterable[str], known: Iterable[str], what: str, where: st
 
 
 def check_groups(given: Iterable[str], known: Iterable[str], where: str) -> None:
-    """Check the names of groups for misspellings of the groups that rules are in.
-
-    Names that resemble no group are accepted: group sizes in the profile have no effect if the
-    command line assigns the rules to other groups.
-
-    Parameters
-    ----------
-    given : iterable of str
-        Names of groups that have a size.
-    known : iterable of str
-        Names of the groups that rules are in.
-    where : str
-        The setting that contains them.
-
-    Raises
-    ------
-    InputError
-        With all names that are similar, but not equal, to a known one.
-    """
+    """Check the names of groups for misspellings of the groups that rules are in."""
     known = set(known)
     alike = [
         name
@@ -80,22 +45,7 @@ def check_groups(given: Iterable[str], known: Iterable[str], where: str) -> None
 
 
 def check_resources(given: Iterable[str], where: str) -> None:
-    """Check the names of resources for misspellings of resources that have an effect.
-
-    Names that resemble none of these are accepted: a site may define further resources.
-
-    Parameters
-    ----------
-    given : iterable of str
-        Names of resources.
-    where : str
-        The setting that contains them.
-
-    Raises
-    ------
-    InputError
-        With all misspelt names, each with the name that was probably meant.
-    """
+    """Check the names of resources for misspellings of resources that have an effect."""
     problems = ErrorCollector()
     for name in given:
         close = difflib.get_close_matches(name, RESOURCES, n=1, cutoff=0.8)
@@ -111,21 +61,7 @@ def check_resources(given: Iterable[str], where: str) -> None:
 
 
 def check_executor(name: str) -> None:
-    """Check that jobs are not submitted by the executor that this workflow's is based on.
-
-    That one runs the jobs of a group at once, although the memory of one is requested, and counts
-    interrupted jobs as failures. Its array jobs have not been tested with this workflow.
-
-    Parameters
-    ----------
-    name : str
-        Name of the executor of the run.
-
-    Raises
-    ------
-    InputError
-        With the name of the executor to use.
-    """
+    """Check that jobs are not submitted by the executor that this workflow's is based on."""
     if name == _OTHER_EXECUTOR:
         raise InputError(
             "the executor 'slurm' does not fit this workflow: it runs all jobs of a group at once, "

@@ -17,27 +17,7 @@ _DOWN_STATES = ("down", "drain", "drng", "fail", "maint", "unk", "inval", "no_re
 
 @dataclass(frozen=True)
 class Node:
-    """A node as a member of one of its partitions.
-
-    Attributes
-    ----------
-    name : str
-        Name of the node.
-    partition : str
-        Name of the partition.
-    default : bool
-        Whether this is the partition of jobs that name none.
-    cpus : int
-        Number of its processors.
-    mem_mb : int
-        Its memory in MB.
-    gpus : int
-        Number of its GPUs.
-    minutes : float
-        Time limit of jobs in the partition, in minutes; infinite if there is none.
-    up : bool
-        Whether it can run jobs, now or when it has finished others.
-    """
+    """A node as a member of one of its partitions."""
 
     name: str
     partition: str
@@ -50,23 +30,7 @@ class Node:
 
 
 def run_slurm(*command: str) -> str:
-    """Run a command of SLURM.
-
-    Parameters
-    ----------
-    *command : str
-        Program and arguments.
-
-    Returns
-    -------
-    str
-        Its standard output.
-
-    Raises
-    ------
-    InputError
-        If the program is not installed, fails, or does not finish in time; with its message.
-    """
+    """Run a command of SLURM."""
     if shutil.which(command[0]) is None:
         raise InputError(
             f"there is no '{command[0]}' on PATH",
@@ -86,18 +50,7 @@ def run_slurm(*command: str) -> str:
 
 
 def last_lines(text: str) -> str:
-    """Join the last two lines of a command's output, for a message.
-
-    Parameters
-    ----------
-    text : str
-        The output.
-
-    Returns
-    -------
-    str
-        One line; `no reason given` if the output is empty.
-    """
+    """Join the last two lines of a command's output, for a message."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return "; ".join(lines[-2:]) or "no reason given"
 
@@ -124,13 +77,7 @@ def _node(fields: Sequence[str]) -> Node:
 
 
 def count_gpus(gres: str) -> int:
-    """Count the GPUs among the generic resources of a node.
-
-    Parameters
-    ----------
-    gres : str
-        Generic resources as printed by `sinfo`, such as `gpu:a100:4(S:0-1),shard:8`.
-    """
+    """Count the GPUs among the generic resources of a node."""
     total = 0
     for part in gres.split(","):
         words = part.split("(")[0].split(":")
@@ -140,18 +87,7 @@ def count_gpus(gres: str) -> int:
 
 
 def minutes(limit: str) -> float:
-    """Convert a time limit of SLURM to minutes.
-
-    Parameters
-    ----------
-    limit : str
-        `days-hours:minutes:seconds`, or a part of it that SLURM accepts; or `infinite`.
-
-    Returns
-    -------
-    float
-        Minutes; infinite if there is no limit.
-    """
+    """Convert a time limit of SLURM to minutes."""
     if limit in ("infinite", "n/a", "UNLIMITED"):
         return float("inf")
     days, _, clock = limit.rpartition("-")
@@ -189,20 +125,7 @@ def accounts() -> list[str]:
 
 
 def submit_limits(account: str | None, qos: str | None) -> dict[str, int]:
-    """Limits on the number of jobs that this user may have in the queue, by what sets them.
-
-    Parameters
-    ----------
-    account : str or None
-        Account that is charged; None for the user's default.
-    qos : str or None
-        Quality of service of the jobs; None for the account's default.
-
-    Returns
-    -------
-    dict
-        Numbers of jobs; empty where none is set.
-    """
+    """Limits on the number of jobs that this user may have in the queue, by what sets them."""
     limits: dict[str, int] = {}
     user = getpass.getuser()
     if account is None:

@@ -10,27 +10,7 @@ from matcheval.execution.cluster.queries import PROFILE, Node
 
 @dataclass(frozen=True)
 class Request:
-    """What a job requests from SLURM.
-
-    Attributes
-    ----------
-    job : str
-        Name of its rule or group, for messages.
-    cpus : int
-        Number of processors.
-    mem_mb : int
-        Memory in MB.
-    minutes : int
-        Time in minutes.
-    gpus : int
-        Number of GPUs.
-    partition, account, qos, constraint : str or None
-        As in the profile; None where it has none.
-    group : bool
-        Whether it is a group of jobs.
-    resumable : bool
-        Whether it saves its state, from which another job continues.
-    """
+    """What a job requests from SLURM."""
 
     job: str
     cpus: int
@@ -51,18 +31,7 @@ class Request:
 
 
 def largest(requests: Iterable[Request]) -> list[Request]:
-    """Combine requests of the same job and place to one with the largest of each amount.
-
-    Parameters
-    ----------
-    requests : iterable of Request
-        All requests.
-
-    Returns
-    -------
-    list of Request
-        One for each job and place, in the order of their first occurrence.
-    """
+    """Combine requests of the same job and place to one with the largest of each amount."""
     most: dict[tuple[str | None, ...], Request] = {}
     for one in requests:
         other = most.setdefault(one.place, one)
@@ -74,20 +43,7 @@ def largest(requests: Iterable[Request]) -> list[Request]:
 
 
 def nodes_of(place: str | None, nodes: Sequence[Node]) -> list[Node]:
-    """List the nodes of a partition, of several (separated by commas), or of the default one.
-
-    Parameters
-    ----------
-    place : str or None
-        Names of partitions; None for the default one.
-    nodes : sequence of Node
-        All nodes of the cluster, from `queries.nodes`.
-
-    Raises
-    ------
-    InputError
-        If the cluster does not have the partition.
-    """
+    """List the nodes of a partition, of several (separated by commas), or of the default one."""
     names = place.split(",") if place else [node.partition for node in nodes if node.default]
     found = [node for node in nodes if node.partition in names]
     if not found:
@@ -100,29 +56,7 @@ def nodes_of(place: str | None, nodes: Sequence[Node]) -> list[Node]:
 
 
 def within(request: Request, nodes: Sequence[Node]) -> Request:
-    """Limit the memory and time of a request to what its partition has.
-
-    This is for jobs that are repeated with a larger request: SLURM refuses requests that exceed
-    every node or (by default, if it is the time limit that is exceeded) never starts them.
-
-    Parameters
-    ----------
-    request : Request
-        The request; its processors and GPUs are not changed.
-    nodes : sequence of Node
-        All nodes of the cluster, from `queries.nodes`.
-
-    Returns
-    -------
-    Request
-        Limited to the node that can grant the largest part of it; unchanged if no node has enough
-        processors and GPUs.
-
-    Raises
-    ------
-    InputError
-        If the cluster does not have the partition.
-    """
+    """Limit the memory and time of a request to what its partition has."""
 
     def granted(node: Node) -> tuple[int, int]:
         return min(request.mem_mb, node.mem_mb), int(min(request.minutes, node.minutes))
@@ -140,20 +74,7 @@ def within(request: Request, nodes: Sequence[Node]) -> Request:
 
 
 def startable(request: Request, nodes: Sequence[Node]) -> Request:
-    """Limit the time of a job that another one can continue to what its partition has.
-
-    Parameters
-    ----------
-    request : Request
-        The request of any job; its memory, processors and GPUs are not changed.
-    nodes : sequence of Node
-        All nodes of the cluster, from `queries.nodes`.
-
-    Raises
-    ------
-    InputError
-        If the cluster does not have the partition.
-    """
+    """Limit the time of a job that another one can continue to what its partition has."""
     if not request.resumable:
         return request
     fitting = [
@@ -170,29 +91,7 @@ def sizes_of_groups(
     longest: Mapping[str, tuple[int, str | None]],
     nodes: Sequence[Node],
 ) -> dict[str, int]:
-    """Cut groups of jobs such that none requests more time than its partition has.
-
-    Parameters
-    ----------
-    sizes : mapping of str to int
-        Numbers of jobs by name of group, as in the profile.
-    groups : mapping of str to str
-        Groups by rule.
-    longest : mapping of str to (int, str or None)
-        Minutes that the longest job of a rule requests, and its partition.
-    nodes : sequence of Node
-        All nodes of the cluster, from `queries.nodes`.
-
-    Returns
-    -------
-    dict
-        Numbers of jobs by name of group, at least 1 and none larger than before.
-
-    Raises
-    ------
-    InputError
-        If the cluster does not have a partition.
-    """
+    """Cut groups of jobs such that none requests more time than its partition has."""
     cut = dict(sizes)
     for rule, (minutes, partition) in longest.items():
         group = groups.get(rule)
@@ -203,13 +102,7 @@ def sizes_of_groups(
 
 
 def fits(request: Request, node: Node) -> bool:
-    """Whether a node is large enough for a request.
-
-    Parameters
-    ----------
-    request : Request
-    node : Node
-    """
+    """Whether a node is large enough for a request."""
     return (
         request.cpus <= node.cpus
         and request.mem_mb <= node.mem_mb

@@ -13,21 +13,7 @@ _OTHER_PATIENCE = 3
 
 
 class Meaning(Enum):
-    """What a state means for the job.
-
-    Attributes
-    ----------
-    RUNNING
-        It has not ended.
-    COMPLETED
-        It has succeeded.
-    TIMEOUT
-        It has used up its time.
-    INTERRUPTED
-        It was ended by the cluster or by a person, and not for something that it did.
-    FAILED
-        It has failed.
-    """
+    """What a state means for the job."""
 
     RUNNING = "running"
     COMPLETED = "completed"
@@ -37,14 +23,7 @@ class Meaning(Enum):
 
 
 def meaning(state: str) -> Meaning:
-    """Return what a state of SLURM means.
-
-    Parameters
-    ----------
-    state : str
-        As `squeue` or `sacct` print it, such as `CANCELLED by 0` or `NODE_FAIL+`; what is not known
-        to be an end counts as running.
-    """
+    """Return what a state of SLURM means."""
     name = normalized(state)
     if name == "COMPLETED":
         return Meaning.COMPLETED
@@ -56,58 +35,24 @@ def meaning(state: str) -> Meaning:
 
 
 def normalized(state: str) -> str:
-    """Return the name of a state without what SLURM adds to it.
-
-    Parameters
-    ----------
-    state : str
-        `sacct` adds who cancelled a job, and `+` where it cuts a name off.
-    """
+    """Return the name of a state without what SLURM adds to it."""
     words = state.split()
     return words[0].rstrip("+").upper() if words else ""
 
 
 def patience(state: str) -> int:
-    """Return how often a job that was interrupted in this way is submitted again.
-
-    Parameters
-    ----------
-    state : str
-        As for `meaning`.
-    """
+    """Return how often a job that was interrupted in this way is submitted again."""
     return _PATIENCE.get(normalized(state), _OTHER_PATIENCE)
 
 
 def parse_states(text: str) -> dict[str, str]:
-    """Read lines of job numbers and states, separated by a bar.
-
-    Parameters
-    ----------
-    text : str
-        Output of the commands of `status_commands`. A requeued job has a line for each run in some
-        versions of `sacct`; the last one counts.
-
-    Returns
-    -------
-    dict
-        States by job number.
-    """
+    """Read lines of job numbers and states, separated by a bar."""
     rows = [line.strip().split("|") for line in text.splitlines() if "|" in line]
     return {row[0]: row[1].strip() for row in rows if row[0]}
 
 
 def status_command(program: str, name: str, since: str) -> list[str]:
-    """Return the command that lists all jobs of a run.
-
-    Parameters
-    ----------
-    program : str
-        `squeue` or `sacct`.
-    name : str
-        Name of the run's jobs.
-    since : str
-        Start of the run, which `sacct` needs, as `YYYY-MM-DDTHH:MM`.
-    """
+    """Return the command that lists all jobs of a run."""
     if program == "squeue":
         return ["squeue", "--noheader", "--states=all", f"--name={name}", "--format=%i|%T"]
     return [
@@ -129,24 +74,10 @@ _FOR_GOOD = re.compile(r"(QOS|Assoc)\w*Per(Job|Node)\w*", re.IGNORECASE)
 
 
 def passes(message: str) -> bool:
-    """Whether a submission that failed with this message may succeed later.
-
-    Parameters
-    ----------
-    message : str
-        What `sbatch` said.
-    """
+    """Whether a submission that failed with this message may succeed later."""
     return bool(_PASSING.search(message)) and not _FOR_GOOD.search(message)
 
 
 def pause(failures: int, shortest: float) -> float:
-    """Return the seconds until a failed submission is repeated: twice as long each time.
-
-    Parameters
-    ----------
-    failures : int
-        How often it has failed, at least once.
-    shortest : float
-        Seconds after the first failure; at most five minutes follow a later one.
-    """
+    """Return the seconds until a failed submission is repeated: twice as long each time."""
     return float(min(shortest * 2 ** min(failures - 1, 10), max(300.0, shortest)))

@@ -16,20 +16,7 @@ from matcheval.models.architectures.parts import (
 
 
 def densenet(config: NetworkConfig) -> nn.Module:
-    """Build a DenseNet-BC from torchvision's blocks.
-
-    The bottlenecks have 4 k channels, the transitions halve the channels, and the first convolution
-    has 2 k output channels.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `depth` is 6 n + 4 for n layers per block; `width` is the growth rate k.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build a DenseNet-BC from torchvision's blocks."""
     layers = (config.depth - 4) // 6
     model = _network(config, (layers,) * 3)
     he_normal_(model, "fan_in")
@@ -37,17 +24,7 @@ def densenet(config: NetworkConfig) -> nn.Module:
 
 
 def densenet_imagenet(config: NetworkConfig) -> nn.Module:
-    """Build a DenseNet-BC of four blocks with a 3 × 3 stem of stride 1 and without pooling.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `depth` is 121 or 169; `width` is the growth rate k, usually 32.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build a DenseNet-BC of four blocks with a 3 × 3 stem of stride 1 and without pooling."""
     return _network(config, _BLOCKS[config.depth])
 
 

@@ -45,18 +45,7 @@ class _Block(nn.Module):
 
 
 def dpn(config: NetworkConfig) -> nn.Module:
-    """Build a dual path network of four stages.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `depth` is 26 or 92, `width` the inner channels of the first stage, 96, and `groups` those
-        of the 3 × 3 convolutions, 32.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build a dual path network of four stages."""
     inputs = _STEM
     blocks = []
     for stage, number in enumerate(_BLOCKS[config.depth]):

@@ -13,17 +13,7 @@ from matcheval.models.architectures.parts import NetworkConfig
 
 
 def efficientnet_lite(config: NetworkConfig) -> nn.Module:
-    """Build timm's `tf_efficientnet_lite0`, without dropout.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `width` is 32, the channels of the stem, and `depth` 50.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build timm's `tf_efficientnet_lite0`, without dropout."""
     import timm
 
     model: Any = timm.create_model(

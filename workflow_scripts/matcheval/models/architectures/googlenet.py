@@ -41,17 +41,7 @@ def _layer(inputs: int, outputs: int, size: int) -> nn.Module:
 
 
 def googlenet(config: NetworkConfig) -> nn.Module:
-    """Build a GoogLeNet without auxiliary classifiers, whose stem is one 3 × 3 convolution.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `width` is the channels of the stem, 192; `depth` is 29.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build a GoogLeNet without auxiliary classifiers, whose stem is one 3 × 3 convolution."""
 
     def scaled(channels: int) -> int:
         return channels * config.width // _STEM

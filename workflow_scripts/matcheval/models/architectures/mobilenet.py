@@ -50,17 +50,7 @@ class _InvertedResidual(nn.Module):
 
 
 def mobilenet(config: NetworkConfig) -> nn.Module:
-    """Build timm's MobileNet with a stem of stride 1 and ReLU.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `width` is 32, the channels of the stem, and `depth` 28.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build timm's MobileNet with a stem of stride 1 and ReLU."""
     import timm
 
     model: Any = timm.create_model(
@@ -75,20 +65,7 @@ def mobilenet(config: NetworkConfig) -> nn.Module:
 
 
 def mobilenet_v2(config: NetworkConfig) -> nn.Module:
-    """Build a MobileNetV2 that reduces height and width to an eighth.
-
-    Unlike the paper's, its first block expands, too, and its shortcuts are projections where the
-    number of channels changes.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `width` is the channels of the stem, 32; `depth` is 54.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build a MobileNetV2 that reduces height and width to an eighth."""
     inputs = config.width
     blocks = []
     for expansion, channels, number, stride in _STAGES_V2:
@@ -108,20 +85,7 @@ def mobilenet_v2(config: NetworkConfig) -> nn.Module:
 
 
 def efficientnet(config: NetworkConfig) -> nn.Module:
-    """Build timm's EfficientNet-B0 with a stem of stride 1 and without the last convolution.
-
-    In training, residual branches are dropped per image with a probability that rises linearly from
-    0 to 0.2, and features with probability 0.2.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `width` is 32, the channels of the stem, and `depth` 49.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build timm's EfficientNet-B0 with a stem of stride 1 and without the last convolution."""
     import timm
 
     model: Any = timm.create_model(

@@ -61,32 +61,12 @@ class _CellB(nn.Module):
 
 
 def pnasnet_a(config: NetworkConfig) -> nn.Module:
-    """Build a network of cells of one convolution.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `width` is the channels of the first stage, 44; `depth` is 22.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build a network of cells of one convolution."""
     return _network(config, _CellA)
 
 
 def pnasnet_b(config: NetworkConfig) -> nn.Module:
-    """Build a network of cells of three convolutions and a reduction.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `width` is the channels of the first stage, 32; `depth` is 42.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build a network of cells of three convolutions and a reduction."""
     return _network(config, _CellB)
 
 

@@ -26,10 +26,7 @@ _STAGES = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23,
 
 
 class _Block(nn.Module):
-    """Residual block x + f(x), where f applies batch norm and ReLU before each convolution.
-
-    Where the shape changes, the shortcut is a 1 × 1 convolution of the activated input.
-    """
+    """Residual block x + f(x), where f applies batch norm and ReLU before each convolution."""
 
     def __init__(
         self, inputs: int, outputs: int, stride: int, bottleneck: bool, squeezed: bool = False
@@ -63,65 +60,22 @@ class _Block(nn.Module):
 
 
 def preact(config: NetworkConfig) -> nn.Module:
-    """Build a network of three stages of basic blocks.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `depth` is 6 n + 2 for n blocks per stage; `width` is the channels of the first stage. The
-        published networks have depths 20, 56 and 110 at width 16.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build a network of three stages of basic blocks."""
     return _network(config, [(config.depth - 2) // 6] * 3, bottleneck=False)
 
 
 def preact_bottleneck(config: NetworkConfig) -> nn.Module:
-    """Build a network of three stages of bottlenecks.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `depth` is 9 n + 2 for n blocks per stage; `width` is the channels of the first stage. The
-        published networks have depths 164 and 1001 at width 16.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build a network of three stages of bottlenecks."""
     return _network(config, [(config.depth - 2) // 9] * 3, bottleneck=True)
 
 
 def preact_imagenet(config: NetworkConfig) -> nn.Module:
-    """Build a network of four stages of basic blocks with a 3 × 3 stem.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `depth` is 18 or 34; `width` is the channels of the first stage, usually 64.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build a network of four stages of basic blocks with a 3 × 3 stem."""
     return _network(config, _STAGES[config.depth], bottleneck=False)
 
 
 def preact_unnormed(config: NetworkConfig) -> nn.Module:
-    """Build pytorch-cifar's network of four stages: no norm and ReLU after the last block.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `depth` is 18 or 34, or 50 or 101 for bottlenecks; `width` is the channels of the first
-        stage, usually 64.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build pytorch-cifar's network of four stages: no norm and ReLU after the last block."""
     factor = _EXPANSION if config.depth >= 50 else 1
     stem = convolution(config.channels, config.width)
     return _unnormed(config, stem, factor, squeezed=False)

@@ -41,18 +41,7 @@ class _PyramidBlock(nn.Module):
 
 
 def pyramidnet(config: NetworkConfig) -> nn.Module:
-    """Build a PyramidNet of three stages of basic blocks.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `depth` is 6 n + 2 for n blocks per stage; `width` is α, the number of channels added by
-        all blocks together. The published networks have depth 110 and α 48, 84 or 270.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build a PyramidNet of three stages of basic blocks."""
     per_stage = (config.depth - 2) // 6
     blocks: list[nn.Module] = []
     inputs = _STEM

@@ -19,33 +19,12 @@ _PARAMETERS = {41: (13, 36.44, 2.49, 8), 68: (22, 24.48, 2.54, 16)}
 
 
 def regnet_x(config: NetworkConfig) -> nn.Module:
-    """Build a RegNetX.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `width` is the channels of the first stage and `depth` the layers: 24 and 41 for 200MF, 32
-        and 68 for 400MF.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build a RegNetX."""
     return _regnet(config, 0.0)
 
 
 def regnet_y(config: NetworkConfig) -> nn.Module:
-    """Build `regnet_x` with squeeze-and-excitation in each block.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        As for `regnet_x`; pytorch-cifar's 400MF has width 32 and depth 68.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build `regnet_x` with squeeze-and-excitation in each block."""
     return _regnet(config, 0.25)
 
 

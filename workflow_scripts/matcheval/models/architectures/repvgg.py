@@ -40,19 +40,7 @@ class _Block(nn.Module):
 
 
 def repvgg(config: NetworkConfig) -> nn.Module:
-    """Build a RepVGG-A0 whose stem and first stage have stride 1.
-
-    Its state dict has the keys of the published weights.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `width` is the channels of the first stage, 48; `depth` is 23.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build a RepVGG-A0 whose stem and first stage have stride 1."""
     width = config.width
     channels = [width, width, 2 * width, 4 * width, 80 * width // 3]
     inputs = config.channels

@@ -30,15 +30,7 @@ _REDUCTION = 16  # factor by which squeeze-and-excitation reduces the channels
 
 
 class SqueezeExcitation(nn.Module):
-    """Squeeze-and-excitation: weights the channels by a function of their global averages.
-
-    Parameters
-    ----------
-    channels : int
-        Channels of the feature map.
-    reduction : int
-        Factor by which the inner layer has fewer channels.
-    """
+    """Squeeze-and-excitation: weights the channels by a function of their global averages."""
 
     def __init__(self, channels: int, reduction: int = _REDUCTION) -> None:
         super().__init__()
@@ -47,16 +39,7 @@ class SqueezeExcitation(nn.Module):
         self.expand = nn.Linear(inner, channels)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Weight the channels of a feature map.
-
-        Parameters
-        ----------
-        x : float tensor, shape (n, channels, height, width)
-
-        Returns
-        -------
-        float tensor of the same shape
-        """
+        """Weight the channels of a feature map."""
         inner = functional.relu(self.reduce(x.mean(dim=(2, 3))))
         return x * torch.sigmoid(self.expand(inner))[:, :, None, None]
 
@@ -87,15 +70,7 @@ class _BlockA(nn.Module):
 
 
 class ResNetA(nn.Module):
-    """ResNet of three stages for small images; its state dict has the keys of published weights.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `depth` is 6 n + 2 for n blocks per stage; `width` is the channels of the first stage.
-    squeezed : bool
-        Whether each block has squeeze-and-excitation.
-    """
+    """ResNet of three stages for small images; its state dict has the keys of published weights."""
 
     def __init__(self, config: NetworkConfig, *, squeezed: bool) -> None:
         super().__init__()
@@ -112,17 +87,7 @@ class ResNetA(nn.Module):
         nn.init.kaiming_normal_(self.linear.weight)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Compute logits.
-
-        Parameters
-        ----------
-        x : float32 tensor, shape (n, channels, height, width)
-            Normalised images.
-
-        Returns
-        -------
-        float32 tensor, shape (n, n_classes)
-        """
+        """Compute logits."""
         x = functional.relu(self.bn1(self.conv1(x)))
         x = self.layer3(self.layer2(self.layer1(x)))
         logits: Tensor = self.linear(x.mean(dim=(2, 3)))
@@ -130,33 +95,12 @@ class ResNetA(nn.Module):
 
 
 def resnet_a(config: NetworkConfig) -> nn.Module:
-    """Build He et al.'s ResNet for CIFAR with shortcuts of option A.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `depth` is 6 n + 2 for n blocks per stage; `width` is the channels of the first stage. The
-        published networks have depths 20, 32, 44, 56 and 110 at width 16.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build He et al.'s ResNet for CIFAR with shortcuts of option A."""
     return ResNetA(config, squeezed=False)
 
 
 def seresnet_a(config: NetworkConfig) -> nn.Module:
-    """Build `resnet_a` with squeeze-and-excitation in each block (Hu et al., section 6.2).
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        As for `resnet_a`.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build `resnet_a` with squeeze-and-excitation in each block (Hu et al., section 6.2)."""
     return ResNetA(config, squeezed=True)
 
 
@@ -201,49 +145,17 @@ def resnet_b(config: NetworkConfig) -> nn.Module:
 
 
 def resnet_imagenet(config: NetworkConfig) -> nn.Module:
-    """Build a ResNet with a 3 × 3 stem of stride 1 and without the pooling after it.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `depth` is 18, 34, 50 or 101; `width` is the channels of the first stage, usually 64.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build a ResNet with a 3 × 3 stem of stride 1 and without the pooling after it."""
     return _four_stages(config, squeezed=False)
 
 
 def resnet_7x7(config: NetworkConfig) -> nn.Module:
-    """Build the ResNet for photographs, with a 7 × 7 stem of stride 2 and pooling after it.
-
-    Its state dict has the keys of torchvision's and timm's published weights.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        As for `resnet_imagenet`.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build the ResNet for photographs, with a 7 × 7 stem of stride 2 and pooling after it."""
     return _four_stages(config, squeezed=False, small_stem=False)
 
 
 def seresnet_imagenet(config: NetworkConfig) -> nn.Module:
-    """Build `resnet_imagenet` with squeeze-and-excitation in each block.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        As for `resnet_imagenet`.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build `resnet_imagenet` with squeeze-and-excitation in each block."""
     return _four_stages(config, squeezed=True)
 
 

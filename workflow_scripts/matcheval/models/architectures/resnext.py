@@ -24,18 +24,7 @@ _PLANES = (64, 128, 256)
 
 
 def resnext(config: NetworkConfig) -> nn.Module:
-    """Build a ResNeXt from torchvision's bottleneck block.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `depth` is 9 n + 2 for n blocks per stage; `groups` is the cardinality, and `width` the
-        channels of a group in the first stage. ResNeXt-29, 8×64d, has 8 groups and width 64.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build a ResNeXt from torchvision's bottleneck block."""
     from torchvision.models.resnet import Bottleneck
 
     layers: list[nn.Module] = [
@@ -79,17 +68,7 @@ class _DoublingBlock(nn.Module):
 
 
 def resnext_doubling(config: NetworkConfig) -> nn.Module:
-    """Build pytorch-cifar's ResNeXt, whose blocks have twice as many output as inner channels.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        As for `resnext`; ResNeXt-29, 32×4d, has 32 groups and width 4.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build pytorch-cifar's ResNeXt, whose blocks have twice as many output as inner channels."""
     outputs = [2 * config.groups * config.width << stage for stage in range(3)]
     shapes = stage_shapes(_STEM, outputs, [(config.depth - 2) // 9] * 3)
     return nn.Sequential(

@@ -22,19 +22,7 @@ _STEM = 16
 
 
 class ShakeBlock(Noisy):
-    """Residual block shortcut(x) + a f(x) + (1 - a) g(x).
-
-    In training, a is drawn from the uniform distribution on [0, 1] for each image, independently
-    for the forward and the backward pass; in evaluation it is 1 / 2 ("even"). Both are drawn during
-    the forward pass.
-
-    Parameters
-    ----------
-    inputs, outputs : int
-        Numbers of channels.
-    stride : int
-        Stride in both directions.
-    """
+    """Residual block shortcut(x) + a f(x) + (1 - a) g(x)."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
@@ -43,16 +31,7 @@ class ShakeBlock(Noisy):
         self.shortcut = nn.Identity() if inputs == outputs else _Halving(inputs, outputs, stride)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Apply the block.
-
-        Parameters
-        ----------
-        x : float tensor, shape (n, inputs, height, width)
-
-        Returns
-        -------
-        float tensor, shape (n, outputs, height / stride, width / stride)
-        """
+        """Apply the block."""
         first, second = self.first(x), self.second(x)
         if not self.training:
             mixed: Tensor = (first + second) / 2
@@ -99,18 +78,7 @@ def _branch(inputs: int, outputs: int, stride: int) -> nn.Module:
 
 
 def shake_shake(config: NetworkConfig) -> nn.Module:
-    """Build a Shake-Shake network of three stages.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `depth` is 6 n + 2 for n blocks per stage; `width` is the channels of a branch in the first
-        stage. Shake-Shake 26 2×32d has depth 26 and width 32.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build a Shake-Shake network of three stages."""
     widths = [config.width, 2 * config.width, 4 * config.width]
     shapes = stage_shapes(_STEM, widths, [(config.depth - 2) // 6] * 3)
     model = nn.Sequential(

@@ -25,10 +25,7 @@ _BLOCKS = (4, 8, 4)
 
 
 class _Unit(nn.Module):
-    """ShuffleNet unit of grouped 1 × 1 convolutions, whose channels are shuffled in between.
-
-    With stride 2 its averaged input is appended, which gives `outputs` channels together.
-    """
+    """ShuffleNet unit of grouped 1 × 1 convolutions, whose channels are shuffled in between."""
 
     def __init__(self, inputs: int, outputs: int, stride: int, groups: int) -> None:
         super().__init__()
@@ -50,18 +47,7 @@ class _Unit(nn.Module):
 
 
 def shufflenet(config: NetworkConfig) -> nn.Module:
-    """Build a ShuffleNet with a 1 × 1 stem; all three stages halve the feature map.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `width` is the channels of the first stage and `groups` the groups of the 1 × 1
-        convolutions: 200 and 2, or 240 and 3. `depth` is 50.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build a ShuffleNet with a 1 × 1 stem; all three stages halve the feature map."""
     widths = [config.width, 2 * config.width, 4 * config.width]
     # As all stages halve the map, a first stage without blocks precedes them.
     shapes = stage_shapes(_STEM, [_STEM, *widths], [0, *_BLOCKS])
@@ -74,20 +60,7 @@ def shufflenet(config: NetworkConfig) -> nn.Module:
 
 
 def shufflenet_v2(config: NetworkConfig) -> nn.Module:
-    """Build torchvision's ShuffleNetV2 with a stem of stride 1 and without pooling.
-
-    Its state dict has the keys of github chenyaofo/pytorch-cifar-models' published weights.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `width` is the channels of the first stage: 48, 116, 176 or 244 for ×0.5, ×1, ×1.5 and ×2.
-        With 224, pytorch-cifar's ×2, the further stages are those of 244. `depth` is 51.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build torchvision's ShuffleNetV2 with a stem of stride 1 and without pooling."""
     from torchvision.models.shufflenetv2 import ShuffleNetV2
 
     width = 244 if config.width == 224 else config.width

@@ -7,32 +7,12 @@ from matcheval.models.architectures.parts import GlobalAverage, NetworkConfig
 
 
 def linear(config: NetworkConfig) -> nn.Module:
-    """Build a multinomial logistic regression.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        Width and depth are not used.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build a multinomial logistic regression."""
     return nn.Sequential(nn.Flatten(), nn.Linear(_n_values(config), config.n_classes))
 
 
 def mlp(config: NetworkConfig) -> nn.Module:
-    """Build a multilayer perceptron with ReLU.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `depth` hidden layers of `width` units.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build a multilayer perceptron with ReLU."""
     layers: list[nn.Module] = [nn.Flatten()]
     inputs = _n_values(config)
     for _ in range(config.depth):
@@ -42,17 +22,7 @@ def mlp(config: NetworkConfig) -> nn.Module:
 
 
 def cnn(config: NetworkConfig) -> nn.Module:
-    """Build convolutions with ReLU and max pooling, and a linear layer.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `depth` convolutions of `width` channels.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build convolutions with ReLU and max pooling, and a linear layer."""
     height, breadth, channels = config.input_shape
     layers: list[nn.Module] = []
     for _ in range(config.depth):
@@ -66,17 +36,7 @@ def cnn(config: NetworkConfig) -> nn.Module:
 
 
 def resnet(config: NetworkConfig) -> nn.Module:
-    """Build a residual network whose further blocks halve the map and double the channels.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `depth` blocks, the first of `width` channels.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build a residual network whose further blocks halve the map and double the channels."""
     width, depth = config.width, config.depth
     blocks = [_ResidualBlock(width << max(0, i - 1), width << i, 1 + (i > 0)) for i in range(depth)]
     return nn.Sequential(

@@ -23,36 +23,14 @@ _CONFIGURATIONS = {11: "A", 13: "B", 16: "D", 19: "E"}
 
 
 def vgg(config: NetworkConfig) -> nn.Module:
-    """Build a VGG from torchvision's layers.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        `depth` is 11, 13, 16 or 19; `width` is the channels of the first stage, usually 64.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build a VGG from torchvision's layers."""
     # Five halvings leave one position for 32 × 32 pixels, and several for larger images.
     features = _features(config)
     return nn.Sequential(features, GlobalAverage(), nn.Linear(8 * config.width, config.n_classes))
 
 
 def vgg_three_linear(config: NetworkConfig) -> nn.Module:
-    """Build a VGG with two hidden linear layers and dropout.
-
-    Its state dict has the keys of published weights.
-
-    Parameters
-    ----------
-    config : NetworkConfig
-        As for `vgg`.
-
-    Returns
-    -------
-    torch.nn.Module
-    """
+    """Build a VGG with two hidden linear layers and dropout."""
     width = 8 * config.width
     hidden = [
         layer

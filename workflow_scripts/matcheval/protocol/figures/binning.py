@@ -12,18 +12,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ReliabilityCurve:
-    """Accuracy and mean confidence in equal-width bins of the confidence.
-
-    Attributes
-    ----------
-    edges : float64 array, shape (bins + 1,)
-        Bin edges from 0 to 1. Bins are closed on the right: bin k holds
-        edges[k] < p <= edges[k + 1]; the first also holds 0.0.
-    confidence, accuracy : float64 arrays, shape (bins,)
-        Mean confidence and accuracy of the bin's datapoints, as fractions; NaN in an empty bin.
-    count : int64 array, shape (bins,)
-        Number of datapoints in the bin.
-    """
+    """Accuracy and mean confidence in equal-width bins of the confidence."""
 
     edges: Floats
     confidence: Floats
@@ -32,10 +21,7 @@ class ReliabilityCurve:
 
     @property
     def density(self) -> Floats:
-        """Probability density of the confidences, shape (bins,): integrates to 1.
-
-        All NaN if there are no datapoints.
-        """
+        """Probability density of the confidences, shape (bins,): integrates to 1."""
         n = int(self.count.sum())
         if n == 0:
             return np.full(len(self.count), np.nan)
@@ -45,30 +31,7 @@ class ReliabilityCurve:
 def reliability_curve(
     probability: npt.ArrayLike, correct: npt.ArrayLike, bins: int = 10
 ) -> ReliabilityCurve:
-    """Bin datapoints by confidence into equal-width bins.
-
-    Parameters
-    ----------
-    probability : array-like of float, shape (n,)
-        Confidences in [0, 1], compared with the edges in float64; n may be 0.
-    correct : array-like of bool, shape (n,)
-        Whether each prediction is correct.
-    bins : int
-        Number of bins, at least 1.
-
-    Returns
-    -------
-    ReliabilityCurve
-
-    Raises
-    ------
-    InputError
-        If `bins` is below 1, the shapes differ, or a probability lies outside [0, 1].
-
-    References
-    ----------
-    Guo et al. (2017), arXiv 1706.04599, section 2, for the definition of the bins.
-    """
+    """Bin datapoints by confidence into equal-width bins."""
     p = np.asarray(probability, dtype=np.float64)
     is_correct = np.asarray(correct, dtype=np.float64)
     if bins < 1:

@@ -36,24 +36,7 @@ _MARGIN_BELOW = 0.05  # inches
 
 
 def plot_confidence(table: pd.DataFrame) -> "Figure":
-    """Draw each model's accuracy against its mean confidence on both sets of a pair.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `schemas.MODEL_TABLE`, one pair; the matched quantities are not used.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One panel, both axes in percent, with the identity line, on which mean confidence equals
-        accuracy. Thin lines join the two points of each model if there are at most 60 models.
-
-    Raises
-    ------
-    InputError
-        If the table is empty.
-    """
+    """Draw each model's accuracy against its mean confidence on both sets of a pair."""
     if table.empty:
         raise InputError("no models to plot", field="model")
     with style():

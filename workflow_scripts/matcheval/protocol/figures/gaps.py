@@ -40,34 +40,7 @@ _SHIFT = 0.16  # of two series at one model, so that their bars lie beside each 
 
 
 def plot_gaps(table: pd.DataFrame, gaps: pd.DataFrame, mean: pd.Series, title: str) -> "Figure":
-    """Plot gap and matched gap, the parts of the gap, and narrowings, for models and their mean.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `schemas.MODEL_TABLE`; accuracies on the original are used.
-    gaps : pandas.DataFrame
-        Columns of `gap_schemas.GAPS`, the same models.
-    mean : pandas.Series
-        A row of `gap_schemas.MEAN_GAPS`: the means over these models.
-    title : str
-        What readers call the matching.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Panels over the models, from least to most accurate on the original, and their mean on
-        the right: (a) gap and matched gap, (b) the part of the gap that goes with confidence and
-        the one that does not, all in percentage points with 95 % intervals; (c), where it is
-        defined, the narrowing of gaps in samples of the sets, joined to that of the no-warning
-        reference, in percent. Values that are not defined are left out. Of more than 30 models,
-        lines are running medians of 15. A single model has another figure, that of `plot_one_gap`.
-
-    Raises
-    ------
-    InputError
-        If there are no models.
-    """
+    """Plot gap and matched gap, the parts of the gap, and narrowings, for models and their mean."""
     if gaps.empty:
         raise InputError("no models to plot", field="model")
     if len(gaps) == 1:

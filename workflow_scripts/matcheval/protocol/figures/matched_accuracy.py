@@ -74,36 +74,7 @@ _SAME_IN_EVERY_ROW = (
 def plot_matched_accuracy(
     table: pd.DataFrame, title: str = "", gaps: pd.DataFrame | None = None
 ) -> "Figure":
-    """Plot accuracy and matched accuracy of both sets over models, and the gaps.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `schemas.MODEL_TABLE`, one pair and matching; rows in any order.
-    title : str
-        What readers call the matching; by default, its criterion.
-    gaps : pandas.DataFrame, optional
-        Columns of `gap_schemas.GAPS`, the same models: intervals of their matched gaps.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Left panel: accuracies in percent. Right panels: accuracy differences, original minus
-        replication, in percentage points, and below them the share of unmatched targets in
-        percent. Models are ordered from least to most accurate on the original set, as in the
-        paper. Up to 30
-        models are named and drawn with markers; more are drawn as small points by rank, with
-        running medians of 15 models as lines. Error bars are ±1 standard deviation over seeds,
-        those of matched gaps 95 % intervals for the sampling of the sets where `gaps` has them;
-        a band around a difference of zero shows the `sampling_range`. Models without matched
-        pairs leave gaps in the series, and a note names them. A single model with `gaps` has
-        another figure, that of `plot_one_model`.
-
-    Raises
-    ------
-    InputError
-        If the table is empty, or holds several pairs, criteria, epsilons, sources or set sizes.
-    """
+    """Plot accuracy and matched accuracy of both sets over models, and the gaps."""
     if table.empty:
         raise InputError("no models to plot", field="model")
     for column in _SAME_IN_EVERY_ROW:

@@ -44,26 +44,7 @@ _GAPS: dict[str, tuple[str, SeriesStyle]] = {
 
 
 def plot_one_model(table: pd.DataFrame, gaps: pd.DataFrame, title: str) -> "Figure":
-    """Plot accuracies, matched accuracies and gaps of one model.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns of `schemas.MODEL_TABLE`, one row.
-    gaps : pandas.DataFrame
-        Columns of `gap_schemas.GAPS`, of the same model.
-    title : str
-        What readers call the matching.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Left panel: accuracies in percent on both sets, joined by a line, of all datapoints (with
-        95 % Clopper-Pearson intervals) and of matched ones (with ±1 standard deviation over
-        seeds). Right panel: gap, its two parts and matched gap in percentage points, original
-        minus replication, with 95 % intervals for the sampling of the sets. What is not defined is
-        left out.
-    """
+    """Plot accuracies, matched accuracies and gaps of one model."""
     gap = gaps.set_index("model").loc[table["model"].iloc[0]]
     with style():
         figure = new_figure(2 * COLUMN_WIDTH, _HEIGHT)
@@ -82,24 +63,7 @@ def plot_one_model(table: pd.DataFrame, gaps: pd.DataFrame, title: str) -> "Figu
 
 
 def plot_one_gap(gap: pd.Series, title: str, note: str) -> "Figure":
-    """Plot what the gap of one model consists of, and by how much matching narrows it.
-
-    Parameters
-    ----------
-    gap : pandas.Series
-        A row of `gap_schemas.GAPS`.
-    title : str
-        What readers call the matching.
-    note : str
-        What the intervals and samples are of.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Left panel: gap, its two parts and matched gap in percentage points, with 95 % intervals.
-        Right panel, where it is defined: the narrowing in samples of the sets, joined to that of
-        the no-warning reference, in percent.
-    """
+    """Plot what the gap of one model consists of, and by how much matching narrows it."""
     real, reference = (100 * float(gap[f"{name}_narrowing"]) for name in ("same_size", "reference"))
     has_narrowing = bool(np.isfinite([real, reference]).any())
     with style():

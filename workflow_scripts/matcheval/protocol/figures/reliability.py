@@ -57,29 +57,7 @@ _WEIGHTS = {
 
 
 def plot_reliability(data: ReliabilityData, bins: int = 10) -> "Figure":
-    """Plot accuracy against confidence, and the density of the confidences, for five subsets.
-
-    Parameters
-    ----------
-    data : ReliabilityData
-        The subsets of one model, pair and matching.
-    bins : int
-        Number of equal-width bins of the reliability curves (see `binning.reliability_curve`). A
-        bin with fewer than 10 datapoints per seed is drawn as a small hollow marker without a
-        line.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Two panels, accuracies and densities (on a logarithmic scale, with gaps at empty bins).
-        The legend gives the size of every subset, as a mean over seeds for matched and unmatched
-        subsets.
-
-    Raises
-    ------
-    InputError
-        If `bins` is below 1 or a confidence lies outside [0, 1].
-    """
+    """Plot accuracy against confidence, and the density of the confidences, for five subsets."""
     with style():
         figure = new_figure(2 * COLUMN_WIDTH, COLUMN_WIDTH + 0.65)
         reliability, density = figure.subplots(1, 2)

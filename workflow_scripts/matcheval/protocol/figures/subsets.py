@@ -33,21 +33,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Subset:
-    """A subset of a dataset; the subsets of several seeds are concatenated.
-
-    Attributes
-    ----------
-    role : Role
-        Role in the matching.
-    dataset : str
-        Name of the dataset.
-    probability : float64 array, shape (n,)
-        Confidences.
-    correct : bool array, shape (n,)
-        Whether each prediction is correct.
-    n_seeds : int
-        Number of seeds whose subsets are pooled, including empty ones; 1 for a whole set.
-    """
+    """A subset of a dataset; the subsets of several seeds are concatenated."""
 
     role: Role
     dataset: str
@@ -63,19 +49,7 @@ class Subset:
 
 @dataclass(frozen=True)
 class ReliabilityData:
-    """Data of the reliability figure: the subsets of one model, pair and matching.
-
-    Attributes
-    ----------
-    model, pair, original, replication : str
-        As in `schemas.MODEL_TABLE`.
-    title : str
-        What readers call the matching.
-    epsilon : float
-        Largest difference between matched probabilities.
-    subsets : tuple of Subset
-        One per `Role`, in that order.
-    """
+    """Data of the reliability figure: the subsets of one model, pair and matching."""
 
     model: str
     pair: str
@@ -89,30 +63,7 @@ class ReliabilityData:
 def reliability_data(
     comparison: "Comparison", pairs: pa.Table, title: str, epsilon: float, seeds: Sequence[int]
 ) -> ReliabilityData:
-    """Collect the data of the reliability figure for a comparison.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        The model, the pair and its predictions.
-    pairs : pyarrow.Table
-        Matched pairs, of schema `schemas.PAIRS`.
-    title : str
-        What readers call the matching.
-    epsilon : float
-        Largest difference between matched probabilities.
-    seeds : sequence of int
-        Seeds of the runs, including those in which nothing matched.
-
-    Returns
-    -------
-    ReliabilityData
-
-    Raises
-    ------
-    InputError
-        For the reasons given in `split_subsets`.
-    """
+    """Collect the data of the reliability figure for a comparison."""
     pair = comparison.pair
     subsets = split_subsets(
         comparison.source,
@@ -142,31 +93,7 @@ def split_subsets(
     source_name: str,
     target_name: str,
 ) -> tuple[Subset, ...]:
-    """Split one model's predictions into the five subsets, pooled over seeds.
-
-    Parameters
-    ----------
-    source, target : Predictions
-        The model's predictions on the two sets.
-    pairs : pyarrow.Table
-        Matched pairs, of schema `schemas.PAIRS`.
-    seeds : sequence of int
-        Seeds of the runs. A seed without a row in `pairs` is one for which nothing matched: all
-        its targets are unmatched.
-    source_name, target_name : str
-        Names of the datasets.
-
-    Returns
-    -------
-    tuple of Subset
-        One per `Role`, in that order.
-
-    Raises
-    ------
-    InputError
-        If no seed is given, a seed occurs twice, or `pairs` holds another seed or an index that
-        is not in the predictions.
-    """
+    """Split one model's predictions into the five subsets, pooled over seeds."""
     seeds = list(seeds)
     if not seeds or len(set(seeds)) < len(seeds):
         raise InputError(f"the seeds are {seeds}", remedy="Give at least one seed, each only once")

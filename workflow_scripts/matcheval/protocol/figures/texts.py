@@ -14,71 +14,35 @@ _MAX_SET_CHARACTERS = 20
 
 
 def is_named(table: pd.DataFrame) -> bool:
-    """Say whether models are few enough to be named, and joined by lines.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-    """
+    """Say whether models are few enough to be named, and joined by lines."""
     return len(table) <= FEW_MODELS
 
 
 def target_of(table: pd.DataFrame) -> str:
-    """Return the origin of the target: `original` or `replication`.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-    """
+    """Return the origin of the target: `original` or `replication`."""
     first = table.iloc[0]
     return "replication" if first["source"] == first["original"] else "original"
 
 
 def role_of(table: pd.DataFrame, origin: str) -> str:
-    """Return the role of a set: `source` or `target`.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-    origin : str
-        `original` or `replication`.
-    """
+    """Return the role of a set: `source` or `target`."""
     return "target" if origin == target_of(table) else "source"
 
 
 def set_name(table: pd.DataFrame, origin: str) -> str:
-    """Return the name of a set, shortened.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-    origin : str
-        `original` or `replication`.
-    """
+    """Return the name of a set, shortened."""
     return shortened(str(table[origin].iloc[0]), _MAX_SET_CHARACTERS)
 
 
 def matched_counts(table: pd.DataFrame) -> str:
-    """Format the size of a matched subset: mean over seeds, range over models.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-    """
+    """Format the size of a matched subset: mean over seeds, range over models."""
     matched = table[f"n_{target_of(table)}"] * (1 - table["fraction_unmatched_mean"])
     low, high = count(matched.min()), count(matched.max())
     return f"n = {low}" if low == high else f"n = {low} to {high}"
 
 
 def title_of(table: pd.DataFrame, matching: str) -> str:
-    """Return the title: pair, matching, ε, and numbers of models and seeds.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-    matching : str
-        What readers call the matching.
-    """
+    """Return the title: pair, matching, ε, and numbers of models and seeds."""
     first = table.iloc[0]
     models = counted(len(table), "model")
     return f"{first['pair']}, {matching}\nε = {first['epsilon']:g}, {models}, {_seeds(table)}"
@@ -91,13 +55,7 @@ def _seeds(table: pd.DataFrame) -> str:
 
 
 def note_of(table: pd.DataFrame) -> str:
-    """Explain points, lines and faint bars, and name models without matched pairs.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        With `matched_gap_low`, matched gaps have intervals of their own.
-    """
+    """Explain points, lines and faint bars, and name models without matched pairs."""
     notes = []
     if not is_named(table):
         notes.append(

@@ -17,15 +17,6 @@ class Coral(SingleLoss):
     joint = False
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Compute the loss of a step.
-
-        Parameters
-        ----------
-        domains : sequence of Outputs
-
-        Returns
-        -------
-        tensor, shape ()
-        """
+        """Compute the loss of a step."""
         penalty = mean_moment_difference([each.features for each in domains])
         return self.risks(domains).mean() + self.options.weight * penalty

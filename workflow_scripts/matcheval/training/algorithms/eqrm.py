@@ -28,16 +28,7 @@ class Eqrm(SingleLoss):
         return Optimizer(self.network, self.recipe, learning_rate=rate)
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Compute the loss of a step.
-
-        Parameters
-        ----------
-        domains : sequence of Outputs
-
-        Returns
-        -------
-        tensor, shape ()
-        """
+        """Compute the loss of a step."""
         risks = self.risks(domains)
         if not self.burnt_in:
             return risks.mean()

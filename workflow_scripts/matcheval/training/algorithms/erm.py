@@ -10,31 +10,14 @@ from matcheval.training.recipe import Recipe
 
 
 class Erm(Algorithm):
-    """One forward pass over the joined batches, one step of one optimiser.
-
-    Parameters
-    ----------
-    network, recipe, setup
-        As for `Algorithm`.
-    """
+    """One forward pass over the joined batches, one step of one optimiser."""
 
     def __init__(self, network: nn.Module, recipe: Recipe, setup: Setup) -> None:
         super().__init__(network, recipe, setup)
         self.optimizers["network"] = Optimizer(network, recipe)
 
     def step(self, minibatches: Sequence[Minibatch], factor: float) -> Update:
-        """Update the network.
-
-        Parameters
-        ----------
-        minibatches : sequence of Minibatch
-        factor : float
-            As for `Algorithm.step`.
-
-        Returns
-        -------
-        Update
-        """
+        """Update the network."""
         images, targets = concatenated(minibatches)
         logits = self.logits(images)
         loss = self.loss(logits, targets)

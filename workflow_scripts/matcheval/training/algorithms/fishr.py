@@ -17,21 +17,7 @@ from matcheval.training.recipe import Recipe
 
 
 class Fishr(SingleLoss):
-    """The loss over all images plus, after the burn-in, the weighted difference of variances.
-
-    The variances are those of the cross entropy's gradients in the head, whatever the recipe's
-    loss; their moving averages are updated in the burn-in, too.
-
-    Parameters
-    ----------
-    network, recipe, setup
-        As for `Algorithm`.
-
-    Attributes
-    ----------
-    averages : float32 tensor, shape (n_domains, n_classes * (n_features + 1))
-        Moving averages of the variances.
-    """
+    """The loss over all images plus, after the burn-in, the weighted difference of variances."""
 
     options: FishrOptions
     needs_features = True
@@ -43,16 +29,7 @@ class Fishr(SingleLoss):
         self.register_buffer("averages", torch.zeros(setup.n_domains, size, device=self.device))
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Update the moving averages, and compute the loss of a step.
-
-        Parameters
-        ----------
-        domains : sequence of Outputs
-
-        Returns
-        -------
-        tensor, shape ()
-        """
+        """Update the moving averages, and compute the loss of a step."""
         with torch.set_grad_enabled(self.burnt_in):
             variances = torch.stack(
                 [head_gradient_variance(each.logits, each.targets, each.features)

@@ -13,18 +13,7 @@ from matcheval.training.recipe import Recipe
 
 
 class GroupDro(SingleLoss):
-    """The weighted sum of risks, with weights that grow with the risks.
-
-    Parameters
-    ----------
-    network, recipe, setup
-        As for `Algorithm`.
-
-    Attributes
-    ----------
-    q : float32 tensor, shape (n_domains,)
-        Weights of the training sets; their sum is 1 from the first step.
-    """
+    """The weighted sum of risks, with weights that grow with the risks."""
 
     options: GroupDroOptions
     joint = False
@@ -35,16 +24,7 @@ class GroupDro(SingleLoss):
         self.register_buffer("q", torch.ones(setup.n_domains, device=self.device))
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Update the weights, and compute the loss of a step.
-
-        Parameters
-        ----------
-        domains : sequence of Outputs
-
-        Returns
-        -------
-        tensor, shape ()
-        """
+        """Update the weights, and compute the loss of a step."""
         risks = self.risks(domains)
         self.q = reweighted(self.q, risks, self.options.step_size)
         return self.q @ risks

@@ -17,21 +17,7 @@ from matcheval.training.recipe import Recipe
 
 
 class Rcs(SingleLoss):
-    """The loss over all images plus the weighted divergence of features and domains.
-
-    Unlike in the authors' demonstration, the kernel is of features, its width is estimated in every
-    batch (by default), and batches are not balanced by class.
-
-    Parameters
-    ----------
-    network, recipe, setup
-        As for `Algorithm`.
-
-    Attributes
-    ----------
-    width : float32 tensor, shape ()
-        Width of the kernel in the first batch, of the variant `fixed_width`.
-    """
+    """The loss over all images plus the weighted divergence of features and domains."""
 
     options: RcsOptions
     needs_features = True
@@ -42,16 +28,7 @@ class Rcs(SingleLoss):
         self.register_buffer("width", torch.zeros((), device=self.device))
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Compute the loss of a step.
-
-        Parameters
-        ----------
-        domains : sequence of Outputs
-
-        Returns
-        -------
-        tensor, shape ()
-        """
+        """Compute the loss of a step."""
         every = joined(domains)
         labels = every.targets.argmax(dim=1)
         sizes = torch.tensor([len(each.targets) for each in domains], device=labels.device)

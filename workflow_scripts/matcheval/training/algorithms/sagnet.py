@@ -14,24 +14,7 @@ from matcheval.training.recipe import Recipe
 
 
 class Sagnet(Algorithm):
-    """Three updates per step, each after a forward pass of its own.
-
-    The network learns the classes from features of random style; a style head learns them from
-    features of random content; and the layers before the network's head learn to leave nothing to
-    the style head. DomainBed has three optimisers: of these layers, of the network's head, and of
-    the style head. Here the first two are one, as its state is per parameter, and the third update
-    leaves the network's head as it is.
-
-    Parameters
-    ----------
-    network, recipe, setup
-        As for `Algorithm`.
-
-    Attributes
-    ----------
-    style_head : torch.nn.Linear
-        Classifies features of random content; it is used in training only.
-    """
+    """Three updates per step, each after a forward pass of its own."""
 
     options: SagnetOptions
     needs_features = True
@@ -45,19 +28,7 @@ class Sagnet(Algorithm):
         self.optimizers["style_head"] = Optimizer(self.style_head, recipe)
 
     def step(self, minibatches: Sequence[Minibatch], factor: float) -> Update:
-        """Update the network, the style head, and the network without its head.
-
-        Parameters
-        ----------
-        minibatches : sequence of Minibatch
-        factor : float
-            As for `Algorithm.step`.
-
-        Returns
-        -------
-        Update
-            With the loss of the first update, and logits of features as they are.
-        """
+        """Update the network, the style head, and the network without its head."""
         images, targets = concatenated(minibatches)
         logits, features = self.logits_and_features(images)
         own = torch.rand(len(images), generator=self.setup.generator).to(images.device)

@@ -15,16 +15,7 @@ class Sd(SingleLoss):
     options: SdOptions
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Compute the loss of a step.
-
-        Parameters
-        ----------
-        domains : sequence of Outputs
-
-        Returns
-        -------
-        tensor, shape ()
-        """
+        """Compute the loss of a step."""
         every = joined(domains)
         penalty = mean_square(every.logits)
         return self.loss(every.logits, every.targets) + self.options.weight * penalty

@@ -15,21 +15,7 @@ from matcheval.training.recipe import Recipe
 
 
 class Selfreg(SingleLoss):
-    """The loss over all images, plus distances to images of the same class and mixtures of them.
-
-    The distances weigh as much as the loss, and no more than 1. DomainBed sorts the batch by class;
-    here the images stay in their order, and permutations within classes do the same.
-
-    Parameters
-    ----------
-    network, recipe, setup
-        As for `Algorithm`.
-
-    Attributes
-    ----------
-    projector : torch.nn.Sequential
-        Maps features to features; it is used in training only.
-    """
+    """The loss over all images, plus distances to images of the same class and mixtures of them."""
 
     options: SelfregOptions
     needs_features = True
@@ -42,16 +28,7 @@ class Selfreg(SingleLoss):
             self.optimizers["network"] = Optimizer(both, recipe)
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Compute the loss of a step.
-
-        Parameters
-        ----------
-        domains : sequence of Outputs
-
-        Returns
-        -------
-        tensor, shape ()
-        """
+        """Compute the loss of a step."""
         every, generator = joined(domains), self.setup.generator
         labels = every.targets.argmax(dim=1)
         (share,) = draw_beta(0.5, 1, generator)

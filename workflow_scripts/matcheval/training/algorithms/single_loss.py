@@ -144,14 +144,5 @@ class SingleLoss(Algorithm):
 
 
 def joined(domains: Sequence[Outputs]) -> Outputs:
-    """Join the outputs of all training sets.
-
-    Parameters
-    ----------
-    domains : sequence of Outputs
-
-    Returns
-    -------
-    Outputs
-    """
+    """Join the outputs of all training sets."""
     return Outputs(*(torch.cat(values) for values in zip(*domains, strict=True)))

@@ -16,16 +16,7 @@ class Vne(SingleLoss):
     needs_features = True
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Compute the loss of a step.
-
-        Parameters
-        ----------
-        domains : sequence of Outputs
-
-        Returns
-        -------
-        tensor, shape ()
-        """
+        """Compute the loss of a step."""
         every = joined(domains)
         entropy = von_neumann_entropy(every.features)
         return self.loss(every.logits, every.targets) - self.options.weight * entropy

@@ -15,16 +15,7 @@ class Vrex(SingleLoss):
     options: VrexOptions
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Compute the loss of a step.
-
-        Parameters
-        ----------
-        domains : sequence of Outputs
-
-        Returns
-        -------
-        tensor, shape ()
-        """
+        """Compute the loss of a step."""
         risks = self.risks(domains)
         weight = self.options.weight if self.burnt_in else 1.0
         return risks.mean() + weight * risk_variance(risks)

@@ -11,92 +11,25 @@ _SQRT_2 = math.sqrt(2)
 
 
 def risk_variance(risks: Tensor) -> Tensor:
-    """Compute the penalty of V-REx: the population variance of the risks.
-
-    Parameters
-    ----------
-    risks : float tensor, shape (n_domains,)
-
-    Returns
-    -------
-    tensor, shape ()
-
-    References
-    ----------
-    Krueger et al. (2021), Out-of-Distribution Generalization via Risk Extrapolation.
-    """
+    """Compute the penalty of V-REx: the population variance of the risks."""
     return (risks - risks.mean()).square().mean()
 
 
 def reweighted(weights: Tensor, risks: Tensor, step_size: float) -> Tensor:
-    """Update the weights of group distributionally robust optimisation.
-
-    Parameters
-    ----------
-    weights : float tensor, shape (n_domains,)
-        Positive; they need not sum to 1.
-    risks : float tensor, shape (n_domains,)
-        Taken as constants.
-    step_size : float
-        Step size η of the exponentiated gradient.
-
-    Returns
-    -------
-    float tensor, shape (n_domains,)
-        Proportional to q exp(η r), with sum 1, without graph.
-
-    References
-    ----------
-    Sagawa et al. (2020), Distributionally Robust Neural Networks for Group Shifts, algorithm 1.
-    """
+    """Update the weights of group distributionally robust optimisation."""
     grown = weights * (step_size * risks.detach()).exp()
     return grown / grown.sum()
 
 
 def kernel_bandwidth(risks: Tensor) -> Tensor:
-    """Compute the bandwidth of a Gaussian kernel density estimate, 1.06 s n^(-1/5).
-
-    Parameters
-    ----------
-    risks : float tensor, shape (n_domains,)
-        At least two. If all are equal, the bandwidth is positive all the same, without gradient.
-
-    Returns
-    -------
-    tensor, shape ()
-
-    References
-    ----------
-    Silverman (1986), Density Estimation, equation 3.28; Eastwood et al. (2022), Probable Domain
-    Generalization via Quantile Risk Minimization.
-    """
+    """Compute the bandwidth of a Gaussian kernel density estimate, 1.06 s n^(-1/5)."""
     variance = risks.var(correction=1).clamp_min(_SMALLEST_VARIANCE)
     factor: float = 1.06 * len(risks) ** -0.2
     return factor * variance.sqrt()
 
 
 def bisected_quantile(risks: Tensor, bandwidth: Tensor, alpha: float) -> Tensor:
-    """Compute a quantile of a kernel density estimate, differentiated as DomainBed does.
-
-    The quantile lies between the α-quantiles of the kernels at the smallest and at the largest
-    risk. It is found by bisection as (1 - t) low + t high, and differentiated at constant t: the
-    gradient reaches only these two risks and the bandwidth.
-
-    Parameters
-    ----------
-    risks : float tensor, shape (n_domains,)
-    bandwidth : float tensor, shape ()
-    alpha : float
-        In (0, 1).
-
-    Returns
-    -------
-    tensor, shape ()
-
-    References
-    ----------
-    Eastwood et al. (2022), algorithm 1; Gulrajani & Lopez-Paz (2021), DomainBed.
-    """
+    """Compute a quantile of a kernel density estimate, differentiated as DomainBed does."""
     normal = torch.special.ndtri(torch.tensor(alpha, dtype=torch.float64)).item()
     low, high = risks.min() + bandwidth * normal, risks.max() + bandwidth * normal
     part = _bisect(risks, bandwidth, alpha, low.item(), high.item())
@@ -105,27 +38,7 @@ def bisected_quantile(risks: Tensor, bandwidth: Tensor, alpha: float) -> Tensor:
 
 
 def implicit_quantile(risks: Tensor, bandwidth: Tensor, alpha: float) -> Tensor:
-    """Compute a quantile of a kernel density estimate with its exact gradient.
-
-    The value is that of `bisected_quantile`. The gradient is that of the solution q of F(q) = α:
-    at constant bandwidth ∂q/∂r_i = φ_i / Σ_j φ_j with the kernels φ at q, and every risk has one.
-
-    Parameters
-    ----------
-    risks : float tensor, shape (n_domains,)
-    bandwidth : float tensor, shape ()
-        The gradient in it is exact, too.
-    alpha : float
-        In (0, 1).
-
-    Returns
-    -------
-    tensor, shape ()
-
-    References
-    ----------
-    The implicit function theorem, for the quantile of Eastwood et al. (2022), algorithm 1.
-    """
+    """Compute a quantile of a kernel density estimate with its exact gradient."""
     found = bisected_quantile(risks, bandwidth, alpha).detach()
     z = (found - risks) / bandwidth
     density = (-z.detach().square() / 2).exp().mean() / (math.sqrt(2 * math.pi) * bandwidth)

@@ -6,20 +6,7 @@ from torch.nn import functional
 
 
 def within_classes(labels: Tensor, generator: Generator) -> Tensor:
-    """Draw a permutation that takes every image to one of its class.
-
-    Parameters
-    ----------
-    labels : int64 tensor, shape (n,)
-        Classes.
-    generator : torch.Generator
-        On the CPU.
-
-    Returns
-    -------
-    int64 tensor, shape (n,)
-        Uniformly drawn within every class, on the device of the labels.
-    """
+    """Draw a permutation that takes every image to one of its class."""
     shuffled = torch.randperm(len(labels), generator=generator).to(labels.device)
     permutation = torch.empty_like(labels)
     # Both orders go through the classes one after the other.
