@@ -39,6 +39,11 @@ class InputError(ValueError):
         super().__init__(printable(f"{message}. {remedy}" if remedy else message))
 
 
+def configuration_error(problem: str, *, field: object = None, remedy: str = "") -> InputError:
+    """Create the error for a wrong setting of a study's configuration."""
+    return InputError(problem, file="configuration", field=field, remedy=remedy)
+
+
 class StoppedError(InputError):
     """A job was told to stop, and has saved what the next one goes on from."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from matcheval.accuracy_prediction.predicting import CALIBRATED, DIRECT, LEAVE_ONE_OUT
 from matcheval.accuracy_prediction.published import check_names as check_published
-from matcheval.errors import InputError, unknown_name_error
+from matcheval.errors import configuration_error, unknown_name_error
 from matcheval.study.analysis import Wildcards
 from matcheval.study.study import Study
 
@@ -46,9 +46,8 @@ class PredictionPlots:
                 if embedding.group is not None:
                     _check("group", embedding.group, known, field)
                 if "features" not in self._study.inference.outputs:
-                    raise InputError(
+                    raise configuration_error(
                         "a figure of features needs features on file",
-                        file="configuration",
                         field=field,
                         remedy="Add features to inference.outputs, or leave it out",
                     )

@@ -8,7 +8,7 @@ from typing import Literal
 
 from matcheval.accuracy_prediction.aggregation import ALL
 from matcheval.accuracy_prediction.predicting import CALIBRATED, DIRECT, LEAVE_ONE_OUT
-from matcheval.errors import InputError
+from matcheval.errors import configuration_error
 
 Paper = Literal["none", "p1", "p2"]
 # Protocol, groups calibrated on, method, group of the sets.
@@ -105,10 +105,9 @@ def check_names(paper: Paper, groups: Mapping[str, Set[str]], field: str) -> Non
     if paper in known:
         what, expected, given = known[paper]
         if not given & set(expected):
-            raise InputError(
+            raise configuration_error(
                 f"the errors of {paper} are found by the name of the {what}, and no {what} is "
                 f"called {' or '.join(expected)}",
-                file="configuration",
                 field=field,
                 remedy=f"Give every {what} the name that the paper uses, or set published: none",
             )

@@ -8,7 +8,7 @@ import numpy as np
 
 from matcheval.datasets.folders import DATAPOINTS, DATAPOINTS_SCHEMA, read_description
 from matcheval.datasets.label_spaces import compare_classes
-from matcheval.errors import ErrorCollector, InputError, unknown_name_error
+from matcheval.errors import ErrorCollector, InputError, configuration_error, unknown_name_error
 from matcheval.io.json_files import read_json, write_json
 
 # Names of groups, each with the names of its classes.
@@ -104,9 +104,8 @@ def _check_images(suite: str, member: Member, classes: Sequence[str], folder: Pa
     chosen = [classes.index(name) for name in member.counting]
     labels = DATAPOINTS_SCHEMA.read(folder / DATAPOINTS)["label"].to_numpy()
     if not np.isin(labels, chosen).any():
-        raise InputError(
+        raise configuration_error(
             f"dataset '{member.dataset}' has no images of the classes {', '.join(member.counting)}",
-            file="configuration",
             field=f"suites.{suite}",
             remedy="Correct 'classes', or leave the set out",
         )

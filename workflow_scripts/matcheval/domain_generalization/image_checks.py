@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from matcheval.domain_generalization.designs import Block
-from matcheval.errors import ErrorCollector, InputError
+from matcheval.errors import ErrorCollector, InputError, configuration_error
 
 if TYPE_CHECKING:
     from matcheval.datasets.dataset import Dataset
@@ -54,9 +54,8 @@ def _check_source(source: "Dataset", batch_size: int, parts: int) -> None:
         )
     kept = len(source) - -(-len(source) // parts)
     if kept < batch_size:
-        raise InputError(
+        raise configuration_error(
             f"is {batch_size}, but {source.name} has {kept} images to train on",
-            file="configuration",
             field=f"{_ANALYSIS}.recipe.batch_size",
             remedy=f"Give at most {kept}, or leave the source out",
         )

@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from matcheval.errors import ErrorCollector, InputError, suggest
+from matcheval.errors import ErrorCollector, InputError, configuration_error, suggest
 from matcheval.io.files import atomic_file
 from matcheval.models.rows import PUBLISHED, TIMM, ModelSource
 from matcheval.models.timm_library import load_timm
@@ -64,9 +64,8 @@ def _version(kind: str) -> str:
     try:
         return metadata.version(kind)
     except metadata.PackageNotFoundError as error:
-        raise InputError(
+        raise configuration_error(
             f"models of kind '{kind}' need the package {kind}, which is not installed here",
-            file="configuration",
             field="models",
             remedy="Install it in Snakemake's environment, as `make demo` does: the addresses of "
             "the weights are read from it",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from matcheval.errors import InputError
+from matcheval.errors import configuration_error
 from matcheval.execution import analysis_resources, resources
 from matcheval.protocol.criteria import matching_label
 from matcheval.protocol.gap_jobs import GapJobs
@@ -56,9 +56,8 @@ class Matching(Analysis):
             names = getattr(self.settings, key)
             self.study.check_models(names, self.field(key))
             if names and not self.pairs:
-                raise InputError(
+                raise configuration_error(
                     "no pair can be matched: every pair has a set without probabilities",
-                    file="configuration",
                     field=self.field(key),
                     remedy="Leave it empty; such a study has replication tables only",
                 )

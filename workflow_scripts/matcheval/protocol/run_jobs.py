@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from matcheval.errors import InputError
+from matcheval.errors import configuration_error
 from matcheval.execution import analysis_resources, resources
 from matcheval.io.files import file_states
 from matcheval.predictions.layout import layout_of
@@ -38,9 +38,8 @@ class RunJobs:
     def check_can_be_matched(self, pair: str) -> None:
         """Check that both sets of a pair have probabilities."""
         if pair not in self.pairs:
-            raise InputError(
+            raise configuration_error(
                 f"pair '{pair}' cannot be matched: one of its sets has no probabilities",
-                file="configuration",
                 field=f"pairs.{pair}",
                 remedy="It takes part in the replication tables only",
             )

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from matcheval.errors import InputError
+from matcheval.errors import configuration_error
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.replication.settings import ReplicationSettings
 from matcheval.report.sections import Section
@@ -44,10 +44,9 @@ class Replication(Analysis):
         most, kept = max(self.settings.top), self.study.inference.n_top_classes
         has_images = any(self.study.datasets[name].has_images for name in self.study.paired)
         if has_images and most > kept:
-            raise InputError(
+            raise configuration_error(
                 f"top-{most} accuracies of models that are run here, of which {kept} "
                 f"class{'es are' if kept > 1 else ' is'} kept",
-                file="configuration",
                 field=self.field("top"),
                 remedy=f"Put 'top' among inference.outputs, with inference.top of {most} or more",
             )

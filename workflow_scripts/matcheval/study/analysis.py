@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from matcheval.datasets.derivations import Derivation
 from matcheval.datasets.kind import DatasetKind
-from matcheval.errors import InputError
+from matcheval.errors import configuration_error
 from matcheval.io.csv_rows import check_header
 from matcheval.report.sections import Section
 from matcheval.settings import Settings
@@ -262,9 +262,7 @@ class Analysis:
             If it leaves out all of them.
         """
         if not self.models:
-            raise InputError(
-                "all models are left out", file="configuration", field=self.field("without")
-            )
+            raise configuration_error("all models are left out", field=self.field("without"))
 
     def check_has_accuracies(self, dataset: str, field: str) -> None:
         """Check that models are run on a dataset.
@@ -283,9 +281,8 @@ class Analysis:
         """
         self.study.check_dataset(dataset, field)
         if dataset not in self.study.evaluated:
-            raise InputError(
+            raise configuration_error(
                 f"'{dataset}' is in no pair and no suite, so that no model is run on it",
-                file="configuration",
                 field=field,
             )
 
@@ -304,9 +301,8 @@ class Analysis:
         """
         self.check_has_accuracies(dataset, field)
         if not self.study.datasets[dataset].kind_class.has_correctness:
-            raise InputError(
+            raise configuration_error(
                 f"'{dataset}' has accuracies only, not the correctness of each datapoint",
-                file="configuration",
                 field=field,
             )
 
@@ -328,6 +324,6 @@ class Analysis:
             If it does not exist, or a column is missing.
         """
         if not Path(path).is_file():
-            raise InputError(f"no such file: {path}", file="configuration", field=field)
+            raise configuration_error(f"no such file: {path}", field=field)
         if columns and not path.endswith(".parquet"):
             check_header(path, columns)

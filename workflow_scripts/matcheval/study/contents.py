@@ -11,7 +11,7 @@ from matcheval.datasets.kinds import builder_version
 from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.datasets.suites import Suite
-from matcheval.errors import InputError, check_known, unknown_name_error
+from matcheval.errors import check_known, configuration_error, unknown_name_error
 from matcheval.inference.planning import InferencePlan
 from matcheval.inference.settings import InferenceSettings
 from matcheval.models.packages import is_file_of_weights
@@ -188,9 +188,7 @@ class StudyContents:
                 "dataset", name, self.datasets, file="configuration", field=field
             )
         if images and not self.datasets[name].has_images:
-            raise InputError(
-                f"'{name}' has predictions only, no images", file="configuration", field=field
-            )
+            raise configuration_error(f"'{name}' has predictions only, no images", field=field)
 
     def check_pair(self, name: str, field: str) -> None:
         """Check that a pair is one of the study's."""

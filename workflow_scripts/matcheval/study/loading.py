@@ -8,7 +8,7 @@ from typing import Any
 from matcheval.datasets.kind import DatasetKind
 from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import DatasetSpec
-from matcheval.errors import InputError
+from matcheval.errors import configuration_error
 from matcheval.inference.planning import InferencePlan
 from matcheval.models.published import describe_published
 from matcheval.study.analysis import Analysis
@@ -65,8 +65,6 @@ def load_study(
 def _check_has_models(study: Study) -> None:
     """Without a catalogue, an analysis has to train the models, and pairs have none."""
     if not study.models and (study.pairs or not study.trained):
-        raise InputError(
-            "missing: names the catalogue of the models that are compared",
-            file="configuration",
-            field="models",
+        raise configuration_error(
+            "missing: names the catalogue of the models that are compared", field="models"
         )

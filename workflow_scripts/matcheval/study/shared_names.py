@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from matcheval.errors import InputError
+from matcheval.errors import InputError, configuration_error
 from matcheval.io.files import atomic_file
 from matcheval.study.study import STUDIES_FOLDER, Study
 
@@ -67,11 +67,10 @@ def _compare(what: str, name: str, here: Any, there: Any, file: Path) -> None:
     difference = _difference(here, there)
     if difference:
         key, mine, other = difference
-        raise InputError(
+        raise configuration_error(
             f"{what} '{name}' differs from that of study '{file.stem}', which has run with the "
             f"same results folder: {key} is {mine} here and {other} there. Each study would "
             "overwrite the other's files",
-            file="configuration",
             field="results",
             remedy="Rename one of them, or give this study a results folder of its own. If study "
             f"'{file.stem}' is no more, or has changed as well, delete {file}",

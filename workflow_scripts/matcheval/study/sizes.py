@@ -13,7 +13,7 @@ from matcheval.datasets.corruptions.names import SEVERITIES
 from matcheval.datasets.custom_kinds import Parquet
 from matcheval.datasets.kind import DatasetKind, Decoded, Subset
 from matcheval.datasets.made_kinds import Corrupted, Restyled
-from matcheval.errors import InputError
+from matcheval.errors import configuration_error
 from matcheval.execution import network_sizes, workloads
 from matcheval.execution.network_sizes import ModelSize
 from matcheval.execution.workloads import ImageSet
@@ -45,9 +45,8 @@ def dataset_size(study: Study, name: str) -> ImageSet:
 def check_one_size(study: Study, name: str, *, field: str, remedy: str) -> None:
     """Check that the images of a dataset are stored as pixels of one size, not as files."""
     if not study.datasets[_source(study, name)].settings.has_one_size:
-        raise InputError(
+        raise configuration_error(
             f"the images of '{name}' are files, which may differ in size",
-            file="configuration",
             field=field,
             remedy=remedy,
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from matcheval.errors import InputError
+from matcheval.errors import configuration_error
 from matcheval.io.tables import Column, TableSchema
 from matcheval.names import is_name
 from matcheval.warehouse.settings import PlannedGroup
@@ -52,16 +52,17 @@ def planned_sets(groups: Mapping[str, PlannedGroup]) -> dict[str, PlannedSet]:
     for group, settings in groups.items():
         for planned in _sets_of_group(group, settings):
             if not is_name(planned.name):
-                raise InputError(
-                    f"'{planned.name}' cannot be the name of a set", file="configuration",
-                    field=f"plan.{group}.name", remedy="Use letters, digits, '.', '_' and '-'",
-                )  # fmt: skip
+                raise configuration_error(
+                    f"'{planned.name}' cannot be the name of a set",
+                    field=f"plan.{group}.name",
+                    remedy="Use letters, digits, '.', '_' and '-'",
+                )
             if planned.name in found:
-                raise InputError(
-                    f"two sets are named '{planned.name}'", file="configuration",
+                raise configuration_error(
+                    f"two sets are named '{planned.name}'",
                     field=f"plan.{group}.name",
                     remedy="Name them by {group}, {source}, {colour} and {key}",
-                )  # fmt: skip
+                )
             found[planned.name] = planned
     return found
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from matcheval.accuracy_prediction.figures.results import COLORS, MARKERS
 from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
-from matcheval.errors import InputError
+from matcheval.errors import configuration_error
 from matcheval.figures.saving import fix_layout
 from matcheval.figures.style import (
     COLUMN_WIDTH,
@@ -61,9 +61,8 @@ def embed(features: Features) -> Floats:
     from sklearn.manifold import TSNE
 
     if len(features) < MIN_IMAGES:
-        raise InputError(
+        raise configuration_error(
             f"{len(features)} images of the class on these sets, fewer than {MIN_IMAGES}",
-            file="configuration",
             field="accuracy_prediction.suites.<suite>.embeddings",
         )
     perplexity = min(PERPLEXITY, (len(features) - 1) / 3)

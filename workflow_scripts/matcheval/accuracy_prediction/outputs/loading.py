@@ -11,7 +11,7 @@ import numpy.typing as npt
 from matcheval.accuracy_prediction.outputs.model_outputs import Outputs, softmax
 from matcheval.accuracy_prediction.outputs.user_files import read_user_file
 from matcheval.datasets.all_labels import AllLabels
-from matcheval.errors import InputError
+from matcheval.errors import InputError, configuration_error
 from matcheval.inference.files import output_files
 from matcheval.inference.statistics import read_statistics
 from matcheval.inference.vectors import read_vectors
@@ -104,9 +104,8 @@ def average(members: Mapping[str, Outputs], name: str, dataset: str) -> Outputs:
     """Return the outputs of an ensemble: the mean of its members' probabilities."""
     matrices = {model: one.probabilities for model, one in members.items()}
     if any(matrix is None for matrix in matrices.values()):
-        raise InputError(
+        raise configuration_error(
             f"the probabilities of the members of ensemble '{name}' are not on file",
-            file="configuration",
             field="accuracy_prediction.ensembles",
             remedy="Add logits to inference.outputs",
         )

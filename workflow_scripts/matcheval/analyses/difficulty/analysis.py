@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from matcheval.errors import InputError
+from matcheval.errors import configuration_error
 from matcheval.replication.analysis import Replication
 from matcheval.settings import Names, Number, Seed, Settings
 from matcheval.study.analysis import Analysis, Wildcards
@@ -51,9 +51,8 @@ class Difficulty(Analysis):
         for pair in self.settings.pairs:
             self.study.check_pair(pair, self.field("pairs"))
         if self.settings.pairs and "probit" not in self.replication.fitted_scales:
-            raise InputError(
+            raise configuration_error(
                 "the model of difficulty requires a probit fit",
-                file="configuration",
                 field=self.field("pairs"),
                 remedy="Add probit to replication.scales; a fit requires at least three models",
             )

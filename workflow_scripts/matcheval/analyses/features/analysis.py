@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from matcheval.analyses.features import FEATURES_VERSION
 from matcheval.analyses.features.settings import FeaturesDataset, FeaturesSettings
 from matcheval.datasets.kind import DatasetKind
-from matcheval.errors import InputError
+from matcheval.errors import configuration_error
 from matcheval.execution import network_sizes, resources
 from matcheval.execution.resources import ResourceRequest
 from matcheval.study.analysis import Analysis, BuiltDataset, Wildcards
@@ -40,9 +40,8 @@ class Features(Analysis):
             field = f"datasets.{name}.of"
             self.study.check_dataset(dataset.of, field, images=True)
             if dataset.of in self.sets:
-                raise InputError(
+                raise configuration_error(
                     f"'{dataset.of}' consists of features itself",
-                    file="configuration",
                     field=field,
                     remedy="Give a dataset of images",
                 )

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from matcheval.errors import InputError
+from matcheval.errors import configuration_error
 from matcheval.protocol.pair_tables import PairTableAnalysis
 
 
@@ -21,9 +21,8 @@ class PairedGaps(PairTableAnalysis):
         super().check()
         for pair in self.settings.pairs:
             if not self.study.pairs[pair].paired:
-                raise InputError(
+                raise configuration_error(
                     f"pair '{pair}' is not declared as paired",
-                    file="configuration",
                     field=self.field("pairs"),
                     remedy="If both sets show the same images, row by row, set paired: true",
                 )

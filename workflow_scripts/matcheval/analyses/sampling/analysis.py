@@ -16,7 +16,7 @@ from matcheval.analyses.sampling.settings import (
     Strategy,
 )
 from matcheval.datasets.kind import DatasetKind
-from matcheval.errors import InputError, unknown_name_error
+from matcheval.errors import configuration_error, unknown_name_error
 from matcheval.execution import analysis_resources, resources
 from matcheval.io.files import file_states
 from matcheval.study.analysis import Analysis, BuiltDataset, Wildcards
@@ -87,17 +87,15 @@ class Sampling(Analysis):
             )  # fmt: skip
         pool = self.settings.pools[dataset.pool]
         if name in pool.sets:
-            raise InputError(
+            raise configuration_error(
                 f"'{name}' is sampled from a pool that it is part of",
-                file="configuration",
                 field=self.field("pools", dataset.pool),
             )
         by_keywords = dataset.strategy == Strategy.KEYWORDS
         if not (pool.keywords is not None if by_keywords else pool.has_annotations):
             needed = "keywords" if by_keywords else "annotations or simulate"
-            raise InputError(
+            raise configuration_error(
                 f"strategy {dataset.strategy} needs {needed} of pool '{dataset.pool}'",
-                file="configuration",
                 field=f"{field}.strategy",
             )
         if dataset.compares_pixels and dataset.compare_size is None:
@@ -107,9 +105,12 @@ class Sampling(Analysis):
         others = [other for other in self.sampled if other != name]
         if dataset.start_from not in others:
             raise unknown_name_error(
-                "other sampled set", dataset.start_from, others,
-                file="configuration", field=f"{field}.start_from",
-            )  # fmt: skip
+                "other sampled set",
+                dataset.start_from,
+                others,
+                file="configuration",
+                field=f"{field}.start_from",
+            )
 
     @property
     def targets(self) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from matcheval.errors import InputError
+from matcheval.errors import configuration_error
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
 from matcheval.settings import Name, Named, SomeNames
@@ -48,7 +48,7 @@ class ScoreComparison(PairTableAnalysis):
             if left_out:
                 problem = f"'{left_out[0]}' is left out"
             if problem:
-                raise InputError(problem, file="configuration", field=field)
+                raise configuration_error(problem, field=field)
         if self.settings.validation is not None:
             self._check_validation(self.settings.validation)
 
@@ -56,15 +56,14 @@ class ScoreComparison(PairTableAnalysis):
         field = self.field("validation")
         self.study.check_dataset(validation, field)
         if not self.study.datasets[validation].has_probabilities:
-            raise InputError(
-                f"'{validation}' has no prediction files", file="configuration", field=field
-            )
+            raise configuration_error(f"'{validation}' has no prediction files", field=field)
         for pair in self.settings.pairs:
             if validation in self.study.pairs[pair].datasets.values():
-                raise InputError(
-                    f"'{validation}' is a set of pair '{pair}'", file="configuration", field=field,
+                raise configuration_error(
+                    f"'{validation}' is a set of pair '{pair}'",
+                    field=field,
                     remedy="Fit the temperature on data that are in neither set",
-                )  # fmt: skip
+                )
 
     @property
     def evaluated(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from matcheval.errors import InputError
+from matcheval.errors import configuration_error
 from matcheval.settings import Named, Names, Settings
 from matcheval.study.dataset_tables import DatasetTableAnalysis
 
@@ -33,10 +33,9 @@ class SelectionFrequency(DatasetTableAnalysis):
         super().check()
         for dataset in self.dataset_files:
             if not self.file_of(dataset):
-                raise InputError(
+                raise configuration_error(
                     f"'{dataset}' is not sampled from a pool with annotations, so that a file with "
                     "its selection frequencies is required",
-                    file="configuration",
                     field=self.field("datasets"),
                     remedy="Name a file with the columns index, n_annotations and n_selected",
                 )

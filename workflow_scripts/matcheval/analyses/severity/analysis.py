@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from matcheval.errors import InputError
+from matcheval.errors import configuration_error
 from matcheval.execution import analysis_resources, resources
 from matcheval.protocol.analysis import Matching
 from matcheval.settings import Boolean, Name, Named
@@ -37,22 +37,21 @@ class Severity(SuiteTableAnalysis):
         for dataset in (base, *(member.dataset for member in members)):
             self.check_has_accuracies(dataset, field)
             if not self.study.datasets[dataset].has_probabilities:
-                raise InputError(
-                    f"'{dataset}' has no probabilities", file="configuration", field=field
-                )
+                raise configuration_error(f"'{dataset}' has no probabilities", field=field)
             check_label_spaces(self.study, field, base, dataset)
         for member in members:
             if member.counting or member.all_labels:
-                raise InputError(
+                raise configuration_error(
                     f"'{member.dataset}' counts some classes, groups or several labels",
-                    file="configuration", field=field,
+                    field=field,
                     remedy="Compare sets with the classes and labels of the base",
-                )  # fmt: skip
+                )
         if all(member.severity is None for member in members):
-            raise InputError(
-                "no set has a severity", file="configuration", field=field,
+            raise configuration_error(
+                "no set has a severity",
+                field=field,
                 remedy=f"Add severity to the members under suites.{name}",
-            )  # fmt: skip
+            )
 
     @property
     def matching(self) -> Matching:

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from matcheval.datasets.suites import Member, check_subset
-from matcheval.errors import InputError
+from matcheval.errors import configuration_error
 from matcheval.execution import analysis_resources, resources
 from matcheval.study.analysis import Wildcards
 from matcheval.study.checks import check_label_spaces
@@ -28,9 +28,8 @@ class SuiteAccuracies(SuiteTableAnalysis):
             if member.counting and known is not None:
                 check_subset(name, member, known)
             elif member.counting and not spec.has_images:
-                raise InputError(
+                raise configuration_error(
                     f"the classes of '{member.dataset}' are not known by name",
-                    file="configuration",
                     field=f"suites.{name}",
                     remedy="Leave 'classes' out",
                 )
@@ -42,11 +41,11 @@ class SuiteAccuracies(SuiteTableAnalysis):
             self.study.check_dataset(member.dataset, field, images=True)
         for name in (base, member.dataset) if member.groups else ():
             if not self.study.datasets[name].has_probabilities:
-                raise InputError(
+                raise configuration_error(
                     f"'{name}' has no prediction files, which groups of classes need",
-                    file="configuration", field=f"suites.{suite}",
+                    field=f"suites.{suite}",
                     remedy="Leave 'groups' out, or the suite out of suite_accuracies",
-                )  # fmt: skip
+                )
 
     @property
     def options(self) -> dict[str, Any]:

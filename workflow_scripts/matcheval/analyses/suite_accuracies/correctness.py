@@ -12,7 +12,7 @@ from matcheval.datasets.all_labels import AllLabels, right_predictions
 from matcheval.datasets.folders import read_description
 from matcheval.datasets.label_spaces import compare_classes
 from matcheval.datasets.suites import Groups, Member
-from matcheval.errors import InputError
+from matcheval.errors import configuration_error
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.predictions.provenance import SameModels
 from matcheval.predictions.records import Predictions
@@ -51,10 +51,9 @@ class SuiteCorrectness:
         for member in suite.members:
             of_set = self._classes[member.dataset]
             if of_set and of_base and of_set != of_base:
-                raise InputError(
+                raise configuration_error(
                     f"dataset '{member.dataset}' has, against the base '{base}', "
                     f"{compare_classes(of_set, of_base)}",
-                    file="configuration",
                     field=f"suite_accuracies.suites.{suite.name}",
                 )
             if member.counting:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from matcheval.analyses.suite_accuracies.correctness import SuiteCorrectness
 from matcheval.datasets.suites import Member, Suite
-from matcheval.errors import InputError
+from matcheval.errors import configuration_error
 from matcheval.io.columns import CONFIDENCE_LEVEL, DATASET, MODEL, accuracy, fraction
 from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn, signed_cells
@@ -78,9 +78,8 @@ def _of_classes(
         return known.right
     rows = np.isin(known.labels, chosen)
     if not rows.any():
-        raise InputError(
+        raise configuration_error(
             f"dataset '{dataset}' has no datapoints of the classes of a member",
-            file="configuration",
             field=f"suites.{suite}",
             remedy="Correct 'classes', or leave the set out",
         )
