@@ -17,8 +17,8 @@ from matcheval.execution.gpu_devices import visible_gpus
 from matcheval.io.provenance import CodeDigests
 from matcheval.registry import ANALYSES, RULE_FILES
 from matcheval.study.artifacts import one_of
-from matcheval.study.jobs import StageJobs
-from matcheval.study.loading import load_study
+from matcheval.study.stages import StageJobs
+from matcheval.study.configuration import load_study
 from matcheval.study.requests import Machine, Requests
 
 set_job_environment(SCRIPTS)

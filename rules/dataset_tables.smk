@@ -1,6 +1,6 @@
 # Analyses with one table per dataset: each gets a rule for its table and, if it has a figure,
 # another for the figure.
-from matcheval.study.dataset_tables import DatasetTableAnalysis
+from matcheval.study.tables import DatasetTableAnalysis
 
 for one in STUDY.analyses.values():
     if not isinstance(one, DatasetTableAnalysis):

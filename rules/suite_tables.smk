@@ -1,6 +1,6 @@
 # Analyses with one table per suite, whose sets are compared with a base: each gets a rule for its
 # table and another for the figure.
-from matcheval.study.suite_tables import SuiteTableAnalysis
+from matcheval.study.tables import SuiteTableAnalysis
 
 for one in STUDY.analyses.values():
     if not isinstance(one, SuiteTableAnalysis):

@@ -8,7 +8,7 @@ from typing import Any
 
 from matcheval.execution.entry_points import run_script
 from matcheval.io.text_tables import write_readable
-from matcheval.study.suite_files import SuiteFiles
+from matcheval.study.tables import SuiteFiles
 
 
 def main(

@@ -9,7 +9,7 @@ import pytest
 
 from matcheval.io import provenance as code_digests
 from matcheval.io.provenance import CodeDigests
-from matcheval.study.stored_results import mixed_software, without_records
+from matcheval.study.stored import mixed_software, without_records
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from matcheval.settings import Fraction
-from matcheval.study.dataset_tables import DatasetTableAnalysis, DatasetTableSettings
+from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings
 
 
 class ErrorRateSettings(DatasetTableSettings):

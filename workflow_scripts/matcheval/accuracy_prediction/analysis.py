@@ -15,7 +15,7 @@ from matcheval.execution import analysis_resources, resources
 from matcheval.report.sections import Section
 from matcheval.study.analysis import Analysis, Wildcards
 from matcheval.study.artifacts import Artifact
-from matcheval.study.sizes import dataset_size, model_size
+from matcheval.study.requests import dataset_size, model_size
 from matcheval.study.study import Study
 
 

@@ -237,7 +237,7 @@ class DomainGeneralization(Analysis):
         return {"collect_domain_runs": self._request, "score_domain_model": self._scoring_request}
 
     def _scoring_request(self, wildcards: Wildcards) -> resources.ResourceRequest:
-        from matcheval.study.sizes import dataset_size
+        from matcheval.study.requests import dataset_size
 
         study, targets = self.study, self.study.suites[wildcards.suite].datasets
         images = max(dataset_size(study, name).images for name in (*targets, *self.trained_on))
@@ -246,7 +246,7 @@ class DomainGeneralization(Analysis):
         )
 
     def _request(self, wildcards: Wildcards) -> resources.ResourceRequest:
-        from matcheval.study.sizes import dataset_size
+        from matcheval.study.requests import dataset_size
 
         targets = {name for block in self.expansion.blocks for name in block.targets}
         images = max(dataset_size(self.study, name).images for name in targets)

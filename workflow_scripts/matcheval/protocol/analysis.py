@@ -12,7 +12,7 @@ from matcheval.protocol.settings import MatchingSettings
 from matcheval.report.sections import Section
 from matcheval.study.analysis import Analysis, Wildcards
 from matcheval.study.artifacts import Artifact, ReportEntry
-from matcheval.study.sizes import dataset_size
+from matcheval.study.requests import dataset_size
 from matcheval.study.study import Study
 
 

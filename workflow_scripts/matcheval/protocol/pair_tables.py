@@ -9,7 +9,7 @@ from matcheval.execution import analysis_resources, resources
 from matcheval.protocol.analysis import Matching
 from matcheval.settings import Names, Settings
 from matcheval.study.analysis import Analysis, Wildcards
-from matcheval.study.sizes import dataset_size
+from matcheval.study.requests import dataset_size
 
 if TYPE_CHECKING:
     from matcheval.study.study import Study

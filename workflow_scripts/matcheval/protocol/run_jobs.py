@@ -10,7 +10,7 @@ from matcheval.predictions.layout import layout_of
 from matcheval.protocol.settings import MatchingSettings
 from matcheval.study.analysis import Wildcards
 from matcheval.study.artifacts import Artifact
-from matcheval.study.sizes import dataset_size
+from matcheval.study.requests import dataset_size
 from matcheval.study.study import Study
 
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from matcheval.settings import Seed
-from matcheval.study.dataset_tables import DatasetTableAnalysis, DatasetTableSettings
+from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings
 
 
 class ClassBalancedSettings(DatasetTableSettings):

@@ -14,7 +14,7 @@ from matcheval.errors import configuration_error
 from matcheval.execution import network_sizes, resources
 from matcheval.execution.resources import ResourceRequest
 from matcheval.study.analysis import Analysis, BuiltDataset, Wildcards
-from matcheval.study.sizes import dataset_size
+from matcheval.study.requests import dataset_size
 
 
 class Features(Analysis):

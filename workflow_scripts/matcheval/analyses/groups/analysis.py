@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from matcheval.study.dataset_tables import DatasetFileSettings, DatasetTableAnalysis
+from matcheval.study.tables import DatasetFileSettings, DatasetTableAnalysis
 
 
 class Groups(DatasetTableAnalysis):

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from matcheval.settings import Count, Number
 from matcheval.study.analysis import Wildcards
-from matcheval.study.dataset_tables import DatasetTableAnalysis, DatasetTableSettings
 from matcheval.study.study import Study
+from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings
 
 
 class HardImagesSettings(DatasetTableSettings):

@@ -9,9 +9,9 @@ from matcheval.execution import analysis_resources, resources
 from matcheval.settings import Count, Name, Named, Names, PathText, Settings
 from matcheval.study.analysis import Wildcards
 from matcheval.study.artifacts import Artifact
-from matcheval.study.dataset_tables import DatasetTableAnalysis
-from matcheval.study.sizes import check_one_size, dataset_size
+from matcheval.study.requests import check_one_size, dataset_size
 from matcheval.study.study import Study
+from matcheval.study.tables import DatasetTableAnalysis
 
 
 class Search(Settings):

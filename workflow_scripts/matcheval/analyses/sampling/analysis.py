@@ -21,7 +21,7 @@ from matcheval.execution import analysis_resources, resources
 from matcheval.io.files import file_states
 from matcheval.study.analysis import Analysis, BuiltDataset, Wildcards
 from matcheval.study.artifacts import Artifact
-from matcheval.study.sizes import check_one_size, dataset_size
+from matcheval.study.requests import check_one_size, dataset_size
 from matcheval.study.study import Study
 
 

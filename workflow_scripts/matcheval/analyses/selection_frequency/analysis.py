@@ -6,7 +6,7 @@ from pydantic import Field
 
 from matcheval.errors import configuration_error
 from matcheval.settings import Named, Names, Settings
-from matcheval.study.dataset_tables import DatasetTableAnalysis
+from matcheval.study.tables import DatasetTableAnalysis
 
 
 class SelectionFrequencySettings(Settings):

@@ -11,8 +11,8 @@ from matcheval.protocol.analysis import Matching
 from matcheval.settings import Boolean, Name, Named
 from matcheval.study.analysis import Wildcards
 from matcheval.study.checks import check_label_spaces
-from matcheval.study.sizes import dataset_size
-from matcheval.study.suite_tables import SuiteTableAnalysis, SuiteTableSettings
+from matcheval.study.requests import dataset_size
+from matcheval.study.tables import SuiteTableAnalysis, SuiteTableSettings
 
 
 class SeveritySettings(SuiteTableSettings):

@@ -22,7 +22,7 @@ from matcheval.protocol.gap_of_model import scored
 from matcheval.protocol.matched_errors import MatchedError, error_of_mean, error_of_model
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.words import matching_column
-from matcheval.study.suite_files import SuiteFiles
+from matcheval.study.tables import SuiteFiles
 
 _PARTS = (
     "gap", "gap_se", "gap_low", "gap_high", "confidence_part", "confidence_low",

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from matcheval.study.dataset_tables import DatasetTableAnalysis, DatasetTableSettings
+from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings
 
 
 class SharedErrors(DatasetTableAnalysis):

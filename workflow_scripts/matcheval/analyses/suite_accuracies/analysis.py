@@ -7,8 +7,8 @@ from matcheval.errors import configuration_error
 from matcheval.execution import analysis_resources, resources
 from matcheval.study.analysis import Wildcards
 from matcheval.study.checks import check_label_spaces
-from matcheval.study.sizes import dataset_size
-from matcheval.study.suite_tables import SuiteTableAnalysis
+from matcheval.study.requests import dataset_size
+from matcheval.study.tables import SuiteTableAnalysis
 
 
 class SuiteAccuracies(SuiteTableAnalysis):
