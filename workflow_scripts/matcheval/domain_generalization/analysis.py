@@ -15,8 +15,8 @@ from matcheval.domain_generalization.selection import DEFAULT
 from matcheval.domain_generalization.settings import ERM, DomainGeneralizationSettings
 from matcheval.execution import analysis_resources, resources
 from matcheval.report.sections import Section
-from matcheval.study.analysis import Analysis, Wildcards
-from matcheval.study.artifacts import Artifact, ReportEntry
+from matcheval.study.analysis import Analysis
+from matcheval.study.rules import Artifact, ReportEntry, Wildcards
 from matcheval.study.study import Study
 from matcheval.study.trained_models import TestedModels, TrainedModel
 

@@ -24,7 +24,7 @@ from matcheval.execution.network_sizes import ModelSize
 from matcheval.execution.resources import ResourceRequest
 from matcheval.execution.workloads import ImageSet
 from matcheval.models.rows import TIMM, TORCHVISION
-from matcheval.study.analysis import Wildcards
+from matcheval.study.rules import Wildcards
 from matcheval.study.study import Study
 
 

@@ -12,7 +12,7 @@ from matcheval.datasets.kinds import builder_version
 from matcheval.inference import INFERENCE_VERSION
 from matcheval.models.packages import is_file_of_weights
 from matcheval.models.rows import CHECKPOINT, ModelSource
-from matcheval.study.analysis import Wildcards
+from matcheval.study.rules import Wildcards
 from matcheval.study.study import Study
 
 
