@@ -53,62 +53,79 @@ def code_digest(*names: str) -> str:
     FileNotFoundError
         If a module does not exist.
     ValueError
-        If a module has relative imports.
+        If a module has relative imports, or nothing defines a name.
     """
     whole = {name for name in names if ":" not in name}
     used: dict[tuple[str, int], _Statement] = {}  # by module and place in it
-    unused: dict[str, list[tuple[tuple[str, int], _Statement]]] = {}  # by name
-    words = {name.partition(":")[2] for name in names}
-    texts: set[str] = set()
-    seen: set[str] = set()
+    pending: list[tuple[str, _Statement]] = []
+    waiting: dict[_Key, list[tuple[str, int, _Statement]]] = {}  # by what would make them count
+    known: set[_Key] = {name.partition(":")[::2] for name in names}
+    reached: set[str] = set()
+
+    def use(module: str, place: int, statement: _Statement) -> None:
+        if (module, place) not in used:
+            used[module, place] = statement
+            pending.append((module, statement))
 
     def reach(module: str) -> None:
         parts = module.split(".")
         for name in (".".join(parts[: n + 1]) for n in range(len(parts))):  # its packages run, too
-            if name in seen:
+            if name in reached:
                 continue
-            seen.add(name)
+            reached.add(name)
             for place, one in enumerate(_parse(_source(name).read_text(encoding="utf-8"))):
-                if not one.names or name in whole or one.is_named(words, texts):
-                    used[name, place] = one
-                    pending.append(one)
-                for defined in one.names:
-                    unused.setdefault(defined, []).append(((name, place), one))
+                keys = one.counts_by(name)
+                if not keys or name in whole or not known.isdisjoint(keys):
+                    use(name, place, one)
+                for key in keys:
+                    waiting.setdefault(key, []).append((name, place, one))
 
-    pending: list[_Statement] = []
     for name in sorted(names):
         reach(name.partition(":")[0])
-    for statement in pending:  # grows
-        for word in sorted((statement.words - words) | (statement.texts - texts)):
-            (words if word in statement.words else texts).add(word)
-            for where, one in unused.get(word, ()):
-                if where not in used and one.is_named(words, texts):
-                    used[where] = one
-                    pending.append(one)
-        for module in sorted(statement.imports):
-            reach(module)
+        if ":" in name and name.partition(":")[::2] not in waiting:
+            raise ValueError(f"nothing defines {name}")
+    for module, statement in pending:  # grows
+        for key in {(module, name) for name in statement.ids} | statement.uses:
+            known.add(key)
+            for found in waiting.get(key, ()):
+                use(*found)
+        for imported in sorted(statement.imports):
+            reach(imported)
     joined = "\n".join(f"{name} {used[name, place].dump}" for name, place in sorted(used))
     return hashlib.sha256(joined.encode()).hexdigest()[:16]
+
+
+# A name of a module; with an empty module, an attribute of whatever, and with "text", a text.
+_Key = tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False)
 class _Statement:
     """A statement of a module that is in no other; an import of several names is one for each.
 
-    `names` are those it defines if it does nothing else: nothing before they are used. A function
-    may be used by its name as a text, too.
+    `ids` are the names in it, `uses` what else it may use. `names` are those it defines if it does
+    nothing else: it counts when one of them is used.
     """
 
     dump: str
     imports: frozenset[str]
-    words: frozenset[str]
-    texts: frozenset[str]
+    ids: frozenset[str]
+    uses: frozenset[_Key]
     names: frozenset[str]
-    is_function: bool
+    kind: type[ast.stmt]
 
-    def is_named(self, words: set[str], texts: set[str]) -> bool:
-        """Whether other code names it."""
-        return bool(self.names & words) or (self.is_function and bool(self.names & texts))
+    def counts_by(self, module: str) -> set[_Key]:
+        """Return the uses by which it counts; none if it always does.
+
+        What is imported is used by its name; what is defined, also as an attribute of its module;
+        and a function may be found by its name as a text.
+        """
+        places = [module]
+        if self.kind not in (ast.Import, ast.ImportFrom):
+            places.append("")
+        if self.kind is ast.FunctionDef:
+            places.append("text")
+        return {(place, name) for place in places for name in self.names}
 
 
 @cache
@@ -130,24 +147,20 @@ def _parse(code: str) -> tuple[_Statement, ...]:
 
 
 def _statement(node: ast.stmt) -> _Statement:
-    words, texts = set[str](), set[str]()
+    ids, uses = set[str](), set[_Key]()
     for part in ast.walk(node):
         if isinstance(part, ast.Name):
-            words.add(part.id)
+            ids.add(part.id)
         elif isinstance(part, ast.Attribute):
-            words.add(part.attr)
-        elif isinstance(part, ast.alias):
-            words.update(part.name.split("."))
+            uses.add(("", part.attr))
+        elif isinstance(part, ast.ImportFrom) and part.module:
+            uses.update((part.module, alias.name) for alias in part.names)
         elif isinstance(part, ast.Constant) and isinstance(part.value, str):
-            texts.update(part.value.split("."))
+            uses.update(("text", word) for word in part.value.split(".") if word.isidentifier())
     return _Statement(
-        ast.dump(node),
-        _imports(node),
-        frozenset(words),
-        frozenset(text for text in texts if text.isidentifier()),
-        frozenset(_names(node)),
-        isinstance(node, ast.FunctionDef),
-    )
+        ast.dump(node), _imports(node), frozenset(ids), frozenset(uses), frozenset(_names(node)),
+        type(node),
+    )  # fmt: skip
 
 
 def _names(node: ast.stmt) -> Iterator[str]:
