@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from matcheval.analyses.near_duplicates.tables import SCHEMA, tabulate, text_columns  # noqa: F401
 from matcheval.execution import analysis_resources, resources
 from matcheval.settings import Count, Name, Named, Names, PathText, Settings
 from matcheval.study.requests import check_one_size, dataset_size
