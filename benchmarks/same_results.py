@@ -65,9 +65,10 @@ def described(path: Path) -> Any:
     return cleaned(json.loads(path.read_text(encoding="utf-8")))
 
 
+WHOLE = (".csv", ".tex", ".md", ".npy", ".pdf", ".svg", ".txt", ".yaml")
 READERS: dict[str, Callable[[Path], Any]] = {
     ".parquet": table, ".safetensors": tensors, ".png": pixels, ".json": described,
-    **dict.fromkeys((".csv", ".tex", ".md", ".npy", ".pdf", ".svg", ".txt", ".yaml"), Path.read_bytes),
+    **dict.fromkeys(WHOLE, Path.read_bytes),
 }  # fmt: skip
 
 
