@@ -33,7 +33,8 @@ from matcheval.settings import (
 from matcheval.study.analysis import Analysis
 from matcheval.study.catalogue import read_catalogue
 from matcheval.study.checks import check_study
-from matcheval.study.study import SHARED_FOLDERS, Study
+from matcheval.study.contents import SHARED_FOLDERS
+from matcheval.study.study import Study
 from matcheval.study.suites import ExpandedSuites, SuiteSettings, expand_suites
 from matcheval.training.settings import TrainingSettings
 
