@@ -15,9 +15,8 @@ from common import ROOT, write_results
 
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.records import Predictions
-from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.runs import RunName, matched_rows, measure_runs
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.settings import Criterion, MatchingMethod
 
 PREDICTIONS = ROOT / "results" / "predictions"
 N_SOURCE, N_TARGET, SPLITS = 327, 273, 20

@@ -16,9 +16,8 @@ from common import write_results
 
 import reference
 from helpers import simulate
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.matching import match
-from matcheval.protocol.plans import plan_matching
+from matcheval.protocol.matching import match, plan_matching
+from matcheval.protocol.settings import Criterion
 
 SEEDS = 10
 # name, source points, target points, classes, whether the transcription runs too

@@ -19,9 +19,7 @@ from matcheval.analyses.permutation_null.tables import tabulate
 from matcheval.datasets.pairs import Pair
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.matching import match
-from matcheval.protocol.maximum_matching import maximum_size
-from matcheval.protocol.plans import plan_matching
+from matcheval.protocol.matching import match, maximum_size, plan_matching
 from matcheval.protocol.settings import MatchingSettings
 
 METHODS = MatchingSettings().methods

@@ -10,11 +10,10 @@ from matcheval.errors import ErrorCollector
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
 from matcheval.predictions.layout import Layout
-from matcheval.protocol.comparisons import read_comparison
+from matcheval.protocol.comparisons import read_comparison, suspicions_of, with_suspicions
 from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import join_runs
 from matcheval.protocol.settings import MatchingMethod
-from matcheval.protocol.suspicions import suspicions_of, with_suspicions
 
 
 def main(

@@ -10,8 +10,8 @@ from matcheval.datasets.pairs import Pair
 from matcheval.execution.entry_points import run_script
 from matcheval.io.text_tables import write_readable
 from matcheval.predictions.layout import Layout
+from matcheval.protocol.blocks import GroupSource
 from matcheval.protocol.compared_models import read_models
-from matcheval.protocol.pair_blocks import GroupSource
 from matcheval.protocol.settings import MatchingMethod
 
 

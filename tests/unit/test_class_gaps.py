@@ -14,8 +14,7 @@ from matcheval.datasets.pairs import Pair
 from matcheval.protocol.blocks import groups
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.confidence_bins import Scored, parts_of_bins
-from matcheval.protocol.decomposition import decompose
+from matcheval.protocol.decomposition import Scored, decompose, parts_of_bins
 from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.standard_errors import isotonic_accuracy, standard_error
 from matcheval.statistics.multiple_tests import holm

@@ -18,10 +18,9 @@ from helpers import predictions, simulate
 from matcheval.cli.main import main
 from matcheval.cli.parser import build_parser
 from matcheval.predictions.records import write_predictions
-from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.runs import RunName, matched_rows, measure_runs
 from matcheval.protocol.schemas import RUNS
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.settings import Criterion, MatchingMethod
 
 ROOT = Path(__file__).parents[2]
 COLUMNS = [

@@ -12,12 +12,15 @@ from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
 from matcheval.protocol.blocks import datapoints, groups, paired_images
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.confidence_bins import Scored, bin_sets, parts_of_bins
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.decomposition import decompose, decompose_models
-from matcheval.protocol.gaps import matched_gap
-from matcheval.protocol.runs import RunName, matched_rows
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.decomposition import (
+    Scored,
+    bin_sets,
+    decompose,
+    decompose_models,
+    parts_of_bins,
+)
+from matcheval.protocol.runs import RunName, matched_gap, matched_rows
+from matcheval.protocol.settings import Criterion, MatchingMethod
 from vectors import case
 
 

@@ -11,8 +11,7 @@ from drawings import PAIR, draw, lines_of, texts_of
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
 from matcheval.protocol.figures.confidence import plot_confidence
-from matcheval.protocol.figures.derived import running_median, sampling_range
-from matcheval.protocol.figures.matched_accuracy import plot_matched_accuracy
+from matcheval.protocol.figures.gaps import plot_matched_accuracy, running_median, sampling_range
 from matcheval.protocol.schemas import MODEL_TABLE
 
 

@@ -9,12 +9,15 @@ from helpers import predictions, simulate
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.figures.binning import reliability_curve
-from matcheval.protocol.figures.subsets import Role, reliability_data, split_subsets
+from matcheval.protocol.figures.reliability import (
+    Role,
+    reliability_curve,
+    reliability_data,
+    split_subsets,
+)
 from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import PAIRS
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.settings import Criterion, MatchingMethod
 
 probabilities = st.lists(st.floats(0, 1, width=32), max_size=200)
 

@@ -10,11 +10,9 @@ from matcheval.io.tables import write_table
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.figures.reliability import plot_reliability
-from matcheval.protocol.figures.subsets import Role, reliability_data
+from matcheval.protocol.figures.reliability import Role, plot_reliability, reliability_data
 from matcheval.protocol.runs import MatchedComparison
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.settings import Criterion, MatchingMethod
 
 
 def comparison_of(original, replication):

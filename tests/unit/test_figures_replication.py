@@ -10,9 +10,8 @@ from drawings import draw, texts_of
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
 from matcheval.replication.figures import plot_replication
-from matcheval.replication.fits import fit_replication
-from matcheval.replication.schemas import FITS, REGION, RESULTS
-from matcheval.replication.settings import Extremes
+from matcheval.replication.fits import Extremes, fit_replication
+from matcheval.replication.tables import FITS, REGION, RESULTS
 from matcheval.statistics.scales import Scale
 
 

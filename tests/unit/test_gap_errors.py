@@ -11,12 +11,11 @@ from sklearn.isotonic import IsotonicRegression
 
 from helpers import predictions, simulate
 from matcheval.protocol.blocks import Blocks, groups, paired_images
-from matcheval.protocol.confidence_bins import Scored
-from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.decomposition import Scored
 from matcheval.protocol.gap_terms import gap_terms
-from matcheval.protocol.matching import match
-from matcheval.protocol.plans import plan_matching
+from matcheval.protocol.matching import match, plan_matching
 from matcheval.protocol.runs import measure_runs
+from matcheval.protocol.settings import Criterion
 from matcheval.protocol.standard_errors import (
     ErrorTerms,
     PickWeights,

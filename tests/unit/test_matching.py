@@ -14,9 +14,8 @@ import reference
 from helpers import predictions, simulate
 from matcheval import jit as compiling
 from matcheval.errors import InputError
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.matching import UNMATCHED, match, run_sequence
-from matcheval.protocol.plans import _order, plan_matching
+from matcheval.protocol.matching import UNMATCHED, _order, match, plan_matching, run_sequence
+from matcheval.protocol.settings import Criterion
 
 BOTH = pytest.mark.parametrize("criterion", list(Criterion))
 LABEL, PROBABILITY = Criterion

@@ -12,12 +12,15 @@ from helpers import predictions, simulate
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.matching import match, run_sequence
-from matcheval.protocol.plans import plan_matching
+from matcheval.protocol.matching import match, plan_matching, run_sequence
 from matcheval.protocol.runs import MatchedComparison, RunName, matched_rows
-from matcheval.protocol.scores import Score, pooled_ranks
-from matcheval.protocol.settings import MatchingMethod, MatchingSettings
+from matcheval.protocol.settings import (
+    Criterion,
+    MatchingMethod,
+    MatchingSettings,
+    Score,
+    pooled_ranks,
+)
 from matcheval.settings import read_settings
 
 LABEL, PROBABILITY = Criterion

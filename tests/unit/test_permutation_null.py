@@ -16,11 +16,8 @@ from matcheval.datasets.pairs import Pair
 from matcheval.protocol.blocks import groups, paired_images
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.matching import match
-from matcheval.protocol.plans import DividedPlans, plan_matching
-from matcheval.protocol.scores import Score
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.matching import DividedPlans, match, plan_matching
+from matcheval.protocol.settings import Criterion, MatchingMethod, Score
 from vectors import case
 
 PROBABILITY = {"probability": BOTH["probability"]}

@@ -14,7 +14,6 @@ from helpers import predictions, simulate
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.runs import (
     MatchedComparison,
     MatchedRun,
@@ -24,7 +23,7 @@ from matcheval.protocol.runs import (
     measure_runs,
 )
 from matcheval.protocol.schemas import COMPARISON_RUNS, MODEL_TABLE, RUNS
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.settings import Criterion, MatchingMethod
 from matcheval.protocol.tables import tabulate_runs
 
 LABEL, PROBABILITY = Criterion

@@ -34,7 +34,7 @@ class TestCodeDigest:
         ("edited", "changes"),
         [
             ("matcheval/protocol/matching.py", {"match_predictions"}),
-            ("matcheval/protocol/summary.py", {"write_summary"}),
+            ("matcheval/protocol/words.py", {"write_summary"}),
             ("matcheval/io/tables.py", {"match_predictions", "tabulate_runs", "write_summary"}),
             ("tabulate_runs.py", {"tabulate_runs"}),
             ("matcheval/training/losses.py", set()),

@@ -15,10 +15,9 @@ from matcheval.errors import InputError
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import TextColumn, markdown, signed
 from matcheval.protocol.gap_estimates import estimate_gaps
-from matcheval.protocol.gap_schemas import GAPS, MEAN_GAPS
 from matcheval.protocol.report import content
 from matcheval.protocol.runs import MatchedComparison
-from matcheval.protocol.schemas import MODEL_TABLE
+from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.tables import tabulate_runs
 from matcheval.report.charts import Chart, Point, Series
 from matcheval.report.embedding import FigureSpace

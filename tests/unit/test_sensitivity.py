@@ -15,9 +15,8 @@ from matcheval.datasets.pairs import Pair
 from matcheval.protocol.blocks import groups
 from matcheval.protocol.compared_models import MEAN, ComparedModels
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Order
-from matcheval.protocol.gaps import matched_gap
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.runs import matched_gap
+from matcheval.protocol.settings import MatchingMethod, Order
 
 PROBABILITY = {"probability": BOTH["probability"]}
 

@@ -17,7 +17,7 @@ from matcheval.protocol.compared_models import MEAN
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import decompose
 from matcheval.protocol.gap_of_model import scored
-from matcheval.protocol.gaps import matched_gap
+from matcheval.protocol.runs import matched_gap
 from studies import configuration, load
 
 LABEL = np.random.default_rng(0).integers(0, 3, 400)

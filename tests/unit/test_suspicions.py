@@ -23,15 +23,13 @@ from matcheval.predictions.records import write_predictions
 from matcheval.predictions.softmax import softmax
 from matcheval.predictions.suspicions import suspicions
 from matcheval.protocol.compared_models import ComparedModels
-from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.comparisons import Comparison, suspicions_in, suspicions_of, with_suspicions
 from matcheval.protocol.gap_estimates import estimate_gaps
 from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import MODEL_TABLE
-from matcheval.protocol.settings import MatchingMethod
-from matcheval.protocol.summary import write_summary
-from matcheval.protocol.suspicions import suspicions_in, suspicions_of, with_suspicions
+from matcheval.protocol.settings import Criterion, MatchingMethod
 from matcheval.protocol.tables import tabulate_runs
+from matcheval.protocol.words import write_summary
 from matcheval.study.suite_files import SuiteFiles
 
 N, K = 400, 10

@@ -15,9 +15,8 @@ import numpy as np
 from warm import warm_python
 
 from matcheval.predictions.records import check_predictions
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.matching import match
-from matcheval.protocol.plans import plan_matching
+from matcheval.protocol.matching import match, plan_matching
+from matcheval.protocol.settings import Criterion
 from matcheval.statistics.lines import bootstrap_lines
 
 ROOT = Path(__file__).parents[2]

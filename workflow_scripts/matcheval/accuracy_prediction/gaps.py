@@ -16,9 +16,8 @@ from matcheval.io.columns import fraction
 from matcheval.io.tables import Column, TableSchema
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.confidence_bins import Scored
-from matcheval.protocol.decomposition import decompose
-from matcheval.protocol.gaps import matched_gap
+from matcheval.protocol.decomposition import Scored, decompose
+from matcheval.protocol.runs import matched_gap
 from matcheval.protocol.settings import MatchingMethod
 
 GAPS = TableSchema(

@@ -10,12 +10,10 @@ from matcheval.api.reading import UNNAMED, input_warnings, unmatched_warning
 from matcheval.errors import InputError
 from matcheval.io.progress import each
 from matcheval.protocol.compared_models import ComparedModels
-from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.comparisons import Comparison, suspicions_of
 from matcheval.protocol.gap_estimates import GapTables, estimate_gaps
 from matcheval.protocol.runs import MatchedComparison
-from matcheval.protocol.settings import MatchingMethod
-from matcheval.protocol.suspicions import suspicions_of
+from matcheval.protocol.settings import Criterion, MatchingMethod
 from matcheval.protocol.tables import tabulate_runs
 
 if TYPE_CHECKING:
@@ -100,8 +98,7 @@ class Compared:
             If it is a reliability diagram of more than one model.
         """
         from matcheval.protocol.figures.confidence import plot_confidence
-        from matcheval.protocol.figures.gaps import plot_gaps
-        from matcheval.protocol.figures.matched_accuracy import plot_matched_accuracy
+        from matcheval.protocol.figures.gaps import plot_gaps, plot_matched_accuracy
 
         criterion = criterion or next(iter(self.tables))
         table, gaps = self.tables[criterion], self.gaps.models[criterion.value]
@@ -138,8 +135,7 @@ def reliability_figure(
     seeds : sequence of int
         Of the runs.
     """
-    from matcheval.protocol.figures.reliability import plot_reliability
-    from matcheval.protocol.figures.subsets import reliability_data
+    from matcheval.protocol.figures.reliability import plot_reliability, reliability_data
 
     title = method.criterion.description
     data = reliability_data(comparison, matched.pairs(), title, method.epsilon, seeds)

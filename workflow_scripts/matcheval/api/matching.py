@@ -15,10 +15,9 @@ from matcheval.api.options import PairOptions, methods_of
 from matcheval.api.reading import input_warnings, read_compared, unmatched_warning
 from matcheval.errors import unknown_name_error
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import EPSILON, N_SEEDS
 from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import RUNS
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.settings import EPSILON, N_SEEDS, MatchingMethod
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,11 +1,17 @@
 """How a person's prediction file is laid out: the names of its columns, its classes, its labels."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.datasets.label_spaces import label_space, resolve_classes
 from matcheval.datasets.specs import PREDICTIONS_KIND, DatasetSpec
-from matcheval.errors import InputError
+from matcheval.errors import InputError, suggest
 
 Kind = Literal["logits", "probabilities"]
 KINDS: tuple[Kind, Kind] = ("logits", "probabilities")
@@ -126,3 +132,134 @@ def _position(names: Sequence[str], theirs: str, ours: str, file: object) -> int
             file=file,
         )
     return found[0]
+
+
+LABEL_SPACES = ("cifar10", "imagenet")
+
+
+def read_classes(text: str) -> tuple[str, ...] | int:
+    """Read what a person gave as classes on a command line."""
+    if _is_whole(text):
+        return int(text) if len(text) < 19 else np.iinfo(np.int64).max
+    if text in LABEL_SPACES:
+        return label_space(text)
+    path = Path(text)
+    try:
+        content = path.read_bytes().decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"not a readable file ({error})" if isinstance(error, UnicodeError) else "no such file",
+            file=text,
+            remedy="--classes takes a number, cifar10, imagenet, or a file with a name per line",
+        ) from error
+    names: Any = [line.strip() for line in content.splitlines() if line.strip()]
+    if path.suffix.lower() == ".json":
+        try:
+            names = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"not readable as JSON ({error})", file=path) from error
+    if not isinstance(names, list) or len(names) < 2:
+        raise InputError("holds no list of at least two class names", file=path)
+    return resolve_classes(names)
+
+
+def _is_whole(text: str) -> bool:
+    return text.removeprefix("-").isdecimal() and text.isascii()
+
+
+def as_numbers(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return texts that are all whole numbers, as columns of JSON and Parquet may be, as numbers.
+
+    Parameters
+    ----------
+    values : array of str objects, shape (n,)
+
+    Returns
+    -------
+    int64 array, or `values` if one of them is something else.
+    """
+    texts = [value if isinstance(value, str) else "" for value in values.tolist()]
+    if not all(_is_whole(text) and len(text) < 19 and str(int(text)) == text for text in texts):
+        return values
+    return np.array(list(map(int, texts)), np.int64)
+
+
+def names_in(values: npt.NDArray[Any], file: object) -> set[str]:
+    """Return the names in a column of class names."""
+    names = {value.strip() for value in values.tolist() if isinstance(value, str)}
+    numbers = sorted(filter(_is_number, names))
+    if numbers and len(numbers) < len(names):
+        name = min(names.difference(numbers))
+        raise InputError(
+            f"holds numbers such as {numbers[0]:.60} and texts such as '{name:.60}' as classes",
+            file=file,
+            remedy="Correct the one or the other; if both are names, give all of them (--classes "
+            "FILE)",
+        )
+    return names
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def labels_of_names(
+    values: npt.NDArray[Any],
+    classes: Sequence[str] | None,
+    first_label: int,
+    *,
+    file: object,
+    field: str,
+) -> npt.NDArray[Any]:
+    """Turn a column of class names, or of numbers counted from `first_label`, into labels."""
+    is_text = values.dtype.kind in "OU"
+    if values.dtype.kind in "iu" and classes and all(map(_is_whole, classes)):
+        values, is_text = values.astype(str), True
+    if values.ndim != 1 or not len(values):
+        return values
+    if not is_text:
+        return _from_zero(values, first_label, file, field)
+    texts = [value.strip() if isinstance(value, str) else value for value in values.tolist()]
+    strange = [value for value in texts if not isinstance(value, str)]
+    if strange:
+        raise InputError(
+            f"holds {strange[0]!r:.60}, neither a number nor a class name", file=file, field=field
+        )
+    if classes is None:
+        raise InputError(
+            f"has dtype object: it holds names such as '{texts[0]:.60}'",
+            file=file,
+            field=field,
+            remedy="Give classes as whole numbers, 0, 1, ..., or the names of all classes in the "
+            "order of the labels (--classes FILE, or 'classes' of the dataset)",
+        )
+    number = {name: label for label, name in enumerate(classes)}
+    unknown = next((row for row, text in enumerate(texts) if text not in number), None)
+    if unknown is not None:
+        raise InputError(
+            f"row {unknown}: '{texts[unknown]:.60}' is none of the {len(classes)} classes",
+            file=file,
+            field=field,
+            remedy=f"{suggest(texts[unknown], classes)} (rows are counted from 0)",
+        )
+    return np.array([number[text] for text in texts], np.int64)
+
+
+def _from_zero(
+    values: npt.NDArray[Any], first_label: int, file: object, field: str
+) -> npt.NDArray[Any]:
+    if not first_label or values.dtype.kind not in "iuf":
+        return values
+    if (values < first_label).any():
+        row = int((values < first_label).argmax())
+        raise InputError(
+            f"row {row}: {values[row]} is below {first_label}, the first label",
+            file=file,
+            field=field,
+            remedy="Rows are counted from 0",
+        )
+    return values.astype(np.float64 if values.dtype.kind == "f" else np.int64) - first_label

@@ -1,6 +1,6 @@
 """All models of a study on one pair of sets: what tables of a pair are computed from."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,14 +15,20 @@ from matcheval.io.columns import MODEL
 from matcheval.io.tables import Column
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import Predictions
-from matcheval.protocol.blocks import Blocks
+from matcheval.protocol.blocks import Blocks, GroupSource, blocks_of_pair
 from matcheval.protocol.comparisons import Comparison, read_comparison
-from matcheval.protocol.confidence_bins import Floats, Scored
+from matcheval.protocol.decomposition import Floats, Scored
 from matcheval.protocol.matching import UNMATCHED
-from matcheval.protocol.pair_blocks import GroupSource, blocks_of_pair
 from matcheval.protocol.runs import MatchedRows, RunName, matched_rows
 from matcheval.protocol.settings import MatchingMethod
-from matcheval.protocol.standard_errors import ErrorTerms, error_terms, pick_weights
+from matcheval.protocol.standard_errors import (
+    ErrorTerms,
+    error_interval,
+    error_terms,
+    mean_terms,
+    pick_weights,
+    standard_error,
+)
 
 # What stands for the mean over models in tables; no model has such a name.
 MEAN = "(mean)"
@@ -240,3 +246,73 @@ def read_models(
     )
     blocks = blocks_of_pair(first, known)
     return ComparedModels(pair, tuple(found), methods, tuple(seeds), blocks, of_models)
+
+
+MIN_PAIRS = 30  # with fewer matched pairs, a standard error would pretend to know what it does not
+_NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class MatchedError:
+    """How certain a matched gap is."""
+
+    gap: float
+    error: float
+    low: float
+    high: float
+    reason: str
+
+    @property
+    def columns(self) -> dict[str, float]:
+        """Values of the columns `matched_gap`, `matched_gap_se`, `_low` and `_high`."""
+        return {
+            "matched_gap": self.gap, "matched_gap_se": self.error,
+            "matched_gap_low": self.low, "matched_gap_high": self.high,
+        }  # fmt: skip
+
+
+def matched_error(
+    gap: float,
+    n_matched: float,
+    one_sided: Collection[str],
+    terms: ErrorTerms,
+    blocks: Blocks | None,
+) -> MatchedError:
+    """Compute the standard error of a matched gap, if there is one."""
+    reason = _why_none(gap, n_matched, one_sided, blocks)
+    error = _NAN if reason else standard_error(terms, blocks)
+    return MatchedError(gap, error, *error_interval(gap, error, blocks), reason)
+
+
+def _why_none(
+    gap: float, n_matched: float, one_sided: Collection[str], blocks: Blocks | None
+) -> str:
+    if gap != gap:
+        return "no matched gap: no target is matched in any run"
+    if n_matched < MIN_PAIRS:
+        return f"no standard error of the matched gap: fewer than {MIN_PAIRS} matched pairs"
+    if one_sided:
+        sets = " and ".join(one_sided)
+        return f"no standard error of the matched gap: all predictions on {sets} are right or wrong"
+    if blocks is not None and blocks.grouped and blocks.n < 2:
+        return "no standard error of the matched gap: a set is a single group"
+    return ""
+
+
+def error_of_model(
+    one: MatchedModel, blocks: Blocks | None, terms: ErrorTerms | None = None
+) -> MatchedError:
+    """Return one model's matched gap with its error."""
+    terms = one.errors if terms is None else terms
+    gap = mean_of_defined(one.matched_gaps)
+    return matched_error(gap, one.n_matched, one.comparison.one_sided, terms, blocks)
+
+
+def error_of_mean(models: Sequence[MatchedModel], blocks: Blocks | None) -> MatchedError:
+    """Return the mean matched gap of several models with its error."""
+    used = [one for one in models if one.n_matched] or list(models)
+    gap = mean_of_defined([mean_of_defined(one.matched_gaps) for one in used])
+    n_matched = mean_of_defined([one.n_matched for one in used])
+    one_sided = sorted(set.intersection(*(set(one.comparison.one_sided) for one in used)))
+    terms = mean_terms([one.errors for one in used])
+    return matched_error(gap, n_matched, one_sided, terms, blocks)

@@ -6,15 +6,226 @@ asks the same question of fewer datapoints. A pure shift of confidence leaves a 
 (docs/protocol.md).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from matcheval.errors import InputError
-from matcheval.protocol.blocks import Blocks
-from matcheval.protocol.confidence_bins import N_BINS, Floats, Scored, bin_sets, parts_of_bins
-from matcheval.protocol.resampled_gaps import resampled_gaps
+from matcheval.protocol.blocks import Blocks, Weights, datapoints
+
+N_BINS = 20
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """One model's confidences on one set, and which of its predictions are correct.
+
+    Attributes
+    ----------
+    confidence : float array, shape (n,)
+        Finite; compared in float64.
+    correct : bool or float array, shape (n,)
+        Correctness, or its expectation, in [0, 1].
+    """
+
+    confidence: npt.NDArray[np.floating]
+    correct: npt.NDArray[np.bool_] | Floats
+
+    def __len__(self) -> int:
+        """Return the number of datapoints."""
+        return len(self.confidence)
+
+    def __post_init__(self) -> None:
+        """Check shapes and values."""
+        if self.confidence.ndim != 1 or self.confidence.shape != self.correct.shape:
+            raise InputError(
+                f"confidences of shape {self.confidence.shape}, correctness of shape "
+                f"{self.correct.shape}",
+                remedy="Give one of each per datapoint",
+            )
+        if not len(self.confidence):
+            raise InputError("no datapoints", remedy="An empty set cannot be compared")
+        if not np.isfinite(self.confidence).all():
+            raise InputError("a confidence is not a finite number", field="confidence")
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Both sets in bins of confidence, those without a datapoint left out."""
+
+    edges: Floats
+    source: npt.NDArray[np.int64]
+    target: npt.NDArray[np.int64]
+    n_source: Floats
+    correct_source: Floats
+    n_target: Floats
+    correct_target: Floats
+
+    @property
+    def counts(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """The arguments of `parts_of_bins`."""
+        return self.n_source, self.correct_source, self.n_target, self.correct_target
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A gap, accuracy on the source minus accuracy on the target, and its parts."""
+
+    gap: Floats
+    confidence: Floats
+    conditional: Floats
+    source_only: Floats
+    target_only: Floats
+
+
+def quantile_edges(confidences: npt.NDArray[np.floating], n_bins: int) -> Floats:
+    """Return the edges of bins that hold about equally many confidences."""
+    k = np.arange(1, n_bins)
+    ranks = (len(confidences) * k + n_bins - 1) // n_bins
+    return np.unique(np.sort(confidences.astype(np.float64))[ranks - 1])
+
+
+def bin_sets(source: Scored, target: Scored, n_bins: int = N_BINS) -> Bins:
+    """Put the datapoints of both sets into bins of confidence."""
+    if n_bins < 1:
+        raise InputError(f"{n_bins} bins of confidence", remedy="Give at least 1, usually 20")
+    edges = quantile_edges(np.concatenate([source.confidence, target.confidence]), n_bins)
+    sides = [np.searchsorted(edges, s.confidence.astype(np.float64)) for s in (source, target)]
+    # Every edge is a value of the data, so that only the bin above the last one can be empty.
+    n_found = 1 + max(int(side.max()) for side in sides)
+    counts = [
+        np.bincount(side, weights, n_found).astype(np.float64)
+        for side, scored in zip(sides, (source, target), strict=True)
+        for weights in (None, scored.correct)
+    ]
+    return Bins(edges, sides[0], sides[1], *counts)
+
+
+def parts_of_bins(
+    n_source: Floats, correct_source: Floats, n_target: Floats, correct_target: Floats
+) -> Parts:
+    """Decompose a gap, given the datapoints in each bin.
+
+    Parameters
+    ----------
+    n_source, correct_source, n_target, correct_target : float64 arrays, shape (..., n_bins)
+        Datapoints and correct predictions of each bin.
+
+    Returns
+    -------
+    Parts
+        Arrays of shape (...); the two parts add up to the gap but for rounding.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        w = n_source / n_source.sum(axis=-1, keepdims=True)
+        v = n_target / n_target.sum(axis=-1, keepdims=True)
+        a, b = correct_source / n_source, correct_target / n_target
+    no_source, no_target = n_source == 0, n_target == 0
+    # A bin that is empty on both sides has weight 0 on both, whatever its accuracy.
+    a, b = np.where(no_source, np.nan_to_num(b), a), np.where(no_target, np.nan_to_num(a), b)
+    return Parts(
+        gap=(w * a).sum(axis=-1) - (v * b).sum(axis=-1),
+        confidence=((w - v) * (a + b)).sum(axis=-1) / 2,
+        conditional=((a - b) * (w + v)).sum(axis=-1) / 2,
+        source_only=(w * no_target).sum(axis=-1),
+        target_only=(v * no_source).sum(axis=-1),
+    )
+
+
+def resampled_gaps(
+    models: Sequence[tuple[Scored, Scored]],
+    binned: Sequence[Bins],
+    blocks: Blocks | None,
+    n: int,
+    generator: np.random.Generator,
+) -> Floats:
+    """Resample the datapoints, and decompose the gaps of all models anew in every resample."""
+    is_binary = all(scored.correct.dtype == bool for scored in models[0])
+    counts: Iterable[_Counts]
+    if n == 0 or min(map(len, models[0])) < 2 or (blocks is not None and blocks.n < 2):
+        counts = []
+    elif blocks is None and len(models) == 1 and is_binary:
+        # A resample of datapoints draws their (bin, correct) cells from a multinomial distribution.
+        counts = [_multinomial(binned[0], n, generator)]
+    else:
+        counts = _of_blocks(
+            models, binned, blocks or datapoints(*map(len, models[0])), n, generator
+        )
+    parts = [parts_of_bins(*some) for some in counts]
+    stacked = [np.stack([some.gap, some.confidence, some.conditional], axis=-1) for some in parts]
+    return np.concatenate(stacked) if stacked else np.empty((0, len(models), 3))
+
+
+# As `Bins.counts`: arrays of shape (n_resamples, n_models, n_bins).
+_Counts = tuple[Floats, Floats, Floats, Floats]
+
+
+def _multinomial(bins: Bins, n: int, generator: np.random.Generator) -> _Counts:
+    """Draw the numbers of datapoints and of correct predictions in the bins of one model."""
+    n_source, correct_source, n_target, correct_target = bins.counts
+    source = _draw_cells(n_source, correct_source, n, generator)
+    return (*source, *_draw_cells(n_target, correct_target, n, generator))
+
+
+def _draw_cells(
+    size: Floats, correct: Floats, n: int, generator: np.random.Generator
+) -> tuple[Floats, Floats]:
+    cells = np.concatenate([correct, size - correct])
+    drawn = generator.multinomial(int(size.sum()), cells / size.sum(), size=n).astype(np.float64)
+    right, wrong = np.split(drawn, 2, axis=1)
+    return (right + wrong)[:, None], right[:, None]
+
+
+def _of_blocks(
+    models: Sequence[tuple[Scored, Scored]],
+    binned: Sequence[Bins],
+    blocks: Blocks,
+    n: int,
+    generator: np.random.Generator,
+) -> Iterator[_Counts]:
+    """Draw whole blocks, and sum what their datapoints add to the bins of every model."""
+    width = max(len(bins.n_source) for bins in binned)
+    source = _block_sums(
+        blocks.source, blocks.n_source, [bins.source for bins in binned],
+        [one.correct for one, _ in models], width,
+    )  # fmt: skip
+    target = _block_sums(
+        blocks.target, blocks.n_target, [bins.target for bins in binned],
+        [one.correct for _, one in models], width,
+    )  # fmt: skip
+    for of_source, of_target in blocks.resamples(n, generator):
+        yield (*_weighted(source, of_source, width), *_weighted(target, of_target, width))
+
+
+def _block_sums(
+    block: npt.NDArray[np.int64],
+    n_blocks: int,
+    bins: Sequence[npt.NDArray[np.int64]],
+    correct: Sequence[npt.NDArray[Any]],
+    width: int,
+) -> csr_array:
+    """Count the datapoints, then the correct predictions, of a block in each model's bins."""
+    columns = np.stack(bins) + width * np.arange(len(bins))[:, None]
+    columns = np.concatenate([columns, columns + width * len(bins)])
+    values = np.concatenate([np.ones((len(bins), len(block))), np.stack(correct)])
+    cells = (np.broadcast_to(block, columns.shape).ravel(), columns.ravel())
+    sums = csr_array((values.ravel(), cells), shape=(n_blocks, width * len(columns)))
+    sums.eliminate_zeros()
+    return sums
+
+
+def _weighted(sums: csr_array, weights: Weights, width: int) -> tuple[Floats, Floats]:
+    """Add the blocks up as often as they were drawn."""
+    total = np.asarray(weights @ sums)
+    sizes, correct = np.split(total.reshape(len(weights), -1, width), 2, axis=1)
+    return sizes, correct
+
 
 FURTHER_N_BINS = (10, 50)  # beside the default, to show what the number of bins does
 N_RESAMPLES = 1_000

@@ -14,12 +14,18 @@ from matcheval.io.progress import each
 from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.confidence_bins import Floats, bin_sets, parts_of_bins
-from matcheval.protocol.criteria import matching_label
-from matcheval.protocol.decomposition import FURTHER_N_BINS, Decomposition, decompose_models
+from matcheval.protocol.decomposition import (
+    FURTHER_N_BINS,
+    Decomposition,
+    Floats,
+    bin_sets,
+    decompose_models,
+    parts_of_bins,
+)
 from matcheval.protocol.gap_of_model import ModelGap, mean_gap, scored
 from matcheval.protocol.gap_rows import counts, identity, quantities, sampling
-from matcheval.protocol.gap_schemas import GAPS, MEAN_GAPS
+from matcheval.protocol.schemas import GAPS, MEAN_GAPS
+from matcheval.protocol.settings import matching_label
 
 
 @dataclass(frozen=True)

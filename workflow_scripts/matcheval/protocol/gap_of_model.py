@@ -7,7 +7,7 @@ import numpy as np
 
 from matcheval.protocol.compared_models import mean_of_defined
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.confidence_bins import Scored
+from matcheval.protocol.decomposition import Scored
 from matcheval.protocol.gap_terms import gap_terms
 from matcheval.protocol.no_warning import NoWarning, mean_reference, no_warning_reference
 from matcheval.protocol.runs import RunName, matched_rows, measure_runs

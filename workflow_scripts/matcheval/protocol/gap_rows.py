@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from matcheval.protocol.blocks import Blocks
-from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.confidence_bins import Floats
-from matcheval.protocol.decomposition import CLEAR_GAP, FURTHER_N_BINS, Decomposition
+from matcheval.protocol.compared_models import matched_error
+from matcheval.protocol.comparisons import MANY_UNMATCHED, Comparison
+from matcheval.protocol.decomposition import CLEAR_GAP, FURTHER_N_BINS, Decomposition, Floats
 from matcheval.protocol.gap_of_model import ModelGap
-from matcheval.protocol.matched_errors import matched_error
 from matcheval.protocol.no_warning import NoWarning, no_reference
 from matcheval.protocol.settings import MatchingMethod
-from matcheval.protocol.suspicions import MANY_UNMATCHED
 
 FEW_GROUPS = 10
 _NAN = float("nan")

@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.confidence_bins import Floats, Scored
-from matcheval.protocol.matching import UNMATCHED, named_sequence, run_sequence
-from matcheval.protocol.plans import plan_matching
+from matcheval.protocol.decomposition import Floats, Scored
+from matcheval.protocol.matching import UNMATCHED, named_sequence, plan_matching, run_sequence
 from matcheval.protocol.runs import match_once
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.standard_errors import isotonic_accuracy

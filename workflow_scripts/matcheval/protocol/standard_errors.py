@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.protocol.blocks import Blocks
-from matcheval.protocol.confidence_bins import Floats, Scored
+from matcheval.protocol.decomposition import Floats, Scored
 from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.runs import MatchedRows
 

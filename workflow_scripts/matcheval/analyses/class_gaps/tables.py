@@ -14,11 +14,15 @@ from matcheval.io.columns import fraction
 from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn, signed_cells
 from matcheval.protocol.blocks import Blocks
-from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, MatchedModel
+from matcheval.protocol.compared_models import (
+    MATCHED_MODEL,
+    MIN_PAIRS,
+    ComparedModels,
+    MatchedModel,
+    matched_error,
+)
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.confidence_bins import Scored, parts_of_bins
-from matcheval.protocol.decomposition import decompose
-from matcheval.protocol.matched_errors import MIN_PAIRS, matched_error
+from matcheval.protocol.decomposition import Scored, decompose, parts_of_bins
 from matcheval.protocol.standard_errors import ErrorTerms
 from matcheval.protocol.words import matching_column
 from matcheval.statistics.multiple_tests import holm

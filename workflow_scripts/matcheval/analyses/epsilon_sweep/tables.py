@@ -15,12 +15,12 @@ from matcheval.protocol.compared_models import (
     MEAN,
     ComparedModels,
     MatchedModel,
+    error_of_mean,
+    error_of_model,
     std_of_defined,
 )
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion, Order
-from matcheval.protocol.matched_errors import error_of_mean, error_of_model
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.settings import Criterion, MatchingMethod, Order
 from matcheval.protocol.words import matching_column
 
 EPSILONS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3, 1.0)

@@ -8,9 +8,7 @@ from matcheval.io.columns import fraction
 from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn, percent_cell
 from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels
-from matcheval.protocol.matching import UNMATCHED
-from matcheval.protocol.maximum_matching import maximum_size
-from matcheval.protocol.plans import plan_matching
+from matcheval.protocol.matching import UNMATCHED, maximum_size, plan_matching
 from matcheval.protocol.words import matching_column
 
 SCHEMA = TableSchema(

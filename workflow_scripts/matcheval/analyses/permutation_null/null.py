@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from matcheval.analyses.permutation_null.arrangements import Arrangements
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.matching import UNMATCHED, match, named_sequence
-from matcheval.protocol.plans import DividedPlans
+from matcheval.protocol.matching import UNMATCHED, DividedPlans, match, named_sequence
 from matcheval.protocol.settings import MatchingMethod
 
 _TOLERANCE = 1e-12

@@ -15,7 +15,7 @@ from matcheval.protocol.compared_models import (
     mean_of_defined,
     std_of_defined,
 )
-from matcheval.protocol.criteria import Order
+from matcheval.protocol.settings import Order
 from matcheval.protocol.words import matching_column
 
 SCHEMA = TableSchema(
