@@ -10,7 +10,7 @@ from matcheval.io.tables import write_table
 from matcheval.predictions.layout import Layout
 from matcheval.protocol.blocks import GroupSource
 from matcheval.protocol.compared_models import read_models
-from matcheval.protocol.gap_estimates import estimate_gaps
+from matcheval.protocol.gaps import estimate_gaps
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS
 from matcheval.protocol.settings import MatchingMethod
 

@@ -128,7 +128,7 @@ class TestTable:
             for s in (comparison.source, comparison.target)
         ]
         row = table[(table["class"] == 1) & (table.kind == "predicted")].iloc[0]
-        found = decompose(*sides, n_resamples=0)
+        found = decompose(*sides)
         assert row.confidence_part == pytest.approx(found.confidence_part)
         assert row.confidence_low < row.confidence_part < row.confidence_high
 

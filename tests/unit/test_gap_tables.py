@@ -11,7 +11,7 @@ import pytest
 import plot_gaps as gaps_script
 import plot_matched_accuracy as accuracy_script
 from drawings import draw, texts_of
-from helpers import predictions, simulate
+from helpers import matched_gap, predictions, simulate
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
@@ -20,9 +20,7 @@ from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import decompose_models
 from matcheval.protocol.figures.gaps import plot_gaps
-from matcheval.protocol.gap_estimates import estimate_gaps
-from matcheval.protocol.gap_of_model import scored
-from matcheval.protocol.runs import matched_gap
+from matcheval.protocol.gaps import estimate_gaps, scored
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.settings import Criterion, MatchingMethod, MatchingSettings
 from matcheval.protocol.words import (

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import softmax
 
 from compared import BOTH
+from helpers import matched_gap
 from matcheval.accuracy_prediction.outputs.model_outputs import Outputs
 from matcheval.analyses.score_comparison import scores
 from matcheval.analyses.score_comparison.figures import plot
@@ -19,7 +20,6 @@ from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions
 from matcheval.protocol.blocks import GroupSource
 from matcheval.protocol.compared_models import ComparedModels, read_models
-from matcheval.protocol.runs import matched_gap
 from matcheval.protocol.settings import Criterion, MatchingMethod, Score
 from studies import configuration, load
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compared import BOTH, models, swapped
-from helpers import predictions
+from helpers import matched_gap, predictions
 from matcheval.analyses.epsilon_sweep import tables as sweep
 from matcheval.analyses.epsilon_sweep.analysis import EpsilonSweepSettings
 from matcheval.analyses.epsilon_sweep.figures import plot
@@ -15,7 +15,6 @@ from matcheval.datasets.pairs import Pair
 from matcheval.protocol.blocks import groups
 from matcheval.protocol.compared_models import MEAN, ComparedModels
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.runs import matched_gap
 from matcheval.protocol.settings import MatchingMethod, Order
 
 PROBABILITY = {"probability": BOTH["probability"]}

@@ -9,10 +9,9 @@ import pandas as pd
 from matcheval.api.reading import UNNAMED, input_warnings, unmatched_warning
 from matcheval.errors import InputError
 from matcheval.io.progress import each
-from matcheval.protocol.compared_models import ComparedModels
+from matcheval.protocol.compared_models import ComparedModels, MatchedModel
 from matcheval.protocol.comparisons import Comparison, suspicions_of
-from matcheval.protocol.gap_estimates import GapTables, estimate_gaps
-from matcheval.protocol.runs import MatchedComparison
+from matcheval.protocol.gaps import GapTables, estimate_gaps
 from matcheval.protocol.settings import Criterion, MatchingMethod
 from matcheval.protocol.tables import tabulate_runs
 
@@ -31,7 +30,7 @@ class Compared:
     Attributes
     ----------
     known : ComparedModels
-    matched : mapping of Criterion to sequence of MatchedComparison
+    matched : mapping of Criterion to sequence of MatchedModel
         Every model, in the order of `known`.
     tables : mapping of Criterion to pandas.DataFrame
         Columns of `schemas.MODEL_TABLE`, a row per model.
@@ -42,7 +41,7 @@ class Compared:
     """
 
     known: ComparedModels
-    matched: Mapping[Criterion, Sequence[MatchedComparison]]
+    matched: Mapping[Criterion, Sequence[MatchedModel]]
     tables: Mapping[Criterion, pd.DataFrame]
     gaps: GapTables
     analyses: "Mapping[str, AnalysisTable]" = field(default_factory=dict)
@@ -121,14 +120,14 @@ class Compared:
 
 
 def reliability_figure(
-    comparison: Comparison, matched: MatchedComparison, method: MatchingMethod, seeds: Sequence[int]
+    comparison: Comparison, matched: MatchedModel, method: MatchingMethod, seeds: Sequence[int]
 ) -> "Figure":
     """Draw accuracy against confidence in bins, for the subsets of a matching.
 
     Parameters
     ----------
     comparison : Comparison
-    matched : MatchedComparison
+    matched : MatchedModel
         The same, matched.
     method : MatchingMethod
         How.
@@ -165,7 +164,7 @@ def compare_models(
         one.name: one.tabulated(known) for one in each(analyses, "analyses", progress=progress)
     }
     matched = {
-        Criterion(name): [MatchedComparison(one, method, known.seeds) for one in known.comparisons]
+        Criterion(name): [MatchedModel.of(one, method, known.seeds) for one in known.comparisons]
         for name, method in known.methods.items()
     }
     tables = {}

@@ -83,6 +83,11 @@ class Comparison:
         return self.pair.replication if self.source_is_original else self.pair.original
 
     @property
+    def gap(self) -> float:
+        """Accuracy on the original minus accuracy on the replication."""
+        return float(self.original.correct.mean() - self.replication.correct.mean())
+
+    @property
     def one_sided(self) -> tuple[str, ...]:
         """Names of the sets on which all predictions are right, or all wrong; source first."""
         sets = {self.source_name: self.source.correct, self.target_name: self.target.correct}

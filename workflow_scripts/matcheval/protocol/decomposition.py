@@ -8,16 +8,22 @@ asks the same question of fewer datapoints. A pure shift of confidence leaves a 
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
-from matcheval.errors import InputError
 from matcheval.protocol.blocks import Blocks, Weights, datapoints
+from matcheval.protocol.comparisons import Comparison
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 N_BINS = 20
+FURTHER_N_BINS = (10, 50)  # beside the default, to show what the number of bins does
+N_RESAMPLES = 1_000
+_PERCENTILES = (2.5, 97.5)
+CLEAR_GAP = 2  # shares and references are given where |gap| exceeds this many standard errors
 
 Floats = npt.NDArray[np.float64]
 
@@ -41,18 +47,11 @@ class Scored:
         """Return the number of datapoints."""
         return len(self.confidence)
 
-    def __post_init__(self) -> None:
-        """Check shapes and values."""
-        if self.confidence.ndim != 1 or self.confidence.shape != self.correct.shape:
-            raise InputError(
-                f"confidences of shape {self.confidence.shape}, correctness of shape "
-                f"{self.correct.shape}",
-                remedy="Give one of each per datapoint",
-            )
-        if not len(self.confidence):
-            raise InputError("no datapoints", remedy="An empty set cannot be compared")
-        if not np.isfinite(self.confidence).all():
-            raise InputError("a confidence is not a finite number", field="confidence")
+
+def scored(comparison: Comparison) -> tuple[Scored, Scored]:
+    """Return confidences and correctness of the source and of the target."""
+    source, target = comparison.source, comparison.target
+    return Scored(source.probability, source.correct), Scored(target.probability, target.correct)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,25 +83,18 @@ class Parts:
     target_only: Floats
 
 
-def quantile_edges(confidences: npt.NDArray[np.floating], n_bins: int) -> Floats:
-    """Return the edges of bins that hold about equally many confidences."""
-    k = np.arange(1, n_bins)
-    ranks = (len(confidences) * k + n_bins - 1) // n_bins
-    return np.unique(np.sort(confidences.astype(np.float64))[ranks - 1])
-
-
 def bin_sets(source: Scored, target: Scored, n_bins: int = N_BINS) -> Bins:
-    """Put the datapoints of both sets into bins of confidence."""
-    if n_bins < 1:
-        raise InputError(f"{n_bins} bins of confidence", remedy="Give at least 1, usually 20")
-    edges = quantile_edges(np.concatenate([source.confidence, target.confidence]), n_bins)
+    """Put the datapoints of both sets into bins that hold about equally many confidences."""
+    both = np.concatenate([source.confidence, target.confidence]).astype(np.float64)
+    ranks = (len(both) * np.arange(1, n_bins) + n_bins - 1) // n_bins
+    edges = np.unique(np.sort(both)[ranks - 1])
     sides = [np.searchsorted(edges, s.confidence.astype(np.float64)) for s in (source, target)]
     # Every edge is a value of the data, so that only the bin above the last one can be empty.
     n_found = 1 + max(int(side.max()) for side in sides)
     counts = [
-        np.bincount(side, weights, n_found).astype(np.float64)
-        for side, scored in zip(sides, (source, target), strict=True)
-        for weights in (None, scored.correct)
+        np.bincount(rows, weights, n_found).astype(np.float64)
+        for rows, side in zip(sides, (source, target), strict=True)
+        for weights in (None, side.correct)
     ]
     return Bins(edges, sides[0], sides[1], *counts)
 
@@ -146,7 +138,7 @@ def resampled_gaps(
     generator: np.random.Generator,
 ) -> Floats:
     """Resample the datapoints, and decompose the gaps of all models anew in every resample."""
-    is_binary = all(scored.correct.dtype == bool for scored in models[0])
+    is_binary = all(side.correct.dtype == bool for side in models[0])
     counts: Iterable[_Counts]
     if n == 0 or min(map(len, models[0])) < 2 or (blocks is not None and blocks.n < 2):
         counts = []
@@ -191,13 +183,12 @@ def _of_blocks(
 ) -> Iterator[_Counts]:
     """Draw whole blocks, and sum what their datapoints add to the bins of every model."""
     width = max(len(bins.n_source) for bins in binned)
+    correct = [[side.correct for side in sides] for sides in zip(*models, strict=True)]
     source = _block_sums(
-        blocks.source, blocks.n_source, [bins.source for bins in binned],
-        [one.correct for one, _ in models], width,
+        blocks.source, blocks.n_source, [bins.source for bins in binned], correct[0], width
     )  # fmt: skip
     target = _block_sums(
-        blocks.target, blocks.n_target, [bins.target for bins in binned],
-        [one.correct for _, one in models], width,
+        blocks.target, blocks.n_target, [bins.target for bins in binned], correct[1], width
     )  # fmt: skip
     for of_source, of_target in blocks.resamples(n, generator):
         yield (*_weighted(source, of_source, width), *_weighted(target, of_target, width))
@@ -209,8 +200,10 @@ def _block_sums(
     bins: Sequence[npt.NDArray[np.int64]],
     correct: Sequence[npt.NDArray[Any]],
     width: int,
-) -> csr_array:
+) -> "csr_array":
     """Count the datapoints, then the correct predictions, of a block in each model's bins."""
+    from scipy.sparse import csr_array
+
     columns = np.stack(bins) + width * np.arange(len(bins))[:, None]
     columns = np.concatenate([columns, columns + width * len(bins)])
     values = np.concatenate([np.ones((len(bins), len(block))), np.stack(correct)])
@@ -220,17 +213,11 @@ def _block_sums(
     return sums
 
 
-def _weighted(sums: csr_array, weights: Weights, width: int) -> tuple[Floats, Floats]:
+def _weighted(sums: "csr_array", weights: Weights, width: int) -> tuple[Floats, Floats]:
     """Add the blocks up as often as they were drawn."""
     total = np.asarray(weights @ sums)
     sizes, correct = np.split(total.reshape(len(weights), -1, width), 2, axis=1)
     return sizes, correct
-
-
-FURTHER_N_BINS = (10, 50)  # beside the default, to show what the number of bins does
-N_RESAMPLES = 1_000
-_PERCENTILES = (2.5, 97.5)
-CLEAR_GAP = 2  # shares and references are given where |gap| exceeds this many standard errors
 
 
 @dataclass(frozen=True)
@@ -270,17 +257,13 @@ def decompose(
     target: Scored,
     *,
     source_is_original: bool = True,
-    n_bins: int = N_BINS,
     blocks: Blocks | None = None,
-    n_resamples: int = N_RESAMPLES,
     seed: int | np.random.SeedSequence = 0,
 ) -> Decomposition:
     """Decompose one model's gap."""
-    found = decompose_models(
-        [(source, target)], source_is_original=source_is_original, n_bins=n_bins, blocks=blocks,
-        n_resamples=n_resamples, seed=seed,
-    )  # fmt: skip
-    return found.mean
+    return decompose_models(
+        [(source, target)], source_is_original=source_is_original, blocks=blocks, seed=seed
+    ).mean
 
 
 def decompose_models(
@@ -293,19 +276,6 @@ def decompose_models(
     seed: int | np.random.SeedSequence = 0,
 ) -> ModelDecompositions:
     """Decompose the gaps of several models on the same datapoints, and their mean."""
-    sizes = sorted({(len(source), len(target)) for source, target in models})
-    if len(sizes) != 1:
-        raise InputError(
-            f"models on sets of {sizes} datapoints", remedy="All must be of the same datapoints"
-        )
-    if n_resamples < 0:
-        raise InputError(f"{n_resamples} resamples", remedy="Give 0 for no intervals, or more")
-    if blocks is not None and sizes != [(len(blocks.source), len(blocks.target))]:
-        raise InputError(
-            f"blocks of {len(blocks.source)} and {len(blocks.target)} datapoints, sets of "
-            f"{sizes[0][0]} and {sizes[0][1]}",
-            remedy="Give the block of every datapoint",
-        )
     binned = [bin_sets(source, target, n_bins) for source, target in models]
     sign = np.array([1 if source_is_original else -1] * 3)
     values = np.array([astuple(parts_of_bins(*bins.counts)) for bins in binned])
@@ -326,7 +296,7 @@ def _summarise(n_bins: int, values: Floats, resampled: Floats) -> Decomposition:
     defined = resampled[~np.isnan(resampled[:, 0])]
     nan = float("nan")
     se, bounds, reason = nan, np.full((2, 3), nan), ""
-    share, share_low, share_high = nan, nan, nan
+    share, (share_low, share_high) = nan, (nan, nan)
     if len(defined) < 2:
         reason = "no standard error: fewer than two resamples, or a set with fewer than two blocks"
     else:

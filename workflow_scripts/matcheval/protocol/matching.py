@@ -4,7 +4,7 @@ Anzaku, Wang, Van Messem & De Neve (2022), arXiv 2209.01848, Algorithm 1 (criter
 `label_probability`) and Algorithm 2 (criterion `probability`, appendix A.3).
 
 Implementation. With the source sorted by (predicted label, score), the candidates of a target form
-one interval, which is found once for all seeds (`plans.plan_matching`).
+one interval, which is found once for all seeds (`plan_matching`).
 A run (`match`) visits the targets in order and keeps the set of free source points in a structure
 that counts its members and finds the k-th one in O(log n): a Fenwick tree over the population
 counts of 64-bit words, small enough to stay in cache. Time: O(n_s + n_t log n_s) per run.
@@ -12,16 +12,16 @@ counts of 64-bit words, small enough to stay in cache. Time: O(n_s + n_t log n_s
 
 import hashlib
 import heapq
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.errors import InputError
 from matcheval.jit import compiled
 from matcheval.predictions.records import Predictions
-from matcheval.protocol.settings import EPSILON, Criterion, MeasuredScores, Score, check_epsilon
+from matcheval.protocol.settings import Criterion, MatchingMethod, MeasuredScores, Order
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,10 @@ class MatchingPlan:
     high: npt.NDArray[np.int64]
 
 
-def plan_matching(
-    source: Predictions,
-    target: Predictions,
-    criterion: Criterion,
-    epsilon: float = EPSILON,
-    score: Score = Score.CONFIDENCE,
-) -> MatchingPlan:
+def plan_matching(source: Predictions, target: Predictions, method: MatchingMethod) -> MatchingPlan:
     """Find the candidates of every target: source points whose scores are close."""
-    check_epsilon(epsilon)
-    return plan_measured(source, target, criterion, score.measure(source, target, epsilon))
+    measured = method.score.measure(source, target, method.epsilon)
+    return plan_measured(source, target, method.criterion, measured)
 
 
 def plan_measured(
@@ -60,19 +54,11 @@ def plan_measured(
 class DividedPlans:
     """Plans for many divisions of the same datapoints into a source and a target."""
 
-    def __init__(
-        self,
-        source: Predictions,
-        target: Predictions,
-        criterion: Criterion,
-        epsilon: float = EPSILON,
-        score: Score = Score.CONFIDENCE,
-    ) -> None:
-        check_epsilon(epsilon)
-        measured = score.measure(source, target, epsilon)
+    def __init__(self, source: Predictions, target: Predictions, method: MatchingMethod) -> None:
+        measured = method.score.measure(source, target, method.epsilon)
         self._largest = measured.largest_difference
         self._score = np.concatenate([measured.source, measured.target])
-        self._group = np.concatenate([_groups(side, criterion) for side in (source, target)])
+        self._group = np.concatenate([_groups(side, method.criterion) for side in (source, target)])
         order = _order(self._group, self._score)
         score_, group = self._score[order], self._group[order]
         is_new = (score_[1:] != score_[:-1]) | (group[1:] != group[:-1])
@@ -167,6 +153,9 @@ def _intervals(
 
 UNMATCHED = -1
 
+# Source row matched to each target row, or UNMATCHED, by seed.
+MatchedRows = Mapping[int, npt.NDArray[np.int64]]
+
 
 def match(
     plan: MatchingPlan,
@@ -198,12 +187,33 @@ def match(
     return _walk(plan.low, plan.high, generator.random(len(plan.low)), plan.source_order)
 
 
+def match_once(
+    plan: MatchingPlan, order: Order, sequence: np.random.SeedSequence
+) -> npt.NDArray[np.int64]:
+    """Match the targets of a plan in the order of a method.
+
+    Parameters
+    ----------
+    plan : MatchingPlan
+    order : Order
+    sequence : numpy.random.SeedSequence
+        Seeds the picks; its first child seeds the order, where that is random.
+
+    Returns
+    -------
+    int64 array, shape (n_target,)
+        The source row matched to each target row, or -1.
+    """
+    if order is Order.DATASET:
+        return match(plan, np.random.default_rng(sequence))
+    drawn = np.random.default_rng(sequence.spawn(1)[0]).permutation(len(plan.low))
+    return match(plan, np.random.default_rng(sequence), drawn)
+
+
 def run_sequence(
     seed: int, *, pair: str, criterion: Criterion, model: str
 ) -> np.random.SeedSequence:
     """Return what the random numbers of a run are seeded by: its names and seed only."""
-    if seed < 0:
-        raise InputError(f"seed {seed} is negative", remedy="Give 0, 1, 2, ...")
     return named_sequence(pair, criterion.value, model, child=seed)
 
 

@@ -5,32 +5,25 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from matcheval.errors import InputError
-from matcheval.io.columns import fraction
+from matcheval.io.columns import MODEL, fraction
 from matcheval.io.tables import Column, TableSchema
-
-_FRACTION = "fraction"
-
-
-def _quantity(name: str, meaning: str) -> Column:
-    return Column(name, pa.float64(), _FRACTION, meaning)
-
 
 RUN_COLUMNS = (
     Column("seed", pa.int32(), "1", "seed of the run"),
     Column("n_source", pa.int32(), "datapoints", "size of the source set"),
     Column("n_target", pa.int32(), "datapoints", "size of the target set"),
     Column("n_matched", pa.int32(), "datapoints", "size of each matched subset"),
-    _quantity("accuracy_source", "accuracy on the source"),
-    _quantity("accuracy_target", "accuracy on the target"),
-    _quantity("matched_accuracy_source", "accuracy on the matched subset of the source"),
-    _quantity("matched_accuracy_target", "accuracy on the matched subset of the target"),
-    _quantity("unmatched_accuracy_target", "accuracy on the unmatched target points"),
-    _quantity("fraction_unmatched", "unmatched target points over all target points"),
-    _quantity("confidence_source", "mean probability on the source"),
-    _quantity("confidence_target", "mean probability on the target"),
-    _quantity("matched_confidence_source", "mean probability, matched subset of the source"),
-    _quantity("matched_confidence_target", "mean probability, matched subset of the target"),
-    _quantity("unmatched_confidence_target", "mean probability, unmatched target points"),
+    fraction("accuracy_source", "accuracy on the source"),
+    fraction("accuracy_target", "accuracy on the target"),
+    fraction("matched_accuracy_source", "accuracy on the matched subset of the source"),
+    fraction("matched_accuracy_target", "accuracy on the matched subset of the target"),
+    fraction("unmatched_accuracy_target", "accuracy on the unmatched target points"),
+    fraction("fraction_unmatched", "unmatched target points over all target points"),
+    fraction("confidence_source", "mean probability on the source"),
+    fraction("confidence_target", "mean probability on the target"),
+    fraction("matched_confidence_source", "mean probability, matched subset of the source"),
+    fraction("matched_confidence_target", "mean probability, matched subset of the target"),
+    fraction("unmatched_confidence_target", "mean probability, unmatched target points"),
 )
 RUNS = TableSchema("runs", RUN_COLUMNS)
 
@@ -43,10 +36,16 @@ PAIRS = TableSchema(
     ),
 )
 
+PAIR = Column("pair", pa.string(), "", "name of the pair of sets")
+MATCHING = Column("matching", pa.string(), "", "name of the matching")
+CRITERION = Column(
+    "criterion", pa.string(), "", "label_probability (Algorithm 1) or probability (2)"
+)
+
 IDENTITY_COLUMNS = (
-    Column("model", pa.string(), "", "name of the model"),
-    Column("pair", pa.string(), "", "name of the pair of sets"),
-    Column("criterion", pa.string(), "", "label_probability (Algorithm 1) or probability (2)"),
+    MODEL,
+    PAIR,
+    CRITERION,
     Column("original", pa.string(), "", "the original set"),
     Column("replication", pa.string(), "", "the replication set"),
     Column("source", pa.string(), "", "which of the two is the source of the matching"),
@@ -76,9 +75,9 @@ def join_runs(tables: Sequence[pa.Table]) -> pa.Table:
 
 def _statistics(name: str, meaning: str) -> tuple[Column, ...]:
     return (
-        Column(f"{name}_mean", pa.float64(), "fraction", f"{meaning}: mean over seeds"),
-        Column(f"{name}_std", pa.float64(), "fraction", "its standard deviation (ddof = 1)"),
-        Column(f"{name}_sem", pa.float64(), "fraction", "its standard error"),
+        fraction(f"{name}_mean", f"{meaning}: mean over seeds"),
+        fraction(f"{name}_std", "its standard deviation (ddof = 1)"),
+        fraction(f"{name}_sem", "its standard error"),
     )
 
 
@@ -89,16 +88,16 @@ MODEL_TABLE = TableSchema(
         Column("n_seeds", pa.int32(), "1", "runs averaged; undefined values are left out"),
         Column("n_original", pa.int32(), "datapoints", "size of the original set"),
         Column("n_replication", pa.int32(), "datapoints", "size of the replication set"),
-        Column("accuracy_original", pa.float64(), "fraction", "accuracy on the original set"),
-        Column("accuracy_replication", pa.float64(), "fraction", "accuracy on the replication"),
-        Column("gap", pa.float64(), "fraction", "accuracy, original minus replication"),
+        fraction("accuracy_original", "accuracy on the original set"),
+        fraction("accuracy_replication", "accuracy on the replication"),
+        fraction("gap", "accuracy, original minus replication"),
         *_statistics("matched_accuracy_original", "accuracy, matched subset of the original"),
         *_statistics("matched_accuracy_replication", "accuracy, matched subset of the replication"),
         *_statistics("matched_gap", "matched accuracy, original minus replication"),
         *_statistics("unmatched_accuracy_target", "accuracy on the unmatched target points"),
         *_statistics("fraction_unmatched", "unmatched target points over all target points"),
-        Column("confidence_original", pa.float64(), "fraction", "mean probability, original"),
-        Column("confidence_replication", pa.float64(), "fraction", "mean probability, replication"),
+        fraction("confidence_original", "mean probability, original"),
+        fraction("confidence_replication", "mean probability, replication"),
         *_statistics("matched_confidence_original", "mean probability, matched original"),
         *_statistics("matched_confidence_replication", "mean probability, matched replication"),
         *_statistics("unmatched_confidence_target", "mean probability, unmatched target points"),
@@ -157,9 +156,9 @@ GAPS = TableSchema("gaps by model", (*IDENTITY_COLUMNS, *SAMPLING_COLUMNS, *GAP_
 MEAN_GAPS = TableSchema(
     "gaps, means over models",
     (
-        Column("pair", pa.string(), "", "name of the pair of sets"),
-        Column("matching", pa.string(), "", "name of the matching"),
-        *(column for column in IDENTITY_COLUMNS if column.name not in ("model", "pair")),
+        PAIR,
+        MATCHING,
+        *IDENTITY_COLUMNS[2:],
         Column("n_original", pa.int32(), "datapoints", "size of the original set"),
         Column("n_replication", pa.int32(), "datapoints", "size of the replication set"),
         Column("n_seeds", pa.int32(), "1", "runs per model"),

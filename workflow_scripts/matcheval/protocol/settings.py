@@ -1,6 +1,5 @@
 """The configuration's block `matching`."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -76,20 +75,6 @@ class MeasuredScores:
     largest_difference: float
 
 
-Measure = Callable[["Predictions", "Predictions", float], MeasuredScores]
-
-
-def _confidence(source: "Predictions", target: "Predictions", epsilon: float) -> MeasuredScores:
-    """Take the confidences as stored, float32."""
-    return MeasuredScores(source.probability, target.probability, epsilon)
-
-
-def _confidence_rank(
-    source: "Predictions", target: "Predictions", epsilon: float
-) -> MeasuredScores:
-    return pooled_ranks(source.probability, target.probability, epsilon)
-
-
 def pooled_ranks(
     source: npt.NDArray[Any], target: npt.NDArray[Any], epsilon: float
 ) -> MeasuredScores:
@@ -104,32 +89,23 @@ def pooled_ranks(
 
 
 class Score(StrEnum):
-    """What two datapoints are compared by.
+    """What two datapoints are compared by."""
 
-    `CONFIDENCE`: the maximum of the softmax, as in the paper. `CONFIDENCE_RANK`: its rank among
-    the confidences of both sets, which no increasing transform of the confidences changes.
+    CONFIDENCE = "confidence"
+    CONFIDENCE_RANK = "confidence_rank"
 
-    Attributes
-    ----------
-    label : str
-        What readers call it.
-    measure : callable
-        Takes the predictions on source and target and ε, and returns `MeasuredScores`.
-    """
+    @property
+    def label(self) -> str:
+        """What readers call it."""
+        return "confidence" if self is Score.CONFIDENCE else "pooled ranks of the confidence"
 
-    label: str
-    measure: Measure
-
-    def __new__(cls, value: str, label: str, measure: Measure) -> "Score":
-        """Create a member with its attributes."""
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.label = label
-        member.measure = measure
-        return member
-
-    CONFIDENCE = "confidence", "confidence", _confidence
-    CONFIDENCE_RANK = "confidence_rank", "pooled ranks of the confidence", _confidence_rank
+    def measure(
+        self, source: "Predictions", target: "Predictions", epsilon: float
+    ) -> MeasuredScores:
+        """Score both sets: by the softmax's maximum, or its rank, which no transform changes."""
+        if self is Score.CONFIDENCE:
+            return MeasuredScores(source.probability, target.probability, epsilon)
+        return pooled_ranks(source.probability, target.probability, epsilon)
 
 
 Epsilon = Annotated[Number, Field(gt=0, le=1)]

@@ -20,8 +20,7 @@ import numpy.typing as npt
 
 from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.decomposition import Floats, Scored
-from matcheval.protocol.matching import UNMATCHED
-from matcheval.protocol.runs import MatchedRows
+from matcheval.protocol.matching import UNMATCHED, MatchedRows
 
 _NORMAL_QUANTILE = 1.96
 _UPPER_TAIL = 0.975

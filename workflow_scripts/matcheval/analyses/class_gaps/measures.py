@@ -14,7 +14,7 @@ import numpy.typing as npt
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.decomposition import Floats, Scored
-from matcheval.protocol.gap_terms import GapTerms, gap_terms
+from matcheval.protocol.gaps import GapTerms, gap_terms
 from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.standard_errors import ErrorTerms, isotonic_accuracy
 

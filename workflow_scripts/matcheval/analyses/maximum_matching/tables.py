@@ -31,7 +31,7 @@ def tabulate(known: ComparedModels) -> pd.DataFrame:
     rows = []
     for one in known.matched():
         source, target, method = one.comparison.source, one.comparison.target, one.method
-        plan = plan_matching(source, target, method.criterion, method.epsilon, method.score)
+        plan = plan_matching(source, target, method)
         largest = maximum_size(plan)
         matched = np.array([(row != UNMATCHED).sum() for row in one.rows.values()])
         rows.append(

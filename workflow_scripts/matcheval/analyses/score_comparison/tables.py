@@ -26,8 +26,7 @@ from matcheval.protocol.compared_models import (
 )
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Scored, decompose
-from matcheval.protocol.matching import plan_measured, run_sequence
-from matcheval.protocol.runs import match_once
+from matcheval.protocol.matching import match_once, plan_measured, run_sequence
 from matcheval.protocol.settings import MatchingMethod, MeasuredScores, pooled_ranks
 from matcheval.protocol.standard_errors import error_terms, pick_weights
 from matcheval.protocol.words import matching_column

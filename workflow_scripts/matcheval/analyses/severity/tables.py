@@ -24,8 +24,7 @@ from matcheval.protocol.compared_models import (
     error_of_model,
 )
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.decomposition import Decomposition, decompose_models
-from matcheval.protocol.gap_of_model import scored
+from matcheval.protocol.decomposition import Decomposition, decompose_models, scored
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.words import matching_column
 from matcheval.study.suite_files import SuiteFiles
