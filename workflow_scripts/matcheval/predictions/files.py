@@ -10,6 +10,7 @@ file differs from this is described by a `layout.Layout`.
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
-from matcheval.predictions.formats import Column, RawFile, check_is_file, read_raw, texts_of
+from matcheval.predictions.formats import (
+    CLASSES_ONLY,
+    Column,
+    RawFile,
+    check_is_file,
+    read_raw,
+    texts_of,
+)
 from matcheval.predictions.layout import (
     KINDS,
     ClassColumns,
     Kind,
     Layout,
     as_numbers,
-    labels_of_names,
     names_in,
 )
 from matcheval.predictions.records import (
@@ -65,22 +72,15 @@ def find_matrix(columns: Mapping[str, Column], layout: Layout, file: object) -> 
     found = [kind for kind in KINDS if kind in columns or single[kind]]
     if len(found) > 1:
         shown = [kind if kind in columns else _first(single[kind]) for kind in found]
-        raise InputError(
-            f"holds logits ({shown[0]}) and probabilities ({shown[1]})",
-            file=file,
-            remedy="Give one of 'logits' and 'probabilities'",
-        )
+        problem = f"holds logits ({shown[0]}) and probabilities ({shown[1]})"
+        raise InputError(problem, file=file, remedy="Give one of 'logits' and 'probabilities'")
     if not found:
         return None
     (kind,) = found
     if kind in columns:
         if single[kind]:
-            raise InputError(
-                f"occurs beside '{_first(single[kind])}'",
-                file=file,
-                field=kind,
-                remedy="Give one of them",
-            )
+            problem = f"occurs beside '{_first(single[kind])}'"
+            raise InputError(problem, file=file, field=kind, remedy="Give one of them")
         whole = columns[kind]
         values = whole if isinstance(whole, np.ndarray) else _of_lists(whole, kind, file)
         return ScoreMatrix(kind, checked_scores(kind, values, file))
@@ -116,12 +116,9 @@ def _in_order(found: ClassColumns | None, layout: Layout, file: object) -> list[
     beyond = [name for name in found.columns if name not in expected]
     if missing or beyond:
         name = found.prefix + (missing or beyond)[0]
-        raise InputError(
-            f"has {len(found.columns)} columns {found.prefix}..., of which '{name}' is "
-            f"{'missing or repeated' if missing else 'of no class'}",
-            file=file,
-            remedy=remedy,
-        )
+        what = "missing or repeated" if missing else "of no class"
+        problem = f"has {len(found.columns)} columns {found.prefix}..., of which '{name}' is {what}"
+        raise InputError(problem, file=file, remedy=remedy)
     return [found.columns[name] for name in expected]
 
 
@@ -152,33 +149,33 @@ def _numbers(column: Column | pa.Array, name: str, file: object) -> npt.NDArray[
 
 def checked_scores(kind: Kind, matrix: npt.NDArray[Any], file: object) -> npt.NDArray[Any]:
     """Check shape, type and values of scores, and return them."""
+    wrong = partial(InputError, file=file, field=kind)
     if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.floating) or not matrix.shape[1]:
-        raise InputError(
+        raise wrong(
             f"has shape {matrix.shape} and dtype {matrix.dtype}",
-            file=file,
-            field=kind,
             remedy="Give floats, one row per datapoint and one column per class",
         )
     if matrix.shape[1] > MAX_CLASSES:
-        raise InputError(
-            f"has {matrix.shape[1]} columns; the maximum is {MAX_CLASSES} classes",
-            file=file,
-            field=kind,
-        )
-    if kind == "probabilities":
-        _check_distributions(matrix, file)
-    elif not np.isfinite(matrix).all():
-        row = int((~np.isfinite(matrix)).any(axis=1).argmax())
-        raise InputError(
-            f"row {row} holds NaN or infinite values", file=file, field=kind, remedy=_FROM_ZERO
-        )
-    elif are_softmaxed(matrix):
-        raise InputError(
-            "all rows lie in [0, 1] and sum to 1: these are probabilities, after the softmax",
-            file=file,
-            field=kind,
-            remedy="Name them 'probabilities' (in a column per class: prob_...); a second softmax "
-            "would make all confidences small",
+        raise wrong(f"has {matrix.shape[1]} columns; the maximum is {MAX_CLASSES} classes")
+    if kind == "logits":
+        if not np.isfinite(matrix).all():
+            row = int((~np.isfinite(matrix)).any(axis=1).argmax())
+            raise wrong(f"row {row} holds NaN or infinite values", remedy=_FROM_ZERO)
+        if are_softmaxed(matrix):
+            raise wrong(
+                "all rows lie in [0, 1] and sum to 1: these are probabilities, after the softmax",
+                remedy="Name them 'probabilities' (in a column per class: prob_...); a second "
+                "softmax would make all confidences small",
+            )
+    elif not (fine := are_distributions(matrix)).all():
+        row = int((~fine).argmax())
+        remedy = "If these are scores before the softmax, name the array 'logits'"
+        if (matrix >= 0).all() and (abs(matrix.sum(axis=1, dtype=np.float64) - 100) <= 1).all():
+            remedy = "These look like percentages: divide them by 100"
+        raise wrong(
+            f"row {row} is not a probability distribution (sum {matrix[row].sum():g}, range "
+            f"{matrix[row].min():g} to {matrix[row].max():g})",
+            remedy=f"{remedy}. {_FROM_ZERO}",
         )
     return matrix
 
@@ -202,29 +199,7 @@ def are_distributions(matrix: npt.NDArray[Any], rounding: float = 1e-2) -> npt.N
     return np.asarray(inside & (abs(totals - 1) <= rounding))
 
 
-def _check_distributions(matrix: npt.NDArray[Any], file: object) -> None:
-    fine = are_distributions(matrix)
-    if fine.all():
-        return
-    row = int((~fine).argmax())
-    remedy = "If these are scores before the softmax, name the array 'logits'"
-    if (matrix >= 0).all() and (abs(matrix.sum(axis=1, dtype=np.float64) - 100) <= 1).all():
-        remedy = "These look like percentages: divide them by 100"
-    raise InputError(
-        f"row {row} is not a probability distribution (sum {matrix[row].sum():g}, range "
-        f"{matrix[row].min():g} to {matrix[row].max():g})",
-        file=file,
-        field="probabilities",
-        remedy=f"{remedy}. {_FROM_ZERO}",
-    )
-
-
-_LABELS_ONLY = (
-    "Matching needs probabilities; for the replication tables, give classes as datasets of kind "
-    "'labels' (docs/replication.md)"
-)
 _DEFAULT = Layout()
-_MAX_SHOWN = 20  # columns in a message
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,23 +243,33 @@ def contents_of(
     columns = {
         name: values_of(raw, name, layout) for name in PREDICTIONS.names if name in raw.columns
     }
-    metadata = raw.metadata
+    matrix, numbers = None, {}
     if layout.classes is not None:
-        metadata = _with_n_classes(metadata, len(layout.classes), raw.file, "classes")
-    if scores or not {"prediction", "probability"} <= set(columns):
+        numbers["classes"] = len(layout.classes)
+    is_complete = {"prediction", "probability"} <= set(columns)
+    if scores or not is_complete:
         matrix = find_matrix(raw.columns, layout, raw.file)
-        if matrix is not None:
-            return _complete(_with_scores(columns, metadata, matrix, raw.file), raw, labels)
-    return _complete(Contents(columns, metadata), raw, labels)
+    if matrix is not None:
+        numbers[matrix.kind] = matrix.values.shape[1]
+        if not is_complete:
+            found = most_probable(matrix.values, logits=matrix.kind == "logits")
+            columns |= dict(zip(("prediction", "probability"), found, strict=True))
+    metadata = raw.metadata
+    for field, n in numbers.items():
+        known = metadata.get("n_classes", str(n))
+        if known != str(n):
+            given = f"{n} classes are given" if field == "classes" else f"has {n} columns"
+            problem = f"{given}, but the file is of {known:.20} classes"
+            raise InputError(problem, file=raw.file, field=field)
+        metadata = metadata | {"n_classes": known}
+    needed = [name for name in PREDICTIONS.names[1:] if name != "label" or labels == "required"]
+    missing = [name for name in needed if name not in columns]
+    if missing:
+        raise _missing_error(missing, raw)
+    return Contents(columns, metadata, matrix)
 
 
-def _complete(found: Contents, raw: RawFile, labels: LabelRule) -> Contents:
-    """Return contents if no column is missing."""
-    missing = [name for name in PREDICTIONS.names[1:] if name not in found.columns]
-    if labels == "optional" and "label" in missing:
-        missing.remove("label")
-    if not missing:
-        return found
+def _missing_error(missing: list[str], raw: RawFile) -> InputError:
     remedy = (
         "If they have other names, say which: --columns label=target,probability=conf, 'columns' "
         "of the dataset, or in Python columns={'label': 'target', 'probability': 'conf'}"
@@ -295,15 +280,11 @@ def _complete(found: Contents, raw: RawFile, labels: LabelRule) -> Contents:
             f"predict-accuracy) do without. {remedy}"
         )
     elif missing == ["probability"]:
-        remedy = f"{_LABELS_ONLY}. {remedy}"
+        remedy = f"{CLASSES_ONLY}. {remedy}"
     elif raw.is_arrays:
         remedy = f"Give 'labels' and one of 'logits' and 'probabilities'. {remedy}"
-    shown = ", ".join(raw.names[:_MAX_SHOWN]) + ", ..." * (len(raw.names) > _MAX_SHOWN)
-    raise InputError(
-        f"column{'s' * (len(missing) > 1)} {', '.join(missing)} missing; found {shown or 'none'}",
-        file=raw.file,
-        remedy=remedy,
-    )
+    what = f"column{'s' * (len(missing) > 1)} {', '.join(missing)} missing; found {raw.shown}"
+    return InputError(what, file=raw.file, remedy=remedy)
 
 
 def shared_classes(
@@ -349,7 +330,10 @@ def _may_hold_names(path: Path) -> bool:
 def values_of(raw: RawFile, name: str, layout: Layout) -> npt.NDArray[Any]:
     """Return a column as numbers, without nulls; names of classes and first labels are resolved."""
     column = raw.columns[name]
-    _check_no_nulls(column, name, raw.file)
+    if not isinstance(column, np.ndarray) and column.null_count:
+        row = column.is_null().to_numpy().argmax()
+        problem = f"row {row} is empty or NaN"
+        raise InputError(problem, file=raw.file, field=name, remedy=_FROM_ZERO)
     texts = texts_of(column)
     if texts is not None:
         values = as_numbers(texts) if name != "probability" and layout.classes is None else texts
@@ -357,44 +341,4 @@ def values_of(raw: RawFile, name: str, layout: Layout) -> npt.NDArray[Any]:
         values = column if isinstance(column, np.ndarray) else column.to_numpy()
     if name not in ("label", "prediction"):
         return values
-    return labels_of_names(
-        values, layout.classes, layout.first_label, file=raw.file, field=name
-    )  # fmt: skip
-
-
-def _check_no_nulls(column: Column, name: str, file: object) -> None:
-    if not isinstance(column, np.ndarray) and column.null_count:
-        row = column.is_null().to_numpy().argmax()
-        raise InputError(
-            f"row {row} is empty or NaN", file=file, field=name, remedy="Rows are counted from 0"
-        )
-
-
-def _with_n_classes(
-    metadata: dict[str, str], n_classes: int, file: object, field: str
-) -> dict[str, str]:
-    """Return metadata with a number of classes that must not contradict theirs."""
-    known = metadata.get("n_classes", str(n_classes))
-    if known != str(n_classes):
-        raise InputError(
-            f"has {n_classes} columns, but the file is of {known:.20} classes"
-            if field != "classes"
-            else f"{n_classes} classes are given, but the file is of {known:.20}",
-            file=file,
-            field=field,
-        )
-    return metadata | {"n_classes": str(n_classes)}
-
-
-def _with_scores(
-    columns: dict[str, Any], metadata: dict[str, str], matrix: ScoreMatrix, file: object
-) -> Contents:
-    """Add prediction, probability and number of classes, where they follow from the scores only."""
-    metadata = _with_n_classes(metadata, matrix.values.shape[1], file, matrix.kind)
-    if len(matrix.values):
-        prediction, probability = most_probable(matrix.values, logits=matrix.kind == "logits")
-    else:
-        prediction, probability = np.empty(0, np.int16), np.empty(0, np.float32)
-    if not {"prediction", "probability"} <= set(columns):
-        columns = columns | {"prediction": prediction, "probability": probability}
-    return Contents(columns, metadata, matrix)
+    return layout.labels(values, raw.file, name)

@@ -127,7 +127,7 @@ Column: TypeAlias = pa.ChunkedArray | npt.NDArray[Any]
 
 SUFFIXES = KINDS_OF_DATASET[PREDICTIONS_KIND].suffixes
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
-_CLASSES_ONLY = (
+CLASSES_ONLY = (
     "Matching needs probabilities; for the replication tables, give classes as datasets of kind "
     "'labels' (docs/replication.md)"
 )
@@ -143,6 +143,11 @@ class RawFile:
     metadata: dict[str, str]
     is_arrays: bool = False
 
+    @property
+    def shown(self) -> str:
+        """The names of its columns, as messages list them."""
+        return ", ".join(self.names[:20]) + ", ..." * (len(self.names) > 20) or "none"
+
 
 def suffix_of(path: Path) -> str:
     """Return the suffix that says a file's format, in lower case, such as `.csv.gz`."""
@@ -154,7 +159,7 @@ def read_raw(path: Path, layout: Layout) -> RawFile:
     """Read a prediction file of any format."""
     suffix = check_is_file(path)
     if suffix == ".npy":
-        raise InputError("holds classes only, no probabilities", file=path, remedy=_CLASSES_ONLY)
+        raise InputError("holds classes only, no probabilities", file=path, remedy=CLASSES_ONLY)
     if suffix == ".npz":
         return _from_npz(path, layout)
     readers: dict[str, Callable[[Path], pa.Table]] = {
@@ -255,7 +260,7 @@ def _from_json(path: Path) -> pa.Table:
         raise InputError(f"not a readable file ({error})", file=path) from error
     columns = read_records(content, path, is_lines=".jsonl" in suffix_of(path))
     if columns is None:
-        raise InputError("holds classes only, no probabilities", file=path, remedy=_CLASSES_ONLY)
+        raise InputError("holds classes only, no probabilities", file=path, remedy=CLASSES_ONLY)
     arrays = {}
     for name, values in columns.items():
         try:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -90,6 +91,43 @@ class Layout:
             if len(found) > 1 and prefix != _NUMBERED_ONLY:
                 return ClassColumns(found, False, prefix)
         return None
+
+    def labels(self, values: npt.NDArray[Any], file: object, field: str) -> npt.NDArray[Any]:
+        """Turn a column of class names, or of numbers counted from `first_label`, into labels."""
+        wrong = partial(InputError, file=file, field=field)
+        classes, kind = self.classes, values.dtype.kind
+        if kind in "iu" and classes and all(map(_is_whole, classes)):
+            values, kind = values.astype(str), "U"
+        if values.ndim != 1 or not len(values):
+            return values
+        if kind in "iuf" and self.first_label:
+            if (values < self.first_label).any():
+                row = int((values < self.first_label).argmax())
+                raise wrong(
+                    f"row {row}: {values[row]} is below {self.first_label}, the first label",
+                    remedy="Rows are counted from 0",
+                )
+            return values.astype(np.float64 if kind == "f" else np.int64) - self.first_label
+        if kind not in "OU":
+            return values
+        texts = [value.strip() if isinstance(value, str) else value for value in values.tolist()]
+        strange = [value for value in texts if not isinstance(value, str)]
+        if strange:
+            raise wrong(f"holds {strange[0]!r:.60}, neither a number nor a class name")
+        if classes is None:
+            raise wrong(
+                f"has dtype object: it holds names such as '{texts[0]:.60}'",
+                remedy="Give classes as whole numbers, 0, 1, ..., or the names of all classes in "
+                "the order of the labels (--classes FILE, or 'classes' of the dataset)",
+            )
+        number = {name: label for label, name in enumerate(classes)}
+        unknown = next((row for row, text in enumerate(texts) if text not in number), None)
+        if unknown is not None:
+            raise wrong(
+                f"row {unknown}: '{texts[unknown]:.60}' is none of the {len(classes)} classes",
+                remedy=f"{suggest(texts[unknown], classes)} (rows are counted from 0)",
+            )
+        return np.array([number[text] for text in texts], np.int64)
 
 
 def layout_of(spec: DatasetSpec) -> Layout:
@@ -205,61 +243,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def labels_of_names(
-    values: npt.NDArray[Any],
-    classes: Sequence[str] | None,
-    first_label: int,
-    *,
-    file: object,
-    field: str,
-) -> npt.NDArray[Any]:
-    """Turn a column of class names, or of numbers counted from `first_label`, into labels."""
-    is_text = values.dtype.kind in "OU"
-    if values.dtype.kind in "iu" and classes and all(map(_is_whole, classes)):
-        values, is_text = values.astype(str), True
-    if values.ndim != 1 or not len(values):
-        return values
-    if not is_text:
-        return _from_zero(values, first_label, file, field)
-    texts = [value.strip() if isinstance(value, str) else value for value in values.tolist()]
-    strange = [value for value in texts if not isinstance(value, str)]
-    if strange:
-        raise InputError(
-            f"holds {strange[0]!r:.60}, neither a number nor a class name", file=file, field=field
-        )
-    if classes is None:
-        raise InputError(
-            f"has dtype object: it holds names such as '{texts[0]:.60}'",
-            file=file,
-            field=field,
-            remedy="Give classes as whole numbers, 0, 1, ..., or the names of all classes in the "
-            "order of the labels (--classes FILE, or 'classes' of the dataset)",
-        )
-    number = {name: label for label, name in enumerate(classes)}
-    unknown = next((row for row, text in enumerate(texts) if text not in number), None)
-    if unknown is not None:
-        raise InputError(
-            f"row {unknown}: '{texts[unknown]:.60}' is none of the {len(classes)} classes",
-            file=file,
-            field=field,
-            remedy=f"{suggest(texts[unknown], classes)} (rows are counted from 0)",
-        )
-    return np.array([number[text] for text in texts], np.int64)
-
-
-def _from_zero(
-    values: npt.NDArray[Any], first_label: int, file: object, field: str
-) -> npt.NDArray[Any]:
-    if not first_label or values.dtype.kind not in "iuf":
-        return values
-    if (values < first_label).any():
-        row = int((values < first_label).argmax())
-        raise InputError(
-            f"row {row}: {values[row]} is below {first_label}, the first label",
-            file=file,
-            field=field,
-            remedy="Rows are counted from 0",
-        )
-    return values.astype(np.float64 if values.dtype.kind == "f" else np.int64) - first_label

@@ -63,20 +63,12 @@ def read_scores(
 ) -> ModelOutputs:
     """Read a prediction file with all that it says about every class."""
     found = read_contents(path, scores=True, labels=labels, layout=layout)
-    return outputs_of(found, file=path, labels=labels, n_classes=n_classes)
+    return outputs_of(found, file=path, n_classes=n_classes)
 
 
-def outputs_of(
-    found: Contents,
-    *,
-    file: object,
-    labels: LabelRule = "required",
-    n_classes: int | None = None,
-) -> ModelOutputs:
+def outputs_of(found: Contents, *, file: object, n_classes: int | None = None) -> ModelOutputs:
     """Check the contents of a prediction file, or of a table in memory."""
-    checked = check_columns(
-        found.columns, file=file, n_classes=n_classes, metadata=found.metadata, labels=labels
-    )
+    checked = check_columns(found.columns, file=file, n_classes=n_classes, metadata=found.metadata)
     outputs = ModelOutputs(
         index=checked["index"],
         labels=checked.get("label"),
@@ -128,9 +120,6 @@ def with_scores(outputs: ModelOutputs, scores: ScoreMatrix, file: object) -> Mod
     )
 
 
-_MAX_SHOWN = 20  # columns in a message
-
-
 @dataclass(frozen=True, eq=False)
 class RankedClasses:
     """Predicted classes, most probable first."""
@@ -149,7 +138,7 @@ def ranked_classes(raw: RawFile, layout: Layout, top: int) -> RankedClasses:
         if given is not None:
             return RankedClasses(given, None)
         raise InputError(
-            f"predicted classes missing; found {', '.join(raw.names[:_MAX_SHOWN]) or 'none'}",
+            f"predicted classes missing; found {raw.shown}",
             file=raw.file,
             remedy="Give 'prediction', or the scores of all classes",
         )
@@ -161,7 +150,7 @@ def labels_of(raw: RawFile, layout: Layout) -> npt.NDArray[Any]:
     """Return the true classes of a file or table, not checked further."""
     if "label" not in raw.columns:
         raise InputError(
-            f"column label missing; found {', '.join(raw.names[:_MAX_SHOWN]) or 'none'}",
+            f"column label missing; found {raw.shown}",
             file=raw.file,
             remedy="If it has another name, say which: columns={'label': 'target'}",
         )
