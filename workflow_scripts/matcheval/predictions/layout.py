@@ -80,6 +80,11 @@ class Layout:
         given = self.columns.get(kind, "")
         return (given.removesuffix("*"),) if given.endswith("*") else _PREFIXES[kind]
 
+    def reads(self, name: str) -> bool:
+        """Whether a column of this name, which is ours, is read."""
+        prefixes = tuple(prefix for kind in KINDS for prefix in self.prefixes(kind))
+        return name in COLUMNS or name.startswith(prefixes)
+
     def class_columns(self, names: Sequence[str], kind: Kind) -> ClassColumns | None:
         """Find the columns that hold the scores of one class each."""
         for prefix in self.prefixes(kind):
