@@ -21,7 +21,6 @@ from matcheval.io.csv_rows import read_csv_table
 from matcheval.io.tables import read_parquet
 from matcheval.predictions.layout import COLUMNS, Layout
 
-
 Column: TypeAlias = pa.ChunkedArray | npt.NDArray[Any]
 
 SUFFIXES = KINDS_OF_DATASET[PREDICTIONS_KIND].suffixes

@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from matcheval.errors import InputError
 from matcheval.figures.many_models import FEW_MODELS, point_options
 from matcheval.figures.style import (
     COLUMN_WIDTH,
@@ -40,11 +39,6 @@ if TYPE_CHECKING:
 
 RUNNING_MEDIAN = 15  # models in the window
 _MAX_SET_CHARACTERS = 20
-
-
-def is_named(table: pd.DataFrame) -> bool:
-    """Say whether models are few enough to be named, and joined by lines."""
-    return len(table) <= FEW_MODELS
 
 
 def target_of(table: pd.DataFrame) -> str:
@@ -86,7 +80,7 @@ def _seeds(table: pd.DataFrame) -> str:
 def note_of(table: pd.DataFrame) -> str:
     """Explain points, lines and faint bars, and name models without matched pairs."""
     notes = []
-    if not is_named(table):
+    if len(table) > FEW_MODELS:
         notes.append(
             f"Points: models. Lines: running medians of {RUNNING_MEDIAN} models "
             "(of fewer at both ends)."
@@ -136,6 +130,7 @@ def running_median(value: npt.NDArray[np.float64], window: int) -> npt.NDArray[n
 
 
 _HEIGHT = 2.1  # inches
+_BARS: dict[str, Any] = {"markersize": 5, "elinewidth": 1.2, "capsize": 2, "zorder": 2}
 _SHIFTS = {"original": 0.12, "replication": -0.12}  # so that bars do not cover each other
 _ORIGINS = {
     "original": (ORIGINAL, MATCHED_ORIGINAL),
@@ -163,7 +158,7 @@ def plot_one_model(table: pd.DataFrame, gaps: pd.DataFrame, title: str) -> "Figu
             figure,
             "Bars: 95 % intervals; of matched accuracies ±1 SD over the random choices of the "
             f"matching. Unmatched targets: {share:.1f} %.\n"
-            f"Matched gap: {verdict(gap) if pd.notna(gap['matched_gap']) else 'undefined'}.",
+            f"Matched gap: {verdict(gap)}.",
         )
     return figure
 
@@ -188,49 +183,33 @@ def plot_one_gap(gap: pd.Series, title: str, note: str) -> "Figure":
         set_title(
             figure, f"{gap['model']}: {gap['pair']}, {title}\nε = {gap['epsilon']:g}, 1 model"
         )
-        found = verdict(gap) if pd.notna(gap["matched_gap"]) else "undefined"
-        set_note(figure, f"{note} Matched gap: {found}.")
+        set_note(figure, f"{note} Matched gap: {verdict(gap)}.")
     return figure
 
 
 def _draw_accuracies(axes: "Axes", table: pd.DataFrame) -> None:
     row = table.iloc[0]
-    for at, prefix in ((1, "accuracy_"), (0, "matched_accuracy_")):
-        ends = [100 * _value(row, f"{prefix}{origin}") for origin in _ORIGINS]
-        axes.plot(
-            ends,
-            [at + shift for shift in _SHIFTS.values()],
-            color="#9a9a9a",
-            linewidth=1.5,
-            zorder=1,
-        )
-        for origin, value in zip(_ORIGINS, ends, strict=True):
+    for at, what, name in ((1, "all", "accuracy_{}"), (0, "matched", "matched_accuracy_{}_mean")):
+        ends = [100 * float(row[name.format(origin)]) for origin in _ORIGINS]
+        heights = [at + shift for shift in _SHIFTS.values()]
+        axes.plot(ends, heights, color="#9a9a9a", linewidth=1.5, zorder=1)
+        for origin, value, height in zip(_ORIGINS, ends, heights, strict=True):
+            size, n = matched_counts(table), int(row[f"n_{origin}"])
+            lengths: Any = 100 * np.nan_to_num(float(row[f"matched_accuracy_{origin}_std"]))
+            if at:
+                accuracy, size = row[f"accuracy_{origin}"], f"n = {count(n)}"
+                found = clopper_pearson(round(float(accuracy) * n), n)
+                lengths = 100 * np.array([[accuracy - found.low], [found.high - accuracy]])
             look = _ORIGINS[origin][at == 0]
-            size = f"n = {count(row[f'n_{origin}'])}" if at else matched_counts(table)
-            what = "all" if at else "matched"
-            label = f"{set_name(table, origin)} ({role_of(table, origin)}), {what} ({size})"
             axes.errorbar(
-                [value], [at + _SHIFTS[origin]], xerr=_lengths(row, f"{prefix}{origin}", origin),
-                fmt=look.marker, color=look.color, markersize=5, elinewidth=1.2, capsize=2,
-                zorder=2, label=label,
+                [value], [height], xerr=lengths, fmt=look.marker, color=look.color,
+                label=f"{set_name(table, origin)} ({role_of(table, origin)}), {what} ({size})",
+                **_BARS,
             )  # fmt: skip
     axes.set_yticks([1, 0], ["all points", "matched points"])
     axes.set_ylim(-0.6, 1.6)
     axes.set_xlabel("Accuracy (%)")
     legend_above(axes)
-
-
-def _value(row: pd.Series, name: str) -> float:
-    return float(row[name] if name in row else row[f"{name}_mean"])
-
-
-def _lengths(row: pd.Series, name: str, origin: str) -> Any:
-    """Return the lengths of an accuracy's bar to both sides, in percent."""
-    if name not in row:
-        return 100 * np.nan_to_num(float(row[f"{name}_std"]))
-    n = int(row[f"n_{origin}"])
-    found = clopper_pearson(round(float(row[name]) * n), n)
-    return 100 * np.array([[row[name] - found.low], [found.high - row[name]]])
 
 
 def _draw_gaps(axes: "Axes", gap: pd.Series) -> None:
@@ -239,9 +218,8 @@ def _draw_gaps(axes: "Axes", gap: pd.Series) -> None:
         low, value, high = (100 * float(gap[f"{name}{end}"]) for end in ("_low", "", "_high"))
         lengths = np.nan_to_num([[value - low], [high - value]])
         axes.errorbar(
-            [value], [at], xerr=lengths, fmt=look.marker, color=look.color, markersize=5,
-            elinewidth=1.2, capsize=2, zorder=2, label=label,
-        )  # fmt: skip
+            [value], [at], xerr=lengths, fmt=look.marker, color=look.color, label=label, **_BARS
+        )
     axes.set_yticks(range(len(_GAPS)), [label for label, _ in reversed(_GAPS.values())])
     axes.set_ylim(-0.6, len(_GAPS) - 0.4)
     axes.set_xlabel("Original − replication (percentage points)")
@@ -254,41 +232,20 @@ _INCHES_PER_CHARACTER = 0.052
 _INCHES_PER_LINE = 0.13
 _NAME_SIZE = 6.0  # points
 _FAINT = 0.3
-_ORIGINS_MATCHED_ACCURACY = {
-    "original": (ORIGINAL, MATCHED_ORIGINAL),
-    "replication": (REPLICATION, MATCHED_REPLICATION),
-}
-_SAME_IN_EVERY_ROW = (
-    "pair",
-    "criterion",
-    "epsilon",
-    "original",
-    "replication",
-    "source",
-    "n_original",
-    "n_replication",
-)
 
 
 def plot_matched_accuracy(
     table: pd.DataFrame, title: str = "", gaps: pd.DataFrame | None = None
 ) -> "Figure":
     """Plot accuracy and matched accuracy of both sets over models, and the gaps."""
-    if table.empty:
-        raise InputError("no models to plot", field="model")
-    for column in _SAME_IN_EVERY_ROW:
-        if len(set(table[column])) != 1:
-            values = sorted(set(table[column]))
-            raise InputError(f"one figure cannot show several values: {values}", field=column)
-    if gaps is not None and len(table) == 1:
-        return plot_one_model(
-            table, gaps, title or Criterion(table["criterion"].iloc[0]).description
-        )
+    title = title or Criterion(table["criterion"].iloc[0]).description
     if gaps is not None:
+        if len(table) == 1:
+            return plot_one_model(table, gaps, title)
         bounds = ["matched_gap_low", "matched_gap_high"]
         table = table.merge(gaps[["model", *bounds]], on="model", validate="one_to_one")
     table = by_accuracy(table)
-    names = [shortened(name) for name in table["model"]] if is_named(table) else None
+    names = [shortened(name) for name in table["model"]] if len(table) <= FEW_MODELS else None
     note = note_of(table)
     lines = 1 + fit_text(note, 2 * COLUMN_WIDTH).count("\n")
     room = _AROUND_PANELS + _INCHES_PER_LINE * lines
@@ -299,47 +256,36 @@ def plot_matched_accuracy(
         panels = figure.subplot_mosaic(
             [["accuracies", "gaps"], ["accuracies", "unmatched"]], height_ratios=_RIGHT_HEIGHTS
         )
-        _draw_accuracies_of_matched_accuracy(panels["accuracies"], table)
-        _draw_gaps_of_matched_accuracy(panels["gaps"], table)
+        _draw_all_accuracies(panels["accuracies"], table)
+        _draw_all_gaps(panels["gaps"], table)
         _draw_unmatched(panels["unmatched"], table)
         for panel in panels.values():
             _label_models(panel, table, names)
         panels["gaps"].tick_params(labelbottom=False)
         panels["gaps"].set_xlabel("")
         figure.align_ylabels([panels["gaps"], panels["unmatched"]])
-        matching = title or Criterion(table["criterion"].iloc[0]).description
-        set_title(figure, title_of(table, matching))
+        set_title(figure, title_of(table, title))
         set_note(figure, note)
     return figure
 
 
-def _draw_accuracies_of_matched_accuracy(axes: "Axes", table: pd.DataFrame) -> None:
+def _draw_all_accuracies(axes: "Axes", table: pd.DataFrame) -> None:
     matched = matched_counts(table)
-    for origin, (series, matched_series) in _ORIGINS_MATCHED_ACCURACY.items():
+    for origin, (series, matched_series) in _ORIGINS.items():
         name = f"{set_name(table, origin)} ({role_of(table, origin)})"
         n = count(table[f"n_{origin}"].iloc[0])
         _draw(axes, table, f"accuracy_{origin}", series, f"{name}, all (n = {n})")
-        _draw(
-            axes,
-            table,
-            f"matched_accuracy_{origin}",
-            matched_series,
-            f"{name}, matched ({matched})",
-            has_seeds=True,
-        )
-    axes.set_ylabel("Accuracy (%)")
-    legend_above(axes)
-    set_round_ticks(axes, 6)
+        label = f"{name}, matched ({matched})"
+        _draw(axes, table, f"matched_accuracy_{origin}", matched_series, label, has_seeds=True)
+    _finish(axes, "Accuracy (%)", 6)
 
 
-def _draw_gaps_of_matched_accuracy(axes: "Axes", table: pd.DataFrame) -> None:
+def _draw_all_gaps(axes: "Axes", table: pd.DataFrame) -> None:
     axes.axhline(0, color="#767676", linewidth=0.7, zorder=1)
     _draw(axes, table, "gap", GAP, "all points")
     has_intervals = "matched_gap_low" in table
-    _draw(
-        axes, table, "matched_gap", MATCHED_GAP,
-        "matched points" + ", 95 % intervals" * has_intervals, has_seeds=True,
-    )  # fmt: skip
+    label = "matched points" + ", 95 % intervals" * has_intervals
+    _draw(axes, table, "matched_gap", MATCHED_GAP, label, has_seeds=True)
     half = 100 * sampling_range(table)
     band = axes.stairs(
         half,
@@ -354,14 +300,9 @@ def _draw_gaps_of_matched_accuracy(axes: "Axes", table: pd.DataFrame) -> None:
     band.sticky_edges.y.clear()  # otherwise the axis would end at the upper edge of the band
     axes.update_datalim([(1, -half.max()), (1, half.max())])
     axes.autoscale_view()
-    axes.set_ylabel("Difference\n(percentage points)")
-    legend_above(
-        axes,
-        title=f"Accuracy on {set_name(table, 'original')} − on {set_name(table, 'replication')}",
-        alignment="left",
-        title_fontsize=6.5,
-    )
-    set_round_ticks(axes, 5)
+    title = f"Accuracy on {set_name(table, 'original')} − on {set_name(table, 'replication')}"
+    legend: dict[str, Any] = {"title": title, "alignment": "left", "title_fontsize": 6.5}
+    _finish(axes, "Difference\n(percentage points)", **legend)
 
 
 def _draw_unmatched(axes: "Axes", table: pd.DataFrame) -> None:
@@ -370,11 +311,9 @@ def _draw_unmatched(axes: "Axes", table: pd.DataFrame) -> None:
     n = count(table[f"n_{target}"].iloc[0])
     label = f"unmatched of {set_name(table, target)} (n = {n})"
     _draw(axes, table, "fraction_unmatched", series, label, has_seeds=True)
-    axes.set_ylabel("Unmatched\ntargets (%)")
     highest = table["fraction_unmatched_mean"] + table["fraction_unmatched_std"].fillna(0)
     axes.set_ylim(0, 1.1 * max(100 * highest.max(), 1.0))
-    legend_above(axes)
-    set_round_ticks(axes, 5)  # with fewer intervals, only two ticks could be visible
+    _finish(axes, "Unmatched\ntargets (%)")
 
 
 def _draw(
@@ -389,7 +328,7 @@ def _draw(
     """Plot a quantity over models in percent, with faint bars of ±1 SD if it depends on seeds."""
     rank = np.arange(1, len(table) + 1)
     value = 100 * table[f"{quantity}_mean" if has_seeds else quantity].to_numpy(dtype=np.float64)
-    named = is_named(table)
+    named = len(table) <= FEW_MODELS
     look: dict[str, Any] = series.line_options() | {"label": label, "markeredgewidth": 0}
     if named:
         axes.plot(rank, value, marker=series.marker, linewidth=1.1, **look)
@@ -407,6 +346,13 @@ def _draw(
         axes.errorbar(rank, value, deviation, fmt="none", elinewidth=width, **faint)
 
 
+def _finish(axes: "Axes", ylabel: str, intervals: int = 5, **legend: Any) -> None:
+    """Add label, legend and ticks; with fewer intervals, only two ticks could be visible."""
+    axes.set_ylabel(ylabel)
+    legend_above(axes, **legend)
+    set_round_ticks(axes, intervals)
+
+
 def _label_models(axes: "Axes", table: pd.DataFrame, names: list[str] | None) -> None:
     """Label the x axis with the names of the models, or with ranks if there are no names."""
     original, n = set_name(table, "original"), len(table)
@@ -422,14 +368,11 @@ def _label_models(axes: "Axes", table: pd.DataFrame, names: list[str] | None) ->
 
 _PANEL_HEIGHT = 1.45  # inches
 _AROUND = 1.3
-_INCHES_PER_CHARACTER_GAPS = 0.055
 _SHIFT = 0.16  # of two series at one model, so that their bars lie beside each other
 
 
 def plot_gaps(table: pd.DataFrame, gaps: pd.DataFrame, mean: pd.Series, title: str) -> "Figure":
     """Plot gap and matched gap, the parts of the gap, and narrowings, for models and their mean."""
-    if gaps.empty:
-        raise InputError("no models to plot", field="model")
     if len(gaps) == 1:
         return plot_one_gap(gaps.iloc[0], title, _note(mean))
     order = by_accuracy(table[["model", "accuracy_original"]])["model"]
@@ -440,7 +383,7 @@ def plot_gaps(table: pd.DataFrame, gaps: pd.DataFrame, mean: pd.Series, title: s
     characters = max(map(len, names)) if len(gaps) <= FEW_MODELS else 4
     narrowings = shown[["same_size_narrowing", "reference_narrowing"]].to_numpy(np.float64)
     n_panels = 2 + bool(np.isfinite(narrowings).any())
-    height = n_panels * _PANEL_HEIGHT + _AROUND + _INCHES_PER_CHARACTER_GAPS * characters
+    height = n_panels * _PANEL_HEIGHT + _AROUND + 0.055 * characters
     with style():
         figure = new_figure(2 * COLUMN_WIDTH, height)
         panels = figure.subplots(n_panels, 1, sharex=True)
@@ -482,9 +425,7 @@ def _draw_pairs(
         if len(shown) > FEW_MODELS + 1:  # bars of many models would hide points and medians
             bars.set(alpha=0.2, linewidth=0.5)
             _draw_median(axes, value, look)
-    axes.set_ylabel("Percentage points")
-    legend_above(axes)
-    set_round_ticks(axes, 5)
+    _finish(axes, "Percentage points")
 
 
 def _draw_median(axes: "Axes", value: npt.NDArray[np.float64], look: SeriesStyle) -> None:
@@ -515,9 +456,7 @@ def _draw_narrowings(axes: "Axes", narrowings: npt.NDArray[np.float64]) -> None:
     if many:
         _draw_median(axes, real, MATCHED_GAP)
         _draw_median(axes, reference, GAP)
-    axes.set_ylabel("Narrowing (%)")
-    legend_above(axes)
-    set_round_ticks(axes, 5)
+    _finish(axes, "Narrowing (%)")
 
 
 def _label(axes: "Axes", names: list[str]) -> None:
