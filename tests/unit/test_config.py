@@ -195,7 +195,6 @@ BAD = [
     ({"matching": {"seeds": None}}, "'matching.seeds': is empty"),
     ({"followups": {}}, "'followups' is now split up: near_duplicates, hard_images"),
     ({"experiments": {}}, "'experiments' is now 'retraining.experiments'"),
-    ({"replication": {"published": ""}}, "'published' is now 'published_values.file'"),
     ({"figures": {"reliability_bins": 5}}, "'reliability_bins' is now 'matching.reliability_bins'"),
     ({"study": "predictions"}, "'study': 'predictions' is a name of the results folder itself"),
 ]

@@ -261,7 +261,11 @@ def tabulate_replication(
         columns |= _accuracies(frame.loc[models], origin, confidence)
         columns[f"{origin}_rank"] = ordinal_ranks(columns[f"accuracy_{origin}"], models)
     columns["gap"] = columns["accuracy_original"] - columns["accuracy_replication"]
-    columns |= _decomposition(columns) | _errors(columns, pair, images)
+    for end, other in (("low", "high"), ("high", "low")):
+        # Bounds on the random part of each gap, and on the rest of it.
+        random = columns[f"accuracy_replication_{end}"] - columns["accuracy_replication"]
+        columns |= {f"random_gap_{end}": random, f"rest_gap_{other}": columns["gap"] - random}
+    columns |= _errors(columns, pair, images)
     columns["delta_rank"] = columns["original_rank"] - columns["replication_rank"]
     table = pd.DataFrame(columns)[RESULTS.names]
     return table.sort_values("original_rank", ignore_index=True)
@@ -297,19 +301,6 @@ def _paired_errors(
         return np.full(len(columns["model"]), np.nan)
     rows = [[one.models.index(model) for model in columns["model"]] for one in images]
     return paired_error(first.right[rows[0]], second.right[rows[1]])
-
-
-def _decomposition(columns: dict[str, Any]) -> dict[str, FloatArray]:
-    """Compute bounds on the random part of each gap, and on the remainder."""
-    accuracy = columns["accuracy_replication"]
-    low = columns["accuracy_replication_low"] - accuracy
-    high = columns["accuracy_replication_high"] - accuracy
-    return {
-        "random_gap_low": low,
-        "random_gap_high": high,
-        "rest_gap_low": columns["gap"] - high,
-        "rest_gap_high": columns["gap"] - low,
-    }
 
 
 def summarize_changes(
