@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from compared import models
 from helpers import predictions
-from matcheval.analyses.maximum_matching.tables import SCHEMA, tabulate, text_columns
+from matcheval.analyses.maximum_matching import SCHEMA, tabulate, text_columns
 from matcheval.protocol.matching import MatchingPlan, maximum_size, plan_matching
 from matcheval.protocol.settings import Criterion, MatchingMethod
 from vectors import case

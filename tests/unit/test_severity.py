@@ -7,15 +7,14 @@ import pytest
 
 from compared import BOTH
 from helpers import matched_gap, predictions, simulate
-from matcheval.analyses.severity.figures import plot
-from matcheval.analyses.severity.tables import SCHEMA, tabulate_severities, text_columns
+from matcheval.analyses.severity import SCHEMA, plot, tabulate_severities, text_columns
 from matcheval.datasets.pairs import Pair
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
 from matcheval.protocol.blocks import paired_images
-from matcheval.protocol.compared_models import MEAN
+from matcheval.protocol.compared_models import MEAN, scored
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.decomposition import decompose, scored
+from matcheval.protocol.decomposition import decompose
 from studies import configuration, load
 
 LABEL = np.random.default_rng(0).integers(0, 3, 400)

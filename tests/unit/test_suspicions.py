@@ -29,7 +29,7 @@ from matcheval.protocol.schemas import MODEL_TABLE
 from matcheval.protocol.settings import Criterion, MatchingMethod
 from matcheval.protocol.tables import tabulate_runs
 from matcheval.protocol.words import write_summary
-from matcheval.study.suite_files import SuiteFiles
+from matcheval.study.tables import SuiteFiles
 
 N, K = 400, 10
 RNG = np.random.default_rng(0)

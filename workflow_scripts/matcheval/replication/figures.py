@@ -124,7 +124,8 @@ def _draw_models(axes: "Axes", results: pd.DataFrame, is_excluded: Any) -> None:
             errors.append(np.abs(np.array(ends) - middle))  # no bar where bounds are unknown, NaN
         is_hollow = label != "models"
         axes.errorbar(
-            centers[0], centers[1], xerr=errors[0], yerr=errors[1], fmt=MODELS.marker, color=MODELS.color,
+            centers[0], centers[1], xerr=errors[0], yerr=errors[1], fmt=MODELS.marker,
+            color=MODELS.color,
             markerfacecolor="white" if is_hollow else MODELS.color,
             markeredgewidth=0.5 if is_hollow else 0, markersize=look["markersize"],
             alpha=look["alpha"], elinewidth=0.17 * look["markersize"], label=label, zorder=3,
