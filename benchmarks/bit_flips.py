@@ -26,7 +26,7 @@ from matcheval.io.json_files import read_json
 from matcheval.io.tables import read_parquet
 from matcheval.models.checkpoints import load_checkpoint
 from matcheval.predictions.files import read_predictions
-from matcheval.predictions.top_k import read_top_k
+from matcheval.predictions.softmax import read_top_k
 
 # Kind, files below the results folder, and what reads them.
 KINDS: tuple[tuple[str, str, Callable[[Path], object]], ...] = (

@@ -17,9 +17,8 @@ from helpers import simulate
 from matcheval.datasets.pairs import Pair
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.decomposition import decompose_models
-from matcheval.protocol.gap_estimates import estimate_gaps
-from matcheval.protocol.gap_of_model import scored
+from matcheval.protocol.decomposition import decompose_models, scored
+from matcheval.protocol.gaps import estimate_gaps
 from matcheval.protocol.no_warning import no_warning_reference
 from matcheval.protocol.settings import MatchingSettings
 

@@ -13,11 +13,12 @@ from dataclasses import replace
 import numpy as np
 from common import ROOT, write_results
 
+from matcheval.datasets.pairs import Pair
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.records import Predictions
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.runs import RunName, matched_rows, measure_runs
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.compared_models import MatchedModel
+from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.settings import Criterion, MatchingMethod
 
 PREDICTIONS = ROOT / "results" / "predictions"
 N_SOURCE, N_TARGET, SPLITS = 327, 273, 20
@@ -44,15 +45,16 @@ def measure(criterion: Criterion) -> list[dict]:
             targets = {"i.i.d.": take(known, order[N_SOURCE:]), "new writers": take(new, new_rows)}
             for name, target in targets.items():
                 method = MatchingMethod(criterion=criterion)
-                run_name = RunName(model, f"control {name}")
-                rows = matched_rows(source, target, run_name, method, [split])
-                (run,) = measure_runs(source, target, rows)
+                pair = Pair(f"control {name}", "known", name, source="known")
+                comparison = Comparison(model, pair, source, target)
+                one = MatchedModel.of(comparison, method, [split])
+                run = {column: value for column, (value,) in one.measured.items()}
                 of_split[name].append(
                     (
-                        run.accuracy_source - run.accuracy_target,
-                        run.matched_accuracy_source - run.matched_accuracy_target,
-                        run.fraction_unmatched,
-                        run.unmatched_accuracy_target,
+                        run["accuracy_source"] - run["accuracy_target"],
+                        run["matched_accuracy_source"] - run["matched_accuracy_target"],
+                        run["fraction_unmatched"],
+                        run["unmatched_accuracy_target"],
                     )
                 )
         for name, rows in of_split.items():

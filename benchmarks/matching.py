@@ -16,9 +16,8 @@ from common import write_results
 
 import reference
 from helpers import simulate
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.matching import match
-from matcheval.protocol.plans import plan_matching
+from matcheval.protocol.matching import match, plan_matching
+from matcheval.protocol.settings import Criterion, MatchingMethod
 
 SEEDS = 10
 # name, source points, target points, classes, whether the transcription runs too
@@ -48,11 +47,12 @@ def measure(
     target = simulate(n_target, n_classes, 2, accuracy=0.8)
     rows = []
     for criterion in Criterion:
-        plan = plan_matching(source, target, criterion)
+        method = MatchingMethod(criterion=criterion)
+        plan = plan_matching(source, target, method)
         match(plan, np.random.default_rng(0))  # compiled by now
         plans, runs, transcriptions = [], [], []
         for repeat in range(5 if n_source <= 100_000 else 3):
-            plans.append(milliseconds(lambda c=criterion: plan_matching(source, target, c)))
+            plans.append(milliseconds(lambda m=method: plan_matching(source, target, m)))
             runs.extend(
                 milliseconds(lambda p=plan, s=seed: match(p, np.random.default_rng(s)))
                 for seed in range(SEEDS)

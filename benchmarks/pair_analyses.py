@@ -19,9 +19,7 @@ from matcheval.analyses.permutation_null.tables import tabulate
 from matcheval.datasets.pairs import Pair
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.matching import match
-from matcheval.protocol.maximum_matching import maximum_size
-from matcheval.protocol.plans import plan_matching
+from matcheval.protocol.matching import match, maximum_size, plan_matching
 from matcheval.protocol.settings import MatchingSettings
 
 METHODS = MatchingSettings().methods
@@ -53,7 +51,7 @@ def null() -> list[dict]:
     tabulate(known, permutations=1)  # compiled by now
     taken = seconds(lambda: tabulate(known, permutations=PERMUTATIONS))
     one = comparisons[0]
-    plans = [plan_matching(one.source, one.target, m.criterion) for m in METHODS.values()]
+    plans = [plan_matching(one.source, one.target, m) for m in METHODS.values()]
 
     def plain() -> None:
         generator = np.random.default_rng(0)
@@ -71,9 +69,9 @@ def largest() -> list[dict]:
     target = simulate(MILLION, 1_000, 2, accuracy=0.8)
     rows = []
     for name, method in METHODS.items():
-        plan = plan_matching(source, target, method.criterion)
+        plan = plan_matching(source, target, method)
         maximum_size(plan)  # compiled by now
-        planning = seconds(lambda m=method: plan_matching(source, target, m.criterion))
+        planning = seconds(lambda m=method: plan_matching(source, target, m))
         taken = planning + seconds(lambda p=plan: maximum_size(p))
         run = planning + seconds(lambda p=plan: match(p, np.random.default_rng(0)))
         rows.append(_row(f"largest matching, a million each, {name}", taken, run))

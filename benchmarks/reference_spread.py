@@ -15,7 +15,7 @@ from helpers import simulate
 from matcheval.datasets.pairs import Pair
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.confidence_bins import Scored
+from matcheval.protocol.decomposition import Scored
 from matcheval.protocol.no_warning import flip_probability, no_warning_reference
 from matcheval.protocol.settings import MatchingSettings
 from matcheval.protocol.standard_errors import isotonic_accuracy

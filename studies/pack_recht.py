@@ -25,7 +25,7 @@ from matcheval.datasets.published_kinds import Cifar10
 from matcheval.datasets.sources import Sources
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file
-from matcheval.predictions.label_files import count_hits, read_integers
+from matcheval.predictions.published_files import count_hits, read_integers
 
 Integers = npt.NDArray[np.integer[Any]]
 

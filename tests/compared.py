@@ -8,8 +8,7 @@ from helpers import simulate
 from matcheval.datasets.pairs import Pair
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.settings import Criterion, MatchingMethod
 
 BOTH = {c.value: MatchingMethod(criterion=c) for c in Criterion}
 

@@ -1,8 +1,14 @@
 """Small prediction sets for tests."""
 
+from types import SimpleNamespace
+
 import numpy as np
 
+from matcheval.datasets.pairs import Pair
 from matcheval.predictions.records import Predictions, check_predictions
+from matcheval.protocol.compared_models import MatchedModel, mean_of_defined, std_of_defined
+from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.settings import MatchingMethod
 
 
 def predictions(probability, prediction=None, label=None, **further) -> Predictions:
@@ -25,3 +31,18 @@ def simulate(n, n_classes, seed, *, accuracy=0.9, label=None) -> Predictions:
     probability = 1 / n_classes + (1 - 1 / n_classes) / (1 + np.exp(-logit))
     probability = np.where(rng.random(n) < 0.2, 1.0, probability)
     return predictions(probability, prediction, label)
+
+
+def matched(source, target, criterion="label_probability", seeds=range(10), **options):
+    """A source and a target, matched; names of model and pair are those of `match`'s tests."""
+    comparison = Comparison("m", Pair("p", "s", "t", source="s"), source, target)
+    return MatchedModel.of(comparison, MatchingMethod(criterion=criterion, **options), seeds)
+
+
+def matched_gap(comparison, method, seeds):
+    """Mean and standard deviation of the matched gap over seeds, and the share that is matched."""
+    one = MatchedModel.of(comparison, method, seeds)
+    gaps, share = one.matched_gaps, 1 - one.fractions_unmatched.mean()
+    return SimpleNamespace(
+        mean=mean_of_defined(gaps), std=std_of_defined(gaps), share_matched=share
+    )

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from matcheval.datasets.specs import DatasetSpec
-from matcheval.predictions.accuracies import dataset_accuracies
-from matcheval.replication.results import tabulate_replication
+from matcheval.predictions.correctness import dataset_accuracies
+from matcheval.replication.tables import tabulate_replication
 from studies import ROOT, configuration, load
 
 DATA = Path(os.environ.get("MATCHEVAL_SHARED", ROOT.parent / "shared")) / "data" / "recht"

@@ -7,7 +7,7 @@ from pathlib import Path
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
-from matcheval.predictions.accuracies import dataset_accuracies
+from matcheval.predictions.correctness import dataset_accuracies
 
 
 def main(

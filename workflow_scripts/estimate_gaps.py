@@ -8,10 +8,10 @@ from matcheval.datasets.pairs import Pair
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
 from matcheval.predictions.layout import Layout
+from matcheval.protocol.blocks import GroupSource
 from matcheval.protocol.compared_models import read_models
-from matcheval.protocol.gap_estimates import estimate_gaps
-from matcheval.protocol.gap_schemas import GAPS, MEAN_GAPS
-from matcheval.protocol.pair_blocks import GroupSource
+from matcheval.protocol.gaps import estimate_gaps
+from matcheval.protocol.schemas import GAPS, MEAN_GAPS
 from matcheval.protocol.settings import MatchingMethod
 
 

@@ -9,10 +9,8 @@ import pandas as pd
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import write_readable
-from matcheval.replication.columns import fits_columns
-from matcheval.replication.fits import fit_replication
-from matcheval.replication.schemas import FITS, REGION, RESULTS
-from matcheval.replication.settings import ReplicationSettings
+from matcheval.replication.fits import ReplicationSettings, fit_replication
+from matcheval.replication.tables import FITS, REGION, RESULTS, fits_columns
 
 
 def main(

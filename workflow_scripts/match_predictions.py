@@ -10,11 +10,10 @@ from matcheval.errors import ErrorCollector
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
 from matcheval.predictions.layout import Layout
-from matcheval.protocol.comparisons import read_comparison
-from matcheval.protocol.runs import MatchedComparison
+from matcheval.protocol.compared_models import MatchedModel
+from matcheval.protocol.comparisons import read_comparison, suspicions_of, with_suspicions
 from matcheval.protocol.schemas import join_runs
 from matcheval.protocol.settings import MatchingMethod
-from matcheval.protocol.suspicions import suspicions_of, with_suspicions
 
 
 def main(
@@ -40,7 +39,7 @@ def main(
             comparison = read_comparison(model, pair, next(files), layouts)
             found += [(model, text) for text in suspicions_of(comparison)]
             for name, method in matchings.items():
-                matched = MatchedComparison(comparison, method, seeds)
+                matched = MatchedModel.of(comparison, method, seeds)
                 tables[name, batch].append(matched.runs())
                 if model in saved:
                     write_table(matched.pairs(), pair_files[name, model])

@@ -13,7 +13,7 @@ from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figure
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import write_readable
-from matcheval.replication.schemas import FITS, RESULTS
+from matcheval.replication.tables import FITS, RESULTS
 
 
 def main(

@@ -7,8 +7,7 @@ from pathlib import Path
 from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figure
 from matcheval.protocol.figures.gaps import plot_gaps
-from matcheval.protocol.gap_schemas import GAPS, MEAN_GAPS
-from matcheval.protocol.schemas import MODEL_TABLE
+from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
 
 
 def main(

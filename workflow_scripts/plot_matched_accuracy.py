@@ -6,9 +6,8 @@ from pathlib import Path
 
 from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figure
-from matcheval.protocol.figures.matched_accuracy import plot_matched_accuracy
-from matcheval.protocol.gap_schemas import GAPS
-from matcheval.protocol.schemas import MODEL_TABLE
+from matcheval.protocol.figures.gaps import plot_matched_accuracy
+from matcheval.protocol.schemas import GAPS, MODEL_TABLE
 
 
 def main(*, table: Path, gaps: Path, title: str, outputs: Sequence[Path]) -> None:

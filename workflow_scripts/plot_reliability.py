@@ -9,8 +9,7 @@ from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figure
 from matcheval.predictions.layout import Layout
 from matcheval.protocol.comparisons import read_comparison
-from matcheval.protocol.figures.reliability import plot_reliability
-from matcheval.protocol.figures.subsets import reliability_data
+from matcheval.protocol.figures.reliability import plot_reliability, reliability_data
 from matcheval.protocol.schemas import PAIRS
 
 

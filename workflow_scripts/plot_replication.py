@@ -7,7 +7,7 @@ from pathlib import Path
 from matcheval.execution.entry_points import run_script
 from matcheval.figures.saving import save_figure
 from matcheval.replication.figures import plot_replication
-from matcheval.replication.schemas import FITS, REGION, RESULTS
+from matcheval.replication.tables import FITS, REGION, RESULTS
 from matcheval.statistics.scales import Scale
 
 

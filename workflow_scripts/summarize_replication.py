@@ -7,9 +7,7 @@ from pathlib import Path
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import read_parquet
 from matcheval.io.text_tables import write_readable
-from matcheval.replication.columns import changes_columns
-from matcheval.replication.results import summarize_changes
-from matcheval.replication.schemas import CHANGES, RESULTS
+from matcheval.replication.tables import CHANGES, RESULTS, changes_columns, summarize_changes
 
 
 def main(

@@ -8,11 +8,8 @@ from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.execution.entry_points import run_script
 from matcheval.io.text_tables import write_readable
-from matcheval.predictions.correctness import dataset_correctness
-from matcheval.predictions.schemas import ACCURACIES
-from matcheval.replication.columns import results_columns
-from matcheval.replication.results import tabulate_replication
-from matcheval.replication.schemas import RESULTS
+from matcheval.predictions.correctness import ACCURACIES, dataset_correctness
+from matcheval.replication.tables import RESULTS, results_columns, tabulate_replication
 
 
 def main(

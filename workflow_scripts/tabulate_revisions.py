@@ -7,7 +7,7 @@ from pathlib import Path
 from matcheval.analyses.revisions.tables import SCHEMA, tabulate_revisions, text_columns
 from matcheval.execution.entry_points import run_script
 from matcheval.io.text_tables import write_readable
-from matcheval.predictions.schemas import ACCURACIES
+from matcheval.predictions.correctness import ACCURACIES
 
 
 def main(

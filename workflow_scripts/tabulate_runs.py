@@ -6,8 +6,8 @@ from pathlib import Path
 
 from matcheval.execution.entry_points import run_script
 from matcheval.io.tables import write_table
+from matcheval.protocol.comparisons import suspicions_in, with_suspicions
 from matcheval.protocol.schemas import COMPARISON_RUNS, MODEL_TABLE
-from matcheval.protocol.suspicions import suspicions_in, with_suspicions
 from matcheval.protocol.tables import tabulate_runs
 
 

@@ -8,10 +8,9 @@ import pandas as pd
 
 from matcheval.execution.entry_points import run_script
 from matcheval.io.files import atomic_file
-from matcheval.protocol.gap_schemas import MEAN_GAPS
-from matcheval.protocol.schemas import MODEL_TABLE
-from matcheval.protocol.summary import write_summary
-from matcheval.protocol.suspicions import suspicions_in
+from matcheval.protocol.comparisons import suspicions_in
+from matcheval.protocol.schemas import MEAN_GAPS, MODEL_TABLE
+from matcheval.protocol.words import write_summary
 
 
 def main(

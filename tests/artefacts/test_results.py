@@ -11,9 +11,8 @@ from matcheval.datasets.folders import DESCRIPTION, read_dataset
 from matcheval.io.json_files import read_json
 from matcheval.io.self_digests import verify_file
 from matcheval.io.tables import read_parquet, write_table
-from matcheval.protocol.gap_schemas import GAPS, MEAN_GAPS
-from matcheval.protocol.schemas import COMPARISON_RUNS, MODEL_TABLE, PAIRS
-from matcheval.replication.schemas import CHANGES, FITS, REGION, RESULTS
+from matcheval.protocol.schemas import COMPARISON_RUNS, GAPS, MEAN_GAPS, MODEL_TABLE, PAIRS
+from matcheval.replication.tables import CHANGES, FITS, REGION, RESULTS
 
 SELF_VERIFYING = (".parquet", ".npz", ".json", ".safetensors")
 

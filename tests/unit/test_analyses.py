@@ -30,8 +30,7 @@ from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
 from matcheval.io.text_tables import write_readable
-from matcheval.predictions.correctness import Correctness, dataset_correctness
-from matcheval.predictions.schemas import ACCURACIES
+from matcheval.predictions.correctness import ACCURACIES, Correctness, dataset_correctness
 from matcheval.statistics.scales import Scale
 from photos import encoded_dataset, jpeg, photo
 from published import DATA, needs_data, study

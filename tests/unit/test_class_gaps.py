@@ -12,8 +12,7 @@ from matcheval.datasets.pairs import Pair
 from matcheval.protocol.blocks import groups
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.confidence_bins import Scored, parts_of_bins
-from matcheval.protocol.decomposition import decompose
+from matcheval.protocol.decomposition import Scored, decompose, parts_of_bins
 from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.standard_errors import isotonic_accuracy, standard_error
 from matcheval.statistics.multiple_tests import holm
@@ -127,7 +126,7 @@ class TestTable:
             for s in (comparison.source, comparison.target)
         ]
         row = table[(table["class"] == 1) & (table.kind == "predicted")].iloc[0]
-        found = decompose(*sides, n_resamples=0)
+        found = decompose(*sides)
         assert row.confidence_part == pytest.approx(found.confidence_part)
         assert row.confidence_low < row.confidence_part < row.confidence_high
 

@@ -14,14 +14,12 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from helpers import predictions, simulate
+from helpers import matched, predictions, simulate
 from matcheval.cli.main import main
 from matcheval.cli.parser import build_parser
 from matcheval.predictions.records import write_predictions
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.runs import RunName, matched_rows, measure_runs
 from matcheval.protocol.schemas import RUNS
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.settings import Criterion
 
 ROOT = Path(__file__).parents[2]
 COLUMNS = [
@@ -73,11 +71,10 @@ class TestMatch:
         main(["match", *files, "--criterion", criterion.value, "--epsilon", "0.01", "--seeds", "3",
               "--model", "m", "--pair", "p", "--output", str(out)])  # fmt: skip
         sets = simulate(800, 5, 1), simulate(300, 5, 2, accuracy=0.7)
-        method = MatchingMethod(criterion=criterion, epsilon=0.01)
-        expected = measure_runs(*sets, matched_rows(*sets, RunName("m", "p"), method, range(3)))
+        expected = matched(*sets, criterion, range(3), epsilon=0.01).measured
         frame = pd.read_csv(out)
         for name in RUNS.names:
-            np.testing.assert_allclose(frame[name], [getattr(run, name) for run in expected])
+            np.testing.assert_allclose(frame[name], expected[name])
 
     def test_a_warning_if_nothing_matched(self, tmp_path, capsys, caplog):
         write_predictions(predictions([0.1]), tmp_path / "s.csv")

@@ -8,21 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import predictions, simulate
-from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
 from matcheval.protocol.blocks import datapoints, groups, paired_images
-from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.confidence_bins import Scored, bin_sets, parts_of_bins
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.decomposition import decompose, decompose_models
-from matcheval.protocol.gaps import matched_gap
-from matcheval.protocol.runs import RunName, matched_rows
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.decomposition import (
+    Scored,
+    bin_sets,
+    decompose_models,
+    parts_of_bins,
+)
 from vectors import case
 
 
 def scored(confidence, correct) -> Scored:
     return Scored(np.asarray(confidence, np.float32), np.asarray(correct).astype(bool))
+
+
+def decompose(source: Scored, target: Scored, **options):
+    return decompose_models([(source, target)], **options).mean
 
 
 def parts_of(source: Scored, target: Scored, n_bins: int):
@@ -287,49 +289,6 @@ class TestUndefined:
         assert math.isnan(found.share)
         assert "no standard error" in found.reason
 
-    def test_bad_input(self):
-        source, target = two_sets()
-        with pytest.raises(InputError, match="0 bins"):
-            decompose(source, target, n_bins=0)
-        with pytest.raises(InputError, match="same datapoints"):
-            decompose_models([(source, target), (target, source)])
-        with pytest.raises(InputError, match="block of every datapoint"):
-            decompose(source, target, blocks=datapoints(5, 5))
-        with pytest.raises(InputError, match="one of each"):
-            scored([0.5], [1, 0])
-        with pytest.raises(InputError, match="not a finite number"):
-            scored([np.nan], [1])
-        with pytest.raises(InputError, match="no datapoints"):
-            scored([], [])
+    def test_other_images_are_not_paired(self):
         with pytest.raises(InputError, match="row by row"):
             paired_images(predictions([0.5]), predictions([0.5], [1]))
-
-
-class TestMatchedGap:
-    @pytest.mark.parametrize("criterion", list(Criterion))
-    @pytest.mark.parametrize("sizes", [(400, 150), (150, 400)])
-    def test_it_is_the_mean_over_seeds_of_the_pairs(self, criterion, sizes):
-        original, replication = simulate(sizes[0], 4, 1), simulate(sizes[1], 4, 2, accuracy=0.7)
-        method = MatchingMethod(criterion=criterion)
-        found = matched_gap(
-            Comparison("m", Pair("p", "o", "r"), original, replication), method, range(4)
-        )
-        sets = [original, replication]
-        if sizes[0] < sizes[1]:
-            sets.reverse()
-        gaps, matched = [], []
-        for rows in matched_rows(*sets, RunName("m", "p"), method, range(4)).values():
-            pairs = [(s, t) for t, s in enumerate(rows) if s >= 0]
-            d = [int(sets[0].correct[s]) - int(sets[1].correct[t]) for s, t in pairs]
-            gaps.append(np.mean(d) * (1 if sizes[0] > sizes[1] else -1))
-            matched.append(len(pairs) / 150)
-        assert found.mean == pytest.approx(np.mean(gaps))
-        assert found.std == pytest.approx(np.std(gaps, ddof=1))
-        assert found.share_matched == pytest.approx(np.mean(matched))
-        assert found.n_seeds == 4
-
-    def test_no_pair(self):
-        comparison = Comparison("m", Pair("p", "o", "r"), predictions([0.1]), predictions([0.9]))
-        found = matched_gap(comparison, MatchingMethod(criterion=Criterion.PROBABILITY))
-        assert math.isnan(found.mean)
-        assert (found.share_matched, found.n_seeds) == (0, 0)

@@ -11,7 +11,7 @@ import pytest
 
 from matcheval.datasets.pairs import Pair
 from matcheval.execution.entry_points import job_arguments, run_command
-from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.settings import Criterion
 
 
 def main(

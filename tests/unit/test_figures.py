@@ -8,11 +8,9 @@ import pytest
 
 import plot_confidence as confidence_script
 from drawings import PAIR, draw, lines_of, texts_of
-from matcheval.errors import InputError
 from matcheval.io.tables import write_table
 from matcheval.protocol.figures.confidence import plot_confidence
-from matcheval.protocol.figures.derived import running_median, sampling_range
-from matcheval.protocol.figures.matched_accuracy import plot_matched_accuracy
+from matcheval.protocol.figures.gaps import plot_matched_accuracy, running_median, sampling_range
 from matcheval.protocol.schemas import MODEL_TABLE
 
 
@@ -338,20 +336,6 @@ def test_matched_gaps_have_their_intervals():
         np.testing.assert_allclose(segment, [[rank, -1], [rank, 90]])
     assert "matched points, 95 % intervals" in texts_of(panel.get_legend())
     assert "of accuracies and shares: ±1 SD" in figure.get_supxlabel()
-
-
-@pytest.mark.parametrize("column", ["pair", "criterion", "epsilon", "source", "n_original"])
-def test_mixed_tables_are_errors(column):
-    table = model_table(2)
-    table[column] = ["a", "b"]
-    with pytest.raises(InputError, match=column):
-        plot_matched_accuracy(table)
-
-
-@pytest.mark.parametrize("plot", [plot_confidence, plot_matched_accuracy])
-def test_empty_tables_are_errors(plot):
-    with pytest.raises(InputError, match="no models"):
-        plot(model_table(1).iloc[:0])
 
 
 def test_the_script_of_confidence(tmp_path):

@@ -8,13 +8,16 @@ from hypothesis import strategies as st
 from helpers import predictions, simulate
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
+from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.figures.binning import reliability_curve
-from matcheval.protocol.figures.subsets import Role, reliability_data, split_subsets
-from matcheval.protocol.runs import MatchedComparison
+from matcheval.protocol.figures.reliability import (
+    Role,
+    reliability_curve,
+    reliability_data,
+    split_subsets,
+)
 from matcheval.protocol.schemas import PAIRS
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.settings import Criterion, MatchingMethod
 
 probabilities = st.lists(st.floats(0, 1, width=32), max_size=200)
 
@@ -139,7 +142,7 @@ def test_subsets_agree_with_the_runs(replication_is_larger):
     comparison = Comparison("m", Pair("p", "o", "r"), original, replication)
     seeds = [0, 3]
     method = MatchingMethod(criterion=Criterion.LABEL_PROBABILITY)
-    matched = MatchedComparison(comparison, method, seeds)
+    matched = MatchedModel.of(comparison, method, seeds)
     data = reliability_data(comparison, matched.pairs(), method.title(), 0.005, seeds)
     assert data.subsets[0].dataset == ("r" if replication_is_larger else "o")
     runs = matched.runs().to_pandas()

@@ -9,12 +9,10 @@ from helpers import predictions, simulate
 from matcheval.io.tables import write_table
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions
+from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.figures.reliability import plot_reliability
-from matcheval.protocol.figures.subsets import Role, reliability_data
-from matcheval.protocol.runs import MatchedComparison
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.figures.reliability import Role, plot_reliability, reliability_data
+from matcheval.protocol.settings import Criterion, MatchingMethod
 
 
 def comparison_of(original, replication):
@@ -23,7 +21,7 @@ def comparison_of(original, replication):
 
 def data_of(comparison, seeds=(0, 1, 2), criterion=Criterion.PROBABILITY):
     method = MatchingMethod(criterion=criterion)
-    pairs = MatchedComparison(comparison, method, seeds).pairs()
+    pairs = MatchedModel.of(comparison, method, seeds).pairs()
     return reliability_data(comparison, pairs, method.title(), 0.005, seeds)
 
 
@@ -146,7 +144,7 @@ def test_script_of_reliability(tmp_path):
     write_predictions(comparison.original, original)
     write_predictions(comparison.replication, replication)
     seeds = [0, 1]
-    pairs = MatchedComparison(
+    pairs = MatchedModel.of(
         comparison, MatchingMethod(criterion=Criterion.PROBABILITY), seeds
     ).pairs()
     write_table(pairs, tmp_path / "pairs.parquet")

@@ -7,12 +7,10 @@ from test_replication import SETTINGS, results, settings_with
 
 import plot_replication as script
 from drawings import draw, texts_of
-from matcheval.errors import InputError
 from matcheval.io.tables import write_table
 from matcheval.replication.figures import plot_replication
-from matcheval.replication.fits import fit_replication
-from matcheval.replication.schemas import FITS, REGION, RESULTS
-from matcheval.replication.settings import Extremes
+from matcheval.replication.fits import Extremes, fit_replication
+from matcheval.replication.tables import FITS, REGION, RESULTS
 from matcheval.statistics.scales import Scale
 
 
@@ -130,15 +128,6 @@ def test_without_known_sizes_there_are_no_bars():
 def test_top_5_labels():
     drawn, _ = figure(table(5).assign(top=5), Scale.LINEAR)
     assert drawn.axes[0].get_ylabel() == "Top-5 accuracy on new (%, n = 2,000)"
-
-
-def test_invalid_input():
-    models = table(5)
-    fit = fit_replication(models, Scale.LINEAR, SETTINGS)
-    with pytest.raises(InputError, match="no models"):
-        plot_replication(models.iloc[:0], pd.Series(fit.row), fit.region, Scale.LINEAR)
-    with pytest.raises(InputError, match="on the linear scale, not on the probit scale"):
-        plot_replication(models, pd.Series(fit.row), fit.region, Scale.PROBIT)
 
 
 def test_script(tmp_path):

@@ -1,6 +1,7 @@
 """Terms of a gap, and standard errors of matched gaps: known cases, identities, coverage."""
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,14 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
-from helpers import predictions, simulate
+from helpers import matched, predictions, simulate
 from matcheval.protocol.blocks import Blocks, groups, paired_images
-from matcheval.protocol.confidence_bins import Scored
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.gap_terms import gap_terms
-from matcheval.protocol.matching import match
-from matcheval.protocol.plans import plan_matching
-from matcheval.protocol.runs import measure_runs
+from matcheval.protocol.decomposition import Scored
+from matcheval.protocol.gaps import gap_terms
+from matcheval.protocol.matching import match, plan_matching
+from matcheval.protocol.settings import Criterion, MatchingMethod
 from matcheval.protocol.standard_errors import (
     ErrorTerms,
     PickWeights,
@@ -43,11 +42,12 @@ def scored(of) -> Scored:
     return Scored(of.probability, of.correct)
 
 
-def terms_of(runs, source_is_original=True):
+def terms_of(source, target, rows, source_is_original=True):
     """Terms of runs, a seed each."""
+    runs = replace(matched(source, target, seeds=[0]), rows=rows).measured
     names = ("accuracy_source", "matched_accuracy_source", "matched_accuracy_target",
              "unmatched_accuracy_target", "fraction_unmatched")  # fmt: skip
-    columns = {name: [getattr(run, name) for run in runs] for name in names}
+    columns = {name: runs[name] for name in names}
     return gap_terms(**columns, source_is_original=source_is_original)
 
 
@@ -65,7 +65,7 @@ class TestGapTerms:
             for role in ("source", "target")
         )
         rows = rows_of(given_["source_row_of_target"])
-        terms = terms_of(measure_runs(source, target, rows), is_original)
+        terms = terms_of(source, target, rows, is_original)
         sign = 1 if is_original else -1
         for name in ("matched_gap", "source_selection", "dropped_targets"):
             mean = getattr(terms, name).mean()
@@ -75,19 +75,17 @@ class TestGapTerms:
     @pytest.mark.parametrize("is_original", [True, False])
     def test_terms_add_up(self, criterion, is_original):
         source, target = simulate(900, 4, 1), simulate(700, 4, 2, accuracy=0.7)
-        plan = plan_matching(source, target, criterion)
+        plan = plan_matching(source, target, MatchingMethod(criterion=criterion))
         rows = {seed: match(plan, np.random.default_rng(seed)) for seed in range(5)}
-        terms = terms_of(measure_runs(source, target, rows), is_original)
+        terms = terms_of(source, target, rows, is_original)
         gap = (source.correct.mean() - target.correct.mean()) * (1 if is_original else -1)
         total = terms.matched_gap + terms.source_selection + terms.dropped_targets
         np.testing.assert_allclose(total, gap, atol=1e-12)
 
     def test_nothing_dropped_and_nothing_matched(self):
         source, target = results([0.5, 0.5, 0.9], [1, 0, 1]), results([0.5, 0.5], [1, 0])
-        (run,) = measure_runs(source, target, rows_of([[0, 1]]))
-        assert terms_of([run]).dropped_targets == 0
-        (run,) = measure_runs(source, target, rows_of([[-1, -1]]))
-        terms = terms_of([run])
+        assert terms_of(source, target, rows_of([[0, 1]])).dropped_targets == 0
+        terms = terms_of(source, target, rows_of([[-1, -1]]))
         for values in (terms.matched_gap, terms.source_selection, terms.dropped_targets):
             assert np.isnan(values).all()
 
@@ -206,7 +204,7 @@ def draw(rng, n, shift, *, n_groups=0, effect=0.0):
 
 def weights_of(source, target, rng, n_seeds) -> tuple[PickWeights, dict]:
     of = [results(side.p, side.right) for side in (source, target)]
-    plan = plan_matching(*of, Criterion.PROBABILITY)
+    plan = plan_matching(*of, MatchingMethod(criterion=Criterion.PROBABILITY))
     rows = {seed: match(plan, rng) for seed in range(n_seeds)}
     return pick_weights(rows, len(source.p)), rows
 

@@ -11,24 +11,25 @@ import pytest
 import plot_gaps as gaps_script
 import plot_matched_accuracy as accuracy_script
 from drawings import draw, texts_of
-from helpers import predictions, simulate
+from helpers import matched_gap, predictions, simulate
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
 from matcheval.protocol.blocks import groups, paired_images
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.decomposition import decompose_models
+from matcheval.protocol.decomposition import decompose_models, scored
 from matcheval.protocol.figures.gaps import plot_gaps
-from matcheval.protocol.gap_estimates import estimate_gaps
-from matcheval.protocol.gap_of_model import scored
-from matcheval.protocol.gap_schemas import GAPS, MEAN_GAPS
-from matcheval.protocol.gaps import matched_gap
-from matcheval.protocol.schemas import MODEL_TABLE
-from matcheval.protocol.settings import MatchingMethod, MatchingSettings
-from matcheval.protocol.summary import write_summary
-from matcheval.protocol.words import narrowing, share_of_confidence, verdict, with_interval
+from matcheval.protocol.gaps import estimate_gaps
+from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
+from matcheval.protocol.settings import Criterion, MatchingMethod, MatchingSettings
+from matcheval.protocol.words import (
+    narrowing,
+    share_of_confidence,
+    verdict,
+    with_interval,
+    write_summary,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 METHODS = MatchingSettings().methods

@@ -34,9 +34,9 @@ from matcheval.models.devices import resolve_device
 from matcheval.models.geometry import Geometry
 from matcheval.models.rows import ModelSource
 from matcheval.models.transforms import Transform
-from matcheval.predictions.accuracies import dataset_accuracies
+from matcheval.predictions.correctness import dataset_accuracies
 from matcheval.predictions.files import read_predictions
-from matcheval.predictions.top_k import read_top_k, top_k_classes, write_top_k
+from matcheval.predictions.softmax import read_top_k, top_k_classes, write_top_k
 from photos import photos
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"

@@ -13,8 +13,7 @@ from matcheval.analyses import severity as severity
 from matcheval.analyses.permutation_null import tables as null
 from matcheval.datasets.suites import Member, Suite
 from matcheval.protocol.blocks import groups
-from matcheval.protocol.compared_models import ComparedModels
-from matcheval.protocol.matched_errors import error_of_mean, error_of_model
+from matcheval.protocol.compared_models import ComparedModels, error_of_mean, error_of_model
 from matcheval.protocol.standard_errors import standard_error
 
 PROBABILITY = {"probability": BOTH["probability"]}

@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from helpers import predictions, simulate
-from matcheval.datasets.pairs import Pair
+from helpers import matched, predictions, simulate
 from matcheval.errors import InputError
-from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.matching import match, run_sequence
-from matcheval.protocol.plans import plan_matching
-from matcheval.protocol.runs import MatchedComparison, RunName, matched_rows
-from matcheval.protocol.scores import Score, pooled_ranks
-from matcheval.protocol.settings import MatchingMethod, MatchingSettings
+from matcheval.protocol.matching import match, plan_matching, run_sequence
+from matcheval.protocol.settings import (
+    Criterion,
+    MatchingMethod,
+    MatchingSettings,
+    Score,
+    pooled_ranks,
+)
 from matcheval.settings import read_settings
 
 LABEL, PROBABILITY = Criterion
@@ -103,11 +103,9 @@ class TestNamedMatchings:
 
 
 def test_runs_record_what_is_not_the_paper_s():
-    comparison = Comparison("m", Pair("p", "o", "r"), simulate(90, 3, 1), simulate(60, 3, 2))
-    recorded = []
+    sets, recorded = (simulate(90, 3, 1), simulate(60, 3, 2)), []
     for options in ({}, {"score": "confidence_rank", "order": "random"}):
-        method = MatchingMethod(criterion=LABEL, epsilon=0.01, **options)
-        metadata = MatchedComparison(comparison, method, [0]).runs().schema.metadata
+        metadata = matched(*sets, seeds=[0], **options).runs().schema.metadata
         recorded.append({key: metadata.get(key) for key in (b"score", b"order")})
     assert recorded == [
         {b"score": None, b"order": None},
@@ -121,37 +119,37 @@ class TestOrderOfTargets:
     def test_the_same_as_targets_in_that_order(self, sets, seed):
         source, target = sets
         order = np.random.default_rng(seed).permutation(len(target))
-        plan = plan_matching(source, target, LABEL, 1 / 16)
+        method = MatchingMethod(criterion=LABEL, epsilon=1 / 16)
+        plan = plan_matching(source, target, method)
         found = match(plan, np.random.default_rng(0), order)
         moved = predictions(target.probability[order], target.prediction[order])
-        expected = match(plan_matching(source, moved, LABEL, 1 / 16), np.random.default_rng(0))
+        expected = match(plan_matching(source, moved, method), np.random.default_rng(0))
         np.testing.assert_array_equal(found[order], expected)
 
     def test_random_orders_are_drawn_for_every_run(self):
         """One target of two is matched: the first in order."""
-        source, target = predictions([0.5]), predictions([0.5, 0.5])
-        method = MatchingMethod(criterion=LABEL, order="random")
-        found = matched_rows(source, target, RunName("m", "p"), method, range(200))
+        sets = predictions([0.5]), predictions([0.5, 0.5])
+        found = matched(*sets, seeds=range(200), order="random").rows
         firsts = [row.tolist().index(0) for row in found.values()]
         assert 70 < sum(firsts) < 130
-        again = matched_rows(source, target, RunName("m", "p"), method, [7])
+        again = matched(*sets, seeds=[7], order="random").rows
         assert again[7].tolist() == found[7].tolist()
 
     def test_the_streams_stay_the_same(self):
         """Picks as in dataset order; the order from the first child of the run's own sequence."""
         source, target = simulate(300, 3, 1), simulate(200, 3, 2)
-        method = MatchingMethod(criterion=LABEL, order="random")
-        found = matched_rows(source, target, RunName("m", "p"), method, [4])
+        found = matched(source, target, seeds=[4], order="random").rows
         order = np.random.default_rng(run_sequence(4, **NAMES).spawn(1)[0]).permutation(200)
         picks = np.random.default_rng(run_sequence(4, **NAMES))
-        expected = match(plan_matching(source, target, LABEL), picks, order)
+        expected = match(
+            plan_matching(source, target, MatchingMethod(criterion=LABEL)), picks, order
+        )
         np.testing.assert_array_equal(found[4], expected)
 
     def test_in_a_random_order_without_competition_the_targets_matched_are_the_same(self):
-        source, target = predictions([0.1, 0.5, 0.9]), predictions([0.9, 0.1])
-        method = MatchingMethod(criterion=LABEL, order="random")
-        found = matched_rows(source, target, RunName("m", "p"), method, range(5))
-        assert all(row.tolist() == [2, 0] for row in found.values())
+        sets = predictions([0.1, 0.5, 0.9]), predictions([0.9, 0.1])
+        found = matched(*sets, seeds=range(5), order="random")
+        assert all(row.tolist() == [2, 0] for row in found.rows.values())
 
 
 class TestPooledRanks:
@@ -167,7 +165,8 @@ class TestPooledRanks:
         """Every difference up to the bound counts, also where the bound is not exact in binary."""
         values = np.arange(n) / n
         scores = predictions(values[: n // 2]), predictions(values[n // 2 :])
-        plan = plan_matching(*scores, PROBABILITY, 0.005, Score.CONFIDENCE_RANK)
+        method = MatchingMethod(criterion=PROBABILITY, score=Score.CONFIDENCE_RANK)
+        plan = plan_matching(*scores, method)
         # The i-th target has rank n/2 + i + 1, and the source ranks end at n/2.
         assert (plan.high - plan.low).tolist() == [max(0, bound - i) for i in range(n // 2)]
 
@@ -182,14 +181,12 @@ class TestPooledRanks:
     @pytest.mark.parametrize("criterion", list(Criterion))
     def test_an_increasing_transform_leaves_the_picks(self, criterion):
         source, target = simulate(700, 4, 1), simulate(400, 4, 2)
-        method = MatchingMethod(criterion=criterion, score="confidence_rank")
         found = []
         # Halving is exact in floating point, so that it makes no new ties.
         for factor in (np.float32(1), np.float32(0.5)):
             sets = [replace(s, probability=s.probability * factor) for s in (source, target)]
-            found.append(matched_rows(*sets, RunName("m", "p"), method, range(3)))
+            found.append(matched(*sets, criterion, range(3), score="confidence_rank").rows)
         for seed in range(3):
             np.testing.assert_array_equal(found[0][seed], found[1][seed])
-        on_confidence = MatchingMethod(criterion=criterion)
-        other = matched_rows(*sets, RunName("m", "p"), on_confidence, range(3))
+        other = matched(*sets, criterion, range(3)).rows
         assert (other[0] != found[0][0]).any()

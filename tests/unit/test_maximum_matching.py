@@ -12,9 +12,8 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from compared import models
 from helpers import predictions
 from matcheval.analyses.maximum_matching import SCHEMA, tabulate, text_columns
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.maximum_matching import maximum_size
-from matcheval.protocol.plans import MatchingPlan, plan_matching
+from matcheval.protocol.matching import MatchingPlan, maximum_size, plan_matching
+from matcheval.protocol.settings import Criterion, MatchingMethod
 from vectors import case
 
 
@@ -43,7 +42,7 @@ points = st.lists(
 @given(points, points, st.sampled_from(list(Criterion)))
 def test_as_large_as_scipys(source, target, criterion):
     sets = (predictions(*zip(*side, strict=True)) for side in (source, target))
-    plan = plan_matching(*sets, criterion)
+    plan = plan_matching(*sets, MatchingMethod(criterion=criterion))
     assert maximum_size(plan) == by_scipy(plan)
 
 

@@ -11,15 +11,14 @@ from scipy.optimize import brentq
 from helpers import simulate
 from matcheval.datasets.pairs import Pair
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.confidence_bins import Scored
-from matcheval.protocol.criteria import Criterion, Order
+from matcheval.protocol.decomposition import Scored
 from matcheval.protocol.no_warning import (
     error_ratio,
     flip_probability,
     no_warning_reference,
     split_sizes,
 )
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.settings import Criterion, MatchingMethod, Order
 from matcheval.protocol.standard_errors import isotonic_accuracy
 from vectors import case
 

@@ -16,8 +16,8 @@ from matcheval.datasets.published_kinds import Digits
 from matcheval.errors import InputError
 from matcheval.predictions.group_files import read_group_column, read_group_file
 from matcheval.predictions.layout import Layout
+from matcheval.protocol.blocks import GroupSource, blocks_of_pair
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.pair_blocks import GroupSource, blocks_of_pair
 from studies import configuration, load
 
 LAYOUT = Layout()

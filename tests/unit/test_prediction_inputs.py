@@ -11,8 +11,7 @@ import pytest
 from matcheval.cli.main import main
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
-from matcheval.predictions.accuracies import dataset_accuracies
-from matcheval.predictions.correctness import dataset_correctness
+from matcheval.predictions.correctness import dataset_accuracies, dataset_correctness
 from matcheval.predictions.files import read_predictions, shared_classes
 from matcheval.predictions.layout import Layout, layout_of
 from matcheval.predictions.model_outputs import read_scores

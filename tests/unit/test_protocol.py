@@ -5,47 +5,25 @@ import math
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import predictions, simulate
+from helpers import matched, predictions, simulate
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError
+from matcheval.protocol.compared_models import MatchedModel, mean_of_defined, std_of_defined
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.runs import (
-    MatchedComparison,
-    MatchedRun,
-    RunName,
-    list_pairs,
-    matched_rows,
-    measure_runs,
-)
-from matcheval.protocol.schemas import COMPARISON_RUNS, MODEL_TABLE, RUNS
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.schemas import COMPARISON_RUNS, MODEL_TABLE
+from matcheval.protocol.settings import Criterion, MatchingMethod
 from matcheval.protocol.tables import tabulate_runs
 
 LABEL, PROBABILITY = Criterion
-NAME = RunName("m", "p")
 
 
-def rows_of(source, target, epsilon=0.005, seeds=range(10)):
-    method = MatchingMethod(criterion=LABEL, epsilon=epsilon)
-    return matched_rows(source, target, NAME, method, seeds)
-
-
-def runs_of(source, target, **options):
-    return measure_runs(source, target, rows_of(source, target, **options))
-
-
-def pairs_of(source, target, **options):
-    return list_pairs(source, target, rows_of(source, target, **options))
-
-
-def test_the_record_and_its_table_agree():
-    assert [f.name for f in dataclasses.fields(MatchedRun)] == RUNS.names
+def only_run(source, target, **options):
+    """The quantities of a single run."""
+    return dict(matched(source, target, seeds=[4], **options).runs().to_pandas().iloc[0])
 
 
 def hand_worked():
@@ -58,83 +36,91 @@ def hand_worked():
 
 
 def test_quantities_by_hand():
-    source, target = hand_worked()
-    (run,) = runs_of(source, target, epsilon=0.005, seeds=[4])
-    assert (run.seed, run.n_source, run.n_target, run.n_matched) == (4, 5, 4, 3)
-    assert run.accuracy_source == 3 / 5
-    assert run.accuracy_target == 2 / 4
-    assert run.matched_accuracy_source == 2 / 3  # sources 1 and 0 are correct, 4 is not
-    assert run.matched_accuracy_target == 2 / 3  # targets 1 and 2 are correct, 0 is not
-    assert run.unmatched_accuracy_target == 0
-    assert run.fraction_unmatched == 1 / 4
-    assert run.confidence_source == pytest.approx(2.8 / 5, abs=1e-7)
-    assert run.confidence_target == pytest.approx(3.19 / 4, abs=1e-7)
-    assert run.matched_confidence_source == pytest.approx(2.2 / 3, abs=1e-7)
-    assert run.matched_confidence_target == pytest.approx(2.2 / 3, abs=1e-7)
-    assert run.unmatched_confidence_target == pytest.approx(0.99, abs=1e-7)
+    run = only_run(*hand_worked())
+    expected = {
+        "seed": 4, "n_source": 5, "n_target": 4, "n_matched": 3, "accuracy_source": 3 / 5,
+        "accuracy_target": 2 / 4,
+        "matched_accuracy_source": 2 / 3,  # sources 1 and 0 are correct, 4 is not
+        "matched_accuracy_target": 2 / 3,  # targets 1 and 2 are correct, 0 is not
+        "unmatched_accuracy_target": 0, "fraction_unmatched": 1 / 4,
+    }  # fmt: skip
+    assert {name: run[name] for name in expected} == expected
+    confidences = {
+        "confidence_source": 2.8 / 5, "confidence_target": 3.19 / 4,
+        "matched_confidence_source": 2.2 / 3, "matched_confidence_target": 2.2 / 3,
+        "unmatched_confidence_target": 0.99,
+    }  # fmt: skip
+    for name, value in confidences.items():
+        assert run[name] == pytest.approx(value, abs=1e-7)
 
 
 def test_pairs_contain_indices_not_rows():
     source = predictions([0.9, 0.5], index=np.array([70, 40]))  # sorted: 40 has 0.5, 70 has 0.9
     target = predictions([0.5, 0.1, 0.9], index=np.array([3, 4, 5]))
-    pairs = pairs_of(source, target, seeds=[2, 7])
-    assert pairs.to_pydict() == {
+    assert matched(source, target, seeds=[2, 7]).pairs().to_pydict() == {
         "seed": [2, 2, 7, 7],
         "source_index": [40, 70, 40, 70],
         "target_index": [3, 5, 3, 5],
     }
 
 
-def test_pairs_are_those_of_the_runs():
-    source, target = simulate(900, 4, 1), simulate(500, 4, 2)
-    runs = runs_of(source, target)
-    pairs = pairs_of(source, target).to_pandas()
-    for run in runs:
+@pytest.mark.parametrize("source_is_original", [True, False])
+def test_runs_and_gaps_are_those_of_the_pairs(source_is_original):
+    source, target = simulate(900, 4, 1), simulate(500, 4, 2, accuracy=0.7)
+    sets = (source, target) if source_is_original else (target, source)
+    comparison = Comparison("m", Pair("p", "o", "r"), *sets)
+    one = MatchedModel.of(comparison, MatchingMethod(criterion=LABEL), range(4))
+    pairs, gaps = one.pairs().to_pandas(), []
+    for run in one.runs().to_pandas().itertuples():
         of_seed = pairs[pairs.seed == run.seed]
         assert len(of_seed) == run.n_matched
-        assert source.correct[of_seed.source_index].mean() == pytest.approx(
-            run.matched_accuracy_source
-        )
-        assert target.correct[of_seed.target_index].mean() == pytest.approx(
-            run.matched_accuracy_target
-        )
+        right = source.correct[of_seed.source_index], target.correct[of_seed.target_index]
+        assert right[0].mean() == pytest.approx(run.matched_accuracy_source)
+        assert right[1].mean() == pytest.approx(run.matched_accuracy_target)
+        gaps.append((right[0].mean() - right[1].mean()) * (1 if source_is_original else -1))
+    assert one.matched_gaps == pytest.approx(gaps)
+    assert one.n_matched == len(pairs) / 4
+    assert one.fractions_unmatched.mean() == pytest.approx(1 - len(pairs) / 4 / 500)
 
 
 def test_nothing_matched_is_undefined_not_a_crash():
-    (run,) = runs_of(predictions([0.1]), predictions([0.9, 0.8]), seeds=[0])
-    assert run.n_matched == 0
-    assert run.fraction_unmatched == 1
-    assert run.unmatched_accuracy_target == 1
-    assert math.isnan(run.matched_accuracy_source)
-    assert math.isnan(run.matched_accuracy_target)
-    assert math.isnan(run.matched_confidence_source)
-    assert pairs_of(predictions([0.1]), predictions([0.9])).num_rows == 0
+    run = only_run(predictions([0.1]), predictions([0.9, 0.8]))
+    assert (run["n_matched"], run["fraction_unmatched"], run["unmatched_accuracy_target"]) == (
+        0, 1, 1,
+    )  # fmt: skip
+    for name in ("accuracy_source", "accuracy_target", "confidence_source"):
+        assert math.isnan(run[f"matched_{name}"])
+    one = matched(predictions([0.1]), predictions([0.9]))
+    assert one.pairs().num_rows == one.n_matched == 0
+    assert np.isnan(one.matched_gaps).all()
+
+
+def test_statistics_leave_out_what_is_undefined():
+    assert mean_of_defined([1, math.nan, 3]) == 2
+    assert std_of_defined([1, math.nan, 3]) == pytest.approx(math.sqrt(2))  # ddof = 1
+    assert math.isnan(mean_of_defined([math.nan]))
+    assert math.isnan(std_of_defined([1, math.nan]))
 
 
 def test_everything_matched_leaves_the_unmatched_undefined():
-    (run,) = runs_of(predictions([0.5] * 3), predictions([0.5] * 2), seeds=[0])
-    assert run.fraction_unmatched == 0
-    assert math.isnan(run.unmatched_accuracy_target)
-    assert math.isnan(run.unmatched_confidence_target)
-
-
-@pytest.mark.parametrize("seeds", [[], [1, 1], [-1]])
-def test_bad_seeds(seeds):
-    with pytest.raises(InputError, match="seed"):
-        runs_of(predictions([0.5]), predictions([0.5]), seeds=seeds)
+    run = only_run(predictions([0.5] * 3), predictions([0.5] * 2))
+    assert run["fraction_unmatched"] == 0
+    assert math.isnan(run["unmatched_accuracy_target"])
+    assert math.isnan(run["unmatched_confidence_target"])
 
 
 def test_a_run_does_not_depend_on_the_other_runs():
-    source, target = simulate(500, 4, 1), simulate(300, 4, 2)
-    together = runs_of(source, target, seeds=range(5))
-    assert runs_of(source, target, seeds=[3]) == [together[3]]
+    sets = simulate(500, 4, 1), simulate(300, 4, 2)
+    together, alone = (matched(*sets, seeds=seeds).measured for seeds in (range(5), [3]))
+    assert {name: [values[3]] for name, values in together.items()} == alone
 
 
 @given(st.integers(1, 60), st.integers(1, 60), st.integers(0, 1000), st.sampled_from([1, 3]))
 @settings(max_examples=60, deadline=None)
 def test_identities(n_source, n_target, seed, n_classes):
     source, target = simulate(n_source, n_classes, seed), simulate(n_target, n_classes, seed + 1)
-    for run in runs_of(source, target, epsilon=0.05, seeds=[0, 1]):
+    runs = matched(source, target, seeds=[0, 1], epsilon=0.05).runs().to_pandas()
+    for run in runs.itertuples():
         n_unmatched = run.n_target - run.n_matched
         assert run.fraction_unmatched == pytest.approx(n_unmatched / run.n_target)
         confidence = source.probability.astype(float).mean()
@@ -177,7 +163,7 @@ class TestRoles:
             self.compare(self.small, self.large, source="other")
 
     def test_gaps_are_original_minus_replication_whatever_the_roles(self):
-        runs = MatchedComparison(
+        runs = MatchedModel.of(
             self.compare(self.small, self.large),
             MatchingMethod(criterion=PROBABILITY, epsilon=0.02),
             range(3),
@@ -198,7 +184,7 @@ class TestSameDatapoints:
 
     def runs(self, model, original, replication):
         comparison = Comparison(model, Pair("p", "old", "new"), original, replication)
-        return MatchedComparison(comparison, MatchingMethod(criterion=PROBABILITY), range(2)).runs()
+        return MatchedModel.of(comparison, MatchingMethod(criterion=PROBABILITY), range(2)).runs()
 
     def test_other_labels_are_refused(self):
         fine = self.runs("m", predictions([0.5] * 3), predictions([0.5] * 2))
@@ -310,4 +296,3 @@ def test_reading_a_foreign_table(tmp_path):
     pd.DataFrame({"model": ["m"]}).to_parquet(path)
     with pytest.raises(InputError, match=r"runs\.parquet: columns .* are not those of"):
         COMPARISON_RUNS.read(path)
-    assert isinstance(RUNS.arrow, pa.Schema)

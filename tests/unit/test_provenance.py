@@ -17,7 +17,7 @@ from studies import configuration, load
 ROOT = Path(__file__).parents[2]
 
 
-MATCHING, SUMMARY = "matcheval.protocol.matching", "matcheval.protocol.summary"
+MATCHING, SUMMARY = "matcheval.protocol.matching", "matcheval.protocol.words"
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ class TestCodeDigest:
         ("edited", "changes"),
         [
             ("matcheval/protocol/matching.py", {"match"}),
-            ("matcheval/protocol/summary.py", {"summary"}),
+            ("matcheval/protocol/words.py", {"summary"}),
             ("matcheval/protocol/__init__.py", {"match", "summary"}),
             ("matcheval/training/losses.py", set()),
             ("matcheval/__init__.py", {"match", "summary"}),

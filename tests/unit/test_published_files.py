@@ -8,12 +8,11 @@ import pytest
 from helpers import predictions
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
-from matcheval.predictions.accuracies import dataset_accuracies
-from matcheval.predictions.correctness import dataset_correctness
+from matcheval.predictions.correctness import dataset_accuracies, dataset_correctness
 from matcheval.predictions.files import read_predictions
-from matcheval.predictions.label_files import count_hits
+from matcheval.predictions.published_files import count_hits
 from matcheval.predictions.records import write_predictions
-from matcheval.predictions.top_k import write_top_k
+from matcheval.predictions.softmax import write_top_k
 
 LABELS = np.array([0, 1, 2, 1], dtype=np.int16)
 FIRST = np.array([0, 1, 1, 2], dtype=np.int16)  # two right

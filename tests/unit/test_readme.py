@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from take_over import take_over
 
-from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.settings import Criterion
 from matcheval.protocol.words import percent, with_interval
 from studies import ROOT
 

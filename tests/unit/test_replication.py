@@ -14,13 +14,19 @@ from matcheval.datasets.pairs import Pair
 from matcheval.datasets.specs import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.io.text_tables import TextColumn, latex, markdown, outward, write_readable
-from matcheval.predictions.correctness import Correctness
-from matcheval.predictions.schemas import ACCURACIES
-from matcheval.replication.columns import changes_columns, fits_columns, results_columns
-from matcheval.replication.fits import GRID_POINTS, fit_replication
-from matcheval.replication.results import summarize_changes, tabulate_replication
-from matcheval.replication.schemas import CHANGES, FITS, REGION, RESULTS
-from matcheval.replication.settings import Extremes, ReplicationSettings
+from matcheval.predictions.correctness import ACCURACIES, Correctness
+from matcheval.replication.fits import GRID_POINTS, Extremes, ReplicationSettings, fit_replication
+from matcheval.replication.tables import (
+    CHANGES,
+    FITS,
+    REGION,
+    RESULTS,
+    changes_columns,
+    fits_columns,
+    results_columns,
+    summarize_changes,
+    tabulate_replication,
+)
 from matcheval.statistics.differences import count_significant, difference_error
 from matcheval.statistics.intervals import clopper_pearson
 from matcheval.statistics.lines import (

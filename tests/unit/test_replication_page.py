@@ -11,12 +11,17 @@ from matcheval.analyses.published_values.tables import compare_published, page
 from matcheval.analyses.published_values.values import read_published, tables_of
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import markdown
-from matcheval.predictions.accuracies import dataset_accuracies
-from matcheval.predictions.correctness import dataset_correctness
-from matcheval.replication.columns import changes_columns, fits_columns
+from matcheval.predictions.correctness import dataset_accuracies, dataset_correctness
 from matcheval.replication.fits import fit_replication
-from matcheval.replication.results import summarize_changes, tabulate_replication
-from matcheval.replication.schemas import CHANGES, FITS, RESULTS
+from matcheval.replication.tables import (
+    CHANGES,
+    FITS,
+    RESULTS,
+    changes_columns,
+    fits_columns,
+    summarize_changes,
+    tabulate_replication,
+)
 from published import needs_data, study
 from studies import ROOT, changed
 

@@ -14,11 +14,10 @@ from compared import models
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import TextColumn, markdown, signed
-from matcheval.protocol.gap_estimates import estimate_gaps
-from matcheval.protocol.gap_schemas import GAPS, MEAN_GAPS
+from matcheval.protocol.compared_models import MatchedModel
+from matcheval.protocol.gaps import estimate_gaps
 from matcheval.protocol.report import content
-from matcheval.protocol.runs import MatchedComparison
-from matcheval.protocol.schemas import MODEL_TABLE
+from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.tables import tabulate_runs
 from matcheval.report.charts import Chart, Point, Series
 from matcheval.report.embedding import FigureSpace
@@ -145,7 +144,7 @@ def estimated():
     known = models(seeds=2)
     tables = {
         name: tabulate_runs(
-            [MatchedComparison(one, method, known.seeds).runs() for one in known.comparisons]
+            [MatchedModel.of(one, method, known.seeds).runs() for one in known.comparisons]
         )
         for name, method in known.methods.items()
     }

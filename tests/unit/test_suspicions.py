@@ -22,16 +22,13 @@ from matcheval.predictions.model_outputs import read_scores
 from matcheval.predictions.records import write_predictions
 from matcheval.predictions.softmax import softmax
 from matcheval.predictions.suspicions import suspicions
-from matcheval.protocol.compared_models import ComparedModels
-from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.gap_estimates import estimate_gaps
-from matcheval.protocol.runs import MatchedComparison
+from matcheval.protocol.compared_models import ComparedModels, MatchedModel
+from matcheval.protocol.comparisons import Comparison, suspicions_in, suspicions_of, with_suspicions
+from matcheval.protocol.gaps import estimate_gaps
 from matcheval.protocol.schemas import MODEL_TABLE
-from matcheval.protocol.settings import MatchingMethod
-from matcheval.protocol.summary import write_summary
-from matcheval.protocol.suspicions import suspicions_in, suspicions_of, with_suspicions
+from matcheval.protocol.settings import Criterion, MatchingMethod
 from matcheval.protocol.tables import tabulate_runs
+from matcheval.protocol.words import write_summary
 from matcheval.study.tables import SuiteFiles
 
 N, K = 400, 10
@@ -134,7 +131,7 @@ class TestPairs:
     def test_they_are_kept_until_the_summary(self):
         comparison = compared(self.OLD, self.NEW)
         method = MatchingMethod(criterion=Criterion.PROBABILITY, epsilon=1e-9)
-        runs = MatchedComparison(comparison, method, range(2)).runs()
+        runs = MatchedModel.of(comparison, method, range(2)).runs()
         kept = with_suspicions(runs, [("m", "new: odd"), ("m", "new: odd")])
         assert suspicions_in([runs]) == []
         assert with_suspicions(runs, []) is runs

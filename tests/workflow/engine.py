@@ -15,9 +15,8 @@ import numpy as np
 from warm import warm_python
 
 from matcheval.predictions.records import check_predictions
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.matching import match
-from matcheval.protocol.plans import plan_matching
+from matcheval.protocol.matching import match, plan_matching
+from matcheval.protocol.settings import Criterion, MatchingMethod
 from matcheval.statistics.lines import bootstrap_lines
 
 ROOT = Path(__file__).parents[2]
@@ -164,7 +163,9 @@ def compile_loops() -> None:
         "label": np.zeros(4, int), "prediction": np.zeros(4, int), "probability": np.ones(4),
     })  # fmt: skip
     for criterion in Criterion:
-        match(plan_matching(some, some, criterion), np.random.default_rng(0))
+        match(
+            plan_matching(some, some, MatchingMethod(criterion=criterion)), np.random.default_rng(0)
+        )
     bootstrap_lines([0.1, 0.2, 0.3], [0.1, 0.2, 0.3], resamples=10)
 
 

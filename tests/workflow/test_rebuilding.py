@@ -158,7 +158,7 @@ def test_code_of_the_bootstrap(small):
 
 
 def test_code_of_the_summary(small):
-    small.edit("workflow_scripts/matcheval/protocol/summary.py", "}: accuracy gaps", "}: gaps")
+    small.edit("workflow_scripts/matcheval/protocol/words.py", "}: accuracy gaps", "}: gaps")
     assert jobs(small.plan()) == {"write_summary": 1}
 
 

@@ -10,7 +10,7 @@ from matcheval.analyses.sampling.schemas import PROVENANCE
 from matcheval.datasets.build import build_dataset
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
-from matcheval.predictions.top_k import read_top_k
+from matcheval.predictions.softmax import read_top_k
 from matcheval.registry import ANALYSES
 from matcheval.study.configuration import load_study
 

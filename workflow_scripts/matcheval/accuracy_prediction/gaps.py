@@ -15,10 +15,9 @@ from matcheval.datasets.suites import Suite
 from matcheval.io.columns import fraction
 from matcheval.io.tables import Column, TableSchema
 from matcheval.predictions.records import Predictions
+from matcheval.protocol.compared_models import MatchedModel, mean_of_defined, std_of_defined
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.confidence_bins import Scored
-from matcheval.protocol.decomposition import decompose
-from matcheval.protocol.gaps import matched_gap
+from matcheval.protocol.decomposition import Scored, decompose
 from matcheval.protocol.settings import MatchingMethod
 
 GAPS = TableSchema(
@@ -72,14 +71,15 @@ def _gap(
     model: str, pair: Pair, base: Outputs, target: Outputs, method: MatchingMethod, seeds: list[int]
 ) -> Mapping[str, Any]:
     comparison = Comparison(model, pair, _predictions(base), _predictions(target))
-    matched = matched_gap(comparison, method, seeds)
+    matched = MatchedModel.of(comparison, method, seeds)
     parts = decompose(_scored(base), _scored(target))
     return {
         "n": len(target), "n_base": len(base),
         "accuracy_base": base.accuracy, "accuracy": target.accuracy,
         "gap": parts.gap, "gap_se": parts.gap_se,
-        "matched_gap": matched.mean, "matched_gap_sd": matched.std,
-        "share_matched": matched.share_matched,
+        "matched_gap": mean_of_defined(matched.matched_gaps),
+        "matched_gap_sd": std_of_defined(matched.matched_gaps),
+        "share_matched": float(np.mean(1 - matched.fractions_unmatched)),
         "confidence_part": parts.confidence_part,
         "confidence_part_low": parts.confidence_low, "confidence_part_high": parts.confidence_high,
         "conditional_part": parts.conditional_part,

@@ -31,15 +31,19 @@ from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn, counted, signed_cells
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.blocks import Blocks
-from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, MatchedModel
+from matcheval.protocol.compared_models import (
+    MATCHED_MODEL,
+    MIN_PAIRS,
+    ComparedModels,
+    MatchedModel,
+    matched_error,
+)
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.confidence_bins import Floats, Scored, parts_of_bins
-from matcheval.protocol.criteria import matching_label
-from matcheval.protocol.decomposition import decompose
-from matcheval.protocol.gap_terms import GapTerms, gap_terms
-from matcheval.protocol.matched_errors import MIN_PAIRS, matched_error
+from matcheval.protocol.decomposition import Floats, Scored, decompose, parts_of_bins
+from matcheval.protocol.gaps import GapTerms, gap_terms
 from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.pair_tables import PairTableAnalysis
+from matcheval.protocol.settings import matching_label
 from matcheval.protocol.standard_errors import ErrorTerms, isotonic_accuracy
 from matcheval.protocol.words import matching_column
 from matcheval.statistics.multiple_tests import holm

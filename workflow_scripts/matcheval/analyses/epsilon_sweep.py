@@ -27,13 +27,13 @@ from matcheval.protocol.compared_models import (
     MEAN,
     ComparedModels,
     MatchedModel,
+    error_of_mean,
+    error_of_model,
     std_of_defined,
 )
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion, Order, matching_label
-from matcheval.protocol.matched_errors import error_of_mean, error_of_model
 from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
-from matcheval.protocol.settings import Epsilon, MatchingMethod
+from matcheval.protocol.settings import Criterion, Epsilon, MatchingMethod, Order, matching_label
 from matcheval.protocol.words import matching_column
 from matcheval.settings import Unique, UniqueItems
 

@@ -10,10 +10,8 @@ from matcheval.io.columns import fraction
 from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn, percent_cell
 from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels
-from matcheval.protocol.matching import UNMATCHED
-from matcheval.protocol.maximum_matching import maximum_size
+from matcheval.protocol.matching import UNMATCHED, maximum_size, plan_matching
 from matcheval.protocol.pair_tables import PairTableAnalysis
-from matcheval.protocol.plans import plan_matching
 from matcheval.protocol.words import matching_column
 
 SCHEMA = TableSchema(
@@ -36,7 +34,7 @@ def tabulate(known: ComparedModels) -> pd.DataFrame:
     rows = []
     for one in known.matched():
         source, target, method = one.comparison.source, one.comparison.target, one.method
-        plan = plan_matching(source, target, method.criterion, method.epsilon, method.score)
+        plan = plan_matching(source, target, method)
         largest = maximum_size(plan)
         matched = np.array([(row != UNMATCHED).sum() for row in one.rows.values()])
         rows.append(

@@ -13,7 +13,7 @@ from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn, percent_cell, signed_cells
 from matcheval.protocol.blocks import Blocks, paired_images
 from matcheval.protocol.compared_models import MEAN, ComparedModels
-from matcheval.protocol.confidence_bins import Floats
+from matcheval.protocol.decomposition import Floats
 from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.protocol.standard_errors import ErrorTerms, error_interval, standard_error
 from matcheval.statistics.mcnemar import mcnemar

@@ -32,13 +32,17 @@ from matcheval.io.text_tables import TextColumn, counted, percent_cell, signed_c
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.analysis import Matching
 from matcheval.protocol.blocks import paired_images
-from matcheval.protocol.compared_models import MEAN, ComparedModels, MatchedModel
+from matcheval.protocol.compared_models import (
+    MEAN,
+    ComparedModels,
+    MatchedError,
+    MatchedModel,
+    error_of_mean,
+    error_of_model,
+)
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import matching_label
-from matcheval.protocol.decomposition import Decomposition, decompose_models
-from matcheval.protocol.gap_of_model import scored
-from matcheval.protocol.matched_errors import MatchedError, error_of_mean, error_of_model
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.decomposition import Decomposition, decompose_models, scored
+from matcheval.protocol.settings import MatchingMethod, matching_label
 from matcheval.protocol.words import matching_column
 from matcheval.settings import Boolean, Name, Named
 from matcheval.study.checks import check_label_spaces

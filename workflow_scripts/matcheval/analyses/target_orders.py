@@ -16,8 +16,8 @@ from matcheval.protocol.compared_models import (
     mean_of_defined,
     std_of_defined,
 )
-from matcheval.protocol.criteria import Order
 from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
+from matcheval.protocol.settings import Order
 from matcheval.protocol.words import matching_column
 from matcheval.settings import Count
 

@@ -9,13 +9,10 @@ import pandas as pd
 from matcheval.api.reading import UNNAMED, input_warnings, unmatched_warning
 from matcheval.errors import InputError
 from matcheval.io.progress import each
-from matcheval.protocol.compared_models import ComparedModels
-from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.gap_estimates import GapTables, estimate_gaps
-from matcheval.protocol.runs import MatchedComparison
-from matcheval.protocol.settings import MatchingMethod
-from matcheval.protocol.suspicions import suspicions_of
+from matcheval.protocol.compared_models import ComparedModels, MatchedModel
+from matcheval.protocol.comparisons import Comparison, suspicions_of
+from matcheval.protocol.gaps import GapTables, estimate_gaps
+from matcheval.protocol.settings import Criterion, MatchingMethod
 from matcheval.protocol.tables import tabulate_runs
 
 if TYPE_CHECKING:
@@ -33,7 +30,7 @@ class Compared:
     Attributes
     ----------
     known : ComparedModels
-    matched : mapping of Criterion to sequence of MatchedComparison
+    matched : mapping of Criterion to sequence of MatchedModel
         Every model, in the order of `known`.
     tables : mapping of Criterion to pandas.DataFrame
         Columns of `schemas.MODEL_TABLE`, a row per model.
@@ -44,7 +41,7 @@ class Compared:
     """
 
     known: ComparedModels
-    matched: Mapping[Criterion, Sequence[MatchedComparison]]
+    matched: Mapping[Criterion, Sequence[MatchedModel]]
     tables: Mapping[Criterion, pd.DataFrame]
     gaps: GapTables
     analyses: "Mapping[str, AnalysisTable]" = field(default_factory=dict)
@@ -100,8 +97,7 @@ class Compared:
             If it is a reliability diagram of more than one model.
         """
         from matcheval.protocol.figures.confidence import plot_confidence
-        from matcheval.protocol.figures.gaps import plot_gaps
-        from matcheval.protocol.figures.matched_accuracy import plot_matched_accuracy
+        from matcheval.protocol.figures.gaps import plot_gaps, plot_matched_accuracy
 
         criterion = criterion or next(iter(self.tables))
         table, gaps = self.tables[criterion], self.gaps.models[criterion.value]
@@ -124,22 +120,21 @@ class Compared:
 
 
 def reliability_figure(
-    comparison: Comparison, matched: MatchedComparison, method: MatchingMethod, seeds: Sequence[int]
+    comparison: Comparison, matched: MatchedModel, method: MatchingMethod, seeds: Sequence[int]
 ) -> "Figure":
     """Draw accuracy against confidence in bins, for the subsets of a matching.
 
     Parameters
     ----------
     comparison : Comparison
-    matched : MatchedComparison
+    matched : MatchedModel
         The same, matched.
     method : MatchingMethod
         How.
     seeds : sequence of int
         Of the runs.
     """
-    from matcheval.protocol.figures.reliability import plot_reliability
-    from matcheval.protocol.figures.subsets import reliability_data
+    from matcheval.protocol.figures.reliability import plot_reliability, reliability_data
 
     title = method.criterion.description
     data = reliability_data(comparison, matched.pairs(), title, method.epsilon, seeds)
@@ -169,7 +164,7 @@ def compare_models(
         one.name: one.tabulated(known) for one in each(analyses, "analyses", progress=progress)
     }
     matched = {
-        Criterion(name): [MatchedComparison(one, method, known.seeds) for one in known.comparisons]
+        Criterion(name): [MatchedModel.of(one, method, known.seeds) for one in known.comparisons]
         for name, method in known.methods.items()
     }
     tables = {}

@@ -11,7 +11,7 @@ from matcheval.api.models import all_given, given_models
 from matcheval.api.options import Origin, PairOptions, methods_of
 from matcheval.api.pair_analyses import chosen_analyses
 from matcheval.api.reading import read_compared
-from matcheval.protocol.criteria import EPSILON, N_SEEDS
+from matcheval.protocol.settings import EPSILON, N_SEEDS
 
 
 def compare(

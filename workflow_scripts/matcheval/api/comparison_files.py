@@ -13,10 +13,9 @@ from matcheval.errors import InputError
 from matcheval.figures.saving import save_figure
 from matcheval.io.files import atomic_file, check_place
 from matcheval.io.tables import write_table
-from matcheval.protocol.gap_schemas import GAPS, MEAN_GAPS
-from matcheval.protocol.schemas import MODEL_TABLE, join_runs
-from matcheval.protocol.summary import write_summary
-from matcheval.protocol.suspicions import with_suspicions
+from matcheval.protocol.comparisons import with_suspicions
+from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE, join_runs
+from matcheval.protocol.words import write_summary
 from matcheval.report.sections import ShownFile
 
 if TYPE_CHECKING:

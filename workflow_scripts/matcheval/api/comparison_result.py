@@ -11,7 +11,7 @@ import pandas as pd
 from matcheval.api.compared import KINDS, Compared
 from matcheval.api.estimates import Estimate
 from matcheval.errors import unknown_name_error
-from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.settings import Criterion
 from matcheval.protocol.words import verdict
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class ComparisonResult:
         Returns
         -------
         pandas.DataFrame
-            A new table, with the columns of `matcheval.protocol.gap_schemas.MEAN_GAPS`, of `GAPS`
+            A new table, with the columns of `matcheval.protocol.schemas.MEAN_GAPS`, of `GAPS`
             there, or of `matcheval.protocol.schemas.MODEL_TABLE`; of an analysis, those that its
             page describes.
 

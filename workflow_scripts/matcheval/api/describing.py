@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.settings import Criterion
 from matcheval.protocol.words import (
     narrowing,
     points,

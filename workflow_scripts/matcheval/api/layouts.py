@@ -7,8 +7,7 @@ import numpy as np
 from matcheval.api.inputs import Given
 from matcheval.datasets.label_spaces import label_space, resolve_classes
 from matcheval.errors import InputError
-from matcheval.predictions.class_names import LABEL_SPACES
-from matcheval.predictions.layout import Layout, check_columns_given
+from matcheval.predictions.layout import LABEL_SPACES, Layout, check_columns_given
 
 
 def layout_of(

@@ -14,11 +14,10 @@ from matcheval.api.models import GivenModel
 from matcheval.api.options import PairOptions, methods_of
 from matcheval.api.reading import input_warnings, read_compared, unmatched_warning
 from matcheval.errors import unknown_name_error
+from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import EPSILON, N_SEEDS
-from matcheval.protocol.runs import MatchedComparison
 from matcheval.protocol.schemas import RUNS
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.settings import EPSILON, N_SEEDS, MatchingMethod
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,7 +59,7 @@ class MatchResult:
     fraction_unmatched: float
     warnings: tuple[str, ...]
     _comparison: Comparison = field(repr=False)
-    _matched: MatchedComparison = field(repr=False)
+    _matched: MatchedModel = field(repr=False)
     _method: MatchingMethod = field(repr=False)
     _runs: pd.DataFrame = field(repr=False)
 
@@ -165,7 +164,7 @@ def match(
     layout, n_classes = layout_of(list(given.sets.values()), columns, classes, first_label)
     known = read_compared([given], options, methods, seeds, layout, n_classes)
     (comparison,), (method,) = known.comparisons, methods.values()
-    matched = MatchedComparison(comparison, method, known.seeds)
+    matched = MatchedModel.of(comparison, method, known.seeds)
     runs: pd.DataFrame = matched.runs().select(RUNS.names).to_pandas()
     share = float(runs["fraction_unmatched"].mean())
     told = filter(None, [*input_warnings(known), unmatched_warning(share, method.criterion)])

@@ -17,14 +17,12 @@ from matcheval.api.options import checked_model_name
 from matcheval.api.reading import UNNAMED
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import ErrorCollector, InputError
-from matcheval.predictions.accuracy_files import counts_of
-from matcheval.predictions.class_columns import labels_of, ranked_classes
-from matcheval.predictions.correctness import Correctness
-from matcheval.predictions.label_files import count_hits
+from matcheval.predictions.correctness import ACCURACIES, Correctness
 from matcheval.predictions.layout import Layout
+from matcheval.predictions.model_outputs import labels_of, ranked_classes
 from matcheval.predictions.patterns import MODEL
+from matcheval.predictions.published_files import count_hits, counts_of
 from matcheval.predictions.records import MAX_CLASSES, checked_integers
-from matcheval.predictions.schemas import ACCURACIES
 
 _COLUMNS = ("model", "accuracy", "n_correct", "n")
 # Columns, classes and the first label.

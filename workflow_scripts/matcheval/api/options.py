@@ -8,8 +8,7 @@ import numpy as np
 
 from matcheval.errors import InputError
 from matcheval.names import MAX_NAME_LENGTH, is_name
-from matcheval.protocol.criteria import MAX_SEEDS, Criterion, check_epsilon
-from matcheval.protocol.settings import MatchingMethod
+from matcheval.protocol.settings import MAX_SEEDS, Criterion, MatchingMethod, check_epsilon
 
 Origin = Literal["original", "replication"]
 

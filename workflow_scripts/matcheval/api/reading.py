@@ -12,13 +12,10 @@ from matcheval.io.progress import each
 from matcheval.predictions.files import contents_of
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import Predictions, check_predictions
-from matcheval.protocol.blocks import Blocks
+from matcheval.protocol.blocks import Blocks, blocks_of_pair, groups_of_models
 from matcheval.protocol.compared_models import ComparedModels, PredictionFile
-from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.pair_blocks import blocks_of_pair, groups_of_models
-from matcheval.protocol.settings import MatchingMethod
-from matcheval.protocol.suspicions import MANY_UNMATCHED, suspicions_of
+from matcheval.protocol.comparisons import MANY_UNMATCHED, Comparison, suspicions_of
+from matcheval.protocol.settings import Criterion, MatchingMethod
 
 UNNAMED = "model"  # the name of a model that neither predictions nor arguments name
 

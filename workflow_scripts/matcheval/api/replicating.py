@@ -13,10 +13,8 @@ from matcheval.api.model_accuracies import read_accuracies
 from matcheval.api.options import check_names
 from matcheval.datasets.pairs import Pair
 from matcheval.errors import InputError, unknown_name_error
-from matcheval.replication.fits import Fit, fit_replication
-from matcheval.replication.results import summarize_changes, tabulate_replication
-from matcheval.replication.schemas import FITS, REGION
-from matcheval.replication.settings import ReplicationSettings
+from matcheval.replication.fits import Fit, ReplicationSettings, fit_replication
+from matcheval.replication.tables import FITS, REGION, summarize_changes, tabulate_replication
 from matcheval.statistics.lines import MIN_MODELS, RESAMPLES
 from matcheval.statistics.scales import Scale
 
@@ -106,7 +104,7 @@ class ReplicationResult:
         Returns
         -------
         pandas.DataFrame
-            A new table, with the columns of `matcheval.replication.schemas.RESULTS`, `FITS` or
+            A new table, with the columns of `matcheval.replication.tables.RESULTS`, `FITS` or
             `CHANGES` there.
 
         Raises

@@ -16,8 +16,7 @@ from matcheval.io.files import check_place
 from matcheval.io.printed_json import json_rows, print_json
 from matcheval.io.tables import check_suffix, write_table
 from matcheval.predictions.formats import check_is_file
-from matcheval.protocol.compared_models import ComparedModels
-from matcheval.protocol.runs import MatchedComparison
+from matcheval.protocol.compared_models import ComparedModels, MatchedModel
 from matcheval.protocol.schemas import RUNS
 from matcheval.protocol.settings import MatchingMethod
 
@@ -30,7 +29,7 @@ def run_match(arguments: argparse.Namespace) -> None:
     methods = methods_of([arguments.criterion], arguments.epsilon, arguments.seeds)
     known = read_files(arguments, PairOptions(arguments.pair, arguments.model or ""), methods)
     (comparison,), (method,) = known.comparisons, methods.values()
-    matched = MatchedComparison(comparison, method, known.seeds)
+    matched = MatchedModel.of(comparison, method, known.seeds)
     runs = matched.runs()
     identity = {
         "model": comparison.model,

@@ -19,7 +19,7 @@ from matcheval.cli.model_files import find_files
 from matcheval.errors import printable
 from matcheval.io.printed_json import json_rows, print_json
 from matcheval.protocol.compared_models import ComparedModels
-from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.settings import Criterion
 
 LOGGER = logging.getLogger(__name__)
 _MAX_WARNINGS = 5  # on the terminal

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from matcheval.errors import InputError
-from matcheval.predictions.class_names import read_classes
 from matcheval.predictions.files import shared_classes
-from matcheval.predictions.layout import Layout, check_columns_given
+from matcheval.predictions.layout import Layout, check_columns_given, read_classes
 
 LOGGER = logging.getLogger(__name__)
 _MAX_SHOWN = 10  # classes in a message

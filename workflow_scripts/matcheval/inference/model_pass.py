@@ -17,7 +17,7 @@ from matcheval.inference.batches import ForwardBatch, Writer
 from matcheval.inference.forward_model import ForwardModel
 from matcheval.models.arithmetic import normalize
 from matcheval.models.devices import is_out_of_memory
-from matcheval.predictions.matrices import are_softmaxed
+from matcheval.predictions.files import are_softmaxed
 
 log = logging.getLogger(__name__)
 

@@ -28,7 +28,7 @@ from matcheval.inference import INFERENCE_VERSION
 from matcheval.io.json_files import write_json
 from matcheval.models.rows import CHECKPOINT, ModelSource
 from matcheval.predictions.files import read_predictions
-from matcheval.predictions.top_k import read_top_k
+from matcheval.predictions.softmax import read_top_k
 
 INPUTS_KEY = "inputs_sha256"
 _HEAD = re.compile(rb'\{\s*"key": "([^"]*)",\s*"n_top": (null|\d+)')

@@ -8,8 +8,9 @@ file differs from this is described by a `layout.Layout`.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +20,186 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
-from matcheval.predictions.class_names import as_numbers, labels_of_names, names_in
-from matcheval.predictions.formats import Column, RawFile, check_is_file, read_raw, texts_of
-from matcheval.predictions.layout import KINDS, Layout
-from matcheval.predictions.matrices import ScoreMatrix, find_matrix
-from matcheval.predictions.records import PREDICTIONS, LabelRule, Predictions, check_predictions
+from matcheval.predictions.formats import (
+    CLASSES_ONLY,
+    Column,
+    RawFile,
+    check_is_file,
+    read_raw,
+    texts_of,
+)
+from matcheval.predictions.layout import (
+    KINDS,
+    ClassColumns,
+    Kind,
+    Layout,
+    as_numbers,
+    names_in,
+)
+from matcheval.predictions.records import (
+    MAX_CLASSES,
+    PREDICTIONS,
+    LabelRule,
+    Predictions,
+    check_predictions,
+)
 from matcheval.predictions.softmax import most_probable
 
-_LABELS_ONLY = (
-    "Matching needs probabilities; for the replication tables, give classes as datasets of kind "
-    "'labels' (docs/replication.md)"
-)
+_FROM_ZERO = "Rows are counted from 0"
+# Logits of fewer rows may be probabilities by chance.
+_MIN_ROWS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreMatrix:
+    """Checked scores of all classes for every datapoint, in the order of the file.
+
+    Attributes
+    ----------
+    kind : str
+        `logits`, finite numbers, or `probabilities`, whose rows sum to 1 up to rounding.
+    values : float array, shape (n, n_classes)
+        Of the precision of the file.
+    """
+
+    kind: Kind
+    values: npt.NDArray[Any]
+
+
+def find_matrix(columns: Mapping[str, Column], layout: Layout, file: object) -> ScoreMatrix | None:
+    """Find the scores in a file: one column of lists, an array, or one column per class."""
+    single = {kind: layout.class_columns(list(columns), kind) for kind in KINDS}
+    found = [kind for kind in KINDS if kind in columns or single[kind]]
+    if len(found) > 1:
+        shown = [kind if kind in columns else _first(single[kind]) for kind in found]
+        problem = f"holds logits ({shown[0]}) and probabilities ({shown[1]})"
+        raise InputError(problem, file=file, remedy="Give one of 'logits' and 'probabilities'")
+    if not found:
+        return None
+    (kind,) = found
+    if kind in columns:
+        if single[kind]:
+            problem = f"occurs beside '{_first(single[kind])}'"
+            raise InputError(problem, file=file, field=kind, remedy="Give one of them")
+        whole = columns[kind]
+        values = whole if isinstance(whole, np.ndarray) else _of_lists(whole, kind, file)
+        return ScoreMatrix(kind, checked_scores(kind, values, file))
+    ordered = _in_order(single[kind], layout, file)
+    parts = [_numbers(columns[name], name, file) for name in ordered]
+    return ScoreMatrix(kind, checked_scores(kind, np.stack(parts, axis=1), file))
+
+
+def _first(columns: ClassColumns | None) -> str:
+    return next(iter(columns.columns.values())) if columns else ""
+
+
+def _in_order(found: ClassColumns | None, layout: Layout, file: object) -> list[str]:
+    """Return the names of the columns of single classes in order of the labels."""
+    assert found is not None
+    if found.numbered:
+        first = layout.first_label
+        expected = [str(first + label) for label in range(len(found.columns))]
+        example = f"{found.prefix}{first}, {found.prefix}{first + 1}"
+        remedy = f"Give one per class, named {example}, ... without gaps"
+        if "0" not in found.columns and not first:
+            remedy += "; if labels are counted from 1, say so (--first-label 1, or 'first_label')"
+    elif layout.classes is None:
+        raise InputError(
+            f"columns such as '{_first(found)}' have names of classes",
+            file=file,
+            remedy="Give the classes in the order of their labels ('classes' of the dataset)",
+        )
+    else:
+        expected = list(layout.classes)
+        remedy = "Give one per class, for all classes"
+    missing = [name for name in expected if name not in found.columns]
+    beyond = [name for name in found.columns if name not in expected]
+    if missing or beyond:
+        name = found.prefix + (missing or beyond)[0]
+        what = "missing or repeated" if missing else "of no class"
+        problem = f"has {len(found.columns)} columns {found.prefix}..., of which '{name}' is {what}"
+        raise InputError(problem, file=file, remedy=remedy)
+    return [found.columns[name] for name in expected]
+
+
+def _of_lists(column: pa.ChunkedArray, name: str, file: object) -> npt.NDArray[Any]:
+    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    if not any(is_kind(column.type) for is_kind in kinds):
+        raise InputError(f"is of type {column.type}, not lists", file=file, field=name)
+    lists = column.combine_chunks()
+    lengths = set(lists.value_lengths().to_pylist())
+    if None in lengths or len(lengths) > 1:
+        raise InputError("has empty rows, or lists of unequal lengths", file=file, field=name)
+    width = lengths.pop() if lengths else 1
+    return _numbers(lists.flatten(), name, file).reshape(len(lists), width)
+
+
+def _numbers(column: Column | pa.Array, name: str, file: object) -> npt.NDArray[Any]:
+    if isinstance(column, np.ndarray):
+        return column
+    if column.null_count:
+        row = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
+        raise InputError(f"value {row} is empty or NaN", file=file, field=name, remedy=_FROM_ZERO)
+    if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
+        raise InputError(f"is of type {column.type}", file=file, field=name, remedy="Give numbers")
+    values = np.asarray(column.to_numpy())
+    # A column of a CSV file with only whole numbers is read as integers.
+    return values if values.dtype.kind == "f" else values.astype(np.float64)
+
+
+def checked_scores(kind: Kind, matrix: npt.NDArray[Any], file: object) -> npt.NDArray[Any]:
+    """Check shape, type and values of scores, and return them."""
+    wrong = partial(InputError, file=file, field=kind)
+    if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.floating) or not matrix.shape[1]:
+        raise wrong(
+            f"has shape {matrix.shape} and dtype {matrix.dtype}",
+            remedy="Give floats, one row per datapoint and one column per class",
+        )
+    if matrix.shape[1] > MAX_CLASSES:
+        raise wrong(f"has {matrix.shape[1]} columns; the maximum is {MAX_CLASSES} classes")
+    if kind == "logits":
+        if not np.isfinite(matrix).all():
+            row = int((~np.isfinite(matrix)).any(axis=1).argmax())
+            raise wrong(f"row {row} holds NaN or infinite values", remedy=_FROM_ZERO)
+        if are_softmaxed(matrix):
+            raise wrong(
+                "all rows lie in [0, 1] and sum to 1: these are probabilities, after the softmax",
+                remedy="Name them 'probabilities' (in a column per class: prob_...); a second "
+                "softmax would make all confidences small",
+            )
+    elif not (fine := are_distributions(matrix)).all():
+        row = int((~fine).argmax())
+        remedy = "If these are scores before the softmax, name the array 'logits'"
+        if (matrix >= 0).all() and (abs(matrix.sum(axis=1, dtype=np.float64) - 100) <= 1).all():
+            remedy = "These look like percentages: divide them by 100"
+        raise wrong(
+            f"row {row} is not a probability distribution (sum {matrix[row].sum():g}, range "
+            f"{matrix[row].min():g} to {matrix[row].max():g})",
+            remedy=f"{remedy}. {_FROM_ZERO}",
+        )
+    return matrix
+
+
+def are_softmaxed(logits: npt.NDArray[Any]) -> bool:
+    """Whether logits are probabilities already: all rows, at least ten, are distributions.
+
+    Parameters
+    ----------
+    logits : float array, shape (n, n_classes)
+    """
+    if len(logits) < _MIN_ROWS or logits.shape[1] < 2 or not (logits.min() >= 0):
+        return False
+    return bool(are_distributions(logits, rounding=1e-3).all())
+
+
+def are_distributions(matrix: npt.NDArray[Any], rounding: float = 1e-2) -> npt.NDArray[np.bool_]:
+    """Say which rows are probability distributions, up to rounding."""
+    totals = matrix.sum(axis=1, dtype=np.float64)
+    inside = ((matrix >= 0) & (matrix <= 1 + 1e-6)).all(axis=1)
+    return np.asarray(inside & (abs(totals - 1) <= rounding))
+
+
 _DEFAULT = Layout()
-_MAX_SHOWN = 20  # columns in a message
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,23 +243,33 @@ def contents_of(
     columns = {
         name: values_of(raw, name, layout) for name in PREDICTIONS.names if name in raw.columns
     }
-    metadata = raw.metadata
+    matrix, numbers = None, {}
     if layout.classes is not None:
-        metadata = _with_n_classes(metadata, len(layout.classes), raw.file, "classes")
-    if scores or not {"prediction", "probability"} <= set(columns):
+        numbers["classes"] = len(layout.classes)
+    is_complete = {"prediction", "probability"} <= set(columns)
+    if scores or not is_complete:
         matrix = find_matrix(raw.columns, layout, raw.file)
-        if matrix is not None:
-            return _complete(_with_scores(columns, metadata, matrix, raw.file), raw, labels)
-    return _complete(Contents(columns, metadata), raw, labels)
+    if matrix is not None:
+        numbers[matrix.kind] = matrix.values.shape[1]
+        if not is_complete:
+            found = most_probable(matrix.values, logits=matrix.kind == "logits")
+            columns |= dict(zip(("prediction", "probability"), found, strict=True))
+    metadata = raw.metadata
+    for field, n in numbers.items():
+        known = metadata.get("n_classes", str(n))
+        if known != str(n):
+            given = f"{n} classes are given" if field == "classes" else f"has {n} columns"
+            problem = f"{given}, but the file is of {known:.20} classes"
+            raise InputError(problem, file=raw.file, field=field)
+        metadata = metadata | {"n_classes": known}
+    needed = [name for name in PREDICTIONS.names[1:] if name != "label" or labels == "required"]
+    missing = [name for name in needed if name not in columns]
+    if missing:
+        raise _missing_error(missing, raw)
+    return Contents(columns, metadata, matrix)
 
 
-def _complete(found: Contents, raw: RawFile, labels: LabelRule) -> Contents:
-    """Return contents if no column is missing."""
-    missing = [name for name in PREDICTIONS.names[1:] if name not in found.columns]
-    if labels == "optional" and "label" in missing:
-        missing.remove("label")
-    if not missing:
-        return found
+def _missing_error(missing: list[str], raw: RawFile) -> InputError:
     remedy = (
         "If they have other names, say which: --columns label=target,probability=conf, 'columns' "
         "of the dataset, or in Python columns={'label': 'target', 'probability': 'conf'}"
@@ -102,15 +280,11 @@ def _complete(found: Contents, raw: RawFile, labels: LabelRule) -> Contents:
             f"predict-accuracy) do without. {remedy}"
         )
     elif missing == ["probability"]:
-        remedy = f"{_LABELS_ONLY}. {remedy}"
+        remedy = f"{CLASSES_ONLY}. {remedy}"
     elif raw.is_arrays:
         remedy = f"Give 'labels' and one of 'logits' and 'probabilities'. {remedy}"
-    shown = ", ".join(raw.names[:_MAX_SHOWN]) + ", ..." * (len(raw.names) > _MAX_SHOWN)
-    raise InputError(
-        f"column{'s' * (len(missing) > 1)} {', '.join(missing)} missing; found {shown or 'none'}",
-        file=raw.file,
-        remedy=remedy,
-    )
+    what = f"column{'s' * (len(missing) > 1)} {', '.join(missing)} missing; found {raw.shown}"
+    return InputError(what, file=raw.file, remedy=remedy)
 
 
 def shared_classes(
@@ -156,7 +330,10 @@ def _may_hold_names(path: Path) -> bool:
 def values_of(raw: RawFile, name: str, layout: Layout) -> npt.NDArray[Any]:
     """Return a column as numbers, without nulls; names of classes and first labels are resolved."""
     column = raw.columns[name]
-    _check_no_nulls(column, name, raw.file)
+    if not isinstance(column, np.ndarray) and column.null_count:
+        row = column.is_null().to_numpy().argmax()
+        problem = f"row {row} is empty or NaN"
+        raise InputError(problem, file=raw.file, field=name, remedy=_FROM_ZERO)
     texts = texts_of(column)
     if texts is not None:
         values = as_numbers(texts) if name != "probability" and layout.classes is None else texts
@@ -164,44 +341,4 @@ def values_of(raw: RawFile, name: str, layout: Layout) -> npt.NDArray[Any]:
         values = column if isinstance(column, np.ndarray) else column.to_numpy()
     if name not in ("label", "prediction"):
         return values
-    return labels_of_names(
-        values, layout.classes, layout.first_label, file=raw.file, field=name
-    )  # fmt: skip
-
-
-def _check_no_nulls(column: Column, name: str, file: object) -> None:
-    if not isinstance(column, np.ndarray) and column.null_count:
-        row = column.is_null().to_numpy().argmax()
-        raise InputError(
-            f"row {row} is empty or NaN", file=file, field=name, remedy="Rows are counted from 0"
-        )
-
-
-def _with_n_classes(
-    metadata: dict[str, str], n_classes: int, file: object, field: str
-) -> dict[str, str]:
-    """Return metadata with a number of classes that must not contradict theirs."""
-    known = metadata.get("n_classes", str(n_classes))
-    if known != str(n_classes):
-        raise InputError(
-            f"has {n_classes} columns, but the file is of {known:.20} classes"
-            if field != "classes"
-            else f"{n_classes} classes are given, but the file is of {known:.20}",
-            file=file,
-            field=field,
-        )
-    return metadata | {"n_classes": str(n_classes)}
-
-
-def _with_scores(
-    columns: dict[str, Any], metadata: dict[str, str], matrix: ScoreMatrix, file: object
-) -> Contents:
-    """Add prediction, probability and number of classes, where they follow from the scores only."""
-    metadata = _with_n_classes(metadata, matrix.values.shape[1], file, matrix.kind)
-    if len(matrix.values):
-        prediction, probability = most_probable(matrix.values, logits=matrix.kind == "logits")
-    else:
-        prediction, probability = np.empty(0, np.int16), np.empty(0, np.float32)
-    if not {"prediction", "probability"} <= set(columns):
-        columns = columns | {"prediction": prediction, "probability": probability}
-    return Contents(columns, metadata, matrix)
+    return layout.labels(values, raw.file, name)

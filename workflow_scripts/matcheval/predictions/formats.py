@@ -1,9 +1,11 @@
 """Formats of prediction files: each is read as named columns, before anything is checked."""
 
 import gzip
+import json
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,14 +19,13 @@ from matcheval.errors import InputError
 from matcheval.io.array_archives import array_names, read_arrays
 from matcheval.io.csv_rows import read_csv_table
 from matcheval.io.tables import read_parquet
-from matcheval.predictions.json_records import read_records
-from matcheval.predictions.layout import COLUMNS, KINDS, Layout
+from matcheval.predictions.layout import COLUMNS, Layout
 
 Column: TypeAlias = pa.ChunkedArray | npt.NDArray[Any]
 
 SUFFIXES = KINDS_OF_DATASET[PREDICTIONS_KIND].suffixes
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
-_CLASSES_ONLY = (
+CLASSES_ONLY = (
     "Matching needs probabilities; for the replication tables, give classes as datasets of kind "
     "'labels' (docs/replication.md)"
 )
@@ -40,6 +41,11 @@ class RawFile:
     metadata: dict[str, str]
     is_arrays: bool = False
 
+    @property
+    def shown(self) -> str:
+        """The names of its columns, as messages list them."""
+        return ", ".join(self.names[:20]) + ", ..." * (len(self.names) > 20) or "none"
+
 
 def suffix_of(path: Path) -> str:
     """Return the suffix that says a file's format, in lower case, such as `.csv.gz`."""
@@ -51,9 +57,9 @@ def read_raw(path: Path, layout: Layout) -> RawFile:
     """Read a prediction file of any format."""
     suffix = check_is_file(path)
     if suffix == ".npy":
-        raise InputError("holds classes only, no probabilities", file=path, remedy=_CLASSES_ONLY)
+        raise InputError("holds classes only, no probabilities", file=path, remedy=CLASSES_ONLY)
     if suffix == ".npz":
-        return _from_npz(path, layout)
+        return _of_arrays(array_names(path), partial(read_arrays, path), layout, path)
     readers: dict[str, Callable[[Path], pa.Table]] = {
         ".parquet": _from_parquet,
         **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), _from_csv),
@@ -71,18 +77,18 @@ def read_raw(path: Path, layout: Layout) -> RawFile:
 def raw_of_table(table: pa.Table, layout: Layout, file: object) -> RawFile:
     """Return the columns of a table by their names here."""
     names = table.schema.names
-    positions = layout.renamed(names, file)
-    columns = _distinct([name for _, name in positions], layout, file)
-    chosen = {name: table.column(positions[at][0]) for name, at in columns.items()}
+    chosen = {name: table.column(at) for name, at in _distinct(names, layout, file).items()}
     for name in {*COLUMNS} & {*chosen}:
-        if _is_bytes(chosen[name]):
-            raise InputError(
-                "holds text that is not UTF-8",
-                file=file,
-                field=name,
-                remedy="Save it as UTF-8; spreadsheets often save Latin-1",
-            )
-    return RawFile(file, chosen, names, _provenance(table.schema.metadata))
+        kind = chosen[name].type
+        if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            remedy = "Save it as UTF-8; spreadsheets often save Latin-1"
+            raise InputError("holds text that is not UTF-8", file=file, field=name, remedy=remedy)
+    metadata = {
+        key.decode(errors="replace"): value.decode(errors="replace")
+        for key, value in (table.schema.metadata or {}).items()
+        if key not in (b"pandas", b"ARROW:schema")  # which are no provenance
+    }
+    return RawFile(file, chosen, names, metadata)
 
 
 def check_is_file(path: Path) -> str:
@@ -101,23 +107,13 @@ def check_is_file(path: Path) -> str:
 
 
 def _distinct(names: list[str], layout: Layout, file: object) -> dict[str, int]:
-    """Return the position of every name; columns that are read may occur once only."""
-    prefixes = tuple(prefix for kind in KINDS for prefix in layout.prefixes(kind))
+    """Return the position of every column by our name; those that are read may occur once only."""
     found: dict[str, int] = {}
-    for at, name in enumerate(names):
-        if name in found and (name in COLUMNS or name.startswith(prefixes)):
+    for at, name in layout.renamed(names, file):
+        if name in found and layout.reads(name):
             raise InputError("occurs twice", file=file, field=name)
         found.setdefault(name, at)
     return found
-
-
-def _provenance(metadata: Mapping[bytes, bytes] | None) -> dict[str, str]:
-    """Return the metadata of a table, without those of pandas and Arrow."""
-    return {
-        key.decode(errors="replace"): value.decode(errors="replace")
-        for key, value in (metadata or {}).items()
-        if key not in (b"pandas", b"ARROW:schema")
-    }
 
 
 def _from_parquet(path: Path) -> pa.Table:
@@ -152,7 +148,7 @@ def _from_json(path: Path) -> pa.Table:
         raise InputError(f"not a readable file ({error})", file=path) from error
     columns = read_records(content, path, is_lines=".jsonl" in suffix_of(path))
     if columns is None:
-        raise InputError("holds classes only, no probabilities", file=path, remedy=_CLASSES_ONLY)
+        raise InputError("holds classes only, no probabilities", file=path, remedy=CLASSES_ONLY)
     arrays = {}
     for name, values in columns.items():
         try:
@@ -167,49 +163,129 @@ def _from_json(path: Path) -> pa.Table:
     return pa.table(arrays)
 
 
-def _from_npz(path: Path, layout: Layout) -> RawFile:
-    names = array_names(path)
-    wanted = _wanted_arrays(names, layout, path)
-    return _of_arrays(read_arrays(path, list(wanted.values())), wanted, names, path)
+def read_records(content: str, path: Path, *, is_lines: bool) -> dict[str, list[Any]] | None:
+    """Read a table from JSON."""
+    found = _lines(content, path) if is_lines else _parsed(content, path)
+    if isinstance(found, Mapping):
+        return _columns(found, path)
+    if found and not any(isinstance(record, Mapping) for record in found):
+        return None
+    for number, record in enumerate(found):
+        if not isinstance(record, Mapping):
+            raise InputError(
+                f"{'line' if is_lines else 'entry'} {number + 1} is not a record", file=path
+            )
+    names = dict.fromkeys(name for record in found for name in record)
+    columns = {name: [record.get(name) for record in found] for name in names}
+    return _with_scores(columns, path)
+
+
+def _parsed(content: str, path: Path) -> Any:
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, json.JSONDecodeError) and error.msg == "Extra data":
+            return _lines(content, path)
+        raise InputError(f"not readable as JSON ({error})", file=path) from error
+    if not isinstance(found, list | dict):
+        raise InputError("holds neither records nor columns", file=path)
+    return found
+
+
+def _lines(content: str, path: Path) -> list[Any]:
+    found = []
+    for number, line in enumerate(content.splitlines(), start=1):
+        if line.strip():
+            try:
+                found.append(json.loads(line))
+            except (ValueError, RecursionError) as error:
+                raise InputError(
+                    f"line {number} is not readable as JSON ({error})", file=path
+                ) from error
+    return found
+
+
+def _columns(found: Mapping[str, Any], path: Path) -> dict[str, list[Any]]:
+    """Take lists by column; where values are by row, all columns must have the same rows."""
+    rows = next((list(values) for values in found.values() if isinstance(values, Mapping)), None)
+    columns = {}
+    for name, values in found.items():
+        if isinstance(values, Mapping) and list(values) == rows:
+            columns[name] = list(values.values())
+        elif isinstance(values, list) and rows is None:
+            columns[name] = values
+        elif isinstance(values, list | Mapping):
+            raise InputError("has other rows than the other columns", file=path, field=name)
+    lengths = {name: len(values) for name, values in columns.items()}
+    if not columns or len(set(lengths.values())) > 1:
+        raise InputError(f"holds no columns of equal lengths; found {lengths}", file=path)
+    return _with_scores(columns, path)
+
+
+def _with_scores(columns: dict[str, list[Any]], path: Path) -> dict[str, list[Any]]:
+    """Replace scores by class by columns."""
+    name = next((name for name in columns if name.casefold() == "scores"), None)
+    if name is None or not any(isinstance(_inner(one), Mapping) for one in columns[name]):
+        return columns
+    others = {key: values for key, values in columns.items() if key != name}
+    rows = [_by_class(value, row, path) for row, value in enumerate(columns[name])]
+    classes = list(rows[0])
+    if all(set(row) == set(classes) for row in rows):
+        return others | {f"prob_{one}": [row[one] for row in rows] for one in classes}
+    best = [max(row.items(), key=lambda item: item[1]) for row in rows]
+    first: dict[str, list[Any]] = {
+        "prediction": [one[0] for one in best],
+        "probability": [one[1] for one in best],
+    }
+    return first | others
+
+
+def _inner(value: Any) -> Any:
+    return value[0] if isinstance(value, list) and value else value
+
+
+def _by_class(value: Any, row: int, path: Path) -> dict[str, float]:
+    """Return the scores of one record by class."""
+    pairs: Sequence[Any] = list(value.items()) if isinstance(value, Mapping) else []
+    if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
+        pairs = [(one.get("label"), one.get("score")) for one in value]
+    scores = {
+        label: float(score)
+        for label, score in pairs
+        if isinstance(label, str) and isinstance(score, int | float) and abs(score) < 1e300
+    }
+    if not scores or len(scores) < len(pairs):
+        raise InputError(
+            f"row {row}: no scores of different classes, but {value!r:.100}",
+            file=path,
+            field="scores",
+            remedy="Give records of 'label' and 'score', or a list of probabilities (rows are "
+            "counted from 0)",
+        )
+    return scores
 
 
 def raw_of_arrays(
     arrays: Mapping[str, npt.NDArray[Any]], layout: Layout, file: object
 ) -> RawFile:  # fmt: skip
     """Return arrays by their names here; those of other names are left out."""
-    names = list(arrays)
-    return _of_arrays(arrays, _wanted_arrays(names, layout, file), names, file)
-
-
-def _wanted_arrays(names: list[str], layout: Layout, file: object) -> dict[str, str]:
-    """Return the arrays' names of those that are read, by our names."""
-    prefixes = tuple(prefix for kind in KINDS for prefix in layout.prefixes(kind))
-    positions = [
-        (names[at], ours)
-        for at, ours in layout.renamed(names, file)
-        if ours in COLUMNS or ours.startswith(prefixes)
-    ]
-    _distinct([ours for _, ours in positions], layout, file)
-    return {ours: theirs for theirs, ours in positions}
+    return _of_arrays(list(arrays), lambda _: arrays, layout, file)
 
 
 def _of_arrays(
-    arrays: Mapping[str, npt.NDArray[Any]],
-    wanted: Mapping[str, str],
     names: list[str],
+    read: Callable[[list[str]], Mapping[str, npt.NDArray[Any]]],
+    layout: Layout,
     file: object,
 ) -> RawFile:
+    columns = _distinct(names, layout, file)
+    wanted = {ours: names[at] for ours, at in columns.items() if layout.reads(ours)}
+    arrays = read(list(wanted.values()))
     for theirs in wanted.values():
         if arrays[theirs].ndim == 0:
             raise InputError("is a single value, not an array", file=file, field=theirs)
-    columns: dict[str, Column] = {ours: arrays[theirs] for ours, theirs in wanted.items()}
-    return RawFile(file, columns, names, {}, is_arrays=True)
-
-
-def _is_bytes(column: Column) -> bool:
-    return not isinstance(column, np.ndarray) and (
-        pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)
-    )
+    found: dict[str, Column] = {ours: arrays[theirs] for ours, theirs in wanted.items()}
+    return RawFile(file, found, names, {}, is_arrays=True)
 
 
 def texts_of(column: Column) -> npt.NDArray[Any] | None:

@@ -1,11 +1,18 @@
 """How a person's prediction file is laid out: the names of its columns, its classes, its labels."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.datasets.label_spaces import label_space, resolve_classes
 from matcheval.datasets.specs import PREDICTIONS_KIND, DatasetSpec
-from matcheval.errors import InputError
+from matcheval.errors import InputError, suggest
 
 Kind = Literal["logits", "probabilities"]
 KINDS: tuple[Kind, Kind] = ("logits", "probabilities")
@@ -73,6 +80,11 @@ class Layout:
         given = self.columns.get(kind, "")
         return (given.removesuffix("*"),) if given.endswith("*") else _PREFIXES[kind]
 
+    def reads(self, name: str) -> bool:
+        """Whether a column of this name, which is ours, is read."""
+        prefixes = tuple(prefix for kind in KINDS for prefix in self.prefixes(kind))
+        return name in COLUMNS or name.startswith(prefixes)
+
     def class_columns(self, names: Sequence[str], kind: Kind) -> ClassColumns | None:
         """Find the columns that hold the scores of one class each."""
         for prefix in self.prefixes(kind):
@@ -84,6 +96,43 @@ class Layout:
             if len(found) > 1 and prefix != _NUMBERED_ONLY:
                 return ClassColumns(found, False, prefix)
         return None
+
+    def labels(self, values: npt.NDArray[Any], file: object, field: str) -> npt.NDArray[Any]:
+        """Turn a column of class names, or of numbers counted from `first_label`, into labels."""
+        wrong = partial(InputError, file=file, field=field)
+        classes, kind = self.classes, values.dtype.kind
+        if kind in "iu" and classes and all(map(_is_whole, classes)):
+            values, kind = values.astype(str), "U"
+        if values.ndim != 1 or not len(values):
+            return values
+        if kind in "iuf" and self.first_label:
+            if (values < self.first_label).any():
+                row = int((values < self.first_label).argmax())
+                raise wrong(
+                    f"row {row}: {values[row]} is below {self.first_label}, the first label",
+                    remedy="Rows are counted from 0",
+                )
+            return values.astype(np.float64 if kind == "f" else np.int64) - self.first_label
+        if kind not in "OU":
+            return values
+        texts = [value.strip() if isinstance(value, str) else value for value in values.tolist()]
+        strange = [value for value in texts if not isinstance(value, str)]
+        if strange:
+            raise wrong(f"holds {strange[0]!r:.60}, neither a number nor a class name")
+        if classes is None:
+            raise wrong(
+                f"has dtype object: it holds names such as '{texts[0]:.60}'",
+                remedy="Give classes as whole numbers, 0, 1, ..., or the names of all classes in "
+                "the order of the labels (--classes FILE, or 'classes' of the dataset)",
+            )
+        number = {name: label for label, name in enumerate(classes)}
+        unknown = next((row for row, text in enumerate(texts) if text not in number), None)
+        if unknown is not None:
+            raise wrong(
+                f"row {unknown}: '{texts[unknown]:.60}' is none of the {len(classes)} classes",
+                remedy=f"{suggest(texts[unknown], classes)} (rows are counted from 0)",
+            )
+        return np.array([number[text] for text in texts], np.int64)
 
 
 def layout_of(spec: DatasetSpec) -> Layout:
@@ -126,3 +175,76 @@ def _position(names: Sequence[str], theirs: str, ours: str, file: object) -> int
             file=file,
         )
     return found[0]
+
+
+LABEL_SPACES = ("cifar10", "imagenet")
+
+
+def read_classes(text: str) -> tuple[str, ...] | int:
+    """Read what a person gave as classes on a command line."""
+    if _is_whole(text):
+        return int(text) if len(text) < 19 else np.iinfo(np.int64).max
+    if text in LABEL_SPACES:
+        return label_space(text)
+    path = Path(text)
+    try:
+        content = path.read_bytes().decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"not a readable file ({error})" if isinstance(error, UnicodeError) else "no such file",
+            file=text,
+            remedy="--classes takes a number, cifar10, imagenet, or a file with a name per line",
+        ) from error
+    names: Any = [line.strip() for line in content.splitlines() if line.strip()]
+    if path.suffix.lower() == ".json":
+        try:
+            names = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"not readable as JSON ({error})", file=path) from error
+    if not isinstance(names, list) or len(names) < 2:
+        raise InputError("holds no list of at least two class names", file=path)
+    return resolve_classes(names)
+
+
+def _is_whole(text: str) -> bool:
+    return text.removeprefix("-").isdecimal() and text.isascii()
+
+
+def as_numbers(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return texts that are all whole numbers, as columns of JSON and Parquet may be, as numbers.
+
+    Parameters
+    ----------
+    values : array of str objects, shape (n,)
+
+    Returns
+    -------
+    int64 array, or `values` if one of them is something else.
+    """
+    texts = [value if isinstance(value, str) else "" for value in values.tolist()]
+    if not all(_is_whole(text) and len(text) < 19 and str(int(text)) == text for text in texts):
+        return values
+    return np.array(list(map(int, texts)), np.int64)
+
+
+def names_in(values: npt.NDArray[Any], file: object) -> set[str]:
+    """Return the names in a column of class names."""
+    names = {value.strip() for value in values.tolist() if isinstance(value, str)}
+    numbers = sorted(filter(_is_number, names))
+    if numbers and len(numbers) < len(names):
+        name = min(names.difference(numbers))
+        raise InputError(
+            f"holds numbers such as {numbers[0]:.60} and texts such as '{name:.60}' as classes",
+            file=file,
+            remedy="Correct the one or the other; if both are names, give all of them (--classes "
+            "FILE)",
+        )
+    return names
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

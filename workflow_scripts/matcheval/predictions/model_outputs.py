@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
-from matcheval.predictions.files import Contents, read_contents
+from matcheval.predictions.files import Contents, ScoreMatrix, find_matrix, read_contents, values_of
+from matcheval.predictions.formats import RawFile
 from matcheval.predictions.layout import Layout
-from matcheval.predictions.matrices import ScoreMatrix
 from matcheval.predictions.records import LabelRule, check_columns
 
 # A stored prediction may be another class than that of the highest score by no more than this, as
@@ -63,20 +63,12 @@ def read_scores(
 ) -> ModelOutputs:
     """Read a prediction file with all that it says about every class."""
     found = read_contents(path, scores=True, labels=labels, layout=layout)
-    return outputs_of(found, file=path, labels=labels, n_classes=n_classes)
+    return outputs_of(found, file=path, n_classes=n_classes)
 
 
-def outputs_of(
-    found: Contents,
-    *,
-    file: object,
-    labels: LabelRule = "required",
-    n_classes: int | None = None,
-) -> ModelOutputs:
+def outputs_of(found: Contents, *, file: object, n_classes: int | None = None) -> ModelOutputs:
     """Check the contents of a prediction file, or of a table in memory."""
-    checked = check_columns(
-        found.columns, file=file, n_classes=n_classes, metadata=found.metadata, labels=labels
-    )
+    checked = check_columns(found.columns, file=file, n_classes=n_classes, metadata=found.metadata)
     outputs = ModelOutputs(
         index=checked["index"],
         labels=checked.get("label"),
@@ -126,3 +118,40 @@ def with_scores(outputs: ModelOutputs, scores: ScoreMatrix, file: object) -> Mod
         logits=scores.values if is_logits else None,
         probabilities=probabilities,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class RankedClasses:
+    """Predicted classes, most probable first."""
+
+    classes: npt.NDArray[Any]
+    n_classes: int | None
+
+
+def ranked_classes(raw: RawFile, layout: Layout, top: int) -> RankedClasses:
+    """Return the predicted classes of a file or table that may lack probabilities."""
+    given = values_of(raw, "prediction", layout) if "prediction" in raw.columns else None
+    if given is not None and (top == 1 or given.ndim > 1):
+        return RankedClasses(given, None)
+    matrix = find_matrix(raw.columns, layout, raw.file)
+    if matrix is None:
+        if given is not None:
+            return RankedClasses(given, None)
+        raise InputError(
+            f"predicted classes missing; found {raw.shown}",
+            file=raw.file,
+            remedy="Give 'prediction', or the scores of all classes",
+        )
+    ranked = np.argsort(-matrix.values, axis=1, kind="stable")[:, :top]
+    return RankedClasses(ranked, matrix.values.shape[1])
+
+
+def labels_of(raw: RawFile, layout: Layout) -> npt.NDArray[Any]:
+    """Return the true classes of a file or table, not checked further."""
+    if "label" not in raw.columns:
+        raise InputError(
+            f"column label missing; found {raw.shown}",
+            file=raw.file,
+            remedy="If it has another name, say which: columns={'label': 'target'}",
+        )
+    return values_of(raw, "label", layout)

@@ -94,10 +94,14 @@ def check_columns(
     file: object = None,
     n_classes: int | None = None,
     metadata: Mapping[str, str] | None = None,
-    labels: LabelRule = "required",
 ) -> dict[str, npt.NDArray[Any]]:
     """Check raw columns, and convert them to the declared types and order."""
-    n = _check_lengths(columns, file, labels)
+    lengths = {name: len(columns[name]) for name in PREDICTIONS.names if name in columns}
+    if len(set(lengths.values())) > 1:
+        raise InputError(f"columns of unequal lengths {lengths}", file=file)
+    n = lengths["prediction"]
+    if n == 0:
+        raise InputError("no datapoints", file=file, remedy="An empty set cannot be compared")
     largest = _count_classes(n_classes, metadata or {}, file) - 1
     index = checked_integers(columns.get("index", np.arange(n)), "index", _MAX_INDEX, file)
     order = np.argsort(index, kind="stable")
@@ -115,35 +119,8 @@ def check_columns(
             for name in ("label", "prediction")
             if name in columns
         },
-        "probability": _fractions(columns["probability"], "probability", file)[order],
+        "probability": _fractions(columns["probability"], file)[order],
     }
-
-
-def _check_lengths(
-    columns: Mapping[str, npt.NDArray[Any]], file: object, labels: LabelRule
-) -> int:  # fmt: skip
-    """Check that the columns are complete and equally long, and return their length."""
-    needed = [n for n in PREDICTIONS.names[1:] if n != "label" or labels == "required"]
-    missing = [name for name in needed if name not in columns]
-    if missing:
-        remedy = f"A prediction file holds {', '.join(needed[:-1])} and {needed[-1]}"
-        if missing == ["label"]:
-            remedy = (
-                "The true classes are needed here; only predictions of accuracy (matched-eval "
-                "predict-accuracy) do without"
-            )
-        raise InputError(
-            f"column{'s' * (len(missing) > 1)} {', '.join(missing)} missing; found "
-            f"{', '.join(columns) or 'none'}",
-            file=file,
-            remedy=remedy,
-        )
-    lengths = {name: len(columns[name]) for name in PREDICTIONS.names if name in columns}
-    if len(set(lengths.values())) > 1:
-        raise InputError(f"columns of unequal lengths {lengths}", file=file)
-    if lengths["prediction"] == 0:
-        raise InputError("no datapoints", file=file, remedy="An empty set cannot be compared")
-    return lengths["prediction"]
 
 
 def _count_classes(n_classes: int | None, metadata: Mapping[str, str], file: object) -> int:
@@ -209,8 +186,8 @@ def checked_integers(
     return values.astype(np.int64)
 
 
-def _fractions(values: npt.NDArray[Any], name: str, file: object) -> npt.NDArray[np.float32]:
-    values = np.asarray(values)
+def _fractions(values: npt.NDArray[Any], file: object) -> npt.NDArray[np.float32]:
+    values, name = np.asarray(values), "probability"
     if values.ndim != 1:
         raise InputError(f"has {values.ndim} dimensions, not 1", file=file, field=name)
     if values.dtype.kind not in "iuf":  # a CSV column with only 0 and 1 is read as integers

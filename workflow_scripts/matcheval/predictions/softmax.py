@@ -1,9 +1,15 @@
 """The softmax, the predicted class and its probability, in float32 for every model precision."""
 
+import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+
+from matcheval.errors import InputError
+from matcheval.io.tables import Column, TableSchema, read_parquet, write_table
 
 
 def softmax(logits: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
@@ -51,3 +57,97 @@ def most_probable(
     prediction = scores.argmax(axis=-1).astype(np.int16)
     probability = probabilities.max(axis=-1)
     return prediction, np.minimum(probability, np.float32(1))
+
+
+Classes = npt.NDArray[np.int16]
+
+
+def top_k_classes(logits: npt.NDArray[Any], k: int) -> Classes:
+    """Return the k classes with the highest scores, the highest first; ties go to the lowest class.
+
+    Parameters
+    ----------
+    logits : float array, shape (n, n_classes)
+        Finite scores.
+    k : int
+        Number of classes, at least 1; all classes are returned if there are fewer.
+
+    Returns
+    -------
+    int16 array, shape (n, min(k, n_classes))
+        The first column is the prediction.
+    """
+    # A few searches for the maximum are faster than sorting rows, and resolve ties as argmax does.
+    rest, rows = logits.copy(), np.arange(len(logits))
+    columns = []
+    for _ in range(min(k, logits.shape[1])):
+        best = rest.argmax(axis=1)
+        rest[rows, best] = -np.inf
+        columns.append(best.astype(np.int16))
+    return np.stack(columns, axis=1)
+
+
+def top_k_schema(k: int) -> TableSchema:
+    """Declare the columns of a file of top-k classes."""
+    return TableSchema(
+        "top-k classes",
+        (
+            Column("index", pa.int32(), "1", "position of the datapoint in its dataset, from 0"),
+            Column("label", pa.int16(), "1", "ground truth class"),
+            Column("classes", pa.list_(pa.int16(), k), "1", "by decreasing score"),
+        ),
+    )
+
+
+def write_top_k(
+    labels: Classes,
+    classes: Classes,
+    path: str | os.PathLike[str],
+    metadata: Mapping[str, str],
+) -> None:
+    """Write the top-k classes of all datapoints of a dataset.
+
+    Parameters
+    ----------
+    labels : int16 array, shape (n,)
+        True classes, in dataset order.
+    classes : int16 array, shape (n, k)
+        Top-k classes, most probable first.
+    path : path-like
+        The Parquet file, written atomically.
+    metadata : mapping of str to str
+        Provenance.
+    """
+    n, k = classes.shape
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(classes.ravel()), k)
+    columns = {"index": np.arange(n, dtype=np.int32), "label": labels, "classes": lists}
+    write_table(top_k_schema(k).table(columns, metadata), path)
+
+
+def read_top_k(path: str | os.PathLike[str]) -> tuple[Classes, Classes]:
+    """Read a file of top-k classes.
+
+    Parameters
+    ----------
+    path : path-like
+        The Parquet file.
+
+    Returns
+    -------
+    labels : int16 array, shape (n,)
+        True classes, in dataset order.
+    classes : int16 array, shape (n, k)
+        Top-k classes, most probable first.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or is not a file of top-k classes.
+    """
+    table = read_parquet(path)
+    kind = table.schema.field("classes").type if "classes" in table.schema.names else pa.null()
+    if not pa.types.is_fixed_size_list(kind):
+        raise InputError("no column of top-k classes", file=path)
+    table = top_k_schema(kind.list_size).read(path)
+    classes = table["classes"].combine_chunks().flatten().to_numpy()
+    return table["label"].to_numpy(), classes.reshape(-1, kind.list_size)

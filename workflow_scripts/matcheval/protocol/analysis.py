@@ -5,10 +5,9 @@ from typing import Any, ClassVar
 
 from matcheval.errors import configuration_error
 from matcheval.execution import analysis_resources, resources
-from matcheval.protocol.criteria import matching_label
 from matcheval.protocol.gap_jobs import GapJobs
 from matcheval.protocol.run_jobs import RunJobs
-from matcheval.protocol.settings import MatchingSettings
+from matcheval.protocol.settings import MatchingSettings, matching_label
 from matcheval.report.sections import Section
 from matcheval.study.analysis import Analysis
 from matcheval.study.requests import dataset_size

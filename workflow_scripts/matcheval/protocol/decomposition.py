@@ -6,20 +6,218 @@ asks the same question of fewer datapoints. A pure shift of confidence leaves a 
 (docs/protocol.md).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from matcheval.errors import InputError
-from matcheval.protocol.blocks import Blocks
-from matcheval.protocol.confidence_bins import N_BINS, Floats, Scored, bin_sets, parts_of_bins
-from matcheval.protocol.resampled_gaps import resampled_gaps
+from matcheval.protocol.blocks import Blocks, Weights, datapoints
+from matcheval.protocol.comparisons import Comparison
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+N_BINS = 20
 FURTHER_N_BINS = (10, 50)  # beside the default, to show what the number of bins does
 N_RESAMPLES = 1_000
 _PERCENTILES = (2.5, 97.5)
 CLEAR_GAP = 2  # shares and references are given where |gap| exceeds this many standard errors
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """One model's confidences on one set, and which of its predictions are correct.
+
+    Attributes
+    ----------
+    confidence : float array, shape (n,)
+        Finite; compared in float64.
+    correct : bool or float array, shape (n,)
+        Correctness, or its expectation, in [0, 1].
+    """
+
+    confidence: npt.NDArray[np.floating]
+    correct: npt.NDArray[np.bool_] | Floats
+
+    def __len__(self) -> int:
+        """Return the number of datapoints."""
+        return len(self.confidence)
+
+
+def scored(comparison: Comparison) -> tuple[Scored, Scored]:
+    """Return confidences and correctness of the source and of the target."""
+    source, target = comparison.source, comparison.target
+    return Scored(source.probability, source.correct), Scored(target.probability, target.correct)
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Both sets in bins of confidence, those without a datapoint left out."""
+
+    edges: Floats
+    source: npt.NDArray[np.int64]
+    target: npt.NDArray[np.int64]
+    n_source: Floats
+    correct_source: Floats
+    n_target: Floats
+    correct_target: Floats
+
+    @property
+    def counts(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """The arguments of `parts_of_bins`."""
+        return self.n_source, self.correct_source, self.n_target, self.correct_target
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A gap, accuracy on the source minus accuracy on the target, and its parts."""
+
+    gap: Floats
+    confidence: Floats
+    conditional: Floats
+    source_only: Floats
+    target_only: Floats
+
+
+def bin_sets(source: Scored, target: Scored, n_bins: int = N_BINS) -> Bins:
+    """Put the datapoints of both sets into bins that hold about equally many confidences."""
+    both = np.concatenate([source.confidence, target.confidence]).astype(np.float64)
+    ranks = (len(both) * np.arange(1, n_bins) + n_bins - 1) // n_bins
+    edges = np.unique(np.sort(both)[ranks - 1])
+    sides = [np.searchsorted(edges, s.confidence.astype(np.float64)) for s in (source, target)]
+    # Every edge is a value of the data, so that only the bin above the last one can be empty.
+    n_found = 1 + max(int(side.max()) for side in sides)
+    counts = [
+        np.bincount(rows, weights, n_found).astype(np.float64)
+        for rows, side in zip(sides, (source, target), strict=True)
+        for weights in (None, side.correct)
+    ]
+    return Bins(edges, sides[0], sides[1], *counts)
+
+
+def parts_of_bins(
+    n_source: Floats, correct_source: Floats, n_target: Floats, correct_target: Floats
+) -> Parts:
+    """Decompose a gap, given the datapoints in each bin.
+
+    Parameters
+    ----------
+    n_source, correct_source, n_target, correct_target : float64 arrays, shape (..., n_bins)
+        Datapoints and correct predictions of each bin.
+
+    Returns
+    -------
+    Parts
+        Arrays of shape (...); the two parts add up to the gap but for rounding.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        w = n_source / n_source.sum(axis=-1, keepdims=True)
+        v = n_target / n_target.sum(axis=-1, keepdims=True)
+        a, b = correct_source / n_source, correct_target / n_target
+    no_source, no_target = n_source == 0, n_target == 0
+    # A bin that is empty on both sides has weight 0 on both, whatever its accuracy.
+    a, b = np.where(no_source, np.nan_to_num(b), a), np.where(no_target, np.nan_to_num(a), b)
+    return Parts(
+        gap=(w * a).sum(axis=-1) - (v * b).sum(axis=-1),
+        confidence=((w - v) * (a + b)).sum(axis=-1) / 2,
+        conditional=((a - b) * (w + v)).sum(axis=-1) / 2,
+        source_only=(w * no_target).sum(axis=-1),
+        target_only=(v * no_source).sum(axis=-1),
+    )
+
+
+def resampled_gaps(
+    models: Sequence[tuple[Scored, Scored]],
+    binned: Sequence[Bins],
+    blocks: Blocks | None,
+    n: int,
+    generator: np.random.Generator,
+) -> Floats:
+    """Resample the datapoints, and decompose the gaps of all models anew in every resample."""
+    is_binary = all(side.correct.dtype == bool for side in models[0])
+    counts: Iterable[_Counts]
+    if n == 0 or min(map(len, models[0])) < 2 or (blocks is not None and blocks.n < 2):
+        counts = []
+    elif blocks is None and len(models) == 1 and is_binary:
+        # A resample of datapoints draws their (bin, correct) cells from a multinomial distribution.
+        counts = [_multinomial(binned[0], n, generator)]
+    else:
+        counts = _of_blocks(
+            models, binned, blocks or datapoints(*map(len, models[0])), n, generator
+        )
+    parts = [parts_of_bins(*some) for some in counts]
+    stacked = [np.stack([some.gap, some.confidence, some.conditional], axis=-1) for some in parts]
+    return np.concatenate(stacked) if stacked else np.empty((0, len(models), 3))
+
+
+# As `Bins.counts`: arrays of shape (n_resamples, n_models, n_bins).
+_Counts = tuple[Floats, Floats, Floats, Floats]
+
+
+def _multinomial(bins: Bins, n: int, generator: np.random.Generator) -> _Counts:
+    """Draw the numbers of datapoints and of correct predictions in the bins of one model."""
+    n_source, correct_source, n_target, correct_target = bins.counts
+    source = _draw_cells(n_source, correct_source, n, generator)
+    return (*source, *_draw_cells(n_target, correct_target, n, generator))
+
+
+def _draw_cells(
+    size: Floats, correct: Floats, n: int, generator: np.random.Generator
+) -> tuple[Floats, Floats]:
+    cells = np.concatenate([correct, size - correct])
+    drawn = generator.multinomial(int(size.sum()), cells / size.sum(), size=n).astype(np.float64)
+    right, wrong = np.split(drawn, 2, axis=1)
+    return (right + wrong)[:, None], right[:, None]
+
+
+def _of_blocks(
+    models: Sequence[tuple[Scored, Scored]],
+    binned: Sequence[Bins],
+    blocks: Blocks,
+    n: int,
+    generator: np.random.Generator,
+) -> Iterator[_Counts]:
+    """Draw whole blocks, and sum what their datapoints add to the bins of every model."""
+    width = max(len(bins.n_source) for bins in binned)
+    correct = [[side.correct for side in sides] for sides in zip(*models, strict=True)]
+    source = _block_sums(
+        blocks.source, blocks.n_source, [bins.source for bins in binned], correct[0], width
+    )  # fmt: skip
+    target = _block_sums(
+        blocks.target, blocks.n_target, [bins.target for bins in binned], correct[1], width
+    )  # fmt: skip
+    for of_source, of_target in blocks.resamples(n, generator):
+        yield (*_weighted(source, of_source, width), *_weighted(target, of_target, width))
+
+
+def _block_sums(
+    block: npt.NDArray[np.int64],
+    n_blocks: int,
+    bins: Sequence[npt.NDArray[np.int64]],
+    correct: Sequence[npt.NDArray[Any]],
+    width: int,
+) -> "csr_array":
+    """Count the datapoints, then the correct predictions, of a block in each model's bins."""
+    from scipy.sparse import csr_array
+
+    columns = np.stack(bins) + width * np.arange(len(bins))[:, None]
+    columns = np.concatenate([columns, columns + width * len(bins)])
+    values = np.concatenate([np.ones((len(bins), len(block))), np.stack(correct)])
+    cells = (np.broadcast_to(block, columns.shape).ravel(), columns.ravel())
+    sums = csr_array((values.ravel(), cells), shape=(n_blocks, width * len(columns)))
+    sums.eliminate_zeros()
+    return sums
+
+
+def _weighted(sums: "csr_array", weights: Weights, width: int) -> tuple[Floats, Floats]:
+    """Add the blocks up as often as they were drawn."""
+    total = np.asarray(weights @ sums)
+    sizes, correct = np.split(total.reshape(len(weights), -1, width), 2, axis=1)
+    return sizes, correct
 
 
 @dataclass(frozen=True)
@@ -59,17 +257,13 @@ def decompose(
     target: Scored,
     *,
     source_is_original: bool = True,
-    n_bins: int = N_BINS,
     blocks: Blocks | None = None,
-    n_resamples: int = N_RESAMPLES,
     seed: int | np.random.SeedSequence = 0,
 ) -> Decomposition:
     """Decompose one model's gap."""
-    found = decompose_models(
-        [(source, target)], source_is_original=source_is_original, n_bins=n_bins, blocks=blocks,
-        n_resamples=n_resamples, seed=seed,
-    )  # fmt: skip
-    return found.mean
+    return decompose_models(
+        [(source, target)], source_is_original=source_is_original, blocks=blocks, seed=seed
+    ).mean
 
 
 def decompose_models(
@@ -82,19 +276,6 @@ def decompose_models(
     seed: int | np.random.SeedSequence = 0,
 ) -> ModelDecompositions:
     """Decompose the gaps of several models on the same datapoints, and their mean."""
-    sizes = sorted({(len(source), len(target)) for source, target in models})
-    if len(sizes) != 1:
-        raise InputError(
-            f"models on sets of {sizes} datapoints", remedy="All must be of the same datapoints"
-        )
-    if n_resamples < 0:
-        raise InputError(f"{n_resamples} resamples", remedy="Give 0 for no intervals, or more")
-    if blocks is not None and sizes != [(len(blocks.source), len(blocks.target))]:
-        raise InputError(
-            f"blocks of {len(blocks.source)} and {len(blocks.target)} datapoints, sets of "
-            f"{sizes[0][0]} and {sizes[0][1]}",
-            remedy="Give the block of every datapoint",
-        )
     binned = [bin_sets(source, target, n_bins) for source, target in models]
     sign = np.array([1 if source_is_original else -1] * 3)
     values = np.array([astuple(parts_of_bins(*bins.counts)) for bins in binned])
@@ -115,7 +296,7 @@ def _summarise(n_bins: int, values: Floats, resampled: Floats) -> Decomposition:
     defined = resampled[~np.isnan(resampled[:, 0])]
     nan = float("nan")
     se, bounds, reason = nan, np.full((2, 3), nan), ""
-    share, share_low, share_high = nan, nan, nan
+    share, (share_low, share_high) = nan, (nan, nan)
     if len(defined) < 2:
         reason = "no standard error: fewer than two resamples, or a set with fewer than two blocks"
     else:

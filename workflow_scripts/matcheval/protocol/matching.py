@@ -4,24 +4,157 @@ Anzaku, Wang, Van Messem & De Neve (2022), arXiv 2209.01848, Algorithm 1 (criter
 `label_probability`) and Algorithm 2 (criterion `probability`, appendix A.3).
 
 Implementation. With the source sorted by (predicted label, score), the candidates of a target form
-one interval, which is found once for all seeds (`plans.plan_matching`).
+one interval, which is found once for all seeds (`plan_matching`).
 A run (`match`) visits the targets in order and keeps the set of free source points in a structure
 that counts its members and finds the k-th one in O(log n): a Fenwick tree over the population
 counts of 64-bit words, small enough to stay in cache. Time: O(n_s + n_t log n_s) per run.
 """
 
 import hashlib
-from dataclasses import replace
+import heapq
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.errors import InputError
 from matcheval.jit import compiled
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.plans import MatchingPlan
+from matcheval.predictions.records import Predictions
+from matcheval.protocol.settings import Criterion, MatchingMethod, MeasuredScores, Order
+
+
+@dataclass(frozen=True)
+class MatchingPlan:
+    """The part of a matching that does not depend on the seed."""
+
+    source_order: npt.NDArray[np.int64]
+    low: npt.NDArray[np.int64]
+    high: npt.NDArray[np.int64]
+
+
+def plan_matching(source: Predictions, target: Predictions, method: MatchingMethod) -> MatchingPlan:
+    """Find the candidates of every target: source points whose scores are close."""
+    measured = method.score.measure(source, target, method.epsilon)
+    return plan_measured(source, target, method.criterion, measured)
+
+
+def plan_measured(
+    source: Predictions, target: Predictions, criterion: Criterion, measured: MeasuredScores
+) -> MatchingPlan:
+    """Find the candidates of every target by scores of one's own."""
+    source_group, target_group = (_groups(side, criterion) for side in (source, target))
+    return _plan(
+        _Side(measured.source, source_group, _order(source_group, measured.source)),
+        _Side(measured.target, target_group, _order(target_group, measured.target)),
+        measured.largest_difference,
+    )
+
+
+class DividedPlans:
+    """Plans for many divisions of the same datapoints into a source and a target."""
+
+    def __init__(self, source: Predictions, target: Predictions, method: MatchingMethod) -> None:
+        measured = method.score.measure(source, target, method.epsilon)
+        self._largest = measured.largest_difference
+        self._score = np.concatenate([measured.source, measured.target])
+        self._group = np.concatenate([_groups(side, method.criterion) for side in (source, target)])
+        order = _order(self._group, self._score)
+        score_, group = self._score[order], self._group[order]
+        is_new = (score_[1:] != score_[:-1]) | (group[1:] != group[:-1])
+        ranks = np.concatenate([[0], np.cumsum(is_new)])
+        self._rank = np.empty(len(order), np.min_scalar_type(int(ranks[-1])))
+        self._rank[order] = ranks
+
+    def plan(
+        self, source_rows: npt.NDArray[np.int64], target_rows: npt.NDArray[np.int64]
+    ) -> MatchingPlan:
+        """Find the candidates of every target of a division."""
+        source, target = self._side(source_rows), self._side(target_rows)
+        return _plan(source, target, self._largest)
+
+    def _side(self, rows: npt.NDArray[np.int64]) -> "_Side":
+        order = np.argsort(self._rank[rows], kind="stable")
+        return _Side(self._score[rows], self._group[rows], order)
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """Scores and groups of one set, and its rows sorted by (group, score, row)."""
+
+    score: npt.NDArray[Any]
+    group: npt.NDArray[np.int16]
+    order: npt.NDArray[np.int64]
+
+
+def _groups(predictions: Predictions, criterion: Criterion) -> npt.NDArray[np.int16]:
+    """Return what must be equal in a pair besides the score."""
+    if criterion is Criterion.LABEL_PROBABILITY:
+        return predictions.prediction
+    return np.zeros(len(predictions), np.int16)
+
+
+def _plan(source: _Side, target: _Side, largest_difference: float) -> MatchingPlan:
+    n_groups = 1 + int(max(source.group.max(), target.group.max()))
+    starts = np.zeros(n_groups + 1, np.int64)
+    np.cumsum(np.bincount(source.group, minlength=n_groups), out=starts[1:])
+    low, high = _intervals(
+        source.score[source.order].astype(np.float64),
+        starts,
+        target.score.astype(np.float64),
+        target.group,
+        target.order,
+        largest_difference,
+    )
+    return MatchingPlan(source.order, low, high)
+
+
+def _order(group: npt.NDArray[np.int16], score: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Sort rows by (group, score, row)."""
+    # Bit patterns of non-negative floats sort like the floats; all bits of a negative one are
+    # inverted, and the highest bit of the others. Adding 0 turns a negative zero into a positive.
+    bits = (score + score.dtype.type(0)).view(f"u{score.dtype.itemsize}")
+    width = 8 * score.dtype.itemsize
+    highest = bits.dtype.type(1 << (width - 1))
+    key = np.where(bits & highest, ~bits, bits | highest)
+    order = np.arange(len(key))
+    words = [(key >> bits.dtype.type(shift)).astype(np.uint16) for shift in range(0, width, 16)]
+    for word in (*words, group):
+        order = order[np.argsort(word[order], kind="stable")]
+    return order
+
+
+@compiled()
+def _intervals(
+    score: npt.NDArray[np.float64],
+    starts: npt.NDArray[np.int64],
+    target_score: npt.NDArray[np.float64],
+    target_group: npt.NDArray[np.int16],
+    target_order: npt.NDArray[np.int64],
+    largest: float,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Find each target's interval of candidates within its group of the sorted source."""
+    n_target = len(target_score)
+    low = np.empty(n_target, np.int64)
+    high = np.empty(n_target, np.int64)
+    group, left, right = -1, 0, 0
+    for i in target_order:
+        if target_group[i] != group:
+            group = target_group[i]
+            left = right = starts[group]
+        p, end = target_score[i], starts[group + 1]
+        while left < end and score[left] - p < -largest:
+            left += 1
+        while right < end and score[right] - p <= largest:
+            right += 1
+        low[i], high[i] = left, right
+    return low, high
+
 
 UNMATCHED = -1
+
+# Source row matched to each target row, or UNMATCHED, by seed.
+MatchedRows = Mapping[int, npt.NDArray[np.int64]]
 
 
 def match(
@@ -54,12 +187,33 @@ def match(
     return _walk(plan.low, plan.high, generator.random(len(plan.low)), plan.source_order)
 
 
+def match_once(
+    plan: MatchingPlan, order: Order, sequence: np.random.SeedSequence
+) -> npt.NDArray[np.int64]:
+    """Match the targets of a plan in the order of a method.
+
+    Parameters
+    ----------
+    plan : MatchingPlan
+    order : Order
+    sequence : numpy.random.SeedSequence
+        Seeds the picks; its first child seeds the order, where that is random.
+
+    Returns
+    -------
+    int64 array, shape (n_target,)
+        The source row matched to each target row, or -1.
+    """
+    if order is Order.DATASET:
+        return match(plan, np.random.default_rng(sequence))
+    drawn = np.random.default_rng(sequence.spawn(1)[0]).permutation(len(plan.low))
+    return match(plan, np.random.default_rng(sequence), drawn)
+
+
 def run_sequence(
     seed: int, *, pair: str, criterion: Criterion, model: str
 ) -> np.random.SeedSequence:
     """Return what the random numbers of a run are seeded by: its names and seed only."""
-    if seed < 0:
-        raise InputError(f"seed {seed} is negative", remedy="Give 0, 1, 2, ...")
     return named_sequence(pair, criterion.value, model, child=seed)
 
 
@@ -168,3 +322,32 @@ def _walk(
             tree[node] -= 1
             node += node & -node
     return picks
+
+
+def maximum_size(plan: MatchingPlan) -> int:
+    """Count the targets that a largest matching of a plan has a source point for."""
+    return int(
+        _count(plan.low, plan.high, np.argsort(plan.low, kind="stable"), len(plan.source_order))
+    )
+
+
+@compiled()
+def _count(
+    low: npt.NDArray[np.int64],
+    high: npt.NDArray[np.int64],
+    by_low: npt.NDArray[np.int64],
+    n_source: int,
+) -> int:
+    """Go through the source positions; the heap holds the ends of the open targets' intervals."""
+    ends = [np.int64(0) for _ in range(0)]
+    matched, following = 0, 0
+    for position in range(n_source):
+        while following < len(by_low) and low[by_low[following]] <= position:
+            heapq.heappush(ends, high[by_low[following]])
+            following += 1
+        while len(ends) and ends[0] <= position:
+            heapq.heappop(ends)
+        if len(ends):
+            heapq.heappop(ends)
+            matched += 1
+    return matched

@@ -15,10 +15,14 @@ import numpy.typing as npt
 
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.confidence_bins import Floats, Scored
-from matcheval.protocol.matching import UNMATCHED, named_sequence, run_sequence
-from matcheval.protocol.plans import plan_matching
-from matcheval.protocol.runs import match_once
+from matcheval.protocol.decomposition import Floats, Scored
+from matcheval.protocol.matching import (
+    UNMATCHED,
+    match_once,
+    named_sequence,
+    plan_matching,
+    run_sequence,
+)
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.standard_errors import isotonic_accuracy
 
@@ -57,6 +61,19 @@ class NoWarning:
         """Narrowing of the real gap minus that of the reference."""
         return self.narrowing - self.reference_narrowing
 
+    @property
+    def columns(self) -> dict[str, float]:
+        """Values of the columns `error_ratio` to `excess_narrowing` of `schemas.GAP_QUANTITIES`."""
+        return {
+            "error_ratio": self.error_ratio,
+            "n_reference_original": self.n_original, "n_reference_replication": self.n_replication,
+            "reference_gap": self.reference_gap,
+            "reference_matched_gap": self.reference_matched_gap,
+            "reference_narrowing": self.reference_narrowing,
+            "same_size_gap": self.gap, "same_size_matched_gap": self.matched_gap,
+            "same_size_narrowing": self.narrowing, "excess_narrowing": self.excess,
+        }  # fmt: skip
+
 
 def error_ratio(errors: Floats, gap: float) -> float:
     """Find the factor by which errors must rise to lower accuracy by a gap."""
@@ -90,7 +107,7 @@ def no_warning_reference(
 ) -> NoWarning:
     """Measure a pair and its no-warning reference in splits."""
     original, replication = comparison.original, comparison.replication
-    gap = float(original.correct.mean()) - float(replication.correct.mean())
+    gap = comparison.gap
     sizes = split_sizes(len(original), len(replication))
     if len(original) < 2:
         return no_reference(sizes, "the original set has fewer than two datapoints")
@@ -179,7 +196,7 @@ def _gaps(
     """Return gap and matched gap of one run; the latter is NaN without a matched pair."""
     sides = [(original, original_correct), (replication, replication_correct)]
     (source, y), (target, z) = sides if source_is_original else sides[::-1]
-    plan = plan_matching(source, target, method.criterion, method.epsilon, method.score)
+    plan = plan_matching(source, target, method)
     rows = match_once(plan, method.order, sequence)
     gap = float(original_correct.mean() - replication_correct.mean())
     is_matched = rows != UNMATCHED

@@ -13,8 +13,8 @@ from matcheval.execution import analysis_resources, resources
 from matcheval.io.text_tables import write_readable
 from matcheval.predictions.layout import Layout
 from matcheval.protocol.analysis import Matching
+from matcheval.protocol.blocks import GroupSource
 from matcheval.protocol.compared_models import read_models
-from matcheval.protocol.pair_blocks import GroupSource
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.settings import Names, Settings
 from matcheval.study.requests import dataset_size

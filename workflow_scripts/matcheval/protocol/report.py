@@ -7,17 +7,16 @@ from typing import Any
 import pandas as pd
 
 from matcheval.io.text_tables import TextColumn, counted
-from matcheval.protocol.criteria import matching_label
-from matcheval.protocol.gap_schemas import GAPS, MEAN_GAPS
-from matcheval.protocol.schemas import MODEL_TABLE
-from matcheval.protocol.summary import unmatched_notes
-from matcheval.protocol.suspicions import suspicions_in
+from matcheval.protocol.comparisons import suspicions_in
+from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
+from matcheval.protocol.settings import matching_label
 from matcheval.protocol.words import (
     BEYOND,
     UNDEFINED,
     narrowing,
     percent,
     share_of_confidence,
+    unmatched_notes,
     verdict,
     with_interval,
 )

@@ -5,31 +5,25 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from matcheval.errors import InputError
+from matcheval.io.columns import MODEL, fraction
 from matcheval.io.tables import Column, TableSchema
-
-_FRACTION = "fraction"
-
-
-def _quantity(name: str, meaning: str) -> Column:
-    return Column(name, pa.float64(), _FRACTION, meaning)
-
 
 RUN_COLUMNS = (
     Column("seed", pa.int32(), "1", "seed of the run"),
     Column("n_source", pa.int32(), "datapoints", "size of the source set"),
     Column("n_target", pa.int32(), "datapoints", "size of the target set"),
     Column("n_matched", pa.int32(), "datapoints", "size of each matched subset"),
-    _quantity("accuracy_source", "accuracy on the source"),
-    _quantity("accuracy_target", "accuracy on the target"),
-    _quantity("matched_accuracy_source", "accuracy on the matched subset of the source"),
-    _quantity("matched_accuracy_target", "accuracy on the matched subset of the target"),
-    _quantity("unmatched_accuracy_target", "accuracy on the unmatched target points"),
-    _quantity("fraction_unmatched", "unmatched target points over all target points"),
-    _quantity("confidence_source", "mean probability on the source"),
-    _quantity("confidence_target", "mean probability on the target"),
-    _quantity("matched_confidence_source", "mean probability, matched subset of the source"),
-    _quantity("matched_confidence_target", "mean probability, matched subset of the target"),
-    _quantity("unmatched_confidence_target", "mean probability, unmatched target points"),
+    fraction("accuracy_source", "accuracy on the source"),
+    fraction("accuracy_target", "accuracy on the target"),
+    fraction("matched_accuracy_source", "accuracy on the matched subset of the source"),
+    fraction("matched_accuracy_target", "accuracy on the matched subset of the target"),
+    fraction("unmatched_accuracy_target", "accuracy on the unmatched target points"),
+    fraction("fraction_unmatched", "unmatched target points over all target points"),
+    fraction("confidence_source", "mean probability on the source"),
+    fraction("confidence_target", "mean probability on the target"),
+    fraction("matched_confidence_source", "mean probability, matched subset of the source"),
+    fraction("matched_confidence_target", "mean probability, matched subset of the target"),
+    fraction("unmatched_confidence_target", "mean probability, unmatched target points"),
 )
 RUNS = TableSchema("runs", RUN_COLUMNS)
 
@@ -42,10 +36,16 @@ PAIRS = TableSchema(
     ),
 )
 
+PAIR = Column("pair", pa.string(), "", "name of the pair of sets")
+MATCHING = Column("matching", pa.string(), "", "name of the matching")
+CRITERION = Column(
+    "criterion", pa.string(), "", "label_probability (Algorithm 1) or probability (2)"
+)
+
 IDENTITY_COLUMNS = (
-    Column("model", pa.string(), "", "name of the model"),
-    Column("pair", pa.string(), "", "name of the pair of sets"),
-    Column("criterion", pa.string(), "", "label_probability (Algorithm 1) or probability (2)"),
+    MODEL,
+    PAIR,
+    CRITERION,
     Column("original", pa.string(), "", "the original set"),
     Column("replication", pa.string(), "", "the replication set"),
     Column("source", pa.string(), "", "which of the two is the source of the matching"),
@@ -75,9 +75,9 @@ def join_runs(tables: Sequence[pa.Table]) -> pa.Table:
 
 def _statistics(name: str, meaning: str) -> tuple[Column, ...]:
     return (
-        Column(f"{name}_mean", pa.float64(), "fraction", f"{meaning}: mean over seeds"),
-        Column(f"{name}_std", pa.float64(), "fraction", "its standard deviation (ddof = 1)"),
-        Column(f"{name}_sem", pa.float64(), "fraction", "its standard error"),
+        fraction(f"{name}_mean", f"{meaning}: mean over seeds"),
+        fraction(f"{name}_std", "its standard deviation (ddof = 1)"),
+        fraction(f"{name}_sem", "its standard error"),
     )
 
 
@@ -88,18 +88,86 @@ MODEL_TABLE = TableSchema(
         Column("n_seeds", pa.int32(), "1", "runs averaged; undefined values are left out"),
         Column("n_original", pa.int32(), "datapoints", "size of the original set"),
         Column("n_replication", pa.int32(), "datapoints", "size of the replication set"),
-        Column("accuracy_original", pa.float64(), "fraction", "accuracy on the original set"),
-        Column("accuracy_replication", pa.float64(), "fraction", "accuracy on the replication"),
-        Column("gap", pa.float64(), "fraction", "accuracy, original minus replication"),
+        fraction("accuracy_original", "accuracy on the original set"),
+        fraction("accuracy_replication", "accuracy on the replication"),
+        fraction("gap", "accuracy, original minus replication"),
         *_statistics("matched_accuracy_original", "accuracy, matched subset of the original"),
         *_statistics("matched_accuracy_replication", "accuracy, matched subset of the replication"),
         *_statistics("matched_gap", "matched accuracy, original minus replication"),
         *_statistics("unmatched_accuracy_target", "accuracy on the unmatched target points"),
         *_statistics("fraction_unmatched", "unmatched target points over all target points"),
-        Column("confidence_original", pa.float64(), "fraction", "mean probability, original"),
-        Column("confidence_replication", pa.float64(), "fraction", "mean probability, replication"),
+        fraction("confidence_original", "mean probability, original"),
+        fraction("confidence_replication", "mean probability, replication"),
         *_statistics("matched_confidence_original", "mean probability, matched original"),
         *_statistics("matched_confidence_replication", "mean probability, matched replication"),
         *_statistics("unmatched_confidence_target", "mean probability, unmatched target points"),
+    ),
+)
+
+
+def _with_interval(name: str, meaning: str) -> tuple[Column, ...]:
+    return (
+        fraction(name, meaning),
+        fraction(f"{name}_low", f"{name}: lower bound of its 95 % interval"),
+        fraction(f"{name}_high", f"{name}: upper bound of its 95 % interval"),
+    )
+
+
+# Gaps and parts are original minus replication. Where a value is NaN, `remarks` says why.
+GAP_QUANTITIES = (
+    *_with_interval("gap", "accuracy on the original minus accuracy on the replication"),
+    fraction("gap_se", "its standard error: standard deviation over resamples of the datapoints"),
+    *_with_interval("matched_gap", "gap of the matched subsets, mean over seeds"),
+    fraction("matched_gap_se", "its standard error, given confidences and picks; not over seeds"),
+    fraction("source_selection", "accuracy on the source minus on its matched subset, signed"),
+    fraction("dropped_targets", "what the unmatched targets add: the rest of the gap"),
+    fraction("narrowing", "1 minus matched gap over gap; NaN for gap 0"),
+    Column("n_matched", pa.float64(), "datapoints", "matched pairs, mean over seeds"),
+    fraction("fraction_unmatched", "unmatched target points over all, mean over seeds"),
+    fraction("unmatched_accuracy_target", "accuracy on the unmatched targets, mean over seeds"),
+    *_with_interval("confidence_part", "part of the gap that goes with confidence, in bins"),
+    *_with_interval("conditional_part", "part of the gap at equal confidence, in bins"),
+    *_with_interval("confidence_share", "confidence part over gap; NaN if |gap| < 2 gap_se"),
+    Column("n_bins", pa.int32(), "1", "bins of confidence that hold a datapoint; 20 are asked for"),
+    fraction("confidence_part_10", "confidence part with 10 bins"),
+    fraction("confidence_part_50", "confidence part with 50 bins"),
+    fraction("source_only", "share of the source in bins without a target"),
+    fraction("target_only", "share of the target in bins without a source"),
+    Column("error_ratio", pa.float64(), "1", "no-warning reference: factor on all error rates"),
+    Column("n_reference_original", pa.int32(), "datapoints", "original's part of a split"),
+    Column("n_reference_replication", pa.int32(), "datapoints", "replication's part of a split"),
+    fraction("reference_gap", "no-warning reference: gap, mean over splits"),
+    fraction("reference_matched_gap", "no-warning reference: matched gap, mean over splits"),
+    fraction("reference_narrowing", "no-warning reference: narrowing"),
+    fraction("same_size_gap", "gap of the real pair at the sizes of the reference"),
+    fraction("same_size_matched_gap", "matched gap of the real pair at these sizes"),
+    fraction("same_size_narrowing", "narrowing of the real gap at these sizes"),
+    fraction("excess_narrowing", "same_size_narrowing minus reference_narrowing"),
+    Column("remarks", pa.string(), "", "why values are NaN, and what else to know"),
+)
+
+SAMPLING_COLUMNS = (
+    Column("paired", pa.bool_(), "", "whether both sets show the same images"),
+    Column("n_groups", pa.int32(), "1", "groups of the set that has fewer; 0 without groups"),
+)
+
+GAPS = TableSchema("gaps by model", (*IDENTITY_COLUMNS, *SAMPLING_COLUMNS, *GAP_QUANTITIES))
+
+MEAN_GAPS = TableSchema(
+    "gaps, means over models",
+    (
+        PAIR,
+        MATCHING,
+        *IDENTITY_COLUMNS[2:],
+        Column("n_original", pa.int32(), "datapoints", "size of the original set"),
+        Column("n_replication", pa.int32(), "datapoints", "size of the replication set"),
+        Column("n_seeds", pa.int32(), "1", "runs per model"),
+        *SAMPLING_COLUMNS,
+        Column("n_models", pa.int32(), "1", "models with a matched pair: means are over these"),
+        Column("n_left_out", pa.int32(), "1", "models without a matched pair in any run"),
+        Column("n_mostly_unmatched", pa.int32(), "1", "models with half of the targets unmatched"),
+        Column("n_narrower", pa.int32(), "1", "models with |matched gap| < |gap|"),
+        Column("n_reference", pa.int32(), "1", "models with a no-warning reference, of these"),
+        *GAP_QUANTITIES,
     ),
 )

@@ -1,12 +1,112 @@
 """The configuration's block `matching`."""
 
-from typing import Annotated, Self
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
+import numpy as np
+import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from matcheval.protocol.criteria import EPSILON, MAX_SEEDS, N_SEEDS, Criterion, Order
-from matcheval.protocol.scores import Score
+from matcheval.errors import InputError
 from matcheval.settings import Count, Integer, Named, Names, Number, Settings, Unique, UniqueItems
+
+if TYPE_CHECKING:
+    from matcheval.predictions.records import Predictions
+
+# The paper's settings. A test checks that the defaults of config.yaml agree.
+EPSILON = 0.005
+MAX_SEEDS = 10_000  # matches of all runs are held in memory
+N_SEEDS = 10
+
+
+class Criterion(StrEnum):
+    """What two datapoints must have in common to be matched."""
+
+    LABEL_PROBABILITY = "label_probability"
+    PROBABILITY = "probability"
+
+    @property
+    def label(self) -> str:
+        """The paper's number of the criterion."""
+        return f"criterion {list(Criterion).index(self) + 1}"
+
+    @property
+    def description(self) -> str:
+        """The paper's number of the criterion, and what must agree."""
+        is_first = self is Criterion.LABEL_PROBABILITY
+        return f"{self.label} ({'predicted label and ' * is_first}probability)"
+
+
+def matching_label(name: str) -> str:
+    """Return what readers call a matching where there is little room."""
+    return Criterion(name).label if name in list(Criterion) else name
+
+
+class Order(StrEnum):
+    """The order in which targets are matched: as in the dataset, or drawn anew for every run."""
+
+    DATASET = "dataset"
+    RANDOM = "random"
+
+
+def check_epsilon(epsilon: float) -> float:
+    """Check that ε lies in (0, 1], and return it."""
+    if not 0 < epsilon <= 1:
+        raise InputError(
+            f"epsilon is {epsilon}", remedy="Give a number above 0 and at most 1, usually 0.005"
+        )
+    return epsilon
+
+
+# Ranks differ by 0.005 of the pooled datapoints at most, as confidences do by 0.005, but always by
+# this many: in small sets, fewer points would be within reach than on confidence.
+MIN_RANKS = 10
+# Ranks are multiples of 1/2 and exact; a bound such as 0.005 N is rounded.
+_RANK_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class MeasuredScores:
+    """A score of the datapoints of both sets."""
+
+    source: npt.NDArray[Any]
+    target: npt.NDArray[Any]
+    largest_difference: float
+
+
+def pooled_ranks(
+    source: npt.NDArray[Any], target: npt.NDArray[Any], epsilon: float
+) -> MeasuredScores:
+    """Rank the scores of both sets together."""
+    _, which, counts = np.unique(
+        np.concatenate([source, target]), return_inverse=True, return_counts=True
+    )
+    last = np.cumsum(counts)  # the highest rank of each distinct score
+    ranks = (last - (counts - 1) / 2)[which]
+    bound = max(epsilon * len(ranks), MIN_RANKS) + _RANK_ROUNDING
+    return MeasuredScores(ranks[: len(source)], ranks[len(source) :], bound)
+
+
+class Score(StrEnum):
+    """What two datapoints are compared by."""
+
+    CONFIDENCE = "confidence"
+    CONFIDENCE_RANK = "confidence_rank"
+
+    @property
+    def label(self) -> str:
+        """What readers call it."""
+        return "confidence" if self is Score.CONFIDENCE else "pooled ranks of the confidence"
+
+    def measure(
+        self, source: "Predictions", target: "Predictions", epsilon: float
+    ) -> MeasuredScores:
+        """Score both sets: by the softmax's maximum, or its rank, which no transform changes."""
+        if self is Score.CONFIDENCE:
+            return MeasuredScores(source.probability, target.probability, epsilon)
+        return pooled_ranks(source.probability, target.probability, epsilon)
+
 
 Epsilon = Annotated[Number, Field(gt=0, le=1)]
 _SHORT_FORM = ("criteria", "epsilon")

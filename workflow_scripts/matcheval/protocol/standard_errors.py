@@ -19,9 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.protocol.blocks import Blocks
-from matcheval.protocol.confidence_bins import Floats, Scored
-from matcheval.protocol.matching import UNMATCHED
-from matcheval.protocol.runs import MatchedRows
+from matcheval.protocol.decomposition import Floats, Scored
+from matcheval.protocol.matching import UNMATCHED, MatchedRows
 
 _NORMAL_QUANTILE = 1.96
 _UPPER_TAIL = 0.975

@@ -4,12 +4,12 @@ Rows are those of `gap_schemas.MEAN_GAPS` or `GAPS`. Numbers are in percentage p
 narrowings in percent.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from matcheval.io.text_tables import TextColumn, signed
-from matcheval.protocol.criteria import matching_label
+from matcheval.io.text_tables import TextColumn, counted, signed
+from matcheval.protocol.settings import matching_label
 
 UNDEFINED = "undefined"
 BEYOND = "beyond sampling error"
@@ -71,3 +71,147 @@ def narrowing(row: pd.Series) -> str:
 
 def _narrower(share: float) -> str:
     return f"wider by {percent(-share)}" if share < 0 else f"narrower by {percent(share)}"
+
+
+_INTRODUCTION = (
+    "Matched evaluation protocol (Anzaku et al. 2022, arXiv 2209.01848). A gap is the accuracy on "
+    "the original set minus the accuracy on its replication, in percentage points; gaps given here "
+    "are means over models, with their signs. The matched gap is that of the matched subsets, in "
+    "which paired datapoints have confidences that differ by at most ε (and, under criterion 1, "
+    "the same predicted label). Brackets hold 95 % intervals for the sampling of the test sets; "
+    "what the random choices of the matching add is in `tables/`."
+)
+_READING = (
+    "How to read them: a matched gap is narrower also where confidence gives no warning of the "
+    "errors. The no-warning reference says by how much; only a difference from it is a finding, "
+    "given errors that rise by one factor. The two parts of the gap use no matching. A matched gap "
+    "of a few tenths of a point is left by a shift of confidence alone (docs/protocol.md)."
+)
+
+
+def write_summary(
+    title: str,
+    means: pd.DataFrame,
+    titles: Mapping[str, str],
+    suspicions: Sequence[tuple[str, str]] = (),
+) -> str:
+    """Write the summary page as Markdown: a statement and table rows per pair and matching."""
+    rows = [row for _, row in means.iterrows()]
+    lines = [
+        f"# {title}: accuracy gaps before and after matching",
+        "",
+        _INTRODUCTION,
+        "",
+        *(f"- {_statement(row, titles)}" for row in rows),
+        "",
+        _READING,
+        "",
+        *_table(_GAPS, rows),
+        "",
+        *_table(_PARTS, rows),
+        "",
+        *_warnings(rows, titles, suspicions),
+    ]
+    return "\n".join(lines)
+
+
+def _warnings(
+    rows: Sequence[pd.Series], titles: Mapping[str, str], suspicions: Sequence[tuple[str, str]]
+) -> list[str]:
+    """Lines of a section on what to look at before results are used; none if there is nothing."""
+    unmatched = [f"- {note}" for note in unmatched_notes(rows, titles)]
+    found = [f"- {model}, {text}{'' if text.endswith('?') else '.'}" for model, text in suspicions]
+    return ["## Warnings", "", *found, *unmatched, ""] if found or unmatched else []
+
+
+def unmatched_notes(rows: Sequence[pd.Series], titles: Mapping[str, str]) -> list[str]:
+    """Say where most targets are unmatched."""
+    return [
+        f"{row['pair']}, {titles[row['matching']]}: more than half of the targets of "
+        f"{row['n_mostly_unmatched']} of {counted(n, 'model')} are unmatched, so that matched "
+        "accuracies are those of a minority."
+        for row in rows
+        if row["n_mostly_unmatched"] and (n := row["n_models"] + row["n_left_out"])
+    ]
+
+
+def _statement(row: pd.Series, titles: Mapping[str, str]) -> str:
+    sets = (
+        f"`{row['original']}` (n = {row['n_original']:,}) and `{row['replication']}` "
+        f"(n = {row['n_replication']:,}), source `{row['source']}`"
+    )
+    where = f"**{row['pair']}**, {titles[row['matching']]}, {sets}"
+    if not row["n_models"]:
+        n = row["n_left_out"]
+        return (
+            f"{where}: no target was matched in any run of {counted(n, 'model')}; the gap "
+            f"before matching is {with_interval(row, 'gap')} points."
+        )
+    models = counted(row["n_models"], "model")
+    sentences = [
+        f"{where}: over {models}, the gap is {with_interval(row, 'gap')} points before matching",
+        f"The matched gap is {with_interval(row, 'matched_gap')} points, {verdict(row)}, and "
+        f"{narrowing(row)}",
+        f"Of the gap, {with_interval(row, 'confidence_part')} points go with confidence, "
+        f"{with_interval(row, 'conditional_part')} do not{_share(row)}",
+        f"Unmatched targets: {percent(row['fraction_unmatched'], 1)}",
+    ]
+    if row["n_left_out"]:
+        sentences.append(
+            f"For {row['n_left_out']} of {row['n_models'] + row['n_left_out']} models, no target "
+            "was matched in any run; they are left out"
+        )
+    if row["remarks"]:
+        sentences.append(f"Remarks: {row['remarks']}")
+    return ". ".join(sentences) + "."
+
+
+def _share(row: pd.Series) -> str:
+    found = share_of_confidence(row)
+    return f": a share of {found} goes with confidence" if "[" in found else ""
+
+
+Cell = Callable[[pd.Series], str]
+_FIRST: dict[str, Cell] = {
+    "pair": lambda row: row["pair"],
+    "matching": lambda row: matching_label(row["matching"]),
+}
+_GAPS: dict[str, Cell] = _FIRST | {
+    "n original": lambda row: f"{row['n_original']:,}",
+    "n replication": lambda row: f"{row['n_replication']:,}",
+    "models": lambda row: (
+        f"{row['n_models']} of {row['n_models'] + row['n_left_out']}"
+        if row["n_left_out"]
+        else f"{row['n_models']}"
+    ),
+    "seeds": lambda row: f"{row['n_seeds']}",
+    "ε": lambda row: f"{row['epsilon']:g}",
+    "gap": lambda row: with_interval(row, "gap"),
+    "matched gap": lambda row: with_interval(row, "matched_gap"),
+    "its standard error": lambda row: points(row["matched_gap_se"]),
+    "verdict": verdict,
+    "narrower by": lambda row: percent(row["narrowing"]),
+    "models narrower": lambda row: f"{row['n_narrower']}",
+    "unmatched targets": lambda row: percent(row["fraction_unmatched"], 1),
+    "accuracy on unmatched": lambda row: percent(row["unmatched_accuracy_target"], 1),
+}
+_PARTS: dict[str, Cell] = _FIRST | {
+    "source selection": lambda row: points(row["source_selection"]),
+    "dropped targets": lambda row: points(row["dropped_targets"]),
+    "goes with confidence": lambda row: with_interval(row, "confidence_part"),
+    "at equal confidence": lambda row: with_interval(row, "conditional_part"),
+    "share with confidence (%)": lambda row: share_of_confidence(row).replace(" %", ""),
+    "narrower by, in samples": lambda row: percent(row["same_size_narrowing"]),
+    "no-warning reference": lambda row: percent(row["reference_narrowing"]),
+    "excess (points of narrowing)": lambda row: percent(row["excess_narrowing"]).removesuffix(" %"),
+    "models with reference": lambda row: f"{row['n_reference']}",
+}
+
+
+def _table(columns: Mapping[str, Cell], rows: list[pd.Series]) -> list[str]:
+    cells = [[cell(row) for cell in columns.values()] for row in rows]
+    return [
+        f"| {' | '.join(columns)} |",
+        f"| --- | --- |{' --: |' * (len(columns) - len(_FIRST))}",
+        *(f"| {' | '.join(each)} |" for each in cells),
+    ]

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from matcheval.errors import configuration_error
 from matcheval.inference import OUTPUT_SUFFIXES
-from matcheval.replication.settings import ReplicationSettings
+from matcheval.replication.fits import ReplicationSettings
 from matcheval.report.sections import Section
 from matcheval.statistics.lines import MIN_MODELS
 from matcheval.statistics.scales import Scale

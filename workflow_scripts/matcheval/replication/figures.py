@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from matcheval.errors import InputError
 from matcheval.figures.many_models import point_options
 from matcheval.figures.style import (
     COLUMN_WIDTH,
@@ -48,11 +47,10 @@ def plot_replication(
     results: pd.DataFrame, fit: pd.Series, region: pd.DataFrame, scale: Scale
 ) -> "Figure":  # fmt: skip
     """Plot replication against original accuracy, with intervals, fit and confidence region."""
-    if results.empty:
-        raise InputError("no models to plot", field="model")
-    if fit["scale"] != scale.value:
-        raise InputError(f"the fit is on the {fit['scale']} scale, not on the {scale.value} scale")
-    drawn = _drawable(results, scale)
+    drawn = results
+    if scale is Scale.PROBIT:  # on which 0 and 1 have no finite coordinates
+        values = results[[f"accuracy_{origin}" for origin in _ORIGINS]]
+        drawn = results[((values > 0) & (values < 1)).all(axis=1)]
     with style():
         figure = new_figure(COLUMN_WIDTH, COLUMN_WIDTH + 0.75)  # room for title, legend and note
         axes = figure.add_subplot()
@@ -74,14 +72,6 @@ def plot_replication(
         legend_above(axes, ncols=2)
         set_note(figure, _note(results, fit, len(results) - len(drawn)))
     return figure
-
-
-def _drawable(results: pd.DataFrame, scale: Scale) -> pd.DataFrame:
-    """Select the models with finite coordinates on the scale."""
-    if scale is Scale.LINEAR:
-        return results
-    values = results[[f"accuracy_{origin}" for origin in _ORIGINS]]
-    return results[((values > 0) & (values < 1)).all(axis=1)]
 
 
 def _limits(results: pd.DataFrame, scale: Scale) -> tuple[float, float]:
@@ -112,15 +102,9 @@ def _set_probit(axes: "Axes") -> None:
 def _draw_fit(axes: "Axes", fit: pd.Series, region: pd.DataFrame) -> None:
     x = 100 * region["accuracy_original"]
     axes.fill_between(
-        x,
-        100 * region["low"],
-        100 * region["high"],
-        color=FITTED.color,
-        alpha=0.25,
-        linewidth=0,
-        label=f"{100 * fit['confidence']:g} % region of the line",
-        zorder=2,
-    )
+        x, 100 * region["low"], 100 * region["high"], color=FITTED.color, alpha=0.25, linewidth=0,
+        label=f"{100 * fit['confidence']:g} % region of the line", zorder=2,
+    )  # fmt: skip
     name = f"{fit['scale']} fit, slope {fit['slope']:.2f}"
     axes.plot(x, 100 * region["fit"], label=name, zorder=4, **FITTED.line_options())
 
@@ -132,28 +116,20 @@ def _draw_models(axes: "Axes", results: pd.DataFrame, is_excluded: Any) -> None:
         if not chosen.any():
             continue
         frame = results[chosen]
-        center = {o: 100 * frame[f"accuracy_{o}"].to_numpy(np.float64) for o in _ORIGINS}
-        errors = {}
-        for origin, middle in center.items():
-            ends = [100 * frame[f"accuracy_{origin}_{end}"] for end in ("low", "high")]
-            # Unknown bounds are NaN, for which no bar is drawn.
-            errors[origin] = np.abs(np.array(ends, dtype=np.float64) - middle)
+        centers, errors = [], []
+        for origin in _ORIGINS:
+            names = [f"accuracy_{origin}{end}" for end in ("", "_low", "_high")]
+            middle, *ends = 100 * frame[names].to_numpy(np.float64).T
+            centers.append(middle)
+            errors.append(np.abs(np.array(ends) - middle))  # no bar where bounds are unknown, NaN
         is_hollow = label != "models"
         axes.errorbar(
-            center["original"],
-            center["replication"],
-            xerr=errors["original"],
-            yerr=errors["replication"],
-            fmt=MODELS.marker,
+            centers[0], centers[1], xerr=errors[0], yerr=errors[1], fmt=MODELS.marker,
             color=MODELS.color,
             markerfacecolor="white" if is_hollow else MODELS.color,
-            markeredgewidth=0.5 if is_hollow else 0,
-            markersize=look["markersize"],
-            alpha=look["alpha"],
-            elinewidth=0.17 * look["markersize"],
-            label=label,
-            zorder=3,
-        )
+            markeredgewidth=0.5 if is_hollow else 0, markersize=look["markersize"],
+            alpha=look["alpha"], elinewidth=0.17 * look["markersize"], label=label, zorder=3,
+        )  # fmt: skip
 
 
 def _set_ticks(axes: "Axes", scale: Scale, low: float, high: float) -> None:
@@ -175,13 +151,9 @@ def _probit_ticks(low: float, high: float) -> list[float]:
     min_distance = float(np.ptp(ends)) / _MAX_TICKS
     ticks: list[float] = []
     for tick in _PROBIT_TICKS:
-        if not low <= tick <= high:
-            continue
-        if ticks:
-            adjacent = to_scale(np.array([ticks[-1], tick]) / 100, Scale.PROBIT)
-            if np.ptp(adjacent) < min_distance:
-                continue
-        ticks.append(tick)
+        adjacent = to_scale(np.array([*ticks[-1:], tick]) / 100, Scale.PROBIT)
+        if low <= tick <= high and (not ticks or np.ptp(adjacent) >= min_distance):
+            ticks.append(tick)
     return ticks
 
 

@@ -5,14 +5,16 @@ Recht et al. (2019), arXiv 1902.10811: linear in Fig. 1 and section 3.4, probit 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from enum import StrEnum
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
+from pydantic import BeforeValidator, Field, field_validator
 
 from matcheval.errors import InputError
-from matcheval.replication.schemas import FITS, REGION
-from matcheval.replication.settings import Extremes, ReplicationSettings
+from matcheval.replication.tables import FITS, REGION
+from matcheval.settings import Count, Fraction, Integer, Names, Settings, Unique, UniqueItems
 from matcheval.statistics.intervals import FloatArray
 from matcheval.statistics.lines import (
     BootstrapLines,
@@ -25,9 +27,73 @@ from matcheval.statistics.lines import (
 )
 from matcheval.statistics.scales import Scale, clipped_accuracy, from_scale, to_scale
 
+
+class Extremes(StrEnum):
+    """What happens to models with accuracy 0 or 1, which is infinite on the probit scale."""
+
+    LEAVE_OUT = "leave_out"
+    CLIP = "clip"
+
+
+class ModelsByScale(Settings):
+    """Names of models, for each scale of a fit."""
+
+    linear: Names = Field((), description="Models left out of the linear fit")
+    probit: Names = Field((), description="Models left out of the probit fit")
+
+
+def _for_both_scales(given: Any) -> Any:
+    """Take a list of models for the models of both scales."""
+    return {"linear": given, "probit": given} if isinstance(given, list | tuple) else given
+
+
+class ReplicationSettings(Settings):
+    """How accuracies are tabulated, and lines are fitted through them."""
+
+    top: Annotated[tuple[Count, ...], Unique, UniqueItems, Field(min_length=1)] = Field(
+        (1,), description="A prediction is correct if the label is among the k top classes"
+    )
+    scales: Annotated[tuple[Scale, ...], Unique, UniqueItems] = Field(
+        (Scale.LINEAR, Scale.PROBIT), description="Of the fits and their figures; [] for none"
+    )
+    resamples: Count = Field(100_000, description="Bootstrap resamples of the models, per fit")
+    seed: Annotated[Integer, Field(ge=0, le=2**32 - 1)] = Field(
+        720257663, description="Of the bootstrap; the number in the code of Recht et al."
+    )
+    extremes: Extremes = Field(
+        Extremes.LEAVE_OUT,
+        description="Accuracies of 0 or 1 are infinite on the probit scale: they are left out of "
+        "that fit, or clipped to (k + 1/2) / (n + 1)",
+    )
+    fit_without: Annotated[
+        ModelsByScale,
+        BeforeValidator(_for_both_scales, json_schema_input_type=Names | ModelsByScale),
+    ] = Field(ModelsByScale(), description="Models that are tabulated and ranked, but not fitted")
+    fit_range: tuple[Fraction, Fraction] = Field(
+        (0.0, 1.0), description="Original accuracies of the models that are fitted"
+    )
+    range_without: Names = Field(
+        (), description="Models left out of the range that average changes are compared with"
+    )
+
+    @field_validator("fit_range")
+    @classmethod
+    def _is_ascending(cls, bounds: tuple[float, float]) -> tuple[float, float]:
+        low, high = bounds
+        if low >= high:
+            raise ValueError(
+                f"{low:g} is not below {high:g}. Give the lowest original accuracy first"
+            )
+        return bounds
+
+    def left_out(self, scale: Scale) -> tuple[str, ...]:
+        """Return the models left out of the fit on a scale."""
+        names: tuple[str, ...] = getattr(self.fit_without, scale.value)
+        return names
+
+
 GRID_POINTS = 200
 _MARGIN = 0.05  # by which the region exceeds the range of the fitted models, as a fraction of it
-_PARAMETERS = ("slope", "offset")
 _ORIGINS = ("original", "replication")
 
 
@@ -69,19 +135,24 @@ def fit_replication(
             remedy="Change these settings; for tables without fits, set replication.scales to []",
         ) from error
     lines = bootstrap_lines(x, y, settings.resamples, settings.seed)
+    of_models = [(families or {}).get(name, "") for name in selection.models]
+    n_families = len(set(of_models)) if all(of_models) else 0  # 0 if not all are known
+    over_families = None
+    if n_families > 1:
+        over_families = bootstrap_families(x, y, of_models, settings.resamples, settings.seed)
     first = results.iloc[0]
     confidence = float(first["confidence"])
     row = {
         **{name: first[name] for name in ("pair", "top", "original", "replication")},
         "scale": scale.value,
-        **_estimates(line, lines, confidence),
-        **_over_families(
-            x,
-            y,
-            [(families or {}).get(name, "") for name in selection.models],
-            settings,
-            confidence,
-        ),
+        "slope": line.slope,
+        "offset": line.offset,
+        "r_squared": line.r_squared,
+        "residual_sd": line.residual_sd,
+        "slopes_at_most_1": float((lines.slope <= 1).mean()),
+        **_bounds("", lines, confidence),
+        "n_families": n_families,
+        **_bounds("family_", over_families, confidence),
         "n_models": len(x),
         "left_out": " ".join(selection.left_out),
         "extreme": " ".join(selection.extreme),
@@ -136,38 +207,15 @@ def _clipped(
     return np.where(here, clipped_accuracy(correct, n), accuracy)
 
 
-def _estimates(line: Line, lines: BootstrapLines, confidence: float) -> dict[str, float]:
-    slope_low, slope_high = percentile_interval(lines.slope, confidence)
-    offset_low, offset_high = percentile_interval(lines.offset, confidence)
-    return {
-        "slope": line.slope,
-        "slope_low": slope_low,
-        "slope_high": slope_high,
-        "offset": line.offset,
-        "offset_low": offset_low,
-        "offset_high": offset_high,
-        "r_squared": line.r_squared,
-        "residual_sd": line.residual_sd,
-        "slopes_at_most_1": float((lines.slope <= 1).mean()),
-    }
-
-
-def _over_families(
-    x: FloatArray,
-    y: FloatArray,
-    families: list[str],
-    settings: ReplicationSettings,
-    confidence: float,
-) -> dict[str, float]:
-    """Bootstrap the line over families of models; NaN where there are no two, or not all known."""
-    known = all(families)
-    bounds = {f"family_{name}_{end}": np.nan for name in _PARAMETERS for end in ("low", "high")}
-    if known and len(set(families)) > 1:
-        lines = bootstrap_families(x, y, families, settings.resamples, settings.seed)
-        for name in _PARAMETERS:
+def _bounds(prefix: str, lines: BootstrapLines | None, confidence: float) -> dict[str, float]:
+    """Intervals of slope and offset; NaN without resamples."""
+    bounds: dict[str, float] = {}
+    for name in ("slope", "offset"):
+        low, high = np.nan, np.nan
+        if lines is not None:
             low, high = percentile_interval(getattr(lines, name), confidence)
-            bounds |= {f"family_{name}_low": low, f"family_{name}_high": high}
-    return {"n_families": len(set(families)) if known else 0, **bounds}
+        bounds |= {f"{prefix}{name}_low": low, f"{prefix}{name}_high": high}
+    return bounds
 
 
 def _region(
@@ -179,11 +227,6 @@ def _region(
         low, high = max(low, 0.0), min(high, 100.0)
     grid = np.linspace(low, high, GRID_POINTS)
     bounds = confidence_region(lines, grid, confidence)
-    columns = (
-        ("accuracy_original", grid),
-        ("fit", line.at(grid)),
-        ("low", bounds.low),
-        ("high", bounds.high),
-    )
-    region = pd.DataFrame({name: from_scale(values, scale) for name, values in columns})
-    return region.assign(scale=scale.value)[REGION.names]
+    values = (grid, line.at(grid), bounds.low, bounds.high)
+    columns = [from_scale(each, scale) for each in values]
+    return pd.DataFrame(dict(zip(REGION.names, (scale.value, *columns), strict=True)))

@@ -6,8 +6,7 @@ from typing import Any
 import pandas as pd
 
 from matcheval.io.text_tables import counted
-from matcheval.replication.columns import results_columns
-from matcheval.replication.schemas import FITS, REGION, RESULTS
+from matcheval.replication.tables import FITS, REGION, RESULTS, results_columns
 from matcheval.report.charts import Chart, Line, Point, Series, bounds_in_percent
 from matcheval.report.sections import Content, Headline
 from matcheval.report.tables import HtmlTable

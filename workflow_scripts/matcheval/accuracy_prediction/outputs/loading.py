@@ -17,7 +17,7 @@ from matcheval.inference.statistics import read_statistics
 from matcheval.inference.vectors import read_vectors
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
-from matcheval.predictions.provenance import SameModels
+from matcheval.predictions.suspicions import SameModels
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from matcheval.errors import InputError
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.inference.statistics import FeatureStatistics, read_statistics
 from matcheval.inference.vectors import Vectors, read_vectors
+from matcheval.predictions.files import ScoreMatrix
 from matcheval.predictions.layout import Layout
-from matcheval.predictions.matrices import ScoreMatrix
 from matcheval.predictions.model_outputs import ModelOutputs, read_scores, with_scores
-from matcheval.predictions.provenance import check_same_model
 from matcheval.predictions.records import LabelRule
+from matcheval.predictions.suspicions import check_same_model
 
 LOGGER = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from matcheval.figures.style import (
     style,
 )
 from matcheval.io.text_tables import counted
-from matcheval.protocol.criteria import matching_label
+from matcheval.protocol.settings import matching_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

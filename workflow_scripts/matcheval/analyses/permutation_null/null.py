@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from matcheval.analyses.permutation_null.arrangements import Arrangements
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.matching import UNMATCHED, match, named_sequence
-from matcheval.protocol.plans import DividedPlans
+from matcheval.protocol.matching import UNMATCHED, DividedPlans, match, named_sequence
 from matcheval.protocol.settings import MatchingMethod
 
 _TOLERANCE = 1e-12
@@ -62,7 +61,7 @@ def permuted_statistics(
     generator = np.random.default_rng(named_sequence(pair, "divisions", child=seed))
     plans, picks = {}, {}
     for name, one in methods.items():
-        plans[name] = DividedPlans(source, target, one.criterion, one.epsilon, one.score)
+        plans[name] = DividedPlans(source, target, one)
         names = (pair, "divisions", one.criterion.value, comparison.model)
         picks[name] = np.random.default_rng(named_sequence(*names, child=seed))
     kinds = [(Statistic.GAP, ""), *itertools.product(_OF_MATCHINGS, methods)]

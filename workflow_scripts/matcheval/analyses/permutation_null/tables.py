@@ -18,8 +18,12 @@ from matcheval.io.columns import fraction
 from matcheval.io.tables import Column, TableSchema
 from matcheval.io.text_tables import TextColumn, signed_cells
 from matcheval.protocol.blocks import Blocks
-from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, MatchedModel
-from matcheval.protocol.matched_errors import error_of_model
+from matcheval.protocol.compared_models import (
+    MATCHED_MODEL,
+    ComparedModels,
+    MatchedModel,
+    error_of_model,
+)
 from matcheval.protocol.words import matching_column
 
 # No test at 5 % is possible where p cannot be smaller.

@@ -14,8 +14,8 @@ from matcheval.datasets.label_spaces import compare_classes
 from matcheval.datasets.suites import Groups, Member
 from matcheval.errors import configuration_error
 from matcheval.predictions.correctness import Correctness, dataset_correctness
-from matcheval.predictions.provenance import SameModels
 from matcheval.predictions.records import Predictions
+from matcheval.predictions.suspicions import SameModels
 from matcheval.study.tables import SuiteFiles
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from matcheval.errors import InputError
 from matcheval.figures.many_models import point_options
 from matcheval.figures.style import (
     COLUMN_WIDTH,
@@ -37,8 +36,6 @@ _MARGIN_BELOW = 0.05  # inches
 
 def plot_confidence(table: pd.DataFrame) -> "Figure":
     """Draw each model's accuracy against its mean confidence on both sets of a pair."""
-    if table.empty:
-        raise InputError("no models to plot", field="model")
     with style():
         figure = new_figure(COLUMN_WIDTH, 1.4 * COLUMN_WIDTH)
         axes = figure.add_subplot(anchor="N")

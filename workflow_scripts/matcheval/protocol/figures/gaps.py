@@ -1,20 +1,25 @@
 """What the gaps of models consist of, with intervals, and what matching makes of them."""
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from matcheval.errors import InputError
 from matcheval.figures.many_models import FEW_MODELS, point_options
 from matcheval.figures.style import (
     COLUMN_WIDTH,
     GAP,
     MATCHED_GAP,
     MATCHED_ORIGINAL,
+    MATCHED_REPLICATION,
+    ORIGINAL,
     REPLICATION,
+    UNMATCHED,
     SeriesStyle,
+    count,
+    fit_text,
     legend_above,
     new_figure,
     set_note,
@@ -24,25 +29,350 @@ from matcheval.figures.style import (
     style,
 )
 from matcheval.io.text_tables import counted
-from matcheval.protocol.figures.derived import by_accuracy, running_median
-from matcheval.protocol.figures.one_model import plot_one_gap
-from matcheval.protocol.figures.texts import RUNNING_MEDIAN
+from matcheval.protocol.settings import Criterion
 from matcheval.protocol.words import verdict
+from matcheval.statistics.intervals import clopper_pearson
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+RUNNING_MEDIAN = 15  # models in the window
+_MAX_SET_CHARACTERS = 20
+
+
+def target_of(table: pd.DataFrame) -> str:
+    """Return the origin of the target: `original` or `replication`."""
+    first = table.iloc[0]
+    return "replication" if first["source"] == first["original"] else "original"
+
+
+def role_of(table: pd.DataFrame, origin: str) -> str:
+    """Return the role of a set: `source` or `target`."""
+    return "target" if origin == target_of(table) else "source"
+
+
+def set_name(table: pd.DataFrame, origin: str) -> str:
+    """Return the name of a set, shortened."""
+    return shortened(str(table[origin].iloc[0]), _MAX_SET_CHARACTERS)
+
+
+def matched_counts(table: pd.DataFrame) -> str:
+    """Format the size of a matched subset: mean over seeds, range over models."""
+    matched = table[f"n_{target_of(table)}"] * (1 - table["fraction_unmatched_mean"])
+    low, high = count(matched.min()), count(matched.max())
+    return f"n = {low}" if low == high else f"n = {low} to {high}"
+
+
+def title_of(table: pd.DataFrame, matching: str) -> str:
+    """Return the title: pair, matching, ε, and numbers of models and seeds."""
+    first = table.iloc[0]
+    models = counted(len(table), "model")
+    return f"{first['pair']}, {matching}\nε = {first['epsilon']:g}, {models}, {_seeds(table)}"
+
+
+def _seeds(table: pd.DataFrame) -> str:
+    least, most = int(table["n_seeds"].min()), int(table["n_seeds"].max())
+    number = f"{least}" if least == most else f"{least} to {most}"
+    return f"{number} seed{'s' * (most != 1)}"
+
+
+def note_of(table: pd.DataFrame) -> str:
+    """Explain points, lines and faint bars, and name models without matched pairs."""
+    notes = []
+    if len(table) > FEW_MODELS:
+        notes.append(
+            f"Points: models. Lines: running medians of {RUNNING_MEDIAN} models "
+            "(of fewer at both ends)."
+        )
+    if table["n_seeds"].max() > 1:
+        others = " of accuracies and shares" if "matched_gap_low" in table else ""
+        notes.append(
+            f"Faint bars{others}: ±1 SD over the {_seeds(table)} of the matching; they do not "
+            "include the sampling error of the test sets."
+        )
+    undefined = table.loc[table["matched_gap_mean"].isna(), "model"].tolist()
+    if undefined:
+        named = ", ".join(map(shortened, undefined[:3])) + (", …" if len(undefined) > 3 else "")
+        notes.append(
+            f"No target was matched for {len(undefined)} of the {len(table)} models ({named}): "
+            "their matched accuracies are undefined and left out."
+        )
+    return "\n".join(notes)
+
+
+SAMPLING_RANGE = 1.96  # standard errors on either side: 95 % of a normal distribution
+
+
+def by_accuracy(table: pd.DataFrame) -> pd.DataFrame:
+    """Sort models from least to most accurate on the original set, as the paper's figures do."""
+    return table.sort_values(["accuracy_original", "model"], ignore_index=True)
+
+
+def sampling_range(table: pd.DataFrame) -> npt.NDArray[np.float64]:
+    """Compute half the width of the 95 % sampling range of a gap between equally hard sets."""
+    variance = np.zeros(len(table))
+    for origin in ("original", "replication"):
+        accuracy = table[f"accuracy_{origin}"].to_numpy(dtype=np.float64)
+        variance += accuracy * (1 - accuracy) / table[f"n_{origin}"].to_numpy(dtype=np.float64)
+    return SAMPLING_RANGE * np.sqrt(variance)
+
+
+def running_median(value: npt.NDArray[np.float64], window: int) -> npt.NDArray[np.float64]:
+    """Compute a centred running median."""
+    half = [min(window // 2, i, len(value) - 1 - i) for i in range(len(value))]
+    return np.array(
+        [
+            np.nan if np.isnan(value[i]) else np.nanmedian(value[i - h : i + h + 1])
+            for i, h in enumerate(half)
+        ]
+    )
+
+
+_HEIGHT = 2.1  # inches
+_BARS: dict[str, Any] = {"markersize": 5, "elinewidth": 1.2, "capsize": 2, "zorder": 2}
+_SHIFTS = {"original": 0.12, "replication": -0.12}  # so that bars do not cover each other
+_ORIGINS = {
+    "original": (ORIGINAL, MATCHED_ORIGINAL),
+    "replication": (REPLICATION, MATCHED_REPLICATION),
+}
+_GAPS: dict[str, tuple[str, SeriesStyle]] = {
+    "gap": ("gap", GAP),
+    "confidence_part": ("of it with confidence", MATCHED_ORIGINAL),
+    "conditional_part": ("of it at equal confidence", REPLICATION),
+    "matched_gap": ("matched gap", MATCHED_GAP),
+}
+
+
+def plot_one_model(table: pd.DataFrame, gaps: pd.DataFrame, title: str) -> "Figure":
+    """Plot accuracies, matched accuracies and gaps of one model."""
+    gap = gaps.set_index("model").loc[table["model"].iloc[0]]
+    with style():
+        figure = new_figure(2 * COLUMN_WIDTH, _HEIGHT)
+        left, right = figure.subplots(1, 2)
+        _draw_accuracies(left, table)
+        _draw_gaps(right, gap)
+        set_title(figure, f"{table['model'].iloc[0]}: {title_of(table, title)}")
+        share = 100 * table["fraction_unmatched_mean"].iloc[0]
+        set_note(
+            figure,
+            "Bars: 95 % intervals; of matched accuracies ±1 SD over the random choices of the "
+            f"matching. Unmatched targets: {share:.1f} %.\n"
+            f"Matched gap: {verdict(gap)}.",
+        )
+    return figure
+
+
+def plot_one_gap(gap: pd.Series, title: str, note: str) -> "Figure":
+    """Plot what the gap of one model consists of, and by how much matching narrows it."""
+    real, reference = (100 * float(gap[f"{name}_narrowing"]) for name in ("same_size", "reference"))
+    has_narrowing = bool(np.isfinite([real, reference]).any())
+    with style():
+        figure = new_figure(2 * COLUMN_WIDTH, _HEIGHT)
+        panels = figure.subplots(1, 1 + has_narrowing, squeeze=False)[0]
+        _draw_gaps(panels[0], gap)
+        if has_narrowing:
+            axes = panels[1]
+            axes.plot([real, reference], [1, 0], color="#9a9a9a", linewidth=1.5, zorder=1)
+            axes.plot([real], [1], MATCHED_GAP.marker, color=MATCHED_GAP.color, markersize=5)
+            axes.plot([reference], [0], GAP.marker, color=GAP.color, markersize=5)
+            axes.set_yticks([1, 0], ["in samples", "if confidence\ngives no warning"])
+            axes.set_ylim(-0.6, 1.6)
+            axes.margins(x=0.1)
+            axes.set_xlabel("Narrowing of the gap by matching (%)")
+        set_title(
+            figure, f"{gap['model']}: {gap['pair']}, {title}\nε = {gap['epsilon']:g}, 1 model"
+        )
+        set_note(figure, f"{note} Matched gap: {verdict(gap)}.")
+    return figure
+
+
+def _draw_accuracies(axes: "Axes", table: pd.DataFrame) -> None:
+    row = table.iloc[0]
+    for at, what, name in ((1, "all", "accuracy_{}"), (0, "matched", "matched_accuracy_{}_mean")):
+        ends = [100 * float(row[name.format(origin)]) for origin in _ORIGINS]
+        heights = [at + shift for shift in _SHIFTS.values()]
+        axes.plot(ends, heights, color="#9a9a9a", linewidth=1.5, zorder=1)
+        for origin, value, height in zip(_ORIGINS, ends, heights, strict=True):
+            size, n = matched_counts(table), int(row[f"n_{origin}"])
+            lengths: Any = 100 * np.nan_to_num(float(row[f"matched_accuracy_{origin}_std"]))
+            if at:
+                accuracy, size = row[f"accuracy_{origin}"], f"n = {count(n)}"
+                found = clopper_pearson(round(float(accuracy) * n), n)
+                lengths = 100 * np.array([[accuracy - found.low], [found.high - accuracy]])
+            look = _ORIGINS[origin][at == 0]
+            axes.errorbar(
+                [value], [height], xerr=lengths, fmt=look.marker, color=look.color,
+                label=f"{set_name(table, origin)} ({role_of(table, origin)}), {what} ({size})",
+                **_BARS,
+            )  # fmt: skip
+    axes.set_yticks([1, 0], ["all points", "matched points"])
+    axes.set_ylim(-0.6, 1.6)
+    axes.set_xlabel("Accuracy (%)")
+    legend_above(axes)
+
+
+def _draw_gaps(axes: "Axes", gap: pd.Series) -> None:
+    axes.axvline(0, color="#767676", linewidth=0.7, zorder=1)
+    for at, (name, (label, look)) in enumerate(reversed(_GAPS.items())):
+        low, value, high = (100 * float(gap[f"{name}{end}"]) for end in ("_low", "", "_high"))
+        lengths = np.nan_to_num([[value - low], [high - value]])
+        axes.errorbar(
+            [value], [at], xerr=lengths, fmt=look.marker, color=look.color, label=label, **_BARS
+        )
+    axes.set_yticks(range(len(_GAPS)), [label for label, _ in reversed(_GAPS.values())])
+    axes.set_ylim(-0.6, len(_GAPS) - 0.4)
+    axes.set_xlabel("Original − replication (percentage points)")
+
+
+# Inches: differences and unmatched targets, on the right; the panel on the left spans both.
+_RIGHT_HEIGHTS = (1.7, 0.75)
+_AROUND_PANELS = 1.75  # inches: titles, legends and labels, without the names of the models
+_INCHES_PER_CHARACTER = 0.052
+_INCHES_PER_LINE = 0.13
+_NAME_SIZE = 6.0  # points
+_FAINT = 0.3
+
+
+def plot_matched_accuracy(
+    table: pd.DataFrame, title: str = "", gaps: pd.DataFrame | None = None
+) -> "Figure":
+    """Plot accuracy and matched accuracy of both sets over models, and the gaps."""
+    title = title or Criterion(table["criterion"].iloc[0]).description
+    if gaps is not None:
+        if len(table) == 1:
+            return plot_one_model(table, gaps, title)
+        bounds = ["matched_gap_low", "matched_gap_high"]
+        table = table.merge(gaps[["model", *bounds]], on="model", validate="one_to_one")
+    table = by_accuracy(table)
+    names = [shortened(name) for name in table["model"]] if len(table) <= FEW_MODELS else None
+    note = note_of(table)
+    lines = 1 + fit_text(note, 2 * COLUMN_WIDTH).count("\n")
+    room = _AROUND_PANELS + _INCHES_PER_LINE * lines
+    if names is not None:
+        room += _INCHES_PER_CHARACTER * max(map(len, names))
+    with style():
+        figure = new_figure(2 * COLUMN_WIDTH, sum(_RIGHT_HEIGHTS) + room)
+        panels = figure.subplot_mosaic(
+            [["accuracies", "gaps"], ["accuracies", "unmatched"]], height_ratios=_RIGHT_HEIGHTS
+        )
+        _draw_all_accuracies(panels["accuracies"], table)
+        _draw_all_gaps(panels["gaps"], table)
+        _draw_unmatched(panels["unmatched"], table)
+        for panel in panels.values():
+            _label_models(panel, table, names)
+        panels["gaps"].tick_params(labelbottom=False)
+        panels["gaps"].set_xlabel("")
+        figure.align_ylabels([panels["gaps"], panels["unmatched"]])
+        set_title(figure, title_of(table, title))
+        set_note(figure, note)
+    return figure
+
+
+def _draw_all_accuracies(axes: "Axes", table: pd.DataFrame) -> None:
+    matched = matched_counts(table)
+    for origin, (series, matched_series) in _ORIGINS.items():
+        name = f"{set_name(table, origin)} ({role_of(table, origin)})"
+        n = count(table[f"n_{origin}"].iloc[0])
+        _draw(axes, table, f"accuracy_{origin}", series, f"{name}, all (n = {n})")
+        label = f"{name}, matched ({matched})"
+        _draw(axes, table, f"matched_accuracy_{origin}", matched_series, label, has_seeds=True)
+    _finish(axes, "Accuracy (%)", 6)
+
+
+def _draw_all_gaps(axes: "Axes", table: pd.DataFrame) -> None:
+    axes.axhline(0, color="#767676", linewidth=0.7, zorder=1)
+    _draw(axes, table, "gap", GAP, "all points")
+    has_intervals = "matched_gap_low" in table
+    label = "matched points" + ", 95 % intervals" * has_intervals
+    _draw(axes, table, "matched_gap", MATCHED_GAP, label, has_seeds=True)
+    half = 100 * sampling_range(table)
+    band = axes.stairs(
+        half,
+        np.arange(len(table) + 1) + 0.5,
+        baseline=-half,
+        fill=True,
+        color="#dcdcdc",
+        linewidth=0,
+        zorder=0.6,  # above the grid
+        label="95 % sampling range of no difference (all points)",
+    )
+    band.sticky_edges.y.clear()  # otherwise the axis would end at the upper edge of the band
+    axes.update_datalim([(1, -half.max()), (1, half.max())])
+    axes.autoscale_view()
+    title = f"Accuracy on {set_name(table, 'original')} − on {set_name(table, 'replication')}"
+    legend: dict[str, Any] = {"title": title, "alignment": "left", "title_fontsize": 6.5}
+    _finish(axes, "Difference\n(percentage points)", **legend)
+
+
+def _draw_unmatched(axes: "Axes", table: pd.DataFrame) -> None:
+    series = replace(UNMATCHED, line="-")  # the only series of the panel needs no line style
+    target = target_of(table)
+    n = count(table[f"n_{target}"].iloc[0])
+    label = f"unmatched of {set_name(table, target)} (n = {n})"
+    _draw(axes, table, "fraction_unmatched", series, label, has_seeds=True)
+    highest = table["fraction_unmatched_mean"] + table["fraction_unmatched_std"].fillna(0)
+    axes.set_ylim(0, 1.1 * max(100 * highest.max(), 1.0))
+    _finish(axes, "Unmatched\ntargets (%)")
+
+
+def _draw(
+    axes: "Axes",
+    table: pd.DataFrame,
+    quantity: str,
+    series: SeriesStyle,
+    label: str,
+    *,
+    has_seeds: bool = False,
+) -> None:
+    """Plot a quantity over models in percent, with faint bars of ±1 SD if it depends on seeds."""
+    rank = np.arange(1, len(table) + 1)
+    value = 100 * table[f"{quantity}_mean" if has_seeds else quantity].to_numpy(dtype=np.float64)
+    named = len(table) <= FEW_MODELS
+    look: dict[str, Any] = series.line_options() | {"label": label, "markeredgewidth": 0}
+    if named:
+        axes.plot(rank, value, marker=series.marker, linewidth=1.1, **look)
+    else:  # lines between many adjacent models would be unreadable
+        points: dict[str, Any] = {"markersize": 1.6, "markeredgewidth": 0, "alpha": 0.55}
+        axes.plot(rank, value, "o", color=series.color, zorder=1.8, **points)
+        axes.plot(rank, running_median(value, RUNNING_MEDIAN), linewidth=1.3, **look)
+    if has_seeds:
+        deviation = 100 * table[f"{quantity}_std"].to_numpy(dtype=np.float64)
+        if f"{quantity}_low" in table:
+            bounds = 100 * table[[f"{quantity}_low", f"{quantity}_high"]].to_numpy(np.float64).T
+            deviation = np.abs(bounds - value)
+        faint: dict[str, Any] = {"color": series.color, "alpha": _FAINT, "zorder": 1.5}
+        width = 4.0 if named else 0.8
+        axes.errorbar(rank, value, deviation, fmt="none", elinewidth=width, **faint)
+
+
+def _finish(axes: "Axes", ylabel: str, intervals: int = 5, **legend: Any) -> None:
+    """Add label, legend and ticks; with fewer intervals, only two ticks could be visible."""
+    axes.set_ylabel(ylabel)
+    legend_above(axes, **legend)
+    set_round_ticks(axes, intervals)
+
+
+def _label_models(axes: "Axes", table: pd.DataFrame, names: list[str] | None) -> None:
+    """Label the x axis with the names of the models, or with ranks if there are no names."""
+    original, n = set_name(table, "original"), len(table)
+    if names is not None:
+        axes.set_xticks(range(1, n + 1), names, rotation=90, fontsize=_NAME_SIZE)
+        axes.set_xlabel(f"Model, most accurate on {original} last")
+    else:
+        step = 10 if n <= 120 else 25 * -(-n // 300)
+        axes.set_xticks([1, *range(step, n + 1, step)])
+        axes.set_xlabel(f"Model, by increasing accuracy on {original}")
+    axes.set_xlim(0.5 - 0.01 * n, 0.5 + 1.01 * n)
+
+
 _PANEL_HEIGHT = 1.45  # inches
 _AROUND = 1.3
-_INCHES_PER_CHARACTER = 0.055
 _SHIFT = 0.16  # of two series at one model, so that their bars lie beside each other
 
 
 def plot_gaps(table: pd.DataFrame, gaps: pd.DataFrame, mean: pd.Series, title: str) -> "Figure":
     """Plot gap and matched gap, the parts of the gap, and narrowings, for models and their mean."""
-    if gaps.empty:
-        raise InputError("no models to plot", field="model")
     if len(gaps) == 1:
         return plot_one_gap(gaps.iloc[0], title, _note(mean))
     order = by_accuracy(table[["model", "accuracy_original"]])["model"]
@@ -53,7 +383,7 @@ def plot_gaps(table: pd.DataFrame, gaps: pd.DataFrame, mean: pd.Series, title: s
     characters = max(map(len, names)) if len(gaps) <= FEW_MODELS else 4
     narrowings = shown[["same_size_narrowing", "reference_narrowing"]].to_numpy(np.float64)
     n_panels = 2 + bool(np.isfinite(narrowings).any())
-    height = n_panels * _PANEL_HEIGHT + _AROUND + _INCHES_PER_CHARACTER * characters
+    height = n_panels * _PANEL_HEIGHT + _AROUND + 0.055 * characters
     with style():
         figure = new_figure(2 * COLUMN_WIDTH, height)
         panels = figure.subplots(n_panels, 1, sharex=True)
@@ -95,9 +425,7 @@ def _draw_pairs(
         if len(shown) > FEW_MODELS + 1:  # bars of many models would hide points and medians
             bars.set(alpha=0.2, linewidth=0.5)
             _draw_median(axes, value, look)
-    axes.set_ylabel("Percentage points")
-    legend_above(axes)
-    set_round_ticks(axes, 5)
+    _finish(axes, "Percentage points")
 
 
 def _draw_median(axes: "Axes", value: npt.NDArray[np.float64], look: SeriesStyle) -> None:
@@ -128,9 +456,7 @@ def _draw_narrowings(axes: "Axes", narrowings: npt.NDArray[np.float64]) -> None:
     if many:
         _draw_median(axes, real, MATCHED_GAP)
         _draw_median(axes, reference, GAP)
-    axes.set_ylabel("Narrowing (%)")
-    legend_above(axes)
-    set_round_ticks(axes, 5)
+    _finish(axes, "Narrowing (%)")
 
 
 def _label(axes: "Axes", names: list[str]) -> None:

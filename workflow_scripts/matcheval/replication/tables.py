@@ -1,0 +1,380 @@
+"""Schemas of the replication tables: columns, types, units, meanings."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from matcheval.datasets.pairs import Pair
+from matcheval.errors import InputError
+from matcheval.io.columns import CONFIDENCE_LEVEL, PAIR, fraction
+from matcheval.io.tables import Column, TableSchema
+from matcheval.io.text_tables import TextColumn, accuracy_cells, counted, outward, signed
+from matcheval.predictions.correctness import Correctness
+from matcheval.statistics.differences import count_significant, difference_error, paired_error
+from matcheval.statistics.intervals import FloatArray, clopper_pearson, normal_quantile
+from matcheval.statistics.lines import FEW_FAMILIES
+from matcheval.statistics.ranks import ordinal_ranks, rank_correlations
+from matcheval.statistics.scales import Scale
+
+
+def _of_set(origin: str) -> tuple[Column, ...]:
+    return (
+        Column(f"n_{origin}", pa.int64(), "datapoints", f"size of the {origin}; 0 if unknown"),
+        Column(f"n_correct_{origin}", pa.int64(), "datapoints", "of these, correct; -1 if unknown"),
+        fraction(f"accuracy_{origin}", f"accuracy on the {origin}"),
+        fraction(f"accuracy_{origin}_low", "Clopper-Pearson lower bound; NaN if n is unknown"),
+        fraction(f"accuracy_{origin}_high", "Clopper-Pearson upper bound; NaN if n is unknown"),
+    )
+
+
+RESULTS = TableSchema(
+    "replication results",
+    (
+        Column("original_rank", pa.int32(), "1", "rank on the original, ties by name"),
+        Column("model", pa.string(), "", "name of the model"),
+        *PAIR,
+        *_of_set("original"),
+        *_of_set("replication"),
+        fraction("gap", "accuracy, original minus replication"),
+        fraction("gap_low", "lower bound of its normal interval; NaN if n is unknown"),
+        fraction("gap_high", "upper bound"),
+        fraction("random_gap_low", "lower bound of the part due to the choice of new images"),
+        fraction("random_gap_high", "upper bound: interval of accuracy_replication minus itself"),
+        fraction("rest_gap_low", "lower bound of the rest: adaptivity gap plus distribution gap"),
+        fraction("rest_gap_high", "upper bound of the rest"),
+        Column("z", pa.float64(), "1", "gap over its standard error; NaN if n is unknown"),
+        Column("is_paired", pa.bool_(), "", "whether error and z are those of the same images"),
+        Column("replication_rank", pa.int32(), "1", "rank on the replication, ties by name"),
+        Column("delta_rank", pa.int32(), "1", "original minus replication rank; < 0: worse"),
+        CONFIDENCE_LEVEL,
+    ),
+)
+
+_OFFSET_UNIT = "percentage points (linear), standard deviations (probit)"
+
+
+def _bounds(name: str, unit: str) -> tuple[Column, ...]:
+    of = "families; NaN below two" if name.startswith("family") else "models"
+    return (
+        Column(f"{name}_low", pa.float64(), unit, f"lower bound, bootstrap over {of}"),
+        Column(f"{name}_high", pa.float64(), unit, f"upper bound, bootstrap over {of}"),
+    )
+
+
+FITS = TableSchema(
+    "fits of replication on original accuracy",
+    (
+        *PAIR,
+        Column("scale", pa.string(), "", "linear: percent; probit: inverse normal of the accuracy"),
+        Column("slope", pa.float64(), "1", "least squares slope"),
+        *_bounds("slope", "1"),
+        Column("offset", pa.float64(), _OFFSET_UNIT, "least squares offset"),
+        *_bounds("offset", _OFFSET_UNIT),
+        Column("r_squared", pa.float64(), "1", "coefficient of determination, on the scale"),
+        Column("residual_sd", pa.float64(), _OFFSET_UNIT, "of the models about the line"),
+        Column("n_families", pa.int32(), "families", "of the models fitted; 0 if not all have one"),
+        *_bounds("family_slope", "1"),
+        *_bounds("family_offset", _OFFSET_UNIT),
+        fraction("slopes_at_most_1", "share of the bootstrap slopes that are 1 or less"),
+        Column("n_models", pa.int32(), "models", "models fitted"),
+        Column("left_out", pa.string(), "", "models left out by name, separated by spaces"),
+        Column("extreme", pa.string(), "", "models with an accuracy of 0 or 1, by name"),
+        Column("extremes", pa.string(), "", "their treatment: leave_out or clip"),
+        CONFIDENCE_LEVEL,
+        Column("resamples", pa.int32(), "1", "bootstrap resamples of the models"),
+        Column("n_degenerate", pa.int32(), "1", "of these, left out: no line determined"),
+        Column("seed", pa.int64(), "1", "seed of the bootstrap"),
+    ),
+)
+
+REGION = TableSchema(
+    "confidence region of a fit",
+    (
+        Column("scale", pa.string(), "", "linear or probit"),
+        fraction("accuracy_original", "accuracy on the original: the grid"),
+        fraction("fit", "accuracy on the replication predicted by the line"),
+        fraction("low", "bootstrap lower bound of the line at this point"),
+        fraction("high", "bootstrap upper bound of the line at this point"),
+    ),
+)
+
+CHANGES = TableSchema(
+    "average changes",
+    (
+        *PAIR,
+        Column("n_models", pa.int32(), "models", "models averaged: all models of the study"),
+        fraction("accuracy_original", "mean accuracy on the original"),
+        fraction("accuracy_replication", "mean accuracy on the replication"),
+        fraction("change", "mean over models of replication minus original accuracy"),
+        fraction("spread", "largest minus smallest change among pairs with this original"),
+        fraction("range_original", "accuracy on the original, best minus worst of the models"),
+        Column("range_without", pa.string(), "", "models left out of that range, by name"),
+        fraction("selection_frequency", "mean over the new images; NaN if not sampled here"),
+        Column("least_z", pa.float64(), "1", "z with the smallest |z|; NaN if n is unknown"),
+        Column("n_significant", pa.int32(), "models", "with a significant gap (Bonferroni)"),
+        Column("spearman", pa.float64(), "1", "rank correlation; NaN if undefined"),
+        Column("kendall", pa.float64(), "1", "Kendall's tau-b; NaN if undefined"),
+    ),
+)
+
+
+def results_columns(results: pd.DataFrame) -> list[TextColumn]:
+    """Format the columns of a replication table, with accuracies in percent."""
+    level = f"{100 * results['confidence'].iloc[0]:g} % CI"
+    return [
+        TextColumn("Original rank", [f"{r}" for r in results["original_rank"]]),
+        TextColumn("Model", results["model"].tolist(), is_number=False),
+        TextColumn(f"Original accuracy (%) [{level}]", accuracy_cells(results, "original")),
+        TextColumn(f"New accuracy (%) [{level}]", accuracy_cells(results, "replication")),
+        TextColumn(f"Gap [{level}]", _gaps(results)),
+        TextColumn("Of it random", _ranges(results, "random_gap")),
+        TextColumn("Rest of it", _ranges(results, "rest_gap")),
+        TextColumn("New rank", [f"{r}" for r in results["replication_rank"]]),
+        TextColumn("Δ rank", [signed(r, 0) for r in results["delta_rank"]]),
+    ]
+
+
+def fits_columns(fits: pd.DataFrame) -> list[TextColumn]:
+    """Format the columns of a table of fits."""
+    level = f"{100 * fits['confidence'].iloc[0]:g} % CI"
+    scales = [Scale(scale) for scale in fits["scale"]]
+    return [
+        TextColumn("Fit", [scale.value for scale in scales], is_number=False),
+        TextColumn(f"Slope [{level}]", _estimates(fits, "slope")),
+        TextColumn(f"Offset [{level}]", _estimates(fits, "offset")),
+        TextColumn("R²", [f"{r:.3f}" for r in fits["r_squared"]]),
+        TextColumn("Residual SD", [f"{sd:.3g}" for sd in fits["residual_sd"]]),
+        TextColumn(f"Slope over families [{level}]", _of_families(fits)),
+        TextColumn("Slopes ≤ 1", [f"{100 * part:.3g} %" for part in fits["slopes_at_most_1"]]),
+        TextColumn("Models", [f"{n}" for n in fits["n_models"]]),
+        TextColumn("Left out", [name or "–" for name in fits["left_out"]], is_number=False),
+        TextColumn("At 0 or 1", _extremes(fits), is_number=False),
+        TextColumn("Resamples", [f"{n:,}" for n in fits["resamples"]]),
+        TextColumn("Seed", [f"{seed}" for seed in fits["seed"]]),
+    ]
+
+
+def changes_columns(changes: pd.DataFrame) -> list[TextColumn]:
+    """Format the columns of a table of average changes, with accuracies in percent."""
+    return [
+        TextColumn("Pair", changes["pair"].tolist(), is_number=False),
+        TextColumn("Top", [f"{top}" for top in changes["top"]]),
+        TextColumn("Models", [f"{n}" for n in changes["n_models"]]),
+        TextColumn(
+            "Mean original accuracy (%)", [f"{100 * a:.1f}" for a in changes["accuracy_original"]]
+        ),
+        TextColumn(
+            "Mean new accuracy (%)", [f"{100 * a:.1f}" for a in changes["accuracy_replication"]]
+        ),
+        TextColumn("Average change", [signed(100 * c, 1, plus=True) for c in changes["change"]]),
+        TextColumn("Spread of changes", [f"{100 * s:.1f}" for s in changes["spread"]]),
+        TextColumn("Range of models", [f"{100 * r:.1f}" for r in changes["range_original"]]),
+        TextColumn(
+            "Selection frequency",
+            ["–" if math.isnan(f) else f"{f:.2f}" for f in changes["selection_frequency"]],
+        ),
+        TextColumn("Smallest |z|", [signed(z, 2) for z in changes["least_z"]]),
+        TextColumn("Differ", [f"{n}" for n in changes["n_significant"]]),
+        TextColumn("Spearman's ρ", [signed(r, 3) for r in changes["spearman"]]),
+        TextColumn("Kendall's τ", [signed(r, 3) for r in changes["kendall"]]),
+    ]
+
+
+def _gaps(results: pd.DataFrame) -> list[str]:
+    """Format gaps in percentage points with their intervals, where there are such."""
+    bounds = 100 * results[["gap", "gap_low", "gap_high"]].to_numpy(dtype=float)
+    return [
+        signed(gap, 1) + ("" if math.isnan(low) else f" [{signed(low, 1)}, {signed(high, 1)}]")
+        for gap, low, high in bounds
+    ]
+
+
+def _ranges(results: pd.DataFrame, part: str) -> list[str]:
+    """Format bounds in percentage points, rounded outward; a dash stands for unknown bounds."""
+    bounds = 100 * results[[f"{part}_low", f"{part}_high"]].to_numpy(dtype=float)
+    return [
+        "–" if math.isnan(low) else f"[{', '.join(outward(low, high, 1))}]" for low, high in bounds
+    ]
+
+
+def _estimates(fits: pd.DataFrame, name: str) -> list[str]:
+    values = fits[[name, f"{name}_low", f"{name}_high"]].to_numpy(dtype=float)
+    return [f"{signed(v, 2)} [{', '.join(outward(low, high, 2))}]" for v, low, high in values]
+
+
+def _of_families(fits: pd.DataFrame) -> list[str]:
+    """Intervals of the slope by the bootstrap over families, with their number; or a dash."""
+    return [
+        f"[{', '.join(outward(low, high, 2))}] ({n} families{', few' * (n < FEW_FAMILIES)})"
+        if n > 1
+        else "–"
+        for low, high, n in zip(
+            fits["family_slope_low"], fits["family_slope_high"], fits["n_families"], strict=True
+        )
+    ]
+
+
+def _extremes(fits: pd.DataFrame) -> list[str]:
+    treatments = {"leave_out": "left out", "clip": "clipped"}
+    pairs = zip(fits["extreme"], fits["extremes"], strict=True)
+    return [f"{names} ({treatments[treatment]})" if names else "–" for names, treatment in pairs]
+
+
+_ORIGINS = ("original", "replication")
+_CONSTANT = ("pair", "top", "original", "replication")
+
+
+def tabulate_replication(
+    original: pa.Table,
+    replication: pa.Table,
+    pair: Pair,
+    top: int = 1,
+    confidence: float = 0.95,
+    images: Sequence[Correctness] = (),
+) -> pd.DataFrame:
+    """Tabulate the accuracies of all models on both sets of a pair."""
+    sets = {
+        origin: _of_top(table, top, getattr(pair, origin))
+        for origin, table in (("original", original), ("replication", replication))
+    }
+    alone = set(sets["original"].index) ^ set(sets["replication"].index)
+    if alone:
+        raise InputError(
+            f"models with results on only one of the two sets: {', '.join(sorted(alone))}",
+            field=f"pairs.{pair.name}",
+            remedy="Leave them out of the catalogue, or give their results on both sets",
+        )
+    models = list(sets["original"].index)
+    columns: dict[str, Any] = {
+        "model": models,
+        "pair": pair.name,
+        "top": top,
+        "original": pair.original,
+        "replication": pair.replication,
+        "confidence": confidence,
+    }
+    for origin, frame in sets.items():
+        columns |= _accuracies(frame.loc[models], origin, confidence)
+        columns[f"{origin}_rank"] = ordinal_ranks(columns[f"accuracy_{origin}"], models)
+    columns["gap"] = columns["accuracy_original"] - columns["accuracy_replication"]
+    for end, other in (("low", "high"), ("high", "low")):
+        # Bounds on the random part of each gap, and on the rest of it.
+        random = columns[f"accuracy_replication_{end}"] - columns["accuracy_replication"]
+        columns |= {f"random_gap_{end}": random, f"rest_gap_{other}": columns["gap"] - random}
+    columns |= _errors(columns, pair, images)
+    columns["delta_rank"] = columns["original_rank"] - columns["replication_rank"]
+    table = pd.DataFrame(columns)[RESULTS.names]
+    return table.sort_values("original_rank", ignore_index=True)
+
+
+def _errors(columns: dict[str, Any], pair: Pair, images: Sequence[Correctness]) -> dict[str, Any]:
+    """Compute z of the gaps and their intervals, paired where the images are the same."""
+    gap: FloatArray = columns["gap"]
+    if images:
+        error = _paired_errors(columns, pair, images)
+    else:
+        counts = (columns[f"{name}_{o}"] for o in _ORIGINS for name in ("n_correct", "n"))
+        error = difference_error(*counts)
+    reach = normal_quantile(columns["confidence"]) * error
+    z = np.divide(gap, error, out=np.full(len(gap), np.nan), where=error > 0)
+    low, high = gap - reach, gap + reach
+    return {"z": z, "gap_low": low, "gap_high": high, "is_paired": bool(images)}
+
+
+def _paired_errors(
+    columns: dict[str, Any], pair: Pair, images: Sequence[Correctness]
+) -> FloatArray:
+    """Compute the standard errors of gaps on the same images; NaN but for top-1."""
+    first, second = images
+    same = np.array_equal(first.index, second.index) and np.array_equal(first.labels, second.labels)
+    if not same:
+        raise InputError(
+            f"sets of {len(first)} and {len(second)} datapoints differ in size, indices or labels",
+            field=f"pairs.{pair.name}.paired",
+            remedy="Two sets are paired only if row by row they show the same image",
+        )
+    if columns["top"] != 1:
+        return np.full(len(columns["model"]), np.nan)
+    rows = [[one.models.index(model) for model in columns["model"]] for one in images]
+    return paired_error(first.right[rows[0]], second.right[rows[1]])
+
+
+def summarize_changes(
+    tables: Sequence[pd.DataFrame],
+    *,
+    range_without: Sequence[str] = (),
+    selection_frequencies: Mapping[str, float] | None = None,
+) -> pd.DataFrame:
+    """Summarise replication tables by their average changes, one row per table."""
+    frequencies = selection_frequencies or {}
+    rows = []
+    for table in tables:
+        row = average_change(table, range_without)
+        row["selection_frequency"] = frequencies.get(row["replication"], np.nan)
+        rows.append(row)
+    changes = pd.DataFrame(rows)
+    of_original = changes.groupby(["original", "top"])["change"]
+    changes["spread"] = of_original.transform("max") - of_original.transform("min")
+    return changes[CHANGES.names]
+
+
+def average_change(results: pd.DataFrame, range_without: Sequence[str] = ()) -> dict[str, Any]:
+    """Average the changes in accuracy of one replication table over its models."""
+    original, new = (
+        results[f"accuracy_{origin}"].to_numpy(np.float64) for origin in ("original", "replication")
+    )
+    spearman, kendall = rank_correlations(original, new)
+    left_out = results["model"].isin(range_without)
+    ranged, z = original[~left_out], results["z"].to_numpy(np.float64)
+    row: dict[str, Any] = {name: results[name].iloc[0] for name in _CONSTANT}
+    return row | {
+        "n_models": len(results),
+        "accuracy_original": original.mean(),
+        "accuracy_replication": new.mean(),
+        "change": (new - original).mean(),
+        "range_original": float(np.ptp(ranged)) if len(ranged) else np.nan,
+        "range_without": " ".join(results.loc[left_out, "model"]),
+        "least_z": np.nan if np.isnan(z).all() else float(z[np.nanargmin(np.abs(z))]),
+        "n_significant": count_significant(z, float(results["confidence"].iloc[0])),
+        "spearman": spearman,
+        "kendall": kendall,
+    }
+
+
+def _of_top(table: pa.Table, top: int, dataset: str) -> pd.DataFrame:
+    """Select the rows for a value of `top`, by model; every model must have one."""
+    frame: pd.DataFrame = table.to_pandas()
+    chosen: pd.DataFrame = frame[frame["top"] == top].set_index("model")
+    without = [model for model in dict.fromkeys(frame["model"]) if model not in chosen.index]
+    if without:
+        named = ", ".join(without[:3]) + (", ..." if len(without) > 3 else "")
+        raise InputError(
+            f"no top-{top} accuracy of {counted(len(without), 'model')} ({named}): "
+            "their files do not contain enough classes",
+            file=dataset,
+            field="replication.top",
+            remedy=f"Leave {top} out, or give the {top} most probable classes of every datapoint",
+        )
+    return chosen
+
+
+def _accuracies(frame: pd.DataFrame, origin: str, confidence: float) -> dict[str, Any]:
+    """Compute the columns of one set: counts, accuracy and interval."""
+    n, correct = frame["n"].to_numpy(np.int64), frame["n_correct"].to_numpy(np.int64)
+    known = n > 0
+    low, high = np.full(len(n), np.nan), np.full(len(n), np.nan)
+    if known.any():
+        interval = clopper_pearson(correct[known], n[known], confidence)
+        low[known], high[known] = interval.low, interval.high
+    accuracy: FloatArray = frame["accuracy"].to_numpy(np.float64)
+    return {
+        f"n_{origin}": n,
+        f"n_correct_{origin}": correct,
+        f"accuracy_{origin}": accuracy,
+        f"accuracy_{origin}_low": low,
+        f"accuracy_{origin}_high": high,
+    }
