@@ -17,10 +17,9 @@ from matcheval.inference import OUTPUTS, PRECISIONS
 from matcheval.inference.settings import InferenceSettings
 from matcheval.io.yaml_files import read_yaml
 from matcheval.names import is_name
-from matcheval.protocol.criteria import Criterion
-from matcheval.protocol.settings import MatchingSettings
+from matcheval.protocol.settings import Criterion, MatchingSettings
 from matcheval.registry import ANALYSES
-from matcheval.replication.settings import ReplicationSettings
+from matcheval.replication.fits import ReplicationSettings
 from matcheval.settings import read_settings
 from matcheval.settings_errors import models_in
 from matcheval.study.checks import check_custom_images
