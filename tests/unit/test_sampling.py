@@ -23,10 +23,10 @@ from matcheval.analyses.sampling.frequencies import (
     frequency_bins,
     selection_frequencies,
 )
-from matcheval.analyses.sampling.pool import build_pool
+from matcheval.analyses.sampling.pool import Candidate, build_pool
 from matcheval.analyses.sampling.rounds import sample_in_rounds
 from matcheval.analyses.sampling.settings import SamplingSettings
-from matcheval.analyses.sampling.strategies import Candidate, draw_best, draw_strata
+from matcheval.analyses.sampling.strategies import draw_best, draw_strata
 from matcheval.errors import InputError
 
 IMAGES = {"pool": {"p1", "p2"}, "original": {"o1", "o2"}}

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from matcheval.study.suite_settings import SuiteMember
 from matcheval.warehouse.inputs import find_sets
+from matcheval.warehouse.review import read_reviews
 from matcheval.warehouse.settings import read_warehouse
-from matcheval.warehouse.states import read_reviews
 
 DEFAULT_SIDE = 32
 

@@ -3,16 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from matcheval.errors import ErrorCollector, InputError, unknown_name_error
 from matcheval.io.csv_rows import read_csv_rows
 
-if TYPE_CHECKING:
-    from PIL import Image
-
 _COLUMNS = ("image_id", "x0", "y0", "x1", "y1", "kind")
-_SOFTNESS = 3  # the standard deviation of the blur is the box's larger side over this
 
 
 @dataclass(frozen=True)
@@ -62,16 +57,3 @@ def check_inside(image: str, boxes: Sequence[Box], width: int, height: int) -> N
                 f"'{image}' has {width} × {height} pixels, and box {box.x0}, {box.y0}, {box.x1}, "
                 f"{box.y1} reaches beyond them", file="boxes",
             )  # fmt: skip
-
-
-def blur(image: "Image.Image", boxes: Sequence[Box]) -> "Image.Image":
-    """Blur boxes; nothing of what is in a box reaches the rest of the image, nor the other way."""
-    from PIL import ImageFilter  # not for a plan, which reads the boxes only
-
-    blurred = image.copy()
-    for box in boxes:
-        corners = (box.x0, box.y0, box.x1, box.y1)
-        radius = max(box.x1 - box.x0, box.y1 - box.y0) / _SOFTNESS
-        part = blurred.crop(corners).filter(ImageFilter.GaussianBlur(radius))
-        blurred.paste(part, corners)
-    return blurred

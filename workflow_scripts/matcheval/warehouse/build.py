@@ -1,14 +1,14 @@
 """A whole build: reading, duplicates, decisions, export, documents; what is done stays done."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from matcheval.errors import ErrorCollector
-from matcheval.io.files import disk_errors
+from matcheval.io.files import atomic_file, disk_errors
 from matcheval.io.tables import write_table
 from matcheval.warehouse.duplicates import DUPLICATES_SCHEMA, find_duplicates
 from matcheval.warehouse.export import export_set
@@ -17,10 +17,10 @@ from matcheval.warehouse.manifest import KEPT, decide_set
 from matcheval.warehouse.parallel import Workers, start_workers
 from matcheval.warehouse.reading import READ_SCHEMA, read_set
 from matcheval.warehouse.references import REFERENCE_SCHEMA, read_reference
+from matcheval.warehouse.review import read_reviews
 from matcheval.warehouse.settings import WarehouseSettings
 from matcheval.warehouse.source_sets import SourceSet
-from matcheval.warehouse.states import read_reviews, reading_state, reference_state
-from matcheval.warehouse.steps import digest_of, unless_done
+from matcheval.warehouse.states import digest_of, reading_state, reference_state
 
 LOGGER = logging.getLogger(__name__)
 
@@ -149,3 +149,15 @@ class Build:
         return unless_done(
             self._last_file(source.name), self._export_state(source.name, images), make
         )
+
+
+def unless_done(file: Path, state: str, make: Callable[[], None]) -> bool:
+    """Make a file, unless it was made from the same before."""
+    record = file.with_name(f".{file.name}.state")
+    if file.exists() and record.exists() and record.read_text(encoding="utf-8") == state:
+        return False
+    record.unlink(missing_ok=True)
+    make()
+    with atomic_file(record) as partial:
+        partial.write_text(state, encoding="utf-8")
+    return True

@@ -6,12 +6,14 @@ orientations and shows transparent images over white, as a person saw them when 
 
 import io
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from PIL import Image, ImageOps
+from PIL import Image, ImageFilter, ImageOps
 
-from matcheval.datasets.decoding import FORMATS
+from matcheval.datasets.decoding import FORMATS, Resize
+from matcheval.warehouse.boxes import Box
 from matcheval.warehouse.settings import DecodingSettings
 
 # Suffixes that files of a format may have; a file with another one is wrongly named.
@@ -24,6 +26,8 @@ _SUFFIXES = {
     "PPM": {".ppm", ".pgm", ".pbm", ".pnm"},
     "TIFF": {".tif", ".tiff"},
 }
+
+_SOFTNESS = 3  # the standard deviation of the blur is the box's larger side over this
 
 EMPTY, UNREADABLE, HUGE, SMALL = "empty", "unreadable", "huge", "too small"
 PROBLEMS = (EMPTY, UNREADABLE, HUGE, SMALL)
@@ -90,3 +94,23 @@ def _over_white(image: Image.Image) -> Image.Image:
         white = Image.new("RGBA", layer.size, "white")
         return Image.alpha_composite(white, layer).convert("RGB")
     return image.convert("RGB")
+
+
+def blur(image: Image.Image, boxes: Sequence[Box]) -> Image.Image:
+    """Blur boxes; nothing of what is in a box reaches the rest of the image, nor the other way."""
+    blurred = image.copy()
+    for box in boxes:
+        corners = (box.x0, box.y0, box.x1, box.y1)
+        radius = max(box.x1 - box.x0, box.y1 - box.y0) / _SOFTNESS
+        part = blurred.crop(corners).filter(ImageFilter.GaussianBlur(radius))
+        blurred.paste(part, corners)
+    return blurred
+
+
+def fit_square(image: Image.Image, side: int, fit: str) -> Image.Image:
+    """Bring an image to a square: bicubic, antialiased."""
+    if fit == "crop":
+        short = min(image.size)
+        left, top = (image.width - short) // 2, (image.height - short) // 2
+        image = image.crop((left, top, left + short, top + short))
+    return Resize(side).apply(image)

@@ -14,12 +14,12 @@ from matcheval.io.files import atomic_file
 from matcheval.io.tables import TableSchema, write_table
 from matcheval.io.text_tables import write_readable
 from matcheval.names import is_name
+from matcheval.warehouse import FIGURE_SUFFIXES, TABLE_SUFFIXES
 from matcheval.warehouse.boxes import Box
 from matcheval.warehouse.datasheet import write_out_datasheet
 from matcheval.warehouse.decisions import AGREEMENT_SCHEMA, Decisions, tabulate_agreement
 from matcheval.warehouse.duplicates import DUPLICATES_SCHEMA
 from matcheval.warehouse.figures import plot_classes, plot_origins, plot_samples
-from matcheval.warehouse.layout import FIGURE_SUFFIXES, TABLE_SUFFIXES
 from matcheval.warehouse.manifest import IMAGES_SCHEMA, KEPT
 from matcheval.warehouse.overview import (
     OVERVIEW_SCHEMA,

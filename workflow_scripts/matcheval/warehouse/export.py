@@ -12,7 +12,6 @@ from PIL import Image
 
 from matcheval.datasets.array_files import write_array
 from matcheval.datasets.dataset import make_dataset
-from matcheval.datasets.decoding import Resize
 from matcheval.datasets.folders import (
     IMAGES,
     map_array,
@@ -22,8 +21,14 @@ from matcheval.datasets.folders import (
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file
 from matcheval.warehouse import WAREHOUSE_VERSION
-from matcheval.warehouse.boxes import Box, blur
-from matcheval.warehouse.decoding import RefusedImageError, decode_collected, read_bounded
+from matcheval.warehouse.boxes import Box
+from matcheval.warehouse.decoding import (
+    RefusedImageError,
+    blur,
+    decode_collected,
+    fit_square,
+    read_bounded,
+)
 from matcheval.warehouse.hashes import pixel_digest
 from matcheval.warehouse.manifest import KEPT
 from matcheval.warehouse.parallel import Workers
@@ -89,15 +94,6 @@ def _make(decoding: DecodingSettings, export: ExportSettings, side: int, item: _
             remedy="Build the warehouse again",
         )  # fmt: skip
     return fit_square(blur(image, boxes), side, export.fit).tobytes()
-
-
-def fit_square(image: Image.Image, side: int, fit: str) -> Image.Image:
-    """Bring an image to a square: bicubic, antialiased."""
-    if fit == "crop":
-        short = min(image.size)
-        left, top = (image.width - short) // 2, (image.height - short) // 2
-        image = image.crop((left, top, left + short, top + short))
-    return Resize(side).apply(image)
 
 
 def _write_png(pixels: Any, rows: Sequence[Mapping[str, Any]], folder: Path) -> None:

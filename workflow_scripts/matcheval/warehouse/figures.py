@@ -12,10 +12,15 @@ from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
 from matcheval.figures.saving import fix_layout
 from matcheval.figures.style import NOTE_SIZE, new_figure, set_note, shortened, style
 from matcheval.io.text_tables import counted
-from matcheval.warehouse.boxes import Box, blur
+from matcheval.warehouse.boxes import Box
 from matcheval.warehouse.colours import CHIPS
-from matcheval.warehouse.decoding import RefusedImageError, decode_collected, read_bounded
-from matcheval.warehouse.export import fit_square
+from matcheval.warehouse.decoding import (
+    RefusedImageError,
+    blur,
+    decode_collected,
+    fit_square,
+    read_bounded,
+)
 from matcheval.warehouse.manifest import KEPT
 from matcheval.warehouse.settings import WarehouseSettings
 from matcheval.warehouse.source_sets import SourceSet

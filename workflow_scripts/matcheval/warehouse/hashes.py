@@ -30,8 +30,3 @@ def perceptual_hash(image: Image.Image) -> int:
     low = np.round(spectrum[:_KEPT, :_KEPT], _DECIMALS)
     bits = np.packbits(low > np.median(low))
     return int.from_bytes(bits.tobytes(), "big")
-
-
-def hash_text(value: int) -> str:
-    """Format a perceptual hash."""
-    return f"{value:016x}"

@@ -12,8 +12,8 @@ from matcheval.warehouse.manifest import IMAGES_SCHEMA, decide_set
 from matcheval.warehouse.parallel import start_workers
 from matcheval.warehouse.reading import READ_SCHEMA, read_set
 from matcheval.warehouse.references import REFERENCE_SCHEMA, read_reference
+from matcheval.warehouse.review import read_reviews
 from matcheval.warehouse.settings import read_warehouse
-from matcheval.warehouse.states import read_reviews
 
 
 def read_job(warehouse: Path, name: str, folder: Path, threads: int) -> None:

@@ -9,7 +9,6 @@ from matcheval.io.tables import Column, TableSchema
 from matcheval.warehouse.boxes import check_inside
 from matcheval.warehouse.decisions import REJECT, RELABEL, Decision, check_images, combine
 from matcheval.warehouse.duplicates import ACROSS, CONFLICT, COPY, LEAKED
-from matcheval.warehouse.hashes import hash_text
 from matcheval.warehouse.review import Review
 from matcheval.warehouse.settings import WarehouseSettings
 from matcheval.warehouse.source_sets import SourceSet
@@ -84,7 +83,7 @@ def decide_set(
             **{key: row[key] for key in _AS_READ},
             "path": row["place"], "set": source.name, "group": source.group,
             "source": source.source, "style": source.style, "colour_query": source.colour,
-            "phash": None if row["phash"] is None else hash_text(row["phash"]),
+            "phash": None if row["phash"] is None else f"{row['phash']:016x}",
             "class": decision.class_name if relabelled and decision else row["class_given"],
             "status": status, "reason": reason, "licence": licence,
             "duplicate_of": _original(status, found), "reviewers": len({d.reviewer for d in given}),

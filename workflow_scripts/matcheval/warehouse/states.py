@@ -1,42 +1,14 @@
 """What the steps of a build depend on: files of the user's, and what people said; no images."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+import hashlib
+import json
+from dataclasses import asdict
 from typing import Any
 
 from matcheval.datasets.specs import DatasetSpec
-from matcheval.warehouse.boxes import Box, read_boxes
-from matcheval.warehouse.decisions import Decision, read_decisions
-from matcheval.warehouse.review import Review
+from matcheval.warehouse import WAREHOUSE_VERSION
 from matcheval.warehouse.settings import WarehouseSettings
 from matcheval.warehouse.source_sets import SourceSet
-from matcheval.warehouse.steps import digest_of
-
-
-@dataclass(frozen=True)
-class Reviews:
-    """What people said, by set and image."""
-
-    decisions: Mapping[str, Mapping[str, list[Decision]]]
-    boxes: Mapping[str, Mapping[str, list[Box]]]
-
-    def of(self, set_name: str) -> Review:
-        """Return what was said of a set."""
-        return Review(self.decisions.get(set_name, {}), self.boxes.get(set_name, {}))
-
-    def state(self, set_name: str) -> list[Any]:
-        """Return what was said of a set, as JSON values."""
-        review = self.of(set_name)
-        return [
-            {name: [asdict(one) for one in each] for name, each in part.items()}
-            for part in (review.decisions, review.boxes)
-        ]
-
-
-def read_reviews(settings: WarehouseSettings, sets: Mapping[str, SourceSet]) -> Reviews:
-    """Read the files of decisions and boxes."""
-    decisions = read_decisions(settings.review.decisions or (), settings.class_names, sets)
-    return Reviews(decisions, read_boxes(settings.boxes, sets))
 
 
 def reading_state(source: SourceSet, settings: WarehouseSettings) -> str:
@@ -55,3 +27,9 @@ def reference_state(name: str, settings: WarehouseSettings) -> str:
     block = settings.against[name]
     options = {key: value for key, value in block.items() if key != "kind"}
     return digest_of(block, DatasetSpec(name, block["kind"], options).custom_files_state)
+
+
+def digest_of(*parts: Any) -> str:
+    """Compute a digest of what a step depends on."""
+    text = json.dumps([WAREHOUSE_VERSION, *parts], sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -7,14 +7,27 @@ from fractions import Fraction
 import pandas as pd
 
 from matcheval.analyses.sampling.allocation import histogram_targets, keyword_targets
-from matcheval.analyses.sampling.duplicates import Member
 from matcheval.analyses.sampling.frequencies import class_histograms, frequency_bins
 from matcheval.analyses.sampling.settings import SamplingSettings, Strategy
-from matcheval.analyses.sampling.strategies import Candidate
 from matcheval.errors import InputError
 
 BLACKLISTED, FEW_ANNOTATIONS, BELOW_THRESHOLD = "blacklisted", "few_annotations", "below_threshold"
 NEAR_DUPLICATE = "near_duplicate"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An image of the pool."""
+
+    name: str
+    stratum: str = ""
+    n_annotations: int = 0
+    n_selected: int = 0
+
+    @property
+    def frequency(self) -> Fraction:
+        """The exact selection frequency; 0 without annotations."""
+        return Fraction(self.n_selected, self.n_annotations) if self.n_annotations else Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -25,15 +38,6 @@ class Pool:
     barred: Mapping[str, str]
     targets: Mapping[str, Mapping[str, int]]
     of_original: Mapping[str, Mapping[str, int]]
-
-    @property
-    def members(self) -> dict[str, Member]:
-        """All candidates by name, as the choice among near duplicates needs them."""
-        return {
-            c.name: Member(group, c.frequency, self.barred.get(c.name) == BLACKLISTED)
-            for group, candidates in self.candidates.items()
-            for c in candidates
-        }
 
 
 def build_pool(

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
-from matcheval.analyses.sampling.duplicates import Image, duplicates_among
-from matcheval.analyses.sampling.pool import NEAR_DUPLICATE, Pool
+from matcheval.analyses.sampling.duplicates import Image, Member, duplicates_among
+from matcheval.analyses.sampling.pool import BLACKLISTED, NEAR_DUPLICATE, Pool
 from matcheval.analyses.sampling.settings import SamplingSettings, Strategy
 from matcheval.analyses.sampling.strategies import Draw, draw_best, draw_strata
 from matcheval.errors import ErrorCollector, InputError
@@ -44,7 +44,11 @@ def sample_in_rounds(
 ) -> Sampled:
     """Sample until no sampled image is a near duplicate."""
     edges = list(known)
-    members = pool.members
+    members = {
+        c.name: Member(group, c.frequency, pool.barred.get(c.name) == BLACKLISTED)
+        for group, candidates in pool.candidates.items()
+        for c in candidates
+    }
     duplicates = {n: (of, 0) for n, of in duplicates_among(edges, members).items()}
     came_in = dict.fromkeys(previous, 0)
     searched: set[str] = set()

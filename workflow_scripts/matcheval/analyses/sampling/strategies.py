@@ -3,22 +3,8 @@
 import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
-
-@dataclass(frozen=True)
-class Candidate:
-    """An image of the pool."""
-
-    name: str
-    stratum: str = ""
-    n_annotations: int = 0
-    n_selected: int = 0
-
-    @property
-    def frequency(self) -> Fraction:
-        """The exact selection frequency; 0 without annotations."""
-        return Fraction(self.n_selected, self.n_annotations) if self.n_annotations else Fraction(0)
+from matcheval.analyses.sampling.pool import Candidate
 
 
 @dataclass(frozen=True)
